@@ -1,0 +1,52 @@
+# The two README commands are `make reproduce` and `make test`; the rest is for people who change the code.
+# Each command first sees to .venv: it is made once, and again only when pyproject or the pins change.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+ARGS   ?=
+
+.PHONY: reproduce full test test-all lint format bench figures clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make reproduce   check every claim of the paper and write report.html (about ten minutes; resumes)"
+	@echo "make test        lint, type check and tests (a few minutes)"
+	@echo "make test-all    the same with the slow statistical checks"
+	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "sparsehead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt "torch==2.13.0"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test]"
+	@touch $(STAMP)
+
+reproduce: $(STAMP)
+	$(BIN)/sparsehead reproduce $(ARGS)
+
+full: $(STAMP)
+	$(BIN)/sparsehead reproduce --full $(ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+
+test-all: lint
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/engine.py $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
