@@ -1,0 +1,184 @@
+"""Bits to tokens: the three encodings of the paper, and the [CLS] token.
+
+A sequence b in {0,1}^T becomes X(b) in R^{(T+1) x d}, one token per row, [CLS] last:
+
+    additive ("positional", "random", "trainable")   x_t = E_{b_t} + P_t
+    bag of vectors ("bag")                           x_t = b_t P_t
+
+In both, the token at position t depends on (t, b_t) alone, so a sequence of any length is made of at most
+2T + 1 distinct tokens. `project` multiplies all of them by a matrix at once; whatever is computed fast in
+this library (evaluation, certificates, training) starts from there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import DomainError, ShapeError
+from .types import Array, Float, Int, Shaped
+
+KINDS = ("positional", "random", "trainable", "bag")
+RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The map b -> X(b). Built by `positional`, `random_positions`, `trainable`, `bag`, `random_bag`.
+
+    Args:
+        kind: one of KINDS.
+        T: context length, T >= 1; [CLS] is not counted.
+        E: E_0 and E_1, the vectors of the two bit values (zero in a bag of vectors).
+        P: one row per position; None stands for the one-hot rows P_t = e_{3+t} in R^{T+3}, which are
+            never materialised, so that T = 10^5 needs no 10^10 numbers.
+        cls: the [CLS] token.
+    Paper: encodings
+    """
+
+    kind: str
+    T: int
+    E: Float[Array, "2 d"]
+    P: Float[Array, "T d"] | None
+    cls: Float[Array, " d"]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DomainError(f"encoding {self.kind!r} is unknown; the encodings are {', '.join(KINDS)}.")
+        if self.T < 1:
+            raise DomainError(f"an encoding needs T >= 1 positions, got T={self.T}.")
+        d = self.cls.shape[0]
+        wants = {"E": (2, d), "P": (self.T, d)}
+        for name, array in (("E", self.E), ("P", self.P)):
+            if array is not None and array.shape != wants[name]:
+                raise ShapeError(
+                    f"encoding has {name} of shape {array.shape}, T={self.T} and d={d} need {wants[name]}."
+                )
+        if self.P is None and d != self.T + RESERVED:
+            raise ShapeError(
+                f"one-hot positions live in d = T + 3 = {self.T + RESERVED} dimensions, got d={d}."
+            )
+        if not all(np.isfinite(a).all() for a in (self.E, self.P, self.cls) if a is not None):
+            raise DomainError(
+                "the encoding's vectors hold NaN or infinite entries; weights must be finite numbers."
+            )
+
+    @property
+    def d(self) -> int:
+        return self.cls.shape[0]
+
+    @property
+    def additive(self) -> bool:
+        """True when a token is bit vector + position, False in a bag of vectors."""
+        return self.kind != "bag"
+
+    def __call__(self, bits: Shaped[Array, " T"]) -> Float[Array, "T+1 d"]:
+        """X(b) for one sequence, dense; the slow and obvious form."""
+        b = check_bits(bits, self.T)
+        P = self.positions()
+        tokens = self.E[b] + P if self.additive else b[:, None] * P
+        return np.vstack([tokens, self.cls])
+
+    def positions(self) -> Float[Array, "T d"]:
+        """P as a dense matrix."""
+        return np.eye(self.T, self.d, k=RESERVED) if self.P is None else self.P
+
+    def project(self, W: Float[Array, "d k"]) -> tuple[Float[Array, "T 2 k"], Float[Array, " k"]]:
+        """W^T x for every token there can be: entry [t, b] for position t with bit b, and [CLS] apart."""
+        if W.shape[0] != self.d:
+            raise ShapeError(f"the matrix has {W.shape[0]} rows, tokens have d={self.d} coordinates.")
+        positions = W[RESERVED:] if self.P is None else self.P @ W
+        if self.additive:
+            return positions[:, None, :] + (self.E @ W)[None], self.cls @ W
+        return np.stack([np.zeros_like(positions), positions], axis=1), self.cls @ W
+
+    def token_table(self) -> tuple[Float[Array, "T 2 d"], Float[Array, " d"]]:
+        """All 2T tokens and [CLS], dense."""
+        return self.project(np.eye(self.d))
+
+    def coherence(self) -> float:
+        """Delta: the largest |<u, v>| over pairs of distinct rows among P, E_0, E_1 and [CLS].
+
+        Zero for exactly orthonormal rows. In a bag of vectors E is zero and drops out by itself.
+        Rows are compared in blocks, so memory stays linear in T.
+        """
+        if self.P is None:
+            return 0.0
+        rows = np.vstack([self.P, self.E, self.cls])
+        worst, block = 0.0, max(1, 2**22 // len(rows))
+        for start in range(0, len(rows), block):
+            products = np.abs(rows[start : start + block] @ rows[start:].T)
+            np.fill_diagonal(products, 0.0)  # the block's own diagonal: a row with itself
+            worst = max(worst, float(products.max()))
+        return worst
+
+
+def check_bits(bits: Shaped[Array, "..."], T: int) -> Int[Array, "..."]:
+    """`bits` as int64, refused unless every entry is 0 or 1 and the last axis has length T."""
+    bits = np.asarray(bits)
+    if bits.ndim == 0 or bits.shape[-1] != T:
+        raise ShapeError(
+            f"bits of shape {bits.shape} arrived; sequences of T={T} bits are needed, one per row."
+        )
+    if not ((bits == 0) | (bits == 1)).all():
+        wrong = bits[~((bits == 0) | (bits == 1))].flat[0]
+        raise DomainError(f"bits are 0 or 1, got {wrong}; map -1/+1 signs with (1 - signs) // 2 first.")
+    return bits.astype(np.int64)
+
+
+def _axis(d: int, i: int) -> Float[Array, " d"]:
+    axis = np.zeros(d)
+    axis[i] = 1.0
+    return axis
+
+
+def _written(kind: str, P: Float[Array, "T d"] | None, T: int, d: int) -> Encoding:
+    """An encoding whose E_0, E_1, [CLS] are the first three axes (a bag leaves the first two empty)."""
+    E = np.zeros((2, d))
+    if kind != "bag":
+        E[0, 0] = E[1, 1] = 1.0
+    return Encoding(kind=kind, T=T, E=E, P=P, cls=_axis(d, 2))
+
+
+def _random_rows(T: int, d: int, rng: np.random.Generator) -> Float[Array, "T d"]:
+    """T random unit rows in the d - 3 dimensions that E_0, E_1 and [CLS] leave free."""
+    if d < RESERVED + 1:
+        raise DomainError(f"random positions need d >= 4 (three axes are E_0, E_1 and [CLS]), got d={d}.")
+    rows = rng.standard_normal((T, d - RESERVED))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.hstack([np.zeros((T, RESERVED)), rows])
+
+
+def positional(T: int) -> Encoding:
+    """Deterministic positions, exactly orthonormal: d = T + 3, Delta = 0.   Paper: encodings"""
+    _need_positions(T)
+    return _written("positional", None, T, T + RESERVED)
+
+
+def random_positions(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
+    """Deterministic positions, approximately orthonormal: random unit rows in d - 3 dimensions, so that
+    Delta is about sqrt(2 ln(T^2) / d); E_0, E_1 and [CLS] are exactly orthogonal to everything.   Paper: encodings
+    """
+    _need_positions(T)
+    return _written("random", _random_rows(T, d, rng), T, d)
+
+
+def trainable(P: Float[Array, "T d"], E: Float[Array, "2 d"], cls: Float[Array, " d"]) -> Encoding:
+    """Positions that are part of the weights: whatever training, or a construction, chose.   Paper: encodings"""
+    return Encoding(kind="trainable", T=P.shape[0], E=E, P=P, cls=cls)
+
+
+def bag(T: int) -> Encoding:
+    """Bag of vectors with exactly orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings"""
+    _need_positions(T)
+    return _written("bag", None, T, T + RESERVED)
+
+
+def random_bag(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
+    """Bag of vectors with random unit rows in d - 3 dimensions.   Paper: encodings"""
+    _need_positions(T)
+    return _written("bag", _random_rows(T, d, rng), T, d)
+
+
+def _need_positions(T: int) -> None:
+    if T < 1:
+        raise DomainError(f"an encoding needs T >= 1 positions, got T={T}.")

@@ -1,0 +1,183 @@
+"""`Model`: encoding, layers, decoder and read-out in one frozen type, wherever the weights came from.
+
+Written, learned and found weights are all a `Model`, so whatever measures, reads or draws one does so for the
+others. Calling it evaluates many bit sequences at once. One-layer models go through the 2T + 1 distinct tokens
+(`cls_tables`), which is exact and avoids forming X; deeper ones go through `block`, one example at a time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish_attention, finish_mlp
+from .encoding import Encoding, check_bits
+from .errors import DomainError, ShapeError
+from .heads import softmax
+from .types import Array, Float, Int, Shaped
+
+CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """One ReLU layer of the decoder: y -> (y W + b)_+."""
+
+    W: Float[Array, "a c"]
+    b: Float[Array, " c"]
+
+    def __call__(self, y: Float[Array, "n a"]) -> Float[Array, "n c"]:
+        return np.maximum(y @ self.W + self.b, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """bits (n, T) -> (n,): w . decoder(final_norm(y_[CLS])) + bias, with y the last layer's output.
+
+    Args:
+        encoding: bits to tokens; its [CLS] token is the query that is read.
+        layers: L >= 1 of them.
+        decoder: ReLU layers that read y_[CLS]; two of them make f_tf+mlp, none makes f_tf-scalar.
+        w, bias: the read-out. A two-class network is stored as the difference of its two logits.
+        threshold: outputs above it predict 1; 1/2 for written functions with values 0 and 1, 0 for logits.
+        attends_cls: whether [CLS] is among the tokens attended to.
+        meta: where the weights came from, JSON-able; never read by the maths.
+    Paper: model
+    """
+
+    encoding: Encoding
+    layers: tuple[Layer, ...]
+    w: Float[Array, " p"]
+    bias: float = 0.0
+    final_norm: LayerNorm | None = None
+    decoder: tuple[Dense, ...] = ()
+    threshold: float = 0.5
+    attends_cls: bool = True
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise DomainError("a model needs at least one layer, got none.")
+        d = width = self.encoding.d
+        for i, layer in enumerate(self.layers):
+            if layer.d != d:
+                raise ShapeError(
+                    f"layer {i} works in d={layer.d} dimensions, the encoding makes tokens of d={d}."
+                )
+        if self.final_norm is not None:
+            check_shapes(self.final_norm, {"gain": (d,), "bias": (d,)}, "final_norm")
+        for i, dense in enumerate(self.decoder):
+            check_shapes(dense, {"W": (width, dense.b.shape[0]), "b": dense.b.shape}, f"decoder layer {i}")
+            width = dense.b.shape[0]
+        check_shapes(self, {"w": (width,)}, "model")
+        if not (np.isfinite(self.bias) and np.isfinite(self.threshold)):
+            raise DomainError(f"bias and threshold must be finite, got {self.bias} and {self.threshold}.")
+
+    @property
+    def T(self) -> int:
+        return self.encoding.T
+
+    @property
+    def d(self) -> int:
+        return self.encoding.d
+
+    @property
+    def H(self) -> int:
+        """Heads of the last layer, the one whose [CLS] query is read."""
+        return self.layers[-1].H
+
+    @property
+    def L(self) -> int:
+        return len(self.layers)
+
+    def __call__(self, bits: Shaped[Array, "..."]) -> Float[Array, " n"]:
+        """The outputs, float64."""
+        return self.read_out(self._by_chunks(self.cls_state, bits, (self.d,)))
+
+    def predict(self, bits: Shaped[Array, "..."]) -> Int[Array, " n"]:
+        """1 where the output exceeds the threshold, else 0."""
+        return (self(bits) > self.threshold).astype(np.int64)
+
+    def attention(self, bits: Shaped[Array, "..."]) -> Float[Array, "n H T+1"]:
+        """Weights of the [CLS] query in the last layer; the last column is [CLS] itself (0 if not attended)."""
+        return self._by_chunks(self.cls_weights, bits, (self.H, self.T + 1))
+
+    def read_out(self, y: Float[Array, "n d"]) -> Float[Array, " n"]:
+        """The outputs, given y_[CLS] of each example."""
+        if self.final_norm is not None:
+            y = self.final_norm(y)
+        for dense in self.decoder:
+            y = dense(y)
+        return y @ self.w + self.bias
+
+    def cls_tables(self) -> tuple[Float[Array, "n 2 H"], Float[Array, "n 2 H v"]]:
+        """Score and value of every token for the [CLS] query of a one-layer model.
+
+        Entry [t, b] belongs to position t with bit b; row T is [CLS], the same for both b. Scores carry the
+        temperature and the biases; where [CLS] is not attended its score is -inf.
+        """
+        layer = self.layers[0]
+        if self.L != 1:
+            raise DomainError(
+                f"only one-layer models have a table of tokens; this one has L={self.L} layers."
+            )
+        (H, d, _), v = layer.W_Q.shape, layer.W_V.shape[-1]
+        z = self.encoding.cls if layer.norm_attention is None else layer.norm_attention(self.encoding.cls)
+        q = np.einsum("d,hdk->hk", z, layer.W_Q) + (0 if layer.b_Q is None else layer.b_Q)
+        kappa = np.einsum("hdk,hk->dh", layer.W_K, q) / layer.temperature
+        offset = 0.0 if layer.b_K is None else (layer.b_K * q).sum(axis=1) / layer.temperature
+        W = np.hstack([kappa, layer.W_V.transpose(1, 0, 2).reshape(d, H * v)])
+        if layer.norm_attention is None:
+            tokens, cls = self.encoding.project(W)
+        else:
+            raw, raw_cls = self.encoding.token_table()
+            tokens, cls = layer.norm_attention(raw) @ W, layer.norm_attention(raw_cls) @ W
+        table = np.concatenate([tokens, np.broadcast_to(cls, (1, 2, cls.shape[0]))])
+        scores, values = table[..., :H] + offset, table[..., H:].reshape(-1, 2, H, v)
+        if not self.attends_cls:
+            scores[-1] = -np.inf
+        return scores, values + (0 if layer.b_V is None else layer.b_V)
+
+    def cls_state(self, bits: Int[Array, "n T"]) -> Float[Array, "n d"]:
+        """y_[CLS], the last layer's output at [CLS], for each example."""
+        if self.L > 1:
+            return np.array([self._deep_state(b)[-1] for b in bits])
+        _, values = self.cls_tables()
+        A = self.cls_weights(bits)
+        on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]  # [CLS] has no bit; both its entries agree
+        mixed = [
+            (A[:, h] * (1 - on[:, 0])) @ values[:, 0, h] + (A[:, h] * on[:, 0]) @ values[:, 1, h]
+            for h in range(self.H)
+        ]
+        X = np.broadcast_to(self.encoding.cls, (len(bits), self.d))
+        return finish_mlp(finish_attention(X, mixed, self.layers[0]), self.layers[0])
+
+    def cls_weights(self, bits: Int[Array, "n T"]) -> Float[Array, "n H T+1"]:
+        """The softmax weights behind `attention`, for bits that were checked."""
+        if self.L > 1:
+            return np.array([self._deep_weights(b) for b in bits])
+        scores, _ = self.cls_tables()
+        on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]
+        return softmax(np.where(on == 1, scores[:, 1].T[None], scores[:, 0].T[None]))
+
+    def _deep_state(self, b: Int[Array, " T"], upto: int | None = None) -> Float[Array, "T+1 d"]:
+        X = self.encoding(b)
+        for layer in self.layers[:upto]:
+            X = block(X, layer, attends_cls=self.attends_cls)
+        return X
+
+    def _deep_weights(self, b: Int[Array, " T"]) -> Float[Array, "H T+1"]:
+        X = self._deep_state(b, upto=-1)
+        last = self.layers[-1]
+        return np.array([attention_rows(X, last, h, attends_cls=self.attends_cls)[-1] for h in range(self.H)])
+
+    def _by_chunks(
+        self, evaluate: Callable[[Array], Array], bits: Shaped[Array, "..."], shape: tuple[int, ...]
+    ) -> Array:
+        checked = check_bits(bits, self.T)
+        if checked.ndim != 2:
+            raise ShapeError(f"bits of shape {bits.shape} arrived; pass (n, T), one sequence per row.")
+        rows = max(1, CHUNK // (self.H * (self.T + 1) + self.d))
+        parts = [evaluate(checked[i : i + rows]) for i in range(0, len(checked), rows)]
+        return np.concatenate(parts) if parts else np.empty((0, *shape))
