@@ -1,0 +1,47 @@
+"""Attention heads that look at s of T positions: build, learn, bound, read.
+
+Names are imported when first used, so `import sparsehead` is quick and never brings in torch by itself.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Encoding": "encoding",
+    "Model": "model",
+    "SparseFunction": "functions",
+    "SparseheadError": "errors",
+    "Task": "task",
+    "bound": "capacity",
+    "build": "construct",
+    "conjunction": "functions",
+    "covering_number": "capacity",
+    "disjunction": "functions",
+    "from_table": "functions",
+    "law": "law",
+    "learn": "train",
+    "load": "model_file",
+    "majority": "functions",
+    "norms": "capacity",
+    "parity": "functions",
+    "parse": "functions",
+    "random_function": "functions",
+    "save": "model_file",
+    "symmetric": "functions",
+    "threshold": "functions",
+    "to_torch": "construct",
+    "verify": "construct",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -19,6 +19,7 @@ from .types import Array, Float, Int, Shaped
 
 KINDS = ("positional", "random", "trainable", "bag")
 RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
+BLOCK = 2**22  # inner products held at once while looking for the largest
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Encoding:
         if self.P is None:
             return 0.0
         rows = np.vstack([self.P, self.E, self.cls])
-        worst, block = 0.0, max(1, 2**22 // len(rows))
+        worst, block = 0.0, max(1, BLOCK // len(rows))
         for start in range(0, len(rows), block):
             products = np.abs(rows[start : start + block] @ rows[start:].T)
             np.fill_diagonal(products, 0.0)  # the block's own diagonal: a row with itself

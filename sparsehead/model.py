@@ -99,7 +99,7 @@ class Model:
         """1 where the output exceeds the threshold, else 0."""
         return (self(bits) > self.threshold).astype(np.int64)
 
-    def attention(self, bits: Shaped[Array, "..."]) -> Float[Array, "n H T+1"]:
+    def attention(self, bits: Shaped[Array, "..."]) -> Float[Array, "n H tokens"]:
         """Weights of the [CLS] query in the last layer; the last column is [CLS] itself (0 if not attended)."""
         return self._by_chunks(self.cls_weights, bits, (self.H, self.T + 1))
 
@@ -153,7 +153,7 @@ class Model:
         X = np.broadcast_to(self.encoding.cls, (len(bits), self.d))
         return finish_mlp(finish_attention(X, mixed, self.layers[0]), self.layers[0])
 
-    def cls_weights(self, bits: Int[Array, "n T"]) -> Float[Array, "n H T+1"]:
+    def cls_weights(self, bits: Int[Array, "n T"]) -> Float[Array, "n H tokens"]:
         """The softmax weights behind `attention`, for bits that were checked."""
         if self.L > 1:
             return np.array([self._deep_weights(b) for b in bits])

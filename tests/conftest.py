@@ -4,6 +4,15 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pytest workers share two cores
 
-from jaxtyping import install_import_hook
+import jaxtyping
+import pytest
 
-hook = install_import_hook("sparsehead", "beartype.beartype")
+hook = jaxtyping.install_import_hook("sparsehead", "beartype.beartype")
+
+
+@pytest.fixture
+def unchecked():
+    """Annotations off, as for users: what the library itself says about a wrong shape."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

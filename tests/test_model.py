@@ -133,7 +133,7 @@ def test_chunks_change_nothing(monkeypatch):
     assert model(np.empty((0, 6), dtype=int)).shape == (0,)
 
 
-def test_misuse_is_explained():
+def test_misuse_is_explained(unchecked):
     rng = stream(5)
     model = Model(positional(4), (random_layer(7, rng),), np.ones(7))
     with pytest.raises(DomainError, match="bits are 0 or 1, got 2"):

@@ -1,0 +1,28 @@
+"""What every command does with its result: a table for people, or one JSON object for scripts."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def console() -> Console:
+    """Where results for people go: standard output."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def status_console() -> Console:
+    """Where progress goes: standard error, so that standard output can be piped."""
+    return Console(stderr=True, highlight=False)
+
+
+def emit(result: dict[str, Any], as_json: bool, show: Callable[[Console], None]) -> None:
+    """Print `result` as JSON, or call `show` with a console."""
+    if as_json:
+        typer.echo(json.dumps(result, allow_nan=False))
+    else:
+        show(console())
