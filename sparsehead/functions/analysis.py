@@ -1,0 +1,82 @@
+"""What is true of a function: the paper's definitions of sparse, symmetric, bounded and close; its spectrum."""
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Float
+from .sparse import SparseFunction
+from .tables import halves, ones, walsh_hadamard
+
+
+def is_sparse(f: SparseFunction, s: int) -> bool:
+    """Whether some s positions determine f:  b_i = b'_i for all i in I  =>  f(b) = f(b').
+
+    A function that needs fewer positions is s-sparse too; s > T is impossible.
+    Paper: sparse-function
+    """
+    return f.s <= s <= f.T
+
+
+def is_symmetric(f: SparseFunction) -> bool:
+    """Whether the number of ones among the relevant positions determines f.
+
+    Differs: the notes' definition stops before "=> f(b) = f(b')".
+    Paper: symmetric
+    """
+    by_count = f.values[2 ** np.arange(f.s + 1) - 1]
+    return bool(np.array_equal(f.values, by_count[ones(f.s)]))
+
+
+def is_monotone(f: SparseFunction) -> bool:
+    """Whether turning a 0 into a 1 never turns f from 1 to 0."""
+    pairs = [halves(f.values, i) for i in range(f.s)]
+    return all(bool((low <= high).all()) for low, high in pairs)
+
+
+def sup_norm(f: SparseFunction) -> float:
+    """max_b |f(b)|: 1 for every function but the constant 0.   Paper: bounded-function"""
+    return float(f.values.max())
+
+
+def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
+    """sup_b |f(b) - g(b)| over all 2^T inputs: 0 if they are the same function, 1 if not.
+
+    Supports are minimal, so no input needs to be looked at. For the distance between a function and a model's
+    real-valued output see `construct.verify`.
+    Paper: uniform-approximation
+    """
+    if f.T != g.T:
+        raise DomainError(
+            f"functions of T={f.T} and T={g.T} bits have no common inputs; give both the same T."
+        )
+    return 0.0 if f == g else 1.0
+
+
+def fourier(f: SparseFunction) -> Float[Array, " N"]:
+    """The 2^s Fourier coefficients of f as a sign, under uniform bits.
+
+    With signs (-1)^{f(b)} (so 0 counts as +1 and 1 as -1) and chi_S(b) = (-1)^{sum_{i in S} b_i},
+
+        coefficient(S) = E_b [(-1)^{f(b)} chi_S(b)],      sum_S coefficient(S)^2 = 1.
+
+    Bit i of the index says whether support[i] is in S. Every coefficient is an integer over 2^s, so exact.
+    """
+    return walsh_hadamard(1 - 2 * f.values.astype(np.int64)) / 2**f.s
+
+
+def influences(f: SparseFunction) -> Float[Array, " s"]:
+    """For each relevant position, the probability under uniform bits that flipping it flips f; in (0, 1].
+
+    Equals the sum of coefficient(S)^2 over the S that contain the position.
+    """
+    pairs = [halves(f.values, i) for i in range(f.s)]
+    return np.array([float((low != high).mean()) for low, high in pairs])
+
+
+def kind(f: SparseFunction) -> str | None:
+    """ "and", "or" or "parity" if f is that function of its s >= 1 positions, else None; x3 alone is an "and"."""
+    if f.s == 0:
+        return None
+    count = ones(f.s)
+    forms = {"and": count == f.s, "or": count >= 1, "parity": count % 2 == 1}
+    return next((name for name, form in forms.items() if np.array_equal(f.values, form)), None)

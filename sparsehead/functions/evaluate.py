@@ -1,0 +1,140 @@
+"""A syntax tree to a truth table: all 2^s inputs at once, eight to a byte, without recursion."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from ..types import Array, Shaped
+
+Plane = Shaped[Array, " bytes"]  # one bit for each of the 2^s assignments
+
+
+class Node(NamedTuple):
+    """One operation; operators with many operands are chains of nodes with two.
+
+    Args:
+        op: "variable", "constant", "not", "and", "xor", "or"; "count" (a number of ones, from 0), "add" (a count
+            and one more operand), "at_least" (compares a count with `value`).
+        value: the position of a variable, the value of a constant, the k of "at_least".
+        column: where a variable stands in the text, from 1.
+        need: planes that must be held at once to evaluate it; at most log2 of the number of nodes.
+    """
+
+    op: str
+    value: int = 0
+    left: Optional["Node"] = None
+    right: Optional["Node"] = None
+    need: int = 0
+    column: int = 0
+
+
+def unary(op: str, child: Node, value: int = 0) -> Node:
+    return Node(op, value, left=child, need=max(child.need, 1))
+
+
+def binary(op: str, left: Node, right: Node) -> Node:
+    need = left.need + 1 if left.need == right.need else max(left.need, right.need)
+    return Node(op, left=left, right=right, need=need)
+
+
+def variables(root: Node) -> Iterator[Node]:
+    """The leaves that are variables, in no particular order."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.op == "variable":
+            yield node
+        stack += [child for child in (node.left, node.right) if child is not None]
+
+
+def evaluate(root: Node, support: Sequence[int]) -> Shaped[Array, " N"]:
+    """The truth table over `support`, which must contain every variable of the tree.
+
+    The operand that needs more planes goes first, so a tree of n nodes never holds more than about log2 n of
+    them, however it is nested.
+    """
+    s = len(support)
+    planes = {t: _plane(i, s) for i, t in enumerate(support)}
+    zeros = np.zeros(max(1, 2**s // 8), dtype=np.uint8)
+    values: list[Any] = []
+    todo = [(root, False)]
+    while todo:
+        node, ready = todo.pop()
+        if node.op == "variable":
+            values.append(planes[node.value])
+        elif node.op == "constant":
+            values.append(~zeros if node.value else zeros)
+        elif node.op == "count":
+            values.append([])
+        elif ready:
+            _apply(node, values, zeros)
+        else:
+            todo.append((node, True))
+            children = [child for child in (node.left, node.right) if child is not None]
+            todo += [(child, False) for child in (reversed(children) if not _right_first(node) else children)]
+    return np.unpackbits(values[0], count=2**s, bitorder="little")
+
+
+def _right_first(node: Node) -> bool:
+    return node.left is not None and node.right is not None and node.right.need > node.left.need
+
+
+def _apply(node: Node, values: list[Any], zeros: Plane) -> None:
+    """Replace the operands on top of `values` by the result."""
+    last = values.pop()
+    if node.op == "not":
+        return values.append(~last)
+    if node.op == "at_least":
+        return values.append(_compare(last, node.value, zeros))
+    first = values.pop()
+    left, right = (last, first) if _right_first(node) else (first, last)
+    if node.op == "and":
+        values.append(left & right)
+    elif node.op == "xor":
+        values.append(left ^ right)
+    elif node.op == "or":
+        values.append(left | right)
+    else:
+        values.append(_add(left, right))
+
+
+def _plane(i: int, s: int) -> Plane:
+    """Variable i over all assignments of s variables, assignment j at bit j."""
+    if i < 3:
+        return np.full(max(1, 2**s // 8), (0xAA, 0xCC, 0xF0)[i], dtype=np.uint8)
+    block = np.repeat(np.array([0x00, 0xFF], dtype=np.uint8), 2 ** (i - 3))
+    return np.tile(block, 2 ** (s - i - 1))
+
+
+def _add(levels: list[list[Plane]], carry: Plane) -> list[list[Plane]]:
+    """One more operand of a count. Level i holds up to two planes of weight 2^i; three become a sum and a carry."""
+    for i in range(len(levels) + 1):
+        if i == len(levels):
+            levels.append([])
+        levels[i].append(carry)
+        if len(levels[i]) < 3:
+            break
+        a, b, c = levels[i]
+        levels[i] = [a ^ b ^ c]
+        carry = (a & b) | (c & (a ^ b))
+    return levels
+
+
+def _compare(levels: list[list[Plane]], k: int, zeros: Plane) -> Plane:
+    """Where the count is at least k."""
+    digits: list[Plane] = []
+    carries: list[Plane] = []
+    while len(digits) < len(levels) or carries:
+        here = carries + (levels[len(digits)] if len(digits) < len(levels) else [])
+        total, carries = here[0], []
+        for plane in here[1:]:
+            carries.append(total & plane)
+            total = total ^ plane
+        digits.append(total)
+    if k >= 2 ** len(digits):
+        return zeros if k > 0 else ~zeros
+    reached = ~zeros  # equal so far counts as reached; higher digits overrule lower ones
+    for i, digit in enumerate(digits):
+        reached = digit & reached if k >> i & 1 else digit | reached
+    return reached

@@ -1,0 +1,57 @@
+"""`parse`: the function that an expression means. Text is parsed, never evaluated as code."""
+
+import numpy as np
+
+from ..errors import ParseError
+from ..types import Array, Shaped
+from .evaluate import Node, evaluate, variables
+from .sparse import SparseFunction, from_table
+from .tables import check_s, check_T
+
+
+def parse(text: str, *, T: int) -> SparseFunction:
+    """The function of T bits that `text` describes; variables that do not matter are dropped.
+
+    In order of binding: not `!`, and `&`, xor `^`, or `|` (or those words); parentheses; the constants 0 and 1
+    (or false, true); maj(...), which is 1 iff more than half of its operands are; atleast(k, ...), iff at least k
+    are. Positions are numbered from 0 and written x0, x1, ... White space is free.
+    A whole text may also be table(0x1ee, x2, x5, x7): bit j of the number is entry j of the truth table.
+
+    Args:
+        text: at most 100,000 characters that mention at most 20 positions, nested to any depth.
+        T: length of the input, T >= 1.
+    Raises:
+        ParseError: the text is not in this language, or names a position outside range(T); says in which column.
+        DomainError: more than 20 positions are mentioned, or T < 1.
+
+    >>> f = parse("x2 & !x5 ^ (x7 | x11)", T=16)
+    >>> f.support, f(np.zeros(16, dtype=int)), parse("x1 & x2 | x1", T=4).support
+    ((2, 5, 7, 11), 0, (1,))
+    """
+    from .syntax import clip, quote, read  # Lark is loaded with the first expression
+
+    check_T(T)
+    tree = read(text)
+    leaves = list(variables(tree)) if isinstance(tree, Node) else tree[1]
+    for leaf in sorted(leaves, key=lambda leaf: leaf.column):
+        if leaf.value >= T:
+            raise ParseError(
+                f"x{leaf.value} at column {leaf.column} is outside the input: {quote(text, leaf.column - 1)}; "
+                f"T={T} has the positions x0 to x{T - 1}."
+            )
+    support = sorted({leaf.value for leaf in leaves})
+    check_s(len(support), f"the expression {clip(text)} mentions")
+    if isinstance(tree, Node):
+        return from_table(T=T, support=support, table=evaluate(tree, support))
+    digits, named = tree
+    return from_table(T=T, support=[leaf.value for leaf in named], table=_table(digits, len(named)))
+
+
+def _table(digits: str, s: int) -> Shaped[Array, " N"]:
+    """The 2^s lowest bits of a hexadecimal number, refused if it has more."""
+    check_s(s, "table(...) names")
+    number = int(digits, 16)
+    if number.bit_length() > 2**s:
+        raise ParseError(f"a table over {s} positions has 2^{s} bits, the number has {number.bit_length()}.")
+    packed = np.frombuffer(number.to_bytes(max(1, 2**s // 8), "little"), dtype=np.uint8)
+    return np.unpackbits(packed, count=2**s, bitorder="little")

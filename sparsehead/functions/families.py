@@ -1,0 +1,104 @@
+"""Functions by name: conjunction, disjunction, parity, majority, thresholds, symmetric and random ones."""
+
+from collections.abc import Callable, Iterable
+from typing import SupportsIndex
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Shaped
+from .sparse import SparseFunction, from_table
+from .tables import check_s, check_T, ones, relevant
+
+Positions = Iterable[SupportsIndex]
+
+
+def symmetric(
+    support: Positions, values: Iterable[SupportsIndex] | Shaped[Array, " n"], *, T: int
+) -> SparseFunction:
+    """values[j] when j of the positions are 1; s + 1 values.   Paper: symmetric"""
+    positions = tuple(support)
+    s = len(positions)
+    check_s(s, "the support has")
+    by_count = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    if by_count.shape != (s + 1,):
+        raise DomainError(
+            f"a symmetric function of {s} bits has {s + 1} values, one for each count from 0 to {s}, "
+            f"got {by_count.size}."
+        )
+    return from_table(T=T, support=positions, table=by_count[ones(s)])
+
+
+def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
+    """1 iff at least k of the positions are 1: always for k <= 0, never for k > s.
+
+    >>> threshold((1, 4, 6), 2, T=8)
+    parse('maj(x1, x4, x6)', T=8)
+    """
+    positions = tuple(support)
+    return symmetric(positions, [int(j >= k) for j in range(len(positions) + 1)], T=T)
+
+
+def conjunction(support: Positions, *, T: int) -> SparseFunction:
+    """1 iff all positions are 1; the empty conjunction is 1."""
+    positions = tuple(support)
+    return threshold(positions, len(positions), T=T)
+
+
+def disjunction(support: Positions, *, T: int) -> SparseFunction:
+    """1 iff some position is 1; the empty disjunction is 0."""
+    return threshold(support, 1, T=T)
+
+
+def majority(support: Positions, *, T: int) -> SparseFunction:
+    """1 iff more than half of the positions are 1; for even s a tie gives 0."""
+    positions = tuple(support)
+    return threshold(positions, len(positions) // 2 + 1, T=T)
+
+
+def parity(support: Positions, *, T: int) -> SparseFunction:
+    """1 iff an odd number of positions are 1."""
+    positions = tuple(support)
+    return symmetric(positions, [j % 2 for j in range(len(positions) + 1)], T=T)
+
+
+def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunction:
+    """A function drawn uniformly from those that depend on every one of the positions."""
+    positions = tuple(support)
+    s = len(positions)
+    check_s(s, "the support has")
+    while True:  # at s = 1 half of the tables qualify, more for every larger s
+        table = rng.integers(0, 2, size=2**s, dtype=np.uint8)
+        if len(relevant(table)) == s:
+            return from_table(T=T, support=positions, table=table)
+
+
+def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """s positions of range(T), every subset equally likely, ascending."""
+    check_T(T)
+    if not 0 <= s <= T:
+        raise DomainError(f"a support has between 0 and T={T} positions, got s={s}.")
+    return tuple(sorted(rng.choice(T, size=s, replace=False).tolist()))
+
+
+def random_function(*, T: int, s: int, rng: np.random.Generator) -> SparseFunction:
+    """A function that depends on exactly s positions: random support, then a random table."""
+    return junta(random_support(T=T, s=s, rng=rng), T=T, rng=rng)
+
+
+Family = Callable[[Positions, int, np.random.Generator], SparseFunction]
+_FAMILIES: dict[str, Family] = {
+    "and": lambda support, T, rng: conjunction(support, T=T),
+    "or": lambda support, T, rng: disjunction(support, T=T),
+    "parity": lambda support, T, rng: parity(support, T=T),
+    "majority": lambda support, T, rng: majority(support, T=T),
+    "junta": lambda support, T, rng: junta(support, T=T, rng=rng),
+}
+FAMILIES = tuple(_FAMILIES)
+
+
+def family(name: str) -> Family:
+    """The constructor (support, T, rng) -> function of a family; only `junta` draws from rng."""
+    if name not in _FAMILIES:
+        raise DomainError(f"family {name!r} is unknown; the families are {', '.join(FAMILIES)}.")
+    return _FAMILIES[name]

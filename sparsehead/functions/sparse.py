@@ -1,0 +1,144 @@
+"""`SparseFunction`: a Boolean function of T bits that reads s of them."""
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Shaped
+from .spelling import spell
+from .tables import check_bits, check_s, check_T, relevant, restrict
+
+
+@dataclass(frozen=True, repr=False)
+class SparseFunction:
+    """f: {0,1}^T -> {0,1}, depending on the positions in `support` and on all of them.
+
+    The support is minimal, so two functions are equal as objects iff they are equal on every input. The
+    constants have s = 0. Made by `parse`, `from_table` and the families; those drop irrelevant positions, this
+    constructor refuses them.
+
+    Args:
+        T: length of the input, T >= 1. Positions are numbered from 0.
+        support: the s positions that matter, ascending; s <= 20.
+        table: 2^s values, each 0 or 1. Bit i of the index is the value at support[i].
+    Paper: sparse-function
+    """
+
+    T: int
+    support: tuple[int, ...]
+    table: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_T(self.T)
+        if self.support != _positions(self.support, self.T):
+            raise DomainError(f"support {self.support} is not ascending; from_table sorts it.")
+        values = _values(self.table, self.s)
+        if len(relevant(values)) < self.s:
+            raise DomainError(
+                f"the table ignores a position of {self.support}; from_table drops such positions."
+            )
+
+    @property
+    def s(self) -> int:
+        """How many positions matter."""
+        return len(self.support)
+
+    @cached_property
+    def values(self) -> Shaped[Array, " N"]:
+        """The table as a read-only array of uint8."""
+        values = _values(self.table, self.s)
+        values.flags.writeable = False
+        return values
+
+    def __call__(self, bits: Shaped[Array, "..."] | Sequence[Any]) -> Any:
+        """Labels of many inputs: bits (n, T) give an int array (n,); one input (T,) gives an int.
+
+        Raises:
+            ShapeError: the last axis is not T long.
+            DomainError: an entry is neither 0 nor 1.
+
+        >>> SparseFunction(4, (1, 3), (0, 0, 0, 1))([[0, 1, 0, 1], [1, 1, 1, 0]])
+        array([1, 0])
+        """
+        read = check_bits(bits, self.T)[..., list(self.support)].astype(np.int64)
+        labels = self.values[read @ (1 << np.arange(self.s))]
+        return int(labels) if read.ndim == 1 else labels.astype(np.int64)
+
+    def __str__(self) -> str:
+        """An expression that `parse` turns back into this function, given the same T."""
+        return spell(self.support, self.values)
+
+    def __repr__(self) -> str:
+        return f"parse({str(self)!r}, T={self.T})"
+
+
+def from_table(
+    *, T: int, support: Iterable[SupportsIndex], table: Iterable[SupportsIndex] | Shaped[Array, " N"]
+) -> SparseFunction:
+    """The function whose value at b is table[sum_i b_{support[i]} 2^i].
+
+    Args:
+        T: length of the input, T >= 1.
+        support: distinct positions of range(T) in any order, at most 20; those that never matter are dropped.
+        table: 2^s values, each 0 or 1.
+    Raises:
+        DomainError: a position is repeated or outside range(T), or the table has another length or other values.
+
+    >>> from_table(T=8, support=(5, 2), table=(0, 0, 1, 1))
+    parse('x2', T=8)
+    """
+    check_T(T)
+    given = tuple(support)
+    positions = _positions(given, T)
+    values = _values(table, len(positions))
+    rank = {t: i for i, t in enumerate(operator.index(t) for t in given)}
+    if list(rank) != list(positions):
+        order = [len(positions) - 1 - rank[t] for t in reversed(positions)]  # axis 0 holds the highest bit
+        values = np.ascontiguousarray(values.reshape((2,) * len(positions)).transpose(order)).reshape(-1)
+    keep = relevant(values)
+    if len(keep) < len(positions):
+        values = restrict(values, keep)
+    return SparseFunction(T, tuple(positions[i] for i in keep), tuple(values.tolist()))
+
+
+def _positions(support: Iterable[SupportsIndex], T: int) -> tuple[int, ...]:
+    """The positions ascending, refused unless distinct, inside range(T) and at most 20."""
+    given = tuple(support)
+    try:
+        positions = sorted(operator.index(t) for t in given)
+    except TypeError:
+        raise DomainError(f"positions are whole numbers, got {_shown(given)}.") from None
+    check_s(len(positions), "the support has")
+    for t, after in pairwise(positions):
+        if t == after:
+            raise DomainError(
+                f"support {_shown(given)} repeats position {t}; a {len(positions)}-sparse function reads "
+                f"{len(positions)} distinct positions of range(T={T})."
+            )
+    for t in positions:
+        if not 0 <= t < T:
+            raise DomainError(f"position {t} is outside the input; T={T} has the positions 0 to {T - 1}.")
+    return tuple(positions)
+
+
+def _values(table: Iterable[SupportsIndex] | Shaped[Array, " N"], s: int) -> Shaped[Array, " N"]:
+    """The table as uint8, refused unless it has 2^s entries, each 0 or 1."""
+    values = np.asarray(table if isinstance(table, (np.ndarray, tuple, list)) else list(table))
+    if values.shape != (2**s,):
+        raise DomainError(f"{s} positions need a table of 2^{s} = {2**s} values, got shape {values.shape}.")
+    binary = (values == 0) | (values == 1)
+    if not np.all(binary):
+        raise DomainError(
+            f"a table holds zeros and ones, got {values[~np.broadcast_to(binary, values.shape)][0]}."
+        )
+    return values.astype(np.uint8)
+
+
+def _shown(given: tuple[Any, ...]) -> str:
+    return f"({', '.join(str(t) for t in given)})"

@@ -1,0 +1,140 @@
+"""A truth table as text that `parse` reads back: the shortest of a few forms people can read.
+
+x2 & x5          one term, or x2 | x5, or at least k of some literals: atleast(k, ...), maj(...)
+x2 ^ x5          parity
+x2 & x5 | !x7    an OR of ANDs, an AND of ORs, or a xor of ANDs
+table(0x1ee, ..) bit j of the number is entry j of the table: the last resort, when those need too many terms
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..types import Array, Shaped
+from .cover import Cube, cubes
+from .tables import halves, moebius, ones
+
+MAX_TERMS = 32  # a formula with more terms tells a reader less than its table
+
+
+def spell(support: Sequence[int], table: Shaped[Array, " N"]) -> str:
+    """The function over `support`, all of it relevant, in the grammar of `parse`."""
+    if not support:
+        return str(int(table[0]))
+    short = _at_least(support, table) or _parity(support, table)
+    if short:
+        return short
+    forms = [_or_of_ands(support, table), _and_of_ors(support, table)]
+    forms += [_xor_of_ands(support, table), _symmetric(support, table)]
+    readable = [form for form in forms if form is not None]
+    return min(readable, key=len) if readable else _table(support, table)
+
+
+def _names(support: Iterable[int]) -> str:
+    return ", ".join(f"x{t}" for t in support)
+
+
+def _literals(support: Sequence[int], cube: Cube) -> list[str]:
+    """The literals of a cube, in order of position."""
+    positive = cube[0]
+    marks = [(t, "" if positive >> i & 1 else "!") for i, t in enumerate(support) if sum(cube) >> i & 1]
+    return [f"{mark}x{t}" for t, mark in marks]
+
+
+def _in_order(terms: Iterable[Cube]) -> list[Cube]:
+    """Short terms first, then those with the earlier positions."""
+
+    def rank(cube: Cube) -> tuple[int, list[int], int]:
+        places = [i for i in range(sum(cube).bit_length()) if sum(cube) >> i & 1]
+        return len(places), places, cube[1]
+
+    return sorted(terms, key=rank)
+
+
+def _negate(form: str) -> str:
+    return form[1:] if form.startswith("!") else f"!{form}"
+
+
+def _at_least(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    """The form for "at least k of these literals hold": terms, clauses, majorities and other thresholds."""
+    s = len(support)
+    negated = 0
+    for i in range(s):
+        low, high = halves(table, i)
+        if (low > high).any():
+            if (low < high).any():
+                return None  # neither increasing nor decreasing in variable i
+            negated |= 1 << i
+    raised = table[np.arange(2**s) ^ negated]
+    count = ones(s)
+    k = int(count[raised == 1].min())
+    if not np.array_equal(raised, count >= k):
+        return None
+    names = [f"{'!' if negated >> i & 1 else ''}x{t}" for i, t in enumerate(support)]
+    if k in (1, s):
+        return (" & " if k == s else " | ").join(names)
+    if (
+        2 * sum(name.startswith("!") for name in names) > s
+    ):  # fewer marks: k of s fail iff s-k+1 of s do not hold
+        return "!" + _call(s - k + 1, [_negate(name) for name in names])
+    return _call(k, names)
+
+
+def _call(k: int, names: Sequence[str]) -> str:
+    if k == len(names) // 2 + 1:
+        return f"maj({', '.join(names)})"
+    return f"atleast({k}, {', '.join(names)})"
+
+
+def _parity(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    if not np.array_equal(table, (ones(len(support)) & 1) ^ table[0]):
+        return None
+    return ("!" if table[0] else "") + " ^ ".join(f"x{t}" for t in support)
+
+
+def _or_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    found = cubes(table, most=MAX_TERMS)
+    if found is None:
+        return None
+    return " | ".join(" & ".join(_literals(support, cube)) for cube in _in_order(found))
+
+
+def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    """De Morgan on the OR of ANDs of the complement."""
+    found = cubes(1 - table, most=MAX_TERMS)
+    if found is None:
+        return None
+    clauses = [_literals(support, cube) for cube in _in_order((n, p) for p, n in found)]
+    return " & ".join(c[0] if len(c) == 1 else f"({' | '.join(c)})" for c in clauses)
+
+
+def _xor_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    monomials = np.flatnonzero(moebius(table)).tolist()
+    if len(monomials) > MAX_TERMS:
+        return None
+    return _xor(
+        [" & ".join(_literals(support, term)) or "1" for term in _in_order((m, 0) for m in monomials)]
+    )
+
+
+def _xor(terms: list[str]) -> str:
+    """The terms joined by ^; a leading 1 becomes a ! where that is shorter."""
+    if terms[0] == "1" and len(terms) > 1 and "&" not in terms[1]:
+        terms = [_negate(terms[1]), *terms[2:]]
+    return " ^ ".join(terms)
+
+
+def _symmetric(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    """A symmetric function changes its value at some counts k: it is the xor of the "at least k" of those."""
+    s = len(support)
+    by_count = table[2 ** np.arange(s + 1) - 1]
+    if not np.array_equal(table, by_count[ones(s)]):
+        return None
+    changes = [int(k) for k in np.flatnonzero(np.diff(by_count)) + 1]
+    terms = [f"atleast({k}, {_names(support)})" for k in changes]
+    return _xor((["1"] if by_count[0] else []) + terms)
+
+
+def _table(support: Sequence[int], table: Shaped[Array, " N"]) -> str:
+    digits = np.packbits(table, bitorder="little")[::-1].tobytes().hex()
+    return f"table(0x{digits}, {_names(support)})"

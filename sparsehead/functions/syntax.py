@@ -1,0 +1,171 @@
+"""Text to a syntax tree by the Lark grammar, and what to say when the text is not in the language.
+
+Imported when the first expression is parsed, since building the parser takes a moment.
+"""
+
+import re
+from functools import cache, reduce
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from ..errors import ParseError
+from .evaluate import Node, binary, unary
+
+MAX_CHARS = 100_000  # without the digits of table(0x...), which grow as 2^s
+MAX_DIGITS = 15  # of a position or a count; Python refuses to convert thousands of them
+OPERAND = 'a variable such as x3, 0, 1, "!", "(", maj(...) or atleast(k, ...)'
+OPERATOR = '"&" (and), "^" (xor), "|" (or)'
+
+
+def read(text: str) -> Node | tuple[str, list[Node]]:
+    """The tree of an expression; for table(0x1e, x2, x5) its digits and its variables."""
+    if not text.strip():
+        raise ParseError("the expression is empty; write for example x2 & x5 & x11.")
+    length = len(re.sub(r"0x[0-9a-fA-F]+", "", text))
+    if length > MAX_CHARS:
+        raise ParseError(
+            f"the expression has {length:,} characters, at most {MAX_CHARS:,} are read; "
+            "give a truth table to from_table instead."
+        )
+    try:
+        return _parser().parse(text)  # type: ignore[return-value]  # the transformer runs inside
+    except UnexpectedInput as error:
+        raise ParseError(_explain(text, error)) from None
+    except _Misfit as error:
+        token, reason = error.args
+        raise ParseError(
+            f"{reason} at column {token.start_pos + 1}: {quote(text, token.start_pos)}."
+        ) from None
+
+
+@cache
+def _parser() -> Lark:
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", transformer=_Build())
+
+
+class _Misfit(Exception):
+    """A token that is in the grammar but not in the language: (token, reason)."""
+
+
+def _number(token: Token, digits: str) -> int:
+    stripped = digits.lstrip("0") or "0"
+    if len(stripped) > MAX_DIGITS:
+        raise _Misfit(token, f"a number of {len(stripped)} digits is out of range")
+    return int(stripped)
+
+
+class _Build(Transformer):
+    """Called by the parser at every reduction, so no tree is ever walked recursively."""
+
+    def start(self, children: list[Any]) -> Node:
+        return children[0]
+
+    def table(self, children: list[Any]) -> tuple[str, list[Node]]:
+        return str(children[0]), [self.variable([token]) for token in children[1:]]
+
+    def variable(self, children: list[Any]) -> Node:
+        token = children[0]
+        return Node("variable", _number(token, token[1:]), column=token.start_pos + 1)
+
+    def constant(self, children: list[Any]) -> Node:
+        token = children[0]
+        value = {"0": 0, "1": 1, "true": 1, "false": 0}.get(token.lower())
+        if value is None:
+            raise _Misfit(
+                token, f"the constants are 0 and 1, and variables are written x3, but {clip(token)} stands"
+            )
+        return Node("constant", value)
+
+    def negated(self, children: list[Any]) -> Node:
+        return unary("not", children[0])
+
+    def conjunction(self, children: list[Any]) -> Node:
+        return reduce(lambda left, right: binary("and", left, right), children)
+
+    def exclusive(self, children: list[Any]) -> Node:
+        return reduce(lambda left, right: binary("xor", left, right), children)
+
+    def disjunction(self, children: list[Any]) -> Node:
+        return reduce(lambda left, right: binary("or", left, right), children)
+
+    def majority(self, children: list[Any]) -> Node:
+        return _at_least(len(children) // 2 + 1, children)
+
+    def at_least(self, children: list[Any]) -> Node:
+        return _at_least(_number(children[0], children[0]), children[1:])
+
+
+def _at_least(k: int, operands: list[Node]) -> Node:
+    count = reduce(lambda left, right: binary("add", left, right), operands, Node("count"))
+    return unary("at_least", count, k)
+
+
+def clip(text: str, width: int = 24) -> str:
+    """The text on one line and not long, fit for a message."""
+    shown = "".join(c if c.isprintable() else " " for c in text[: width + 1])
+    return shown if len(text) <= width else shown[:width] + "..."
+
+
+def quote(text: str, start: int) -> str:
+    """The neighbourhood of `start`, with the word that stands there between >> and <<."""
+    word = _word(text, start)
+    before = clip(text[:start][::-1], 24)[::-1]
+    return f"{before}>>{clip(word)}<<{clip(text[start + len(word) :])}"
+
+
+def _word(text: str, start: int) -> str:
+    found = re.compile(r"\w+|\S|$").match(text, start)
+    return found.group() if found else ""
+
+
+def _explain(text: str, error: UnexpectedInput) -> str:
+    """One line: what stands where, and what would fit there."""
+    start, expected = _failure(text, error)
+    word = _word(text, start)
+    where = f"column {start + 1}: {quote(text, start)}"
+    opened = _unclosed(text[:start])
+    if word == ")" and opened is None:
+        return f'")" at {where} closes nothing.'
+    if not word and opened is not None and "VARIABLE" not in expected:
+        return f'"(" at column {opened + 1} is never closed: {quote(text, opened)}.'
+    what = f"unexpected {clip(word)!r}" if word else "the expression ends too early"
+    return f"{what} at {where}; expected {_wanted(expected, opened is not None)}."
+
+
+def _failure(text: str, error: UnexpectedInput) -> tuple[int, set[str]]:
+    """Where the parser stopped, and the terminals it could have gone on with."""
+    if isinstance(error, UnexpectedCharacters):
+        return error.pos_in_stream or 0, set(error.allowed or ())
+    if isinstance(error, UnexpectedToken):
+        ended = error.token.type == "$END"
+        return len(text.rstrip()) if ended else error.token.start_pos or 0, set(error.expected)
+    raise error
+
+
+def _wanted(expected: set[str], inside: bool) -> str:
+    """The terminals in words; `inside` a parenthesis its end is among them."""
+    if "VARIABLE" in expected:
+        return OPERAND if "NUMBER" in expected else "a variable such as x3"
+    if "NUMBER" in expected:
+        return "a whole number k, as in atleast(2, x1, x5, x7)"
+    if "HEX" in expected:
+        return "the table in hexadecimal, as in table(0x6, x2, x5)"
+    if "_AND" in expected:
+        return OPERATOR + (' or ")"' if inside else "")
+    names = {"LPAR": '"("', "RPAR": '")"', "COMMA": '","'}
+    return " or ".join(sorted(names[name] for name in expected if name in names)) or f"{OPERATOR} or the end"
+
+
+def _unclosed(text: str) -> int | None:
+    """Where the last "(" without its ")" stands."""
+    stack: list[int] = []
+    for place, character in enumerate(text):
+        if character == "(":
+            stack.append(place)
+        elif character == ")" and stack:
+            stack.pop()
+    return stack[-1] if stack else None

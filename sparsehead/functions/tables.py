@@ -1,0 +1,94 @@
+"""Truth tables as arrays: 2^s entries, where bit i of the index is the value of variable i."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError, ShapeError
+from ..types import Array, Bool, Int, Shaped
+
+MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every operation takes milliseconds
+
+
+def check_T(T: int) -> None:
+    if T < 1:
+        raise DomainError(f"a function reads T >= 1 bits, got T={T}.")
+
+
+def check_s(s: int, what: str) -> None:
+    """`what` is the caller's phrase for whatever reads s positions."""
+    if s > MAX_S:
+        raise DomainError(
+            f"{what} {s} positions; s is at most {MAX_S}, because a truth table has 2^s entries."
+        )
+
+
+def check_bits(bits: Shaped[Array, "..."] | Sequence[Any], T: int) -> Shaped[Array, "..."]:
+    """`bits` as an array of shape (n, T) or (T,), refused unless every entry is 0 or 1."""
+    array = np.asarray(bits)
+    if array.ndim not in (1, 2) or array.shape[-1] != T:
+        raise ShapeError(
+            f"bits of shape {array.shape} arrived; T={T} needs (n, {T}), or ({T},) for one sequence."
+        )
+    if array.dtype == np.bool_ or (array.dtype == np.uint8 and array.max(initial=0) <= 1):
+        return array
+    binary = (array == 0) | (array == 1)
+    if not np.all(binary):
+        wrong = array[~np.broadcast_to(binary, array.shape)].flat[0]
+        raise DomainError(f"bits are 0 or 1, got {wrong}; map -1/+1 signs with (1 - signs) // 2 first.")
+    return array
+
+
+def assignments(s: int) -> Shaped[Array, "N s"]:
+    """All 2^s bit vectors in the order of a truth table: row j holds the binary digits of j, lowest first.
+
+    >>> assignments(2).tolist()
+    [[0, 0], [1, 0], [0, 1], [1, 1]]
+    """
+    check_s(s, "an enumeration of all inputs was asked over")
+    return ((np.arange(2**s)[:, None] >> np.arange(s)) & 1).astype(np.uint8)
+
+
+def ones(s: int) -> Shaped[Array, " N"]:
+    """How many of the s variables are 1, for each index of a truth table."""
+    return np.bitwise_count(np.arange(2**s, dtype=np.uint32))
+
+
+def halves(table: Shaped[Array, " N"], i: int) -> tuple[Shaped[Array, "a b"], Shaped[Array, "a b"]]:
+    """The table where variable i is 0 and where it is 1: two views whose entries differ in bit i alone."""
+    pairs = table.reshape(-1, 2, 2**i)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def relevant(table: Shaped[Array, " N"]) -> list[int]:
+    """The variables that can change the value."""
+    s = len(table).bit_length() - 1
+    return [i for i in range(s) if not np.array_equal(*halves(table, i))]
+
+
+def restrict(table: Shaped[Array, " N"], keep: Sequence[int]) -> Shaped[Array, " M"]:
+    """The table over the variables `keep` (ascending), the others set to 0."""
+    index = np.zeros(2 ** len(keep), dtype=np.int64)
+    for place, i in enumerate(keep):
+        index |= ((np.arange(len(index)) >> place) & 1) << i
+    return table[index]
+
+
+def moebius(table: Shaped[Array, " N"]) -> Bool[Array, " N"]:
+    """Which monomials the function is the xor of: its algebraic normal form, indexed like the table."""
+    form = table.astype(bool)
+    for i in range(len(form).bit_length() - 1):
+        low, high = halves(form, i)
+        high ^= low
+    return form
+
+
+def walsh_hadamard(values: Int[Array, " N"]) -> Int[Array, " N"]:
+    """sum_b values[b] (-1)^{|b & S|} for every S, in N log N additions."""
+    sums = values.copy()
+    for i in range(len(sums).bit_length() - 1):
+        low, high = halves(sums, i)
+        low += high  # low + high
+        np.subtract(low, 2 * high, out=high)  # low - high
+    return sums
