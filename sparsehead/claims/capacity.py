@@ -1,0 +1,202 @@
+"""Entries: capacity and generalisation (paper section 4 and appendix A; notes sections 2.2, 3 and 4)."""
+
+from .claim import CHECKS, Claim
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        label="head-assumptions",
+        kind="assumption",
+        statement="phi_out is L_out-Lipschitz, ||phi_in(a)|| <= B_in ||a||, and Norm is differentiable with "
+        "||J Norm||_{1,1} <= C_Norm. For softmax that norm is 2(1 - sum p_i^2) < 2.",
+        where="paper assumption 4.1; notes assumption 3.1",
+        check=f"{CHECKS}.capacity:check_head_assumptions",
+    ),
+    Claim(
+        label="softmax-lipschitz",
+        kind="lemma",
+        statement="||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf: what the "
+        "capacity proofs need of softmax holds with constant 1, where the paper uses 2.",
+        where="paper assumption 4.1, where softmax has C_Norm = 2",
+        check=f"{CHECKS}.capacity:check_softmax_lipschitz",
+    ),
+    Claim(
+        label="head-lipschitz",
+        kind="lemma",
+        statement="Changing the parameters moves the head's output by at most C_Norm L_out B_in B_X max_t "
+        "|change of score| + L_out max_t ||change of phi_in(x_t)||; for softmax C_Norm = 1 suffices.",
+        where="paper lemma 4.3; notes lemma 3.2",
+        check=f"{CHECKS}.capacity:check_head_lipschitz",
+    ),
+    Claim(
+        label="token-aggregation",
+        kind="remark",
+        statement="A maximum over samples of a maximum over positions is one maximum over mT tokens; hence "
+        "covers of Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
+        where="paper, proof of theorem 4.2; notes section 3.1",
+        check=f"{CHECKS}.capacity:check_token_aggregation",
+    ),
+    Claim(
+        label="head-capacity",
+        kind="theorem",
+        statement="For every split of eps, ln N(F_head; eps) <= ln N(F_Score; eps_s; mT points) + ln "
+        "N(F_in; eps_in; mT points) with L_out (C_Norm B_in B_X eps_s + eps_in) = eps, phi_out being fixed. "
+        "A scalar output divides eps by B_w.",
+        where="paper theorem 4.2; notes section 3.1",
+        check=f"{CHECKS}.capacity:check_head_capacity",
+    ),
+    Claim(
+        label="pseudo-dimension",
+        kind="proposition",
+        statement="Without norm bounds, d = 3 suffices for pseudo-dimension >= floor(log2 T): points on a "
+        "circle that carry the bits of their own index are shattered by queries of length T^2.",
+        where="paper proposition 4.4",
+        check=f"{CHECKS}.capacity:check_pseudo_dimension",
+    ),
+    Claim(
+        label="vector-cover",
+        kind="ours",
+        statement="{x -> <w, x>: ||w|| <= a} on N points of length <= b has a proper eps-cover with ln N <= "
+        "(ceil(r^2) - 1) ln(2N + 1), r = ab/eps; a perceptron finds the cover's element for a given w in "
+        "fewer than r^2 updates.",
+        where="not in the paper; replaces A.10 with a smaller constant",
+        check=f"{CHECKS}.capacity:check_vector_cover",
+    ),
+    Claim(
+        label="parametric-cover",
+        kind="ours",
+        statement="The same class in d dimensions has a proper eps-cover with ln N <= d ln(1 + 2ab/eps), "
+        "whatever the number of points: counting parameters, which wins at practical sizes.",
+        where="not in the paper; classical",
+        check=f"{CHECKS}.capacity:check_parametric_cover",
+    ),
+    Claim(
+        label="zhang-cover",
+        kind="theorem",
+        statement="For the same class ln N <= 36 (ab/eps)^2 ln(2 ceil(4ab/eps + 2) N + 1): logarithmic in "
+        "the number of points, free of the dimension.",
+        where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)",
+        check=f"{CHECKS}.capacity:check_zhang_cover",
+    ),
+    Claim(
+        label="linear-cover",
+        kind="lemma",
+        statement="{x -> W x: ||W^T||_{2,1} <= B_W} on N points of length <= B_X has ln N <~ (B_X B_W / "
+        "eps)^2 ln(d_1 N); ours is (B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3, by an "
+        "algorithm that returns the cover's element.",
+        where="paper lemma 4.6; notes lemma 3.3",
+        check=f"{CHECKS}.capacity:check_linear_cover",
+    ),
+    Claim(
+        label="split-lemma",
+        kind="lemma",
+        statement="min of sum_k c_k / x_k^2 subject to sum_k p_k x_k = eps is (sum_k c_k^{1/3} p_k^{2/3})^3 "
+        "/ eps^2, attained at x_k proportional to (c_k / p_k)^{1/3}.",
+        where="paper lemma A.8",
+        check=f"{CHECKS}.capacity:check_split_lemma",
+    ),
+    Claim(
+        label="single-layer-capacity",
+        kind="corollary",
+        statement="ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK "
+        "B_Z B_X B_V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3 with N_S <= mT: T enters through a logarithm only.",
+        where="paper corollary 4.5; notes section 3.2",
+        check=f"{CHECKS}.capacity:check_single_layer_capacity",
+    ),
+    Claim(
+        label="positional-capacity",
+        kind="corollary",
+        statement="With a fixed table of positions added to the tokens, B_X becomes B_X + B_P in every term.",
+        where="paper A.11",
+        check=f"{CHECKS}.capacity:check_positional_capacity",
+    ),
+    Claim(
+        label="multi-head-capacity",
+        kind="corollary",
+        statement="The sum of H heads: the items of all heads in one list, (sum_h [..])^3 / eps^2. A head "
+        "with zero weights adds nothing.",
+        where="paper A.12; notes section 4",
+        check=f"{CHECKS}.capacity:check_multi_head_capacity",
+    ),
+    Claim(
+        label="multi-layer-capacity",
+        kind="theorem",
+        statement="Depth L: the items of every block, each weighted by the Lipschitz constants of the "
+        "blocks above it, ||W_V|| (1 + 2 B_X^2 ||W_QK||) per attention (the paper: 1 + 4 ||W_QK||).",
+        where="paper theorem 4.7 and A.17",
+        check=f"{CHECKS}.capacity:check_multi_layer_capacity",
+    ),
+    Claim(
+        label="layer-norm",
+        kind="ours",
+        statement="LayerNorm with eps_ln in place of Pi: Lipschitz with constant max|gain| / sqrt(eps_ln), "
+        "attained at 0, and rows of length at most sqrt(d) max|gain| + |bias|.",
+        where="not in the paper, whose Pi stands in for it",
+        check=f"{CHECKS}.capacity:check_layer_norm",
+    ),
+    Claim(
+        label="trauger-tewari",
+        kind="remark",
+        statement="A capacity bound without T exists under ||W_QK||_{1,1}: Maurey's sparsification instead "
+        "of a cover of mT points.",
+        where="Trauger and Tewari 2024, cited for comparison",
+        check=f"{CHECKS}.capacity:check_trauger_tewari",
+    ),
+    Claim(
+        label="generalization",
+        kind="lemma",
+        statement="If ln N(F; eps) <= C/eps^2 on every sample and the loss is b-bounded and L-Lipschitz, "
+        "then with probability 1 - delta every f has risk at most its training risk plus O(L sqrt(C/m) (1 + "
+        "ln^+(b sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m), here with all constants.",
+        where="paper lemma A.5; notes lemma 2.3",
+        check=f"{CHECKS}.capacity:check_generalization",
+    ),
+    Claim(
+        label="vc-cover",
+        kind="lemma",
+        statement="A 0/1 class of VC dimension d has N_inf(F, eps, m) <= sum_{i<=d} C(m, i) <= (em/d)^d for "
+        "eps < 1 and m >= d.",
+        where="notes section 2.2.1",
+        check=f"{CHECKS}.capacity:check_vc_cover",
+    ),
+    Claim(
+        label="fat-cover",
+        kind="lemma",
+        statement="A class in [0,1]^X with fat-shattering dimension d at eps/4 has N_inf(F, eps, m) < 2 (m "
+        "b^2)^{ceil(log2 y)}, b = floor(2/eps) + 1, y = sum_{i<=d} C(m, i) b^i.",
+        where="notes section 2.2.2",
+        check=f"{CHECKS}.capacity:check_fat_cover",
+    ),
+    Claim(
+        label="rademacher-cover",
+        kind="lemma",
+        statement="If ln N(F; eps) <= C/eps^2 and |f| <= A, the empirical Rademacher complexity is at most "
+        "e sqrt(2) r (1 + ln^+(A / (sqrt(2) r))), r = sqrt(C/m), for proper covers.",
+        where="paper appendix A, before A.5; notes section 2.2.3",
+        check=f"{CHECKS}.capacity:check_rademacher_cover",
+    ),
+    Claim(
+        label="sample-lower-bound",
+        kind="remark",
+        statement="C(T, s) subsets must be told apart, so any learner needs at least of the order of s "
+        "ln(T/s) samples.",
+        where="paper section 5, end; notes section 5, end",
+        check=f"{CHECKS}.floor:check_sample_lower_bound",
+    ),
+    Claim(
+        label="information-floor",
+        kind="ours",
+        statement="The best possible probability of identifying an s-conjunction from m samples is E[1 / "
+        "number of consistent s-subsets]; where it reaches 0.8 no learner needs fewer samples. It grows "
+        "like 4.3 ln T for s = 3 and balanced labels.",
+        where="not in the paper",
+        check=f"{CHECKS}.floor:check_information_floor",
+    ),
+    Claim(
+        label="parity-floor",
+        kind="ours",
+        statement="For s-parities of uniform bits every wrong subset survives m samples with probability "
+        "exactly 2^-m, so the threshold is log2 C(T, s) + O(1).",
+        where="not in the paper",
+        check=f"{CHECKS}.floor:check_parity_floor",
+    ),
+)

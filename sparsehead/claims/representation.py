@@ -1,0 +1,131 @@
+"""Entries: what heads can represent (paper section 5 and appendix B; notes section 5)."""
+
+from .claim import CHECKS, Claim
+
+PAPER = "paper proposition 5.1 and appendix B; notes proposition 5.5"
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        label="sparse-representation",
+        kind="proposition",
+        statement="For each of the three encodings, bounded-norm attention represents s-sparse functions: "
+        "monotone symmetric ones by f_tf-scalar approximately, symmetric and general ones by f_tf+mlp "
+        "exactly. Ours: one head and 2 ReLU units per change of value for every s-sparse function.",
+        where=PAPER,
+        check=f"{CHECKS}.representation:check_sparse_representation",
+    ),
+    Claim(
+        label="monotone-symmetric-representation",
+        kind="proposition",
+        statement="f_tf-scalar, the head alone with no MLP, computes every threshold function of s bits.",
+        where=f"{PAPER}, first item",
+        check=f"{CHECKS}.representation:check_monotone_symmetric_representation",
+    ),
+    Claim(
+        label="symmetric-representation",
+        kind="proposition",
+        statement="f_tf+mlp with one head computes every symmetric s-sparse function exactly, with a "
+        "decoder of size poly(s); ours needs at most 2s units.",
+        where=f"{PAPER}, second item",
+        check=f"{CHECKS}.representation:check_symmetric_representation",
+    ),
+    Claim(
+        label="general-representation",
+        kind="proposition",
+        statement="f_tf+mlp computes every s-sparse function exactly with a decoder of size 2^s poly(s): s "
+        "heads in the paper's encodings (a) and (b), one in (c); ours one head and at most 2(2^s - 1) units "
+        "in all three.",
+        where=f"{PAPER}, third item",
+        check=f"{CHECKS}.representation:check_general_representation",
+    ),
+    Claim(
+        label="positional-construction",
+        kind="proposition",
+        statement="Encoding (a), deterministic positions: W_Q = R v_CLS e_1^T, W_K reads the positions of "
+        "I, W_V the bit.",
+        where="paper appendix B, encoding (a)",
+        check=f"{CHECKS}.representation:check_positional_construction",
+    ),
+    Claim(
+        label="random-construction",
+        kind="ours",
+        statement="Encoding (a) with random, approximately orthonormal positions: keys dual to the "
+        "positions of I instead of their sum. The scores inside I are then equal and d = O(s ln T) suffices.",
+        where="replaces the paper's keys of encoding (a) for Delta > 0",
+        check=f"{CHECKS}.representation:check_random_construction",
+    ),
+    Claim(
+        label="trainable-construction",
+        kind="proposition",
+        statement="Encoding (b), trainable positions: one direction marks I, all other positions are 0; d = "
+        "4 suffices.",
+        where="paper appendix B, encoding (b)",
+        check=f"{CHECKS}.representation:check_trainable_construction",
+    ),
+    Claim(
+        label="bag-construction",
+        kind="proposition",
+        statement="Encoding (c), bag of vectors: tokens of zero bits vanish, and one head gives tau v / (1 "
+        "+ tau v) exactly, without leakage.",
+        where="paper appendix B, encoding (c)",
+        check=f"{CHECKS}.representation:check_bag_construction",
+    ),
+    Claim(
+        label="multi-head-construction",
+        kind="proposition",
+        statement="s heads, one position each: all slopes of the decoder are O(1), with 2s cleaning units "
+        "and at most 2^{s-1} minterms.",
+        where="paper appendix B, encodings (a) and (b) with s heads",
+        check=f"{CHECKS}.representation:check_multi_head_construction",
+    ),
+    Claim(
+        label="leakage-cancellation",
+        kind="ours",
+        statement="Two heads, one selecting and one uniform: Z o_1 - N o_2 = sum over I of (e^eta_i - 1) "
+        "b_i exactly, for any scale; the count without any ReLU.",
+        where="not in the paper",
+        check=f"{CHECKS}.representation:check_leakage_cancellation",
+    ),
+    Claim(
+        label="bump",
+        kind="lemma",
+        statement="A ReLU net with one bump per target value turns approximate values into exact ones; the "
+        "bump is psi(x) = nu(x) + nu(2 delta - x) - 1, which is 1 at its centre.",
+        where="paper appendix B, MLP lemma",
+        check=f"{CHECKS}.representation:check_bump",
+    ),
+    Claim(
+        label="exact-decoder",
+        kind="ours",
+        statement="A piecewise linear read-out with two units per change of value is constant on every "
+        "interval in which the head's output can lie; inside the head, with sigma = ReLU, it needs no MLP "
+        "at all.",
+        where="not in the paper",
+        check=f"{CHECKS}.representation:check_exact_decoder",
+    ),
+    Claim(
+        label="best-code",
+        kind="ours",
+        statement="Bits may be weighed in any order and complemented: the code with the fewest changes of "
+        "value along the head's output has the smallest decoder, and every linear threshold function needs "
+        "2 units.",
+        where="not in the paper",
+        check=f"{CHECKS}.representation:check_best_code",
+    ),
+    Claim(
+        label="representation-norms",
+        kind="proposition",
+        statement="||W_Q||_F <= O(log(Ts)), ||W_K||, ||W_V||, ||W_C||_F <= O(s). Ours: ||W_QK||_F = "
+        "|eta|_2, which is sqrt(s) ln(n(2s+1)/s) for symmetric functions: logarithmic in T.",
+        where=PAPER,
+        check=f"{CHECKS}.representation:check_representation_norms",
+    ),
+    Claim(
+        label="exact-certificate",
+        kind="ours",
+        statement="For a single-head scalar read-out the extreme outputs over all 2^T inputs are found "
+        "exactly, pattern by pattern of the s relevant bits, by Dinkelbach's iteration: O(T) a step.",
+        where="not in the paper",
+        check=f"{CHECKS}.representation:check_exact_certificate",
+    ),
+)

@@ -1,0 +1,133 @@
+"""The shape of the package: what may import what, what is public, what must not be there, what starts light."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import sparsehead
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "sparsehead"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# The data flow, read downwards: a file imports only from files above it, or from its own folder.
+ORDER = [
+    *(
+        "errors",
+        "rng",
+        "types",
+        "functions",
+        "explain",
+        "task",
+        "encoding",
+        "heads",
+        "block",
+        "model",
+        "model_file",
+    ),
+    *("capacity", "construct", "train", "probe", "read", "measure", "store", "sweep", "law"),
+    *("figures", "claims", "report", "cli", "__main__"),
+]
+HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(f) for f in FILES}
+
+
+def imports_of(file: Path, *, anywhere: bool = True) -> set[str]:
+    """The modules of this package that a file imports: anywhere in it, or when it is loaded."""
+    here = module_of(file).split(".")
+    package = here if file.name == "__init__.py" else here[:-1]
+    found = set()
+    tree = ast.parse(file.read_text())
+    for node in ast.walk(tree) if anywhere else tree.body:
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names if a.name.split(".")[0] == "sparsehead"}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            if source.split(".")[0] == "sparsehead":
+                found |= {m if (m := f"{source}.{a.name}") in MODULES else source for a in node.names}
+    return found - {"sparsehead"}  # the version, and the lazy names
+
+
+def layer(module: str) -> int:
+    return ORDER.index(module.split(".")[1])
+
+
+def test_every_file_has_its_place_in_the_order():
+    assert {m.split(".")[1] for m in MODULES if "." in m} <= set(ORDER)
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f != PACKAGE / "__init__.py"], ids=module_of)
+def test_a_file_imports_only_from_files_above_it(file):
+    own = layer(module_of(file))
+    assert [m for m in sorted(imports_of(file)) if layer(m) > own] == []
+
+
+def test_files_of_one_folder_do_not_import_each_other_in_a_circle():
+    graph = {module_of(f): imports_of(f, anywhere=False) - {module_of(f)} for f in FILES}
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(FILES)  # raises CycleError otherwise
+
+
+def test_public_names_are_sorted_and_importable():
+    assert sparsehead.__all__ == sorted(sparsehead.__all__)
+    missing = []
+    for name in sparsehead.__all__:
+        try:
+            getattr(sparsehead, name)
+        except (ImportError, AttributeError) as error:
+            missing.append(f"{name}: {error}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_nothing_forbidden_is_in_a_file(file):
+    tree = ast.parse(file.read_text())
+    calls = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    assert calls.isdisjoint({"eval", "exec", "torch.load", "__import__"})
+    modules = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    modules |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert {m.split(".")[0] for m in modules}.isdisjoint(
+        {"pickle", "cPickle", "dill", "joblib", "__future__"}
+    )
+    assert len(file.read_text().splitlines()) <= 350
+
+
+BLOCK = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {HEAVY!r}:
+            raise ImportError(name + " was made unimportable")
+sys.meta_path.insert(0, Blocked())
+from sparsehead.cli.app import main
+main(sys.argv[1:])
+"""
+LIGHT = {
+    "help": ["--help"],
+    "build": ["build", "x2 & x5", "--T", "9", "--json"],
+    "bound": ["bound", "--norms", "V21=2,V=1,QK=3,BX=1.5", "--T", "100", "--m", "1000", "--json"],
+    "cover": ["cover", "points.csv", "--eps", "0.5", "--json"],
+}
+
+
+@pytest.mark.parametrize("verb", LIGHT)
+def test_light_commands_start_without_the_heavy_packages(verb, tmp_path):
+    if verb != "help" and not (PACKAGE / "cli" / f"{verb}.py").exists():
+        pytest.skip(f"{verb} is not there yet")
+    (tmp_path / "points.csv").write_text("0.5,0.7\n0.2,0.3\n0.6,0.65\n")
+    ran = subprocess.run(
+        [sys.executable, "-c", BLOCK, *LIGHT[verb]], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout
