@@ -42,6 +42,8 @@ def explanations(bits: Bits, labels: Shaped[Array, " m"], s: int, kind: str, lim
     Raises:
         DomainError: an argument lies outside these ranges, or the parity search would not end.
     """
+    if bits.ndim != 2:
+        raise ShapeError(f"bits of shape {bits.shape} arrived; a training set has shape (m, T).")
     m, T = bits.shape
     if labels.shape != (m,):
         raise ShapeError(f"{m} sequences need {m} labels, got labels of shape {labels.shape}.")

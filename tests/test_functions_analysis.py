@@ -1,0 +1,79 @@
+"""Spectrum, influences and predicates against their definitions, by enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsehead.functions import (
+    assignments,
+    conjunction,
+    disjunction,
+    fourier,
+    from_table,
+    influences,
+    is_monotone,
+    kind,
+    majority,
+    parity,
+    parse,
+)
+
+tables = st.integers(0, 2**16 - 1).map(lambda number: [number >> j & 1 for j in range(16)])
+
+
+@given(tables)
+def test_fourier_is_the_correlation_with_every_character(table):
+    f = from_table(T=9, support=(1, 3, 6, 8), table=table)
+    bits = assignments(f.s).astype(int)
+    signs = (-1) ** f.values.astype(int)
+    by_definition = [(signs * (-1) ** (bits @ S)).mean() for S in bits]  # S runs over indicator vectors
+    assert fourier(f).tolist() == by_definition  # dyadic rationals: exact
+
+
+@given(tables)
+def test_parseval_and_influences(table):
+    f = from_table(T=9, support=(1, 3, 6, 8), table=table)
+    squares = fourier(f) ** 2
+    inside = assignments(f.s).astype(bool)
+    assert squares.sum() == 1
+    assert influences(f).tolist() == [squares[inside[:, i]].sum() for i in range(f.s)]
+    flips = [np.mean(f.values != f.values[np.arange(2**f.s) ^ (1 << i)]) for i in range(f.s)]
+    assert influences(f).tolist() == flips
+
+
+def test_known_spectra():
+    assert fourier(parity((2, 5, 7), T=9)).tolist() == [0] * 7 + [1]
+    assert influences(parity((2, 5, 7), T=9)).tolist() == [1, 1, 1]
+    assert influences(conjunction((2, 5, 7), T=9)).tolist() == [1 / 4] * 3
+    assert fourier(majority((0, 1, 2), T=3)).tolist() == [0, 0.5, 0.5, 0, 0.5, 0, 0, -0.5]
+    assert fourier(parse("1", T=4)).tolist() == [-1]
+    assert influences(parse("1", T=4)).shape == (0,)
+
+
+@given(tables)
+def test_monotone_compares_every_ordered_pair(table):
+    f = from_table(T=4, support=range(4), table=table)
+    bits = assignments(4)
+    ordered = [(i, j) for i, j in itertools.product(range(16), repeat=2) if (bits[i] <= bits[j]).all()]
+    labels = f(bits)
+    assert is_monotone(f) == all(labels[i] <= labels[j] for i, j in ordered)
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (conjunction((1, 2, 5), T=6), "and"),
+        (disjunction((1, 2, 5), T=6), "or"),
+        (parity((1, 2, 5), T=6), "parity"),
+        (conjunction((1,), T=6), "and"),
+        (majority((1, 2, 5), T=6), None),
+        (parse("x1 & !x2", T=6), None),
+        (parse("!x1 ^ x2", T=6), None),
+        (parse("1", T=6), None),
+    ],
+)
+def test_kind_names_the_three_families_with_an_exact_uniqueness_test(f, name):
+    assert kind(f) == name
