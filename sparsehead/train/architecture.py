@@ -1,0 +1,58 @@
+"""What is trained: the shape of a model, without its weights and without torch."""
+
+import math
+from dataclasses import dataclass
+
+from ..errors import DomainError
+
+SIGMAS = ("identity", "relu", "gelu", "tanh")
+ENCODINGS = ("trainable", "random", "positional", "bag")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """What is trained. The defaults are the practical block of the paper's experiments.
+
+    `mlp` is the width of the MLP (0: none); `scaled` divides scores by sqrt(k). The theoretical head of
+    definition 3.2 is norm = residual = bias = scaled = False, mlp = 0, any `sigma`.   Paper: tf-layer
+    """
+
+    T: int
+    d: int = 64
+    H: int = 16
+    k: int = 4
+    L: int = 1
+    mlp: int = 256
+    norm: bool = True
+    residual: bool = True
+    bias: bool = True
+    scaled: bool = True
+    sigma: str = "identity"
+    encoding: str = "trainable"
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if min(self.T, self.d, self.H, self.k, self.L) < 1 or self.mlp < 0:
+            raise DomainError(
+                f"an architecture needs T, d, H, k, L >= 1 and mlp >= 0, got T={self.T}, d={self.d}, "
+                f"H={self.H}, k={self.k}, L={self.L}, mlp={self.mlp}."
+            )
+        if self.sigma not in SIGMAS:
+            raise DomainError(f"sigma is one of {', '.join(SIGMAS)}, got {self.sigma!r}.")
+        if self.encoding not in ENCODINGS:
+            raise DomainError(f"encoding is one of {', '.join(ENCODINGS)}, got {self.encoding!r}.")
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by."""
+        return math.sqrt(self.k) if self.scaled else 1.0
+
+    @property
+    def trains_encoding(self) -> bool:
+        """Whether token and position vectors are trained or stay as given."""
+        return self.encoding == "trainable"
+
+    @property
+    def is_bag(self) -> bool:
+        """Whether a zero bit is the zero token (x_t = b_t v_t) rather than E_0 + P_t."""
+        return self.encoding == "bag"

@@ -1,0 +1,67 @@
+"""A trial's samples: training set, fresh batches, and a holdout that is drawn as far as it is walked."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..rng import stream
+from ..types import Array, Shaped
+from .spec import TrainSpec, task_of
+
+FIRST = 256  # rows of the first holdout chunk: enough to stop at chance level
+MOST = 2**25  # bits in one chunk
+CACHED = 2**26  # packed bytes of holdout kept per trial; the rest is drawn again when needed
+
+Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]
+
+
+def training_set(spec: TrainSpec) -> Sample:
+    """m samples from stream(seed, "train"); restarts share them."""
+    return task_of(spec).training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
+
+
+class Fresh:
+    """Batches of m samples, never the same twice; one stream per restart."""
+
+    def __init__(self, spec: TrainSpec, restart: int) -> None:
+        self._task, self._m = task_of(spec), spec.m
+        self._rng = stream(spec.seed, "online", restart)
+
+    def __call__(self) -> Sample:
+        return self._task.sample(self._m, rng=self._rng)
+
+
+class Holdout:
+    """The holdout, in chunks that double in size; chunk i comes from stream(seed, "holdout", i).
+
+    Most checks stop in the first chunk, so most chunks are never drawn. Labels are free of noise: the accuracy of a
+    perfect learner is 1.
+    """
+
+    def __init__(self, spec: TrainSpec) -> None:
+        self._task = replace(task_of(spec), noise=0.0)
+        self._seed, self._T = spec.seed, spec.T
+        self.sizes = _chunks(spec.holdout, max(1, MOST // spec.T))
+        self._kept: dict[int, Sample] = {}
+        self._room = CACHED
+
+    def chunk(self, i: int) -> Sample:
+        """Bits (n, T) and labels (n,) of chunk i, uint8."""
+        if i in self._kept:
+            packed, labels = self._kept[i]
+            return np.unpackbits(packed, axis=1, count=self._T), labels
+        bits, labels = self._task.sample(self.sizes[i], rng=stream(self._seed, "holdout", i))
+        packed = np.packbits(bits, axis=1)
+        if packed.nbytes <= self._room:
+            self._room -= packed.nbytes
+            self._kept[i] = packed, labels
+        return bits, labels
+
+
+def _chunks(total: int, most: int) -> list[int]:
+    sizes, done, size = [], 0, min(FIRST, most)
+    while done < total:
+        sizes.append(min(size, total - done))
+        done += sizes[-1]
+        size = min(most, done)
+    return sizes

@@ -1,0 +1,144 @@
+"""Frozen specs: everything that decides how a run goes, and nothing about where it runs."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..errors import DomainError
+from ..functions import FAMILIES, SparseFunction, family, parse, random_support
+from ..rng import stream
+from ..task import Task
+from .architecture import Architecture
+
+PRESETS: dict[str, dict[str, Any]] = {"fast": {}, "paper": {"dropout": 0.1}}
+LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSpec:
+    """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
+
+    The defaults are the paper's settings with dropout 0 (preset "fast"); `preset` fills in others.
+
+    Args:
+        function: an expression ("x2 & x5"), or a family (and, or, parity, majority, junta) whose support of
+            size `s` is drawn from the seed.
+        T, s: context length; support size, needed for families only.
+        m: training samples, or fresh samples per step when `online`.
+        seed: names the streams of support, data, initialisations and dropout.
+        p: probability of a one; None balances the labels. noise: share of training labels that are flipped.
+        unique: draw training sets again until one s-subset explains them, where the family has that test.
+        learner: "transformer", or another learner for comparison (see `learners.py`).
+        d, H, k, L, mlp, norm, residual, bias, scaled, sigma, encoding: see `Architecture`.
+        dropout: on embeddings, attention weights and block outputs, as minGPT has it.
+        n_steps, check_every: length of a run; validation happens at multiples of check_every.
+        restarts: initialisations before the trial counts as failed.
+        holdout, target: a check succeeds when its accuracy on `holdout` samples exceeds `target`.
+        stall: give a run up when its training loss is below 0.01 and its best validation accuracy has not grown
+            for this many steps; 0 never does.
+        learning_rate .. init_std: optimiser and initialisation; decay touches matrices only.
+    Paper: law-and
+    """
+
+    function: str
+    T: int
+    m: int
+    seed: int
+    s: int | None = None
+    p: float | None = None
+    noise: float = 0.0
+    unique: bool = True
+    online: bool = False
+    learner: str = "transformer"
+    d: int = 64
+    H: int = 16
+    k: int = 4
+    L: int = 1
+    mlp: int = 256
+    norm: bool = True
+    residual: bool = True
+    bias: bool = True
+    scaled: bool = True
+    sigma: str = "identity"
+    encoding: str = "trainable"
+    dropout: float = 0.0
+    n_steps: int = 1000
+    check_every: int = 10
+    restarts: int = 5
+    holdout: int = 10_000
+    target: float = 0.99
+    stall: int = 0
+    learning_rate: float = 1e-3
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    weight_decay: float = 1e-4
+    decoupled: bool = True
+    clip: float = 1.0
+    warmup: int = 0
+    init_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.m < 1 or self.n_steps < 0 or self.check_every < 1 or self.restarts < 1 or self.holdout < 1:
+            raise DomainError(
+                f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={self.m}, "
+                f"check_every={self.check_every}, restarts={self.restarts}, holdout={self.holdout}, "
+                f"n_steps={self.n_steps}."
+            )
+        if not 0 <= self.dropout < 1:
+            raise DomainError(f"dropout is a share, at least 0 and below 1, got {self.dropout}.")
+        if not 0 < self.target < 1:
+            raise DomainError(f"target is an accuracy strictly between 0 and 1, got {self.target}.")
+        if self.learner not in LEARNERS:
+            raise DomainError(f"learner {self.learner!r} is unknown; the learners are {', '.join(LEARNERS)}.")
+        if not self.learning_rate > 0:
+            raise DomainError(f"the learning rate must be > 0, got {self.learning_rate}.")
+        if self.function in FAMILIES and self.s is None:
+            raise DomainError(f"the family {self.function!r} needs a support size s, got none.")
+
+    @property
+    def architecture(self) -> Architecture:
+        """The model's shape; one-hot positions fix d = T + 3."""
+        names = ("T", "H", "k", "L", "mlp", "norm", "residual", "bias", "scaled", "sigma", "encoding")
+        d = self.T + 3 if self.encoding == "positional" else self.d
+        return Architecture(d=d, **{name: getattr(self, name) for name in names})
+
+    @property
+    def allowed_errors(self) -> int:
+        """The most errors on the holdout with which accuracy still exceeds the target."""
+        most = int(self.holdout * (1 - self.target))
+        while most >= 0 and not 1 - most / self.holdout > self.target:
+            most -= 1
+        return most
+
+
+def preset(name: str, **settings: Any) -> TrainSpec:
+    """A spec with the settings of "fast" or "paper", and `settings` on top.   Paper: law-and"""
+    if name not in PRESETS:
+        raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
+    return TrainSpec(**{**PRESETS[name], **settings})
+
+
+def spec_id(spec: TrainSpec) -> str:
+    """Sixteen hex digits naming the spec's contents; the store's primary key."""
+    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def target_function(spec: TrainSpec) -> SparseFunction:
+    """The function to be learned; a family's support comes from stream(seed, "support")."""
+    if spec.function not in FAMILIES:
+        return parse(spec.function, T=spec.T)
+    rng = stream(spec.seed, "support")
+    assert spec.s is not None  # checked when the spec was made
+    return family(spec.function)(random_support(T=spec.T, s=spec.s, rng=rng), spec.T, rng)
+
+
+def task_of(spec: TrainSpec) -> Task:
+    """The task: function, probability of a one, label noise."""
+    f = target_function(spec)
+    return Task.balanced(f, spec.noise) if spec.p is None else Task(f, spec.p, spec.noise)
+
+
+def with_settings(spec: TrainSpec, **settings: Any) -> TrainSpec:
+    """The spec with some settings changed."""
+    return replace(spec, **settings)
