@@ -16,6 +16,13 @@ def _notes(number: int, where: str, statement: str, *code: str, text_only: bool 
     return _erratum("notes", number, f"notes {where}", statement, code, text_only)
 
 
+def _home(source: str, number: int) -> str:
+    """The module of the check: the notes' errata are grouped by section."""
+    if source == "paper":
+        return "errata_paper"
+    return "errata_covering" if number <= 10 else "errata_capacity" if number <= 18 else "errata_sparse"
+
+
 def _erratum(
     source: str, number: int, where: str, statement: str, code: tuple[str, ...], text_only: bool = False
 ) -> Claim:
@@ -28,7 +35,7 @@ def _erratum(
         where=where,
         code=tuple(f"sparsehead.{c}" for c in code),
         tests=() if text_only else (f"{TESTS}::test_{name}",),
-        check=None if text_only else f"{CHECKS}.errata_{source}:check_{name}",
+        check=None if text_only else f"{CHECKS}.{_home(source, number)}:check_{name}",
         text_only=text_only,
     )
 
@@ -80,6 +87,7 @@ NOTES: tuple[Claim, ...] = (
         "section 2.1.1",
         "A pseudometric also needs d(x, x) = 0: d = 1 everywhere satisfies both printed axioms, and then no "
         "point covers even itself at eps < 1. And the covering number is a size, not a subset.",
+        "capacity:covering_number",
     ),
     _notes(
         2,
@@ -87,30 +95,35 @@ NOTES: tuple[Claim, ...] = (
         "The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and N(0.5) = 2 "
         "is false for both: it is 3 for the first set and 1 for the second. {(.2, 3), (.6, 2.5)} covers "
         "neither.",
+        "capacity:covering_number",
     ),
     _notes(
         3,
         "section 2.1.2, end",
         "'As eps increases the covering number can only increase' is the wrong way round: an eps-cover is "
         "also an eps'-cover for every eps' >= eps.",
+        "capacity:covering_number",
     ),
     _notes(
         4,
         "section 2.1.2, end",
         "'More spread out, hence larger' holds for scaling, N(cT, eps) = N(T, eps/c), not for adding "
         "points: N({-1, 1}, 1) = 2 but N({-1, 0, 1}, 1) = 1 with centres in the set.",
+        "capacity:covering_number",
     ),
     _notes(
         5,
         "section 2.1.2, after definition 2.1",
         "Not every single value f(z_i) is the point to cover but the vector of all m: the +-1 functions on "
         "m points have two values, and covering number 2^m.",
+        "capacity.function_classes:class_covering_number",
     ),
     _notes(
         6,
         "section 2.1",
         "N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted. Our "
         "eps is named at every call.",
+        "capacity:covering_number",
     ),
     _notes(
         7,
@@ -118,30 +131,35 @@ NOTES: tuple[Claim, ...] = (
         "The lemma needs a bounded, Lipschitz loss before eps_gen(f) means anything; a class of unbounded "
         "functions with the squared loss has no such bound. The O~ hides a ln m that comes from the entropy "
         "integral.",
+        "capacity.generalization:uniform_gap",
     ),
     _notes(
         8,
         "section 2.2.1",
         "(em/VC)^VC needs m >= VC and eps < 1: at m = 1, VC = 4 it is 0.21, less than one function. The "
         "constant e is Euler's number.",
+        "capacity.relations:log_cover_vc",
     ),
     _notes(
         9,
         "section 2.2.2",
         "In the exponent 'de' must be d eps, the logarithm is base 2, and m >= d is needed: literally at m "
         "= 1, d = 8 the bound is below 1e-40 while N_inf([0,1]^X, .1, 1) = 5.",
+        "capacity.relations:log_cover_fat",
     ),
     _notes(
         10,
         "section 2.2.3",
         "The factor 1 + log(A sqrt(m/C)) is negative for A sqrt(m/C) < 1/e; the positive part of the "
         "logarithm is meant. With proper covers c = e sqrt(2).",
+        "capacity.generalization:rademacher_closed",
     ),
     _notes(
         11,
         "figure 3, definition 2.4",
         "The modules are f_tf-head, f_tf-layer, f_tf-scalar; a head maps X^T x Z to Y, not X to Y: its "
         "output depends on the whole sequence and on the context.",
+        "heads:attention_head",
     ),
     _notes(
         12,
@@ -149,83 +167,97 @@ NOTES: tuple[Claim, ...] = (
         "theta_out ranges over a set, but the product cover covers theta_s and theta_in only: with one "
         "score, one phi_in and phi_out = c y, c in [0, 1], it claims N = 1. phi_out must be fixed, or "
         "covered too.",
+        "capacity.stages:read_stage",
     ),
     _notes(
         13,
         "section 3.1, display of theorem 4.2",
         "The '=' is '<=': the product of two covers is a cover, rarely the smallest; and the infimum over "
         "the split of eps and the constants are missing.",
+        "capacity.bounds:split",
     ),
     _notes(
         14,
         "equation (8)",
         "The logarithm is missing on the left: on x_i = e_i with a = b = 1 and eps = 0.2 the covering "
         "number is at least C(N, 6) 2^6, while the printed right side is O(log N).",
+        "capacity.linear:log_cover_vector",
     ),
     _notes(
         15,
         "lemma 3.3",
         "W in R^{d1 x d2} acts on x in R^{d2}; printed is R^{d1}.",
+        "capacity.linear:log_cover_matrix",
     ),
     _notes(
         16,
         "equation (10)",
         "The score is bilinear: doubling the query doubles it, so the bound must carry ||z||. Combining the "
         "terms needs the split lemma.",
+        "capacity.pricing:Pricing.bilinear",
     ),
     _notes(
         17,
         "section 3.2, head bound",
         "The term of W_QK lacks B_X ||z||: scaling the inputs by c and (W_QK, W_V) by (1/c^2, 1/c) leaves "
         "the class as it is, but changes the printed bound.",
+        "capacity.head_class:head_class_items",
     ),
     _notes(
         18,
         "section 4",
         "The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are "
         "multiplied by the Lipschitz constants of the layers above.",
+        "capacity.networks:model_items",
     ),
     _notes(
         19,
         "definitions 5.2, 5.4",
         "Definition 5.2 lacks its conclusion 'implies f(b) = f(b')'; the range is R in one place and R^d in "
         "another; the other T - s inputs are irrelevant, not relevant.",
+        "functions:is_symmetric",
     ),
     _notes(
         20,
         "section 5, deterministic positions",
         "T + 3 approximately orthonormal vectors need not be a basis: they fit into far fewer than T + 3 "
         "dimensions, and are then linearly dependent.",
+        "encoding:random_positions",
     ),
     _notes(
         21,
         "section 5, bag of vectors",
         "V is T x d, so X = diag(b) V; V diag(b) is not even defined unless d = T, and then it masks "
         "columns. The permutation acts from the left.",
+        "encoding:bag",
     ),
     _notes(
         22,
         "section 5, proposition 5.5",
         "The composition defines f_tf+mlp, not f_mlp; 'for any input mapping' means the three listed: a "
         "constant mapping represents nothing. The score is x^T W_K W_Q^T z.",
+        "heads:tf_mlp",
     ),
     _notes(
         23,
         "proposition 5.5, proof sketch",
         "O(s^2) neurons cannot serve all functions of s bits: 2^(2^s) functions have to be told apart, and "
         "a ReLU net of fixed depth with W parameters has VC dimension O(W log W).",
+        "construct.decoder:plateaus",
     ),
     _notes(
         24,
         "section 5, end",
         "log2 C(T, s) is of the order s log(T/s), not s log T: at s = T it is 0. For AND a label carries "
         "only H(2^-s) bits.",
+        "capacity.floor:fano",
     ),
     _notes(
         25,
         "section 6",
         "N = C(T, s), which grows like T^s, not in proportion to T; what succeeds at 100 % is validation, "
         "training accuracy does either way; the log T experiment is the AND task, not parity.",
+        "functions:conjunction",
     ),
     _notes(
         26,
