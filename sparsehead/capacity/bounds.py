@@ -1,0 +1,214 @@
+"""A capacity bound is a list of items; this file says what a list is worth.
+
+Item k covers one weight matrix at its own resolution x_k, at a price h_k(x_k) in ln N, and an error x_k there
+becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
+
+    ln N_inf(eps) <= sum_k h_k(x_k),      h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),  0 for x
+    >= r_k.
+
+The first price is the perceptron cover of `linear.py`, c_k = r_k^2 lambda_k; the second counts parameters. With
+the first alone the best split is known (`split`), and the bound is C/eps^2 with
+
+    C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
+
+Each item's share of C is also its share of eps, so a bound says which term dominates. All of it is done on
+logarithms.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Float
+from .logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
+
+FORMS = {
+    "ours": "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",
+    "paper": "the paper's form with its unstated constant set to 1; no certificate",
+    "parametric": "volume covers of every weight matrix: counts parameters, norms enter by their logarithm",
+    "trauger-tewari": "sums of absolute entries, log d instead of log T: independent of T",
+    "minimum": "the items of `ours`, each at the cheaper of its two prices, split numerically",
+}
+REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
+STEPS = 44  # bisections of that range, to 1e-11
+
+
+@dataclass(frozen=True)
+class Item:
+    """One term: price (r/x)^2 lambda or dim ln(1 + 2r/x) at resolution x, and p, what x costs at the output."""
+
+    name: str
+    log_r: float
+    log_lambda: float
+    log_p: float
+    dim: float
+
+    @property
+    def log_c(self) -> float:
+        return 2 * self.log_r + self.log_lambda
+
+    @property
+    def c(self) -> float:
+        return exp(self.log_c)
+
+    @property
+    def p(self) -> float:
+        return exp(self.log_p)
+
+    @property
+    def log_weight(self) -> float:
+        """ln(c^{1/3} p^{2/3}), what the item adds under the cube."""
+        return (self.log_c + 2 * self.log_p) / 3 if self.live else LOG_ZERO
+
+    @property
+    def live(self) -> bool:
+        """False for an item of a zero weight, or one that cannot reach the output: it costs nothing."""
+        return self.log_r > LOG_ZERO and self.log_p > LOG_ZERO
+
+
+def item(name: str, *, c: Real, p: Real, dim: Real = math.inf) -> Item:
+    """An item from the two numbers of the split lemma, when the price is c/x^2 and nothing else is known."""
+    return Item(name, ln(check_norm("c", c)) / 2, 0.0, ln(check_norm("p", p)), float(dim))
+
+
+def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
+    """The x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps:  x_k = (eps/g)(c_k/p_k)^{1/3}, g =
+    sum c^{1/3} p^{2/3}.
+
+    By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf.
+
+    Paper: split-lemma
+    """
+    log_g = log_sum(k.log_weight for k in items)
+    log_eps = math.log(check_eps(eps))
+    return tuple(exp(log_eps - log_g + (k.log_c - k.log_p) / 3) if k.live else math.inf for k in items)
+
+
+def log_capacity(items: Sequence[Item]) -> float:
+    """ln C, where ln N_inf(eps) <= C/eps^2; -inf when every item costs nothing.   Paper: split-lemma"""
+    return 3 * log_sum(k.log_weight for k in items)
+
+
+@dataclass(frozen=True)
+class Covering:
+    """ln N_inf at one resolution, how it was split (shares of ln N, one per item), and ln of ln N for the
+    huge.
+    """
+
+    log_covering: float
+    log_log: float
+    shares: tuple[float, ...]
+
+
+def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
+    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma
+
+    `ours`, `paper` and `trauger-tewari` use the closed form; `parametric` and `minimum` split numerically,
+    and `minimum` is never above `ours` or `parametric` on the same items: it tries their splits too.
+    """
+    check_form(form)
+    log_eps = math.log(check_eps(eps))
+    if form in ("parametric", "minimum"):
+        return _numeric(items, log_eps, parametric_only=form == "parametric")
+    log_C = log_capacity(items)
+    shares = tuple(exp(k.log_weight - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
+    log_log = log_C - 2 * log_eps
+    return Covering(exp(log_log), log_log, shares)
+
+
+def check_form(form: str) -> None:
+    if form not in FORMS:
+        raise DomainError(f"form {form!r} is unknown; the forms are {', '.join(FORMS)}.")
+
+
+def _numeric(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
+    """Minimise the sum of prices over shares y_k = p_k x_k/eps of the error, sum y_k = 1."""
+    live = [k for k in items if k.live]
+    if not live:
+        return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
+    log_rho = np.array([k.log_r + k.log_p - log_eps for k in live])
+    log_lambda = np.array([k.log_lambda for k in live])
+    dim = np.array([k.dim for k in live])
+    log_weights = np.array([k.log_weight for k in live])
+    closed = log_weights - log_sum(log_weights)
+    candidates = [closed, _balance(log_rho, log_lambda, dim, parametric_only=True)]
+    if not parametric_only:
+        candidates.append(_balance(log_rho, log_lambda, dim, parametric_only=False))
+    prices = [_prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only) for y in candidates]
+    best = min(prices, key=lambda h: float(h.sum()))
+    total = float(best.sum())
+    if not math.isfinite(total):  # a class too large for a float: the closed form still knows its size
+        log_C = log_capacity(items)
+        return Covering(math.inf, log_C - 2 * log_eps, tuple(exp(k.log_weight - log_C / 3) for k in items))
+    costs = iter(best)
+    shares = tuple(float(next(costs)) / total if k.live and total > 0 else 0.0 for k in items)
+    return Covering(total, ln(total), shares)
+
+
+def _prices(
+    log_rho: Float[Array, " n"],
+    log_lambda: Float[Array, " n"],
+    dim: Float[Array, " n"],
+    log_y: Float[Array, " n"],
+    *,
+    parametric_only: bool,
+) -> Float[Array, " n"]:
+    """h_k at relative resolutions y_k; zero where the whole class fits into one ball."""
+    ratio = log_rho - log_y
+    price = dim * np.logaddexp(0.0, math.log(2) + ratio)
+    if not parametric_only:
+        with np.errstate(over="ignore"):  # a perceptron price beyond floats loses to the other one
+            price = np.minimum(price, np.exp(2 * ratio + log_lambda))
+    return np.where(ratio <= 0, 0.0, price)
+
+
+def _balance(
+    log_rho: Float[Array, " n"],
+    log_lambda: Float[Array, " n"],
+    dim: Float[Array, " n"],
+    *,
+    parametric_only: bool,
+) -> Float[Array, " n"]:
+    """Shares (as logs, adding up to 1) at which the prices' slopes agree: bisection on the common slope mu.
+
+    For each item and mu the better of the stationary points of its prices, or y = rho where the price vanishes.
+    The prices are not convex together, so this need not be the optimum; whatever it returns is a valid split.
+    """
+    high = REACH + 4 * float(np.abs(log_rho).max())
+    low = -high
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if log_sum(_respond(middle, log_rho, log_lambda, dim, parametric_only)) > 0:
+            low = middle
+        else:
+            high = middle
+    log_y = _respond(high, log_rho, log_lambda, dim, parametric_only)
+    return log_y - log_sum(log_y)
+
+
+def _respond(
+    log_mu: float,
+    log_rho: Float[Array, " n"],
+    log_lambda: Float[Array, " n"],
+    dim: Float[Array, " n"],
+    parametric_only: bool,
+) -> Float[Array, " n"]:
+    """ln of the y_k that minimises h_k(y) + mu y, among its stationary points and y = rho."""
+    with np.errstate(divide="ignore"):
+        log_dim = np.log(dim)
+    # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + sqrt(1 + 2 dim/(mu rho)))
+    base = math.log(2) + log_dim - log_mu
+    volume = base - np.logaddexp(0.0, np.logaddexp(0.0, base - log_rho) / 2)
+    options = [volume, log_rho]
+    if not parametric_only:
+        options.append((math.log(2) + log_lambda + 2 * log_rho - log_mu) / 3)  # lambda (rho/y)^2
+    with np.errstate(over="ignore"):
+        costs = [
+            _prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only)
+            + np.exp(np.minimum(log_mu + y, 709.0))
+            for y in options
+        ]
+    return np.choose(np.argmin(costs, axis=0), options)

@@ -1,0 +1,228 @@
+"""Covering and packing numbers of point sets: exact where that is affordable, a bracket where it is not.
+
+Balls are closed. With D the p-norm distance between points:
+
+    N_int(eps)  fewest points of the set whose eps-balls cover it (proper): a minimum dominating set
+    N_ext(eps)  the same with centres anywhere
+    P(r)        most points with all pairwise distances > r
+
+    P(2 eps) <= N_ext(eps) <= N_int(eps) <= P(eps),     N_int(2 eps) <= N_ext(eps).
+
+The exact numbers are integer programs (HiGHS); `packing` and the LP relaxation bound them from below, greedy from
+above. N_int can fall when points are added, N_ext and P cannot.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Bool
+from .logs import Real
+from .metrics import check_p, exact_radius, read_points, within
+
+SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A covering number, or a bracket around it, with the cover that was found.
+
+    size is the number itself and None when only `lower <= number <= upper` is known (then exact is False).
+    centers are the `upper` centres found; rows their indices in the input, None when centres are not points
+    of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper covers).
+    """
+
+    size: int | None
+    lower: int
+    upper: int
+    exact: bool
+    centers: tuple[tuple[float, ...], ...]
+    rows: tuple[int, ...] | None
+    greedy: int
+    packing: int
+    lp: float | None
+
+
+def covering_number(
+    points: Any, *, eps: Any, p: Real = 2, external: bool = False, time_limit: float = 30.0
+) -> Cover:
+    """The eps-covering number of a finite set of points in the p-norm.
+
+    Args:
+        points: n rows of d numbers (or n numbers: points on a line). Fractions, whole numbers, Decimals and
+            texts are compared exactly, floats with a relative tolerance of 1e-12.
+        eps: radius of the closed balls, > 0.
+        p: the norm, 1 <= p <= inf.
+        external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150 points);
+            elsewhere the bracket P(2 eps) <= N_ext <= N_int.
+        time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
+    Paper: covering-number
+
+    >>> covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]], eps=0.5).size
+    1
+    """
+    if not time_limit > 0:
+        raise DomainError(f"time_limit is in seconds and > 0, got {time_limit}.")
+    values, exact_values = read_points(points)
+    radius, p = exact_radius(eps, exact_values), check_p(p)
+    deadline = time.monotonic() + time_limit
+    near = within(values, exact_values, radius, p)
+    apart = ~within(values, exact_values, 2 * radius, p)
+    if external:
+        from .external import external_cover
+
+        return external_cover(values, exact_values, radius, p, near=near, apart=apart, deadline=deadline)
+    return cover_graph(near, apart, values=values, deadline=deadline)
+
+
+def cover_graph(
+    near: Bool[Array, "n n"], apart: Bool[Array, "n n"], *, values: Array, deadline: float
+) -> Cover:
+    """The proper cover, given which pairs are within eps (near) and which are more than 2 eps apart."""
+    greedy = greedy_cover(near)
+    packing = greedy_packing(apart)
+    lp, best, bound, proven = _solve(near, greedy, packing, deadline)
+    lower = max(len(packing), math.ceil(bound - SLACK))
+    exact = proven or lower == len(best)
+    lower = len(best) if exact else lower
+    return Cover(
+        size=len(best) if exact else None,
+        lower=lower,
+        upper=len(best),
+        exact=exact,
+        centers=tuple(tuple(map(float, np.atleast_1d(values[i]))) for i in best),
+        rows=tuple(best),
+        greedy=len(greedy),
+        packing=len(packing),
+        lp=lp,
+    )
+
+
+def _solve(
+    near: Bool[Array, "n n"], greedy: list[int], packing: list[int], deadline: float
+) -> tuple[float | None, list[int], float, bool]:
+    """LP value, best cover found, lower bound, and whether the two are known to meet."""
+    if len(greedy) == len(packing):
+        return None, greedy, float(len(packing)), True
+    lp = lp_bound(near, time_limit=max(0.01, deadline - time.monotonic()))
+    bound = max(float(len(packing)), lp or 0.0)
+    if math.ceil(bound - SLACK) >= len(greedy):
+        return lp, greedy, bound, True
+    found, dual, proven = set_cover(near, time_limit=max(0.01, deadline - time.monotonic()))
+    best = found if found is not None and len(found) < len(greedy) else greedy
+    return lp, best, max(bound, dual), proven
+
+
+def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
+    """Columns chosen by taking, again and again, the one that covers most rows not yet covered.
+
+    At most 1 + 1/2 + .. + 1/D times the minimum, D the largest number of rows one column covers.
+    """
+    uncovered = np.ones(near.shape[0], dtype=bool)
+    gains = near.sum(axis=0).astype(np.int64)
+    chosen: list[int] = []
+    while uncovered.any():
+        best = int(gains.argmax())
+        newly = near[:, best] & uncovered
+        chosen.append(best)
+        uncovered &= ~newly
+        gains -= near[newly].sum(axis=0)
+    return sorted(chosen)
+
+
+def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
+    """Points chosen in the order of fewest conflicts so that every pair is apart: a lower bound for P."""
+    allowed = np.ones(apart.shape[0], dtype=bool)
+    chosen: list[int] = []
+    for i in np.argsort(-apart.sum(axis=1), kind="stable"):
+        if allowed[i]:
+            chosen.append(int(i))
+            allowed &= apart[i]
+    return sorted(chosen)
+
+
+def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int] | None, float, bool]:
+    """Fewest columns that cover all rows: (columns or None, proven lower bound, whether proven minimal)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    n_rows, n_columns = near.shape
+    result = milp(
+        np.ones(n_columns),
+        constraints=LinearConstraint(csr_array(near.astype(np.float64)), lb=np.ones(n_rows)),
+        integrality=np.ones(n_columns),
+        bounds=Bounds(0, 1),
+        options={"time_limit": time_limit},
+    )
+    columns = None if result.x is None else [int(i) for i in np.flatnonzero(result.x > 0.5)]
+    dual = result.mip_dual_bound
+    return columns, 0.0 if dual is None or not np.isfinite(dual) else float(dual), result.status == 0
+
+
+def lp_bound(near: Bool[Array, "n n"], *, time_limit: float) -> float | None:
+    """The linear relaxation of the covering program, a lower bound; None when the time was up first."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    result = linprog(
+        np.ones(near.shape[1]),
+        A_ub=-csr_array(near.astype(np.float64)),
+        b_ub=-np.ones(near.shape[0]),
+        bounds=(0, 1),
+        method="highs",
+        options={"time_limit": time_limit},
+    )
+    return float(result.fun) if result.status == 0 else None
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A packing number, or a bracket around it; rows are the points found, pairwise more than r apart."""
+
+    size: int | None
+    lower: int
+    upper: int
+    exact: bool
+    rows: tuple[int, ...]
+
+
+def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0) -> Packing:
+    """P(r): most points with all pairwise distances > r, r > 0. Arguments as in `covering_number`.
+
+    Paper: covering-number
+    """
+    values, exact_values = read_points(points)
+    near = within(values, exact_values, exact_radius(r, exact_values), check_p(p))
+    return pack_graph(near, time_limit=time_limit)
+
+
+def pack_graph(near: Bool[Array, "n n"], *, time_limit: float) -> Packing:
+    """Most points with no pair of distinct ones in `near`."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    greedy = greedy_packing(~near)
+    n = near.shape[0]
+    pairs = np.argwhere(np.triu(near, k=1))
+    if len(pairs) == 0:
+        return Packing(n, n, n, True, tuple(range(n)))
+    at = np.repeat(np.arange(len(pairs)), 2)
+    A = csr_array((np.ones(2 * len(pairs)), (at, pairs.ravel())), shape=(len(pairs), n))
+    result = milp(
+        -np.ones(n),
+        constraints=LinearConstraint(A, ub=np.ones(len(pairs))),
+        integrality=np.ones(n),
+        bounds=Bounds(0, 1),
+        options={"time_limit": time_limit},
+    )
+    found = greedy if result.x is None else [int(i) for i in np.flatnonzero(result.x > 0.5)]
+    rows = max(found, greedy, key=len)
+    dual = result.mip_dual_bound
+    upper = n if dual is None or not np.isfinite(dual) else math.floor(-dual + SLACK)
+    exact = result.status == 0 or upper == len(rows)
+    upper = len(rows) if exact else max(upper, len(rows))
+    return Packing(len(rows) if exact else None, len(rows), upper, exact, tuple(rows))

@@ -1,0 +1,148 @@
+"""The class of heads given by norm bounds, before any weights: the single-layer theorem with constants.
+
+    f(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ),    ||x_t|| <= B_X,  ||z|| <= B_Z,
+    ||W_QK||_F <= B_QK,  ||W_V|| <= B_V,  ||W_V||_{2,1} <= B_V21,  W_V of k columns.
+
+Its two items are the score and the value. H heads have H times two items, a scalar read-out w one more.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..errors import DomainError
+from .bounds import Item
+from .logs import Real, check_count, check_eps, check_norm, exp, ln
+from .norms import MatrixNorms
+from .pricing import Pricing
+
+KEYS = {
+    "V21": "||W_V||_{2,1}",
+    "V": "spectral norm of W_V",
+    "QK": "Frobenius norm of W_QK with the temperature (for form paper: ||W_QK^T||_{2,1})",
+    "BX": "longest token",
+    "BZ": "longest query (default BX + BP)",
+    "BP": "longest position vector, added to BX (default 0)",
+    "L": "Lipschitz constant of sigma (default 1)",
+    "w": "length of a scalar read-out (default: none, the output is a vector)",
+    "H": "heads, all with these bounds (default 1)",
+    "k": "columns of W_V (default 64)",
+    "d": "token width (default 64)",
+    "V11": "sum of |W_V| (form trauger-tewari)",
+    "QK11": "sum of |W_QK| (form trauger-tewari)",
+}
+REQUIRED = ("V21", "V", "QK", "BX")
+WIDTH = 64  # the paper's width, assumed where d or k is not given
+
+
+@dataclass(frozen=True)
+class HeadClass:
+    """Norm bounds of one head, or of H alike; KEYS says what each means."""
+
+    V21: float
+    V: float
+    QK: float
+    BX: float
+    BZ: float
+    L: float = 1.0
+    w: float | None = None
+    H: int = 1
+    k: int = WIDTH
+    d: int = WIDTH
+    V11: float | None = None
+    QK11: float | None = None
+
+
+def head_class(norms: Mapping[str, Real]) -> HeadClass:
+    """The class from a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}."""
+    if unknown := sorted(set(norms) - set(KEYS)):
+        raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(KEYS)}.")
+    if missing := [key for key in REQUIRED if key not in norms]:
+        raise DomainError(f"a head's bound needs {', '.join(REQUIRED)}; missing: {', '.join(missing)}.")
+    counts = {key: int(check_count(key, norms[key])) for key in ("H", "k", "d") if key in norms}
+    sizes = {key: check_norm(key, value) for key, value in norms.items() if key not in counts}
+    sizes["BX"] += sizes.pop("BP", 0.0)
+    sizes.setdefault("BZ", sizes["BX"])
+    if sizes["V"] > sizes["V21"]:
+        sizes["V"] = sizes[
+            "V21"
+        ]  # the spectral norm is never above the (2,1) norm, so the smaller bound holds
+    return HeadClass(**sizes, **counts)  # type: ignore[arg-type]
+
+
+def head_class_items(
+    bounds: HeadClass, *, m: Real, T: Real, price: Pricing, all_outputs: bool = False
+) -> tuple[Item, ...]:
+    """Items of the class on m sequences of T tokens.
+
+    One query per sequence: mT pairs for the score and, since the score's cover is chosen first and fixes
+    what is attended, only m points for the value. all_outputs=True bounds every token's output: mT^2 pairs
+    and mT points. In closed form the bound is  (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X
+    V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
+
+    Paper: single-layer-capacity
+    Differs: Frobenius norm of W_QK, B_X B_Z inside the score's term, constants; form "paper" keeps log(d m T)
+    for both.
+    """
+    log_m, log_T = ln(check_count("m", m)), ln(check_count("T", T))
+    log_pairs = log_m + log_T * (2 if all_outputs else 1)
+    log_values = log_m + (log_T if all_outputs or price.form == "paper" else 0.0)
+    V, QK = _as_norms(bounds, price.form)
+    log_w = 0.0 if bounds.w is None else ln(bounds.w)
+    log_L, log_V, log_X = ln(bounds.L), price.log_spectral("V", V), ln(bounds.BX)
+    log_b, log_turn = log_X + ln(bounds.BZ), log_w + log_L + log_V + log_X + price.log_softmax
+    score = price.bilinear("QK", QK, log_b=log_b, log_N=log_pairs, log_p=log_turn)
+    value = price.linear("V", V, log_b=log_X, log_N=log_values, log_p=log_w + log_L)
+    heads = [(score, value)]
+    if bounds.H > 1:
+        heads = [(replace(score, name=f"QK{h}"), replace(value, name=f"V{h}")) for h in range(bounds.H)]
+    items = [item for head in heads for item in head]
+    if bounds.w is not None:
+        log_mixed = log_L + log_V + log_X + ln(bounds.H)
+        items.append(price.linear("w", _column(bounds.w, bounds.k), log_b=log_mixed, log_N=log_m, log_p=0.0))
+    return tuple(items)
+
+
+def _as_norms(bounds: HeadClass, form: str) -> tuple[MatrixNorms, MatrixNorms]:
+    if form == "trauger-tewari" and (bounds.V11 is None or bounds.QK11 is None):
+        raise DomainError("form trauger-tewari charges sums of absolute entries: give V11 and QK11 too.")
+    V = MatrixNorms(bounds.V21, bounds.V, bounds.V21, math.nan, bounds.V11 or 0.0, bounds.d, bounds.k)
+    QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, bounds.QK, bounds.QK11 or 0.0, bounds.d, bounds.d)
+    return V, QK
+
+
+def _column(length: float, rows: int) -> MatrixNorms:
+    """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) times as
+    long.
+    """
+    return MatrixNorms(length, length, length, length, length * math.sqrt(rows), rows, 1)
+
+
+def printed_corollary(
+    *, V21: Real, V: Real, QK21: Real, BX: Real, L: Real, m: Real, T: Real, eps: Real
+) -> float:
+    """The single-layer bound as the notes print it, constant 1:
+
+        (L B_X)^2 ( V21^{2/3} + (QK21 V)^{2/3} )^3 / eps^2  log(mT).
+
+    Kept to show what is wrong with it: rescaling X by c and the weights by 1/c^2, 1/c leaves the functions
+    as they are, and this number not. It is right for B_X = 1 only.   Paper: single-layer-capacity
+    """
+    third = 2 / 3
+    inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third
+    log_scale = 2 * (ln(L) + ln(check_norm("BX", BX)) - math.log(check_eps(eps)))
+    return exp(log_scale + 3 * ln(inner)) * (ln(m) + ln(T))
+
+
+def trauger_tewari_rademacher(*, B: Real, BX: Real, QK11: Real, d: int, m: Real) -> float:
+    """Rademacher complexity of one layer as Trauger and Tewari print it, constant 1, with no T in it:
+
+        B ( B_X^3 a/sqrt m (1 + ln(sqrt m/(B_X^2 a))) + B_X sqrt(ln 2d/m) ),   a = QK11 sqrt(2 ln(2d^2 + 1)),
+
+    B = B_w B_Wc L B_Wv. Written with ln^+. Quoted for comparison; `trauger-tewari` items are what is proven here.
+    Paper: trauger-tewari
+    """
+    a = check_norm("QK11", QK11) * math.sqrt(2 * math.log(2 * d**2 + 1))
+    root = math.sqrt(check_count("m", m))
+    log_term = max(0.0, math.log(root / (BX**2 * a))) if a > 0 and BX > 0 else 0.0
+    return B * (BX**3 * a / root * (1 + log_term) + BX * math.sqrt(math.log(2 * d)) / root)

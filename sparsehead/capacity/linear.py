@@ -1,0 +1,185 @@
+"""ln N_inf of linear classes on N points, with constants: what every capacity bound is built from.
+
+Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns the
+logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT points:
+Boolean data with fixed embeddings have at most 2T + 1 tokens, however many samples there are.
+"""
+
+import math
+
+from ..errors import DomainError
+from .logs import Real, check_count, check_eps, check_norm, exp, ln, log1p_exp, log_sum
+
+
+def ratio(a: Real, b: Real, eps: Real) -> float:
+    """ln(a b / eps), the only way in which scales matter."""
+    return ln(check_norm("a", a)) + ln(check_norm("b", b)) - math.log(check_eps(eps))
+
+
+def updates_allowed(log_r: float) -> int:
+    """ceil(r^2) - 1, the most updates a perceptron cover makes; 0 when r <= 1.
+
+    A rounding error in r^2 must not lower it, so r^2 is rounded up by two units in the twelfth digit.
+    """
+    if log_r > 300:
+        raise DomainError("the cover has more than e^600 updates; use the closed form for such a radius.")
+    return max(0, math.ceil(math.exp(2 * log_r) * (1 + 2e-12)) - 1) if log_r > 1e-12 else 0
+
+
+def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
+    """Class x -> w.x, ||w|| <= a, on N points ||x|| <= b: a proper cover.
+
+        ln N_inf <= (ceil(r^2) - 1) ln(2N + 1),    r = a b / eps    (0 when r <= 1).
+
+    Proof: `perceptron.cover_vector` makes fewer than r^2 updates, each named by a point and a sign, and the
+    sequences of at most k names number at most (2N + 1)^k.   Paper: linear-cover
+    Differs: 36 times smaller than the theorem of Zhang that the paper uses, and free of its log(1/eps).
+    """
+    log_r = ratio(a, b, eps)
+    factor = log1p_exp(math.log(2) + ln(check_count("N", N)))
+    return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
+
+
+def log_cover_vector_external(*, a: Real, b: Real, eps: Real, N: int) -> float:
+    """The same class with centres anywhere: ln C(2N + k, k), k = ceil(r^2) - 1.
+
+    Without the projection the perceptron's result is a sum, so only the multiset of updates counts.
+
+    Paper: linear-cover
+    """
+    k = updates_allowed(ratio(a, b, eps))
+    return log_binomial(2 * int(check_count("N", N)) + k, k)
+
+
+def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
+    """The same class in d dimensions, or on d points: d ln(1 + 2 r), and 0 when r <= 1.
+
+    A maximal set of parameters more than eps/b apart is a cover, and the balls of half that radius around it
+    are disjoint inside a ball of radius a + eps/(2b). Proper, and true for any subset of the ball.
+
+    Paper: parametric-cover
+    """
+    log_r = ratio(a, b, eps)
+    return check_count("d", d) * log1p_exp(math.log(2) + log_r) if log_r > 0 else 0.0
+
+
+def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
+    """What no cover of the vector class can beat when the points are b e_1 .. b e_N, even with centres
+    anywhere:
+
+        ln( C(N, k) 2^k ),    k = min(N, ceil((ab / 2 eps)^2) - 1).
+
+    The vectors with k entries +-a/sqrt(k) have norm a and differ by more than 2 eps at some point.
+
+    Paper: linear-cover
+    """
+    log_r = ratio(a, b, 2 * eps)
+    k = min(int(check_count("N", N)), math.ceil(math.exp(2 * log_r) * (1 - 2e-12)) - 1)
+    return log_binomial(N, k) + k * math.log(2) if k > 0 else 0.0
+
+
+def log_Lambda(d_1: Real, log_N: float) -> float:
+    """ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, from ln N."""
+    rows = ln(log1p_exp(ln(d_1)))
+    updates = ln(log1p_exp(math.log(2) + log_N + ln(d_1)))
+    return 3 * log_sum([rows / 3, updates / 3])
+
+
+def log_cover_matrix(
+    *, B: Real, b: Real, eps: Real, d_1: int, N: Real, alpha: float | None = None, spectral: bool = True
+) -> float:
+    """Class x -> W x, W with d_1 rows of lengths adding up to at most B, on N points ||x|| <= b, l2 error: a
+    proper cover.
+
+        ln N_inf <= ln C(d_1 + K, d_1) + k ln(2 N d_1 + 1),
+        K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
+
+    It may be asked to respect a spectral bound too; without one, 2 N d_1 becomes 2 N. alpha=None takes the
+    best of a grid.
+    Proof: `perceptron.cover_matrix`. Paper: linear-cover
+    Differs: the lemma of the paper has an unstated constant and log(d_1 N).
+    """
+    log_r = ratio(B, b, eps)
+    if log_r <= 0:
+        return 0.0
+    if alpha is None:
+        grid = (i / 200 for i in range(1, 200))
+        return min(_matrix_count(log_r, d_1, N, x * x, spectral) for x in grid)
+    if not 0 < alpha < 1:
+        raise DomainError(f"alpha splits the error, so 0 < alpha < 1; got {alpha}.")
+    return _matrix_count(log_r, d_1, N, alpha, spectral)
+
+
+def _matrix_count(log_r: float, d_1: int, N: Real, alpha: float, spectral: bool) -> float:
+    K = math.floor(math.exp(2 * log_r) / alpha * (1 + 2e-12))
+    k = updates_allowed(log_r - math.log(1 - math.sqrt(alpha)))
+    names = math.log(2) + ln(check_count("N", N)) + (ln(d_1) if spectral else 0.0)
+    return log_binomial(d_1 + K, d_1) + k * log1p_exp(names)
+
+
+def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
+    """The closed form  (Bb/eps)^2 Lambda(d_1, N), from C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
+
+    Paper: linear-cover
+    """
+    log_N = ln(check_count("N", N))
+    return exp(2 * ratio(B, b, eps) + log_Lambda(check_count("d_1", d_1), log_N))
+
+
+def log_cover_zhang(*, a: Real, b: Real, eps: Real, N: Real, p: float = 2.0) -> float:
+    """The theorem of Zhang: ||w||_q <= a, ||x||_p <= b, 1/p + 1/q = 1, 2 <= p < inf:
+
+        log2 N_inf <= 36 (p - 1) (ab/eps)^2 log2( 2 ceil(4ab/eps + 2) N + 1 ).
+
+    Returned as a natural logarithm. Quoted, for comparison only: nothing here depends on it.
+
+    Paper: zhang-cover
+    """
+    if not 2 <= p < math.inf:
+        raise DomainError(f"the theorem is stated for 2 <= p < inf, got p={p}.")
+    log_r = ratio(a, b, eps)
+    inner = math.log(2) + ln(check_count("N", N))
+    inner += ln(math.ceil(4 * math.exp(log_r) + 2)) if log_r < 30 else math.log(4) + log_r
+    return exp(math.log(36 * (p - 1)) + 2 * log_r) * log1p_exp(inner)
+
+
+def log_cover_paper(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
+    """The matrix lemma as printed, (Bb/eps)^2 ln(d_1 N), its unstated constant taken to be 1.
+
+    Paper: linear-cover
+
+    No certificate: with d_1 = N = 1 it is 0 for every eps, though a ball has many elements.
+    """
+    return exp(2 * ratio(B, b, eps)) * (ln(check_count("d_1", d_1)) + ln(check_count("N", N)))
+
+
+def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
+    """Class x -> W x or (x, z) -> z^T W x with |W_ij| adding up to at most B, inputs of size at most b, on
+    ALL such inputs:
+
+        ln N <= (ceil((Bb/eps)^2) - 1) ln(2 n_entries + 1),
+
+    n_entries the number of entries of W. W is the mean of a random matrix among 0 and +-B at one entry; the
+    mean of k draws is off by (B^2 - ||W||_F^2)/k in expected squared Frobenius norm, so some mean of k is within
+    eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. The number of points does not
+    matter, hence neither does T.
+
+    Paper: trauger-tewari
+    """
+    log_r = ratio(B, b, eps)
+    factor = log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))
+    return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
+
+
+def log_binomial(n: int, k: int) -> float:
+    """ln C(n, k) for 0 <= k <= n.
+
+    >>> round(math.exp(log_binomial(10, 3)))
+    120
+    """
+    if not 0 <= k <= n:
+        raise DomainError(f"C(n, k) needs 0 <= k <= n, got n={n}, k={k}.")
+    k = min(k, n - k)
+    if k < 1000:  # a sum of logs keeps the digits that lgamma(n) - lgamma(n-k) loses when k << n
+        return math.fsum(math.log(n - i) - math.log(i + 1) for i in range(k))
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,0 +1,93 @@
+"""How far softmax, a head and LayerNorm move when their inputs do.
+
+`softmax_l1_bound` is where the constant of every attention bound is decided. The paper bounds the sum of the
+entries of softmax's Jacobian, which is below 2; the lemma that uses it needs only the Jacobian as a map from
+the sup-norm to the l1-norm, and that is at most 1.
+"""
+
+import math
+
+import numpy as np
+
+from ..types import Array, Float
+from .logs import Real, check_norm
+
+LIPSCHITZ = {
+    "identity": 1.0,
+    "relu": 1.0,
+    "tanh": 1.0,
+    "gelu": 1.1289042,
+}  # gelu: its slope at sqrt 2, rounded up
+
+
+def softmax_l1_bound(delta: Real) -> float:
+    """||softmax(a) - softmax(b)||_1 <= 2 tanh(delta/2) <= delta  whenever  ||a - b||_inf <= delta.
+
+    For any set S of positions the logits of its two probabilities differ by at most 2 delta, and sigmoid(x +
+    delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance is twice the
+    largest difference over S. Holds under any mask. Equality: two positions, scores -+delta/2, exchanged.
+
+    Paper: softmax-lipschitz
+    Differs: the paper uses the constant 2.
+    """
+    return 2 * math.tanh(check_norm("delta", delta) / 2)
+
+
+def jacobian_entries(p: Float[Array, " T"]) -> float:
+    """||J||_{1,1} = 2 (1 - sum p_i^2) for J = diag(p) - p p^T, the Jacobian of softmax where it equals p.
+
+    Paper: softmax-lipschitz
+    """
+    return 2 * (1 - float(p @ p))
+
+
+def jacobian_operator(p: Float[Array, " T"]) -> float:
+    """||J||_{inf -> 1} = max over subsets S of 4 q (1 - q), q = p(S); by enumeration, so for short p.
+
+    Paper: softmax-lipschitz
+
+    The maximum of the convex v -> ||J v||_1 over the cube is at a vertex +-1, that is, at a subset.
+    """
+    masks = (np.arange(2 ** (len(p) - 1))[:, None] >> np.arange(len(p))) & 1
+    q = masks @ p
+    return float((4 * q * (1 - q)).max())
+
+
+def head_error_bound(
+    *, score_error: Real, in_error: Real, L_out: Real = 1.0, B_in: Real = 1.0, B_X: Real = 1.0
+) -> float:
+    """||f_head - f_head^|| <= L_out ( B_in B_X 2 tanh(score_error/2) + in_error ).
+
+    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. B_in has to
+    hold for one of the two parameters only: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
+
+    Paper: head-lipschitz
+    Differs: constant 1 for softmax, not 2; attained by X = (1, -1), W_V = 1, scores -+score_error/2.
+    """
+    moved = check_norm("B_in", B_in) * check_norm("B_X", B_X) * softmax_l1_bound(score_error)
+    return check_norm("L_out", L_out) * (moved + check_norm("in_error", in_error))
+
+
+def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
+    """||V||(1 + 2 R^2 ||QK||): how much one self-attention head can stretch max_t ||x_t - x^_t||, rows in
+    the ball of radius R.
+
+    Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`.
+
+    Paper: multi-layer-capacity
+    Differs: the paper has 1 + 4 R^2 ||QK||, with the constant 2 of softmax.
+    """
+    return check_norm("V", V) * (1 + 2 * check_norm("R", R) ** 2 * check_norm("QK", QK))
+
+
+def layer_norm_lipschitz(*, eps: float, gain: Real = 1.0) -> float:
+    """max|gain| / sqrt(eps), attained at constant rows: LayerNorm stretches most where the variance vanishes.
+
+    Paper: layer-norm
+    """
+    return check_norm("gain", gain) / math.sqrt(eps)
+
+
+def layer_norm_radius(*, d: int, gain: Real = 1.0, bias: Real = 0.0) -> float:
+    """sqrt(d) max|gain| + ||bias||, a bound on the length of LayerNorm's output.   Paper: layer-norm"""
+    return math.sqrt(d) * check_norm("gain", gain) + check_norm("bias", bias)

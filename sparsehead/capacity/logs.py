@@ -1,0 +1,82 @@
+"""Arithmetic on logarithms, and the checks every bound makes of its numbers.
+
+Capacities multiply norms, so weights of 1e300 (or 1e-300) leave the range of a float long before the theory
+stops being true. Everything between the norms and the printed figure is therefore a natural logarithm, and
+`-inf` stands for zero: a zero norm is an ordinary value here, not an edge case.
+"""
+
+import math
+from collections.abc import Iterable
+
+from ..errors import DomainError
+
+LOG_ZERO = -math.inf
+LARGEST = 709.0  # exp(709) is the last power below the float's ceiling
+Real = int | float
+
+
+def ln(x: Real) -> float:
+    """The natural logarithm of x >= 0, with ln 0 = -inf. Whole numbers may exceed the range of a float."""
+    return math.log(x) if x > 0 else LOG_ZERO
+
+
+def exp(log_x: float) -> float:
+    """e^log_x, or inf beyond the range of a float."""
+    return math.exp(log_x) if log_x <= LARGEST else math.inf
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """ln of the sum of the numbers whose logarithms are given; the empty sum is zero.
+
+    >>> log_sum([2000.0, 2000.0]) - 2000  # ln 2
+    0.6931471805598903
+    """
+    terms = list(logs)
+    top = max(terms, default=LOG_ZERO)
+    if top in (LOG_ZERO, math.inf):
+        return top
+    return top + math.log(sum(math.exp(t - top) for t in terms))
+
+
+def log1p_exp(log_x: float) -> float:
+    """ln(1 + x) from ln x."""
+    return log_sum([0.0, log_x])
+
+
+def log_ln(log_x: float) -> float:
+    """ln ln(2x + 1) from ln x: the logarithm of the factor that a perceptron cover of x points pays."""
+    return ln(log1p_exp(math.log(2) + log_x))
+
+
+def is_number(x: object) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and not math.isnan(x)
+
+
+def check_norm(name: str, value: Real) -> float:
+    """A norm, or a bound on one: a finite number >= 0."""
+    if not is_number(value) or value < 0 or math.isinf(value):
+        raise DomainError(f"{name} bounds a norm, so it is a finite number >= 0; got {value}.")
+    return float(value)
+
+
+def check_eps(eps: Real, name: str = "eps") -> float:
+    """A resolution or an accuracy: a finite number > 0."""
+    if not is_number(eps) or eps <= 0 or math.isinf(eps):
+        raise DomainError(
+            f"{name} is a finite number > 0, got {eps}; a cover at 0 would be the class itself."
+        )
+    return float(eps)
+
+
+def check_delta(delta: Real) -> float:
+    """A failure probability strictly between 0 and 1."""
+    if not is_number(delta) or not 0 < delta < 1:
+        raise DomainError(f"delta is a failure probability strictly between 0 and 1, got {delta}; try 0.05.")
+    return float(delta)
+
+
+def check_count(name: str, value: Real) -> Real:
+    """A number of things (samples, positions, coordinates): whole and >= 1."""
+    if not is_number(value) or math.isinf(value) or value < 1 or value != int(value):
+        raise DomainError(f"{name} counts things, so it is a whole number >= 1; got {value}.")
+    return int(value) if value < 2**63 else value

@@ -1,0 +1,141 @@
+"""Norms of weights: one convention, per head, with the temperature and the biases included.
+
+    ||M||_{p,q} = the q-norm, across columns, of the p-norms of the columns.
+
+So ||M||_{2,1} adds up column lengths, ||M^T||_{2,1} row lengths, and ||X^T||_{2,inf} is the longest row of X.
+Weights act on rows from the right (x -> x W), so the outputs of W are its columns. torch stores the transpose:
+`weight` of nn.Linear is (out, in), and its ||W||_{2,1} is `weight.norm(dim=1).sum()`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DomainError, ShapeError
+from ..types import Array, Float
+from .logs import Real
+
+
+def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:
+    """||M||_{p,q}: p-norm of each column, then q-norm across columns.   Paper: matrix-norms
+
+    Entries of 1e300 do not overflow: the matrix is scaled by its largest entry first.
+
+    >>> matrix_norm(np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]]), 2, 1)
+    6.0
+    """
+    if not np.isfinite(M).all():
+        raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
+    scale = float(np.abs(M).max(initial=0.0))
+    if scale == 0:
+        return 0.0
+    columns = np.linalg.norm(M / scale, ord=p, axis=0)
+    return float(np.linalg.norm(columns, ord=q)) * scale
+
+
+def spectral_norm(M: Float[Array, "a b"]) -> float:
+    """The largest singular value.   Paper: matrix-norms"""
+    scale = float(np.abs(M).max(initial=0.0))
+    if scale == 0:
+        return 0.0
+    if not np.isfinite(scale):
+        raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
+    return float(np.linalg.norm(M / scale, ord=2)) * scale
+
+
+@dataclass(frozen=True)
+class MatrixNorms:
+    """Every norm of one linear map x -> x W that some bound asks for.
+
+    n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. A bound on a class of maps is the
+    same record, filled in by hand.
+    """
+
+    frobenius: float
+    spectral: float
+    n21: float
+    n21_T: float
+    n11: float
+    rows: int
+    columns: int
+
+
+def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
+    """All norms of W at once.   Paper: matrix-norms"""
+    return MatrixNorms(
+        frobenius=matrix_norm(W, 2, 2),
+        spectral=spectral_norm(W),
+        n21=matrix_norm(W, 2, 1),
+        n21_T=matrix_norm(W.T, 2, 1),
+        n11=matrix_norm(W, 1, 1),
+        rows=W.shape[0],
+        columns=W.shape[1],
+    )
+
+
+def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms:
+    """Norms of A B^T without forming it when it is large: W_QK = W_Q W_K^T is d x d of rank k.
+
+    Frobenius and spectral norms survive thin QR factorisations, ||R_A R_B^T||; row i of A B^T has squared
+    length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in slabs of
+    rows.
+    """
+    if A.shape[1] != B.shape[1]:
+        raise ShapeError(f"the two factors have inner widths {A.shape[1]} and {B.shape[1]}; A B^T needs one.")
+    scale_A, scale_B = (float(np.abs(M).max(initial=0.0)) or 1.0 for M in (A, B))
+    if not (np.isfinite(scale_A) and np.isfinite(scale_B)):
+        raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
+    A, B = A / scale_A, B / scale_B
+    R_A, R_B = np.asarray(np.linalg.qr(A, mode="r")), np.asarray(np.linalg.qr(B, mode="r"))
+    core = R_A @ R_B.T
+    slab = max(1, 2**22 // max(1, B.shape[0]))
+    n11 = sum(float(np.abs(A[i : i + slab] @ B.T).sum()) for i in range(0, A.shape[0], slab))
+    scale = scale_A * scale_B
+    return MatrixNorms(
+        frobenius=float(np.linalg.norm(core)) * scale,
+        spectral=float(np.linalg.norm(core, ord=2)) * scale,
+        n21=float(np.linalg.norm(B @ R_A.T, axis=1).sum()) * scale,
+        n21_T=float(np.linalg.norm(A @ R_B.T, axis=1).sum()) * scale,
+        n11=n11 * scale,
+        rows=A.shape[0],
+        columns=B.shape[0],
+    )
+
+
+def with_bias(W: Float[Array, "a b"], b: Float[Array, " b"] | None) -> Float[Array, "a_or_more b"]:
+    """The append-1 rule: the bias becomes one more row of W, met by a constant 1 appended to x."""
+    return W if b is None else np.vstack([W, b[None, :]])
+
+
+@dataclass(frozen=True)
+class HeadNorms:
+    """Norms of one head: W_QK = W_Q W_K^T / temperature, W_V, W_C and W_VO = W_V W_C, biases as rows."""
+
+    QK: MatrixNorms
+    V: MatrixNorms
+    C: MatrixNorms
+    VO: MatrixNorms
+
+
+def head_norms(
+    W_Q: Float[Array, "d k"],
+    W_K: Float[Array, "d k"],
+    W_V: Float[Array, "d v"],
+    W_C: Float[Array, "v d_out"],
+    *,
+    b_Q: Float[Array, " k"] | None = None,
+    b_V: Float[Array, " v"] | None = None,
+    temperature: float = 1.0,
+) -> HeadNorms:
+    """Norms of one head; the temperature is inside W_QK.
+
+    A key bias adds the same number to every score and softmax does not see it, so it has no norm to pay for:
+    only the query's and the value's biases are appended as rows. Paper: matrix-norms
+    """
+    W_Q_1, W_V_1 = with_bias(W_Q, b_Q), with_bias(W_V, b_V)
+    return HeadNorms(
+        QK=product_norms(W_Q_1 / temperature, W_K),
+        V=matrix_norms(W_V_1),
+        C=matrix_norms(W_C),
+        VO=product_norms(W_V_1, W_C.T),
+    )

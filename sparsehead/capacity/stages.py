@@ -1,0 +1,174 @@
+"""A network as stages, each with its own items, its stretch and the radius of what leaves it.
+
+    S = 1 after the last stage;  an item's p is its local p times S;  going back, S grows by the stage's
+    Lipschitz constant.
+
+The proof replaces the weights one by one, from the input on, by their cover elements. The rest of the
+network still has its true weights, whose norms make S; the covers are chosen on the activations the replaced
+part produces, which is why covers are proper (radii hold for them too) and why a cover may look at what came
+before.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..block import LayerNorm, Mlp
+from ..model import Dense
+from ..types import Array, Float
+from .bounds import Item
+from .lipschitz import LIPSCHITZ
+from .logs import LOG_ZERO, ln, log_sum
+from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
+from .pricing import Pricing
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius of the rows that
+    leave.
+    """
+
+    items: tuple[Item, ...]
+    log_lipschitz: float
+    log_radius: float
+
+
+def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
+    """All items, with p measured at the output.   Paper: multi-layer-capacity"""
+    found: list[Item] = []
+    log_S = 0.0
+    for stage in reversed(stages):
+        found.extend(replace(k, log_p=k.log_p + log_S) for k in reversed(stage.items))
+        log_S += stage.log_lipschitz
+    return tuple(reversed(found))
+
+
+def appended(log_radius: float, bias: Float[Array, " n"] | None) -> float:
+    """ln sqrt(R^2 + 1) where a constant 1 was appended for a bias, ln R where it was not."""
+    return log_radius if bias is None else log_sum([2 * log_radius, 0.0]) / 2
+
+
+def some(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
+    """A bias of zeros is no bias: it is part of the architecture, as in the paper's bare networks."""
+    return None if bias is None or not bias.any() else bias
+
+
+def fold(
+    norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
+) -> tuple[Array, Array | None]:
+    """Gain and bias of a LayerNorm moved into the linear map behind it; what stays normalises and has no
+    weights.
+    """
+    if norm is None:
+        return W, some(b)
+    moved = norm.bias @ W + (0 if b is None else b)
+    return norm.gain[:, None] * W, some(moved)
+
+
+def normed(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
+    """ln radius and ln Lipschitz constant after the normalisation (gain and bias folded away): sqrt(d),
+    1/sqrt(eps).
+    """
+    if norm is None:
+        return log_radius, 0.0
+    return math.log(d) / 2, -math.log(norm.eps) / 2
+
+
+def constant_item(price: Pricing, name: str, c: Float[Array, " n"], log_p: float = 0.0) -> Item:
+    """The item of an added constant vector: a linear map of the single point 1."""
+    return price.linear(name, matrix_norms(c[None, :]), log_b=0.0, log_N=0.0, log_p=log_p)
+
+
+def mlp_stage(
+    price: Pricing,
+    name: str,
+    mlp: Mlp,
+    norm: LayerNorm | None,
+    *,
+    log_R: float,
+    log_N: float,
+    residual: bool,
+    project: bool,
+) -> Stage:
+    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows.   Paper: multi-layer-capacity"""
+    log_act = ln(LIPSCHITZ[mlp.activation])
+    log_in, log_lip = normed(norm, log_R, mlp.W_1.shape[0])
+    W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
+    one, two = matrix_norms(with_bias(W_1, b_1)), matrix_norms(with_bias(mlp.W_2, some(mlp.b_2)))
+    log_in = appended(log_in, b_1)
+    log_s1, log_s2 = price.log_spectral(f"{name}.W_1", one), price.log_spectral(f"{name}.W_2", two)
+    log_hidden = appended(log_act + log_s1 + log_in, some(mlp.b_2))
+    items = (
+        price.linear(f"{name}.W_1", one, log_b=log_in, log_N=log_N, log_p=log_act + log_s2),
+        price.linear(f"{name}.W_2", two, log_b=log_hidden, log_N=log_N, log_p=0.0),
+    )
+    kept, stretch = (log_R, 0.0) if residual else (LOG_ZERO, LOG_ZERO)
+    log_out = log_sum([kept, log_s2 + log_hidden])
+    log_lip = log_sum([stretch, log_lip + log_act + log_s1 + log_s2])
+    return Stage(items, log_lip, min(log_out, 0.0) if project else log_out)
+
+
+def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
+    """y -> (y W + b)_+, a layer of the decoder."""
+    b = some(dense.b)
+    W = matrix_norms(with_bias(dense.W, b))
+    log_in, log_s = appended(log_R, b), price.log_spectral(name, W)
+    items = (price.linear(name, W, log_b=log_in, log_N=log_N, log_p=0.0),)
+    return Stage(items, log_s, log_s + log_in)
+
+
+def read_stage(
+    price: Pricing, w: Float[Array, " p"], bias: float, norm: LayerNorm | None, *, log_R: float, log_N: float
+) -> Stage:
+    """y -> w . LN(y) + bias."""
+    log_in, log_lip = normed(norm, log_R, len(w))
+    column, b = fold(norm, w[:, None], np.array([bias]))
+    W = matrix_norms(with_bias(column, b))
+    log_in = appended(log_in, b)
+    log_w = price.log_spectral("w", W)
+    items = (price.linear("w", W, log_b=log_in, log_N=log_N, log_p=0.0),)
+    return Stage(items, log_lip + log_w, log_w + log_in)
+
+
+def value_path(
+    V: Float[Array, "d v"], W_C: Float[Array, "v c"], sigma: str
+) -> tuple[MatrixNorms, MatrixNorms | None]:
+    """Norms of W_V W_C where nothing stands between them, else of the two apart."""
+    if sigma == "identity":
+        return product_norms(V, W_C.T), None
+    return matrix_norms(V), matrix_norms(W_C)
+
+
+def head_items(
+    price: Pricing,
+    name: str,
+    score: Item,
+    V: MatrixNorms,
+    C: MatrixNorms | None,
+    *,
+    sigma: str,
+    log_R: float,
+    log_N: float,
+) -> tuple[tuple[Item, ...], float]:
+    """Items of one head given its score item at p = 1, and ln of the spectral bound of its value path.
+
+    C=None means V is the whole value path W_V W_C (sigma = identity); else sigma stands between them.
+    """
+    log_v = price.log_spectral(f"{name}.V", V)
+    if C is None:
+        value = price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=0.0)
+        return (_scaled(score, log_v + log_R + price.log_softmax), value), log_v
+    log_act, log_c = ln(LIPSCHITZ[sigma]), price.log_spectral(f"{name}.C", C)
+    log_path = log_v + log_act + log_c
+    return (
+        _scaled(score, log_path + log_R + price.log_softmax),
+        price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=log_act + log_c),
+        price.linear(f"{name}.C", C, log_b=log_act + log_v + log_R, log_N=log_N, log_p=0.0),
+    ), log_path
+
+
+def _scaled(k: Item, log_p: float) -> Item:
+    return replace(k, log_p=k.log_p + log_p)

@@ -1,0 +1,160 @@
+"""Norms of every head of a `Model` or of a torch state dict, fused QKV included.
+
+A state dict is a mapping from names to arrays; anything `numpy.asarray` understands will do, so torch is not
+imported. Layouts that are recognised, each with its prefix (one entry per attention layer):
+
+    in_proj_weight (3d, d), out_proj.weight (d, d)                  torch.nn.MultiheadAttention
+    c_attn.weight (3d, d) or (d, 3d), c_proj.weight                 nanoGPT (out, in); GPT-2 (in, out)
+    qkv / qkv_proj / Wqkv .weight (3d, d), proj / out_proj          fused projections of vision models
+    q, k, v as separate weights (out, in): query/key/value, q_proj/k_proj/v_proj, W_Q/W_K/W_V;
+        output proj, out_proj, o_proj, dense or c_proj
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError, ShapeError
+from ..model import Model
+from ..types import Array
+from .norms import HeadNorms, head_norms
+
+FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight")
+SEPARATE = (("query", "key", "value"), ("q_proj", "k_proj", "v_proj"), ("W_Q", "W_K", "W_V"), ("q", "k", "v"))
+OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "W_O")
+
+
+def norms(
+    weights: Model | Mapping[str, Any], *, heads: int | None = None
+) -> dict[str, tuple[HeadNorms, ...]]:
+    """Norms per head, keyed by layer: "layer0", .. for a model, the prefix of the attention module for a
+    state dict.
+
+    Args:
+        heads: heads per layer, needed for a state dict, which does not say. The temperature is sqrt(d/heads), as
+            in practice.
+    Paper: matrix-norms
+    """
+    if isinstance(weights, Model):
+        if heads is not None:
+            raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
+        return {f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)}
+    if heads is None:
+        raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
+    found = {}
+    for prefix, (Q, K, V, O) in attention_weights(weights).items():
+        if Q[0].shape[1] % heads:
+            raise ShapeError(
+                f"{prefix or 'the layer'} has width {Q[0].shape[1]}, which {heads} heads do not divide."
+            )
+        k = Q[0].shape[1] // heads
+        cut = [slice(h * k, (h + 1) * k) for h in range(heads)]
+        found[prefix] = tuple(
+            head_norms(
+                Q[0][:, s],
+                K[0][:, s],
+                V[0][:, s],
+                O[s],
+                b_Q=None if Q[1] is None else Q[1][s],
+                b_V=None if V[1] is None else V[1][s],
+                temperature=math.sqrt(k),
+            )
+            for s in cut
+        )
+    return found
+
+
+def _layer_norms(layer: Any) -> tuple[HeadNorms, ...]:
+    return tuple(
+        head_norms(
+            layer.W_Q[h],
+            layer.W_K[h],
+            layer.W_V[h],
+            layer.W_C[h],
+            b_Q=None if layer.b_Q is None else layer.b_Q[h],
+            b_V=None if layer.b_V is None else layer.b_V[h],
+            temperature=layer.temperature,
+        )
+        for h in range(layer.H)
+    )
+
+
+Pair = tuple[Array, Array | None]
+
+
+def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, Pair, Array]]:
+    """(W, b) of query, key and value, and the output matrix, per attention module; matrices act on rows from
+    the right.
+    """
+    found: dict[str, tuple[Pair, Pair, Pair, Array]] = {}
+    for name in state:
+        for suffix in FUSED:
+            if name == suffix or name.endswith("." + suffix):
+                prefix = name[: -len(suffix)].rstrip(".")
+                found[prefix] = (*_fused(state, name), _output(state, prefix))
+        for triple in SEPARATE:
+            end = f"{triple[0]}.weight"
+            if name == end or name.endswith("." + end):
+                prefix = name[: -len(end)].rstrip(".")
+                found[prefix] = (*(_separate(state, prefix, part) for part in triple), _output(state, prefix))  # type: ignore[assignment]
+    if not found:
+        raise DomainError(
+            f"no attention weights among {len(state)} names; known layouts end in {', '.join(FUSED[:3])}, ..."
+        )
+    return found
+
+
+def _array(state: Mapping[str, Any], name: str) -> Array:
+    value = state[name]
+    if hasattr(value, "detach"):  # a tensor, perhaps on another device and in half precision
+        value = value.detach().cpu().float()
+    return np.asarray(value, dtype=np.float64)
+
+
+def _bias(state: Mapping[str, Any], weight_name: str) -> Array | None:
+    name = weight_name[: -len("weight")] + "bias"
+    return _array(state, name) if name in state else None
+
+
+def _fused(state: Mapping[str, Any], name: str) -> tuple[Pair, Pair, Pair]:
+    W, b = _array(state, name), _bias(state, name)
+    if W.ndim == 2 and W.shape[0] == 3 * W.shape[1]:
+        W = W.T  # (out, in), as nn.Linear keeps it
+    if W.ndim != 2 or W.shape[1] != 3 * W.shape[0]:
+        raise ShapeError(f"{name} has shape {W.shape}; fused query, key and value are (3d, d) or (d, 3d).")
+    d = W.shape[0]
+    parts = [W[:, i * d : (i + 1) * d] for i in range(3)]
+    biases = [None if b is None else b[i * d : (i + 1) * d] for i in range(3)]
+    return (parts[0], biases[0]), (parts[1], biases[1]), (parts[2], biases[2])
+
+
+def _separate(state: Mapping[str, Any], prefix: str, part: str) -> Pair:
+    name = f"{prefix}.{part}.weight" if prefix else f"{part}.weight"
+    if name not in state:
+        raise DomainError(f"the query of {prefix!r} is there, {name} is not.")
+    return _array(state, name).T, _bias(state, name)
+
+
+def _output(state: Mapping[str, Any], prefix: str) -> Array:
+    """The output projection, (width of all heads, d); GPT-2's c_proj is stored that way round, the others
+    transposed.
+    """
+    stems = [prefix, prefix.rpartition(".")[0]]  # BERT keeps it beside the module, not in it
+    for stem in stems:
+        for part in OUTPUT:
+            name = f"{stem}.{part}.weight" if stem else f"{part}.weight"
+            if name in state:
+                W = _array(state, name)
+                gpt2 = part == "c_proj" and _is_conv1d(state, prefix)
+                return W if gpt2 else W.T
+    raise DomainError(
+        f"no output projection beside {prefix or 'the attention weights'}; looked for {', '.join(OUTPUT)}."
+    )
+
+
+def _is_conv1d(state: Mapping[str, Any], prefix: str) -> bool:
+    name = f"{prefix}.c_attn.weight" if prefix else "c_attn.weight"
+    shape = tuple(state[name].shape) if name in state else (0, 0)
+    return len(shape) == 2 and shape[1] == 3 * shape[0]

@@ -1,0 +1,99 @@
+"""`sparsehead bound MODEL --m M` or `sparsehead bound --norms "V21=..,V=..,QK=..,BX=.." --T T --m M`."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import ParseError
+from .output import AsJson, emit
+
+if TYPE_CHECKING:
+    from ..capacity import Bound
+
+SHOWN = 12  # items listed in the table for people
+
+
+def bound(
+    m: Annotated[int, typer.Option(help="Training samples.")],
+    model: Annotated[Path | None, typer.Argument(help="A saved model (.safetensors).")] = None,
+    norms: Annotated[
+        str | None,
+        typer.Option(help="Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."),
+    ] = None,
+    T: Annotated[int | None, typer.Option("--T", help="Context length, with --norms.")] = None,
+    delta: Annotated[float, typer.Option(help="The bound may fail with this probability.")] = 0.05,
+    margin: Annotated[float | None, typer.Option(help="Margin asked of the outputs.")] = None,
+    eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None,
+    form: Annotated[str, typer.Option(help="ours, paper, parametric, trauger-tewari or minimum.")] = "ours",
+    accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """Capacity and generalisation, term by term, with a verdict."""
+    from ..capacity import bound as bound_of
+    from ..model_file import load
+
+    result = bound_of(
+        None if model is None else load(model),
+        norms=None if norms is None else parse_norms(norms),
+        T=T,
+        m=m,
+        delta=delta,
+        margin=margin,
+        eps=eps,
+        form=form,
+        accuracy=accuracy,
+    )
+    emit(result.to_dict(), as_json, lambda console: show(console, result))
+
+
+def parse_norms(text: str) -> dict[str, float]:
+    """ "V21=1,V=1,QK=9.4,BX=1.42" as a mapping."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not equals or not name or math.isnan(number):
+            raise ParseError(
+                f"--norms is a list such as V21=1,V=1,QK=9.4,BX=1.42; {part.strip()!r} is not name=number."
+            )
+        if name in found:
+            raise ParseError(f"--norms gives {name} twice; each name once.")
+        found[name] = number
+    return found
+
+
+def show(console: Console, result: "Bound") -> None:
+    """The verdict, the items, and every form beside the one asked for."""
+    if result.vacuous:
+        factor = "beyond 1e300" if result.vacuous_by is None else f"{result.vacuous_by:.3g}"
+        verdict = f"vacuous: {factor} times the samples would bring the gap below 1; dominated by {result.dominated_by}"
+    else:
+        verdict = f"non-vacuous: gap {result.gap:.4g}; dominated by {result.dominated_by}"
+    console.print(f"{verdict}  (form {result.form}, T={result.T}, m={result.m}, margin {result.margin:g})")
+    console.print(
+        f"ln N_inf at eps={result.eps:g}: {number(result.log_covering)}; samples for a gap of {result.accuracy:g}: "
+        f"{number(result.samples_needed)}; in the realisable case {number(result.realizable_samples)}"
+    )
+    table = Table("item", "c", "p", "share", box=None)
+    shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
+    for term in shown:
+        table.add_row(term.name, number(term.c), number(term.p), f"{term.share:.1%}")
+    console.print(table)
+    if len(result.items) > SHOWN:
+        console.print(f".. and {len(result.items) - SHOWN} smaller items (--json lists all)")
+    console.print(
+        "ln N by form: " + ", ".join(f"{name} {number(value)}" for name, value in result.forms.items())
+    )
+    for note in result.notes:
+        console.print(note)
+
+
+def number(x: float | None) -> str:
+    return "beyond floats" if x is None else f"{x:.4g}"

@@ -1,0 +1,110 @@
+"""`sparsehead cover FILE --eps E`: the covering number of the points in a CSV file."""
+
+import csv
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..errors import FileError, ParseError
+from .output import AsJson, emit
+
+SHOWN = 12  # centres listed in the table for people
+
+
+def cover(
+    file: Annotated[
+        Path, typer.Argument(help="CSV: one point per row, numbers only; a header row is skipped.")
+    ],
+    eps: Annotated[str, typer.Option(help="Radius of the closed balls, > 0.")],
+    p: Annotated[float, typer.Option(help="The norm: 1, 2, .., inf.")] = 2.0,
+    external: Annotated[bool, typer.Option("--external", help="Let centres lie anywhere.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds before a bracket is returned.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
+    from ..capacity import covering_number
+    from ..capacity.metrics import fraction_of
+
+    points = read_csv(file)
+    found = covering_number(points, eps=eps, p=p, external=external, time_limit=time_limit)
+    result: dict[str, Any] = {
+        "size": found.size,
+        "centers": [list(c) for c in found.centers],
+        "lower": found.lower,
+        "upper": found.upper,
+        "exact": found.exact,
+        "rows": None if found.rows is None else list(found.rows),
+        "greedy": found.greedy,
+        "packing": found.packing,
+        "lp": found.lp,
+        "points": len(points),
+        "eps": float(fraction_of(eps)),
+        "p": "inf" if p == float("inf") else p,
+        "external": external,
+    }
+    emit(result, as_json, lambda console: show(console, result))
+
+
+def show(console: Console, result: dict[str, Any]) -> None:
+    """Three lines and the centres."""
+    kind = "centres anywhere" if result["external"] else "centres among the points"
+    if result["exact"]:
+        console.print(
+            f"covering number {result['size']}  ({kind}; {result['points']} points, eps={result['eps']:g})"
+        )
+    else:
+        console.print(
+            f"covering number between {result['lower']} and {result['upper']}  ({kind}); not settled: a bracket"
+        )
+    lp = "" if result["lp"] is None else f", linear relaxation {result['lp']:.4g}"
+    console.print(f"bounds: packing at 2 eps {result['packing']}{lp}, greedy {result['greedy']}")
+    for center in result["centers"][:SHOWN]:
+        console.print("  (" + ", ".join(f"{x:g}" for x in center) + ")")
+    if len(result["centers"]) > SHOWN:
+        console.print(f"  .. and {len(result['centers']) - SHOWN} more (--json lists all)")
+
+
+def read_csv(file: Path) -> list[list[str]]:
+    """Rows of numbers, kept as texts so that decimals stay exact."""
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(stream)]
+    except UnicodeDecodeError:
+        raise FileError(f"{file} is not a text file; a CSV with one point per row is needed.") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"cannot read {file}: {reason}; give a CSV with one point per row.") from None
+    numbered = [(i, row) for i, row in enumerate(rows, start=1) if any(row)]
+    if not numbered:
+        raise ParseError(f"{file} has no rows; one point per row is needed.")
+    if len(numbered) > 1 and all(is_word(cell) for cell in numbered[0][1]):
+        numbered = numbered[1:]  # a header
+    width = len(numbered[0][1])
+    for i, row in numbered:
+        if len(row) != width:
+            raise ParseError(f"{file}, line {i}: {len(row)} numbers where the rows above have {width}.")
+        for cell in row:
+            if not is_number(cell):
+                raise ParseError(f"{file}, line {i}: {cell!r} is not a finite number.")
+    return [row for _, row in numbered]
+
+
+def is_number(text: str) -> bool:
+    """A finite decimal number; 1/3 too, since fractions are exact here."""
+    from ..capacity.metrics import fraction_of
+
+    try:
+        return abs(float(fraction_of(text))) < float("inf")
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return False
+
+
+def is_word(text: str) -> bool:
+    """Text that no header check should mistake for a number: nan and inf are bad numbers, not names."""
+    try:
+        float(text)
+    except ValueError:
+        return not is_number(text)
+    return False
