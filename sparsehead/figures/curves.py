@@ -1,0 +1,238 @@
+"""Training as it went: validation accuracy of many replicates, and the loss on parity."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+from scipy.stats import binomtest
+
+from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
+from .data import Rows, need, number
+from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
+
+SOLVED = 0.99
+POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded step, and each curve's last
+STEP = "training step"
+
+
+def validation_curves(curves: Rows, *, T: int = 300, paper: Curves | None = CURVES_AND) -> Chart:
+    """Best-of-restarts validation accuracy against training step, one panel for each sample size.
+
+    Args:
+        curves: {m, replicate, step, accuracy}; a curve may stop early, where it was solved.
+        paper: the paper's counts and first steps, drawn and named beside ours where the sample sizes agree.
+    Paper: curves-and
+    """
+    rows = need(curves, "validation curves", "m", "replicate", "step", "accuracy")
+    ms = sorted({r["m"] for r in rows}, reverse=True)
+    summary = [_solved(rows, m) for m in ms]
+    printed = _printed(paper, ms) if paper is not None and paper.T == T else []
+    last = max(r["step"] for r in rows)
+    panels = [_accuracy_panel(m, s, last, first=m == ms[-1]) for m, s in zip(ms, summary)]
+    said = "; ".join(f"m = {number(s['m'])}: {s['solved']} of {s['replicates']} solved" for s in summary)
+    shares = "; ".join(
+        f"{s['share']:.2f} [{s['low']:.2f}, {s['high']:.2f}] at m = {number(s['m'])}" for s in summary
+    )
+    lines = [f"Share solved: {shares}. Thick: the median curve; dashed: accuracy 0.99."]
+    if paper is not None and printed:
+        counts = [(200, paper.solved_m200), (50, paper.solved_m50)]
+        theirs = "; ".join(f"{k} of {paper.replicates} at m = {m}" for m, k in counts if m in ms)
+        lines.append(
+            f"The paper: {theirs}. Diamond and bar: its median first step above 0.99, least to greatest."
+        )
+    return finish(
+        alt.vconcat(*panels, spacing=16),
+        title=f"T = {number(T)}. {said}",
+        subtitle=lines,
+        data={
+            "curves": thin(rows, "m", "replicate"),
+            "median": _median(rows, "m", "accuracy"),
+            "solved": summary,
+            "paper": printed,
+        },
+    )
+
+
+def _rule(level: float, y: Any) -> Panel:
+    """A dashed line across the panel."""
+    here = alt.Chart(alt.InlineData(values=[{"level": level}]))
+    return here.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=y)
+
+
+def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) -> Panel:
+    colour = BLUE if summary["solved"] == summary["replicates"] else RED
+    x = alt.X(
+        "step:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=alt.Axis(title=STEP if first else None)
+    )
+    scale = alt.Scale(domain=[0.4, 1.03], nice=False)
+    y = alt.Y(
+        "accuracy:Q",
+        scale=scale,
+        axis=alt.Axis(
+            title=f"validation accuracy, m = {number(m)}", values=[0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+        ),
+    )
+    here = f"datum.m == {m}"
+    thin_lines = (
+        named("curves")
+        .transform_filter(here)
+        .mark_line(strokeWidth=0.8, opacity=0.45, color=colour, clip=True)
+    )
+    middle = named("median").transform_filter(here).mark_line(strokeWidth=3, color=colour, clip=True)
+    first_steps = named("paper").transform_filter(here)
+    return alt.layer(
+        _rule(SOLVED, y=alt.Y("level:Q", scale=scale)),
+        thin_lines.encode(
+            x=x, y=y, detail="replicate:N", tooltip=["m:Q", "replicate:N", "step:Q", "accuracy:Q"]
+        ),
+        middle.encode(x=x, y=y),
+        first_steps.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y=y),
+        first_steps.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
+            x="step:Q", y=y, tooltip=["series:N", "low:Q", "step:Q", "high:Q"]
+        ),
+    ).properties(width=WIDTH, height=190)
+
+
+def _solved(rows: Rows, m: Any) -> dict[str, Any]:
+    """How many replicates of sample size m passed SOLVED, with the 95 % interval, and when."""
+    first: dict[Any, Any] = {}
+    for r in rows:
+        if r["m"] == m:
+            passed = r["step"] if r["accuracy"] > SOLVED else None
+            known = first.get(r["replicate"])
+            first[r["replicate"]] = (
+                passed if known is None else known if passed is None else min(known, passed)
+            )
+    steps = [step for step in first.values() if step is not None]
+    ends = binomtest(len(steps), len(first)).proportion_ci(method="wilson")
+    return {
+        "m": m, "solved": len(steps), "replicates": len(first), "share": len(steps) / len(first),
+        "low": ends.low, "high": ends.high, "median_step": median(steps) if steps else None,
+    }  # fmt: skip
+
+
+def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
+    low, middle, high = paper.first_step_m200
+    row = {"m": 200, "low": low, "step": middle, "high": high, "accuracy": SOLVED, "series": "the paper"}
+    return [row] if 200 in ms else []
+
+
+def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Chart:
+    """Loss against training step on parity of 3 bits, one line a seed, one panel a T.
+
+    Args:
+        curves: {T, seed, step, loss}.
+        paper: the step at which the paper's losses first fall below its level: median, least and greatest.
+    Paper: parity-curves
+    """
+    rows = need(curves, "parity curves", "T", "seed", "step", "loss")
+    Ts = sorted({r["T"] for r in rows})
+    level = paper[0].level if paper else 0.35
+    firsts = [f for T in Ts for f in first_below(rows, T, level)]
+    printed = [
+        {
+            "T": p.T,
+            "low": p.first_below[0],
+            "step": p.first_below[1],
+            "high": p.first_below[2],
+            "loss": p.level,
+        }
+        for p in paper
+        if p.T in Ts
+    ]
+    panels = [_loss_panel(T, level, rows, last=Ts[-1] == T) for T in Ts]
+    said = "; ".join(_fallen(firsts, T) for T in Ts)
+    seen = "; ".join(f"T = {p['T']}: {p['step']} ({p['low']} to {p['high']})" for p in printed)
+    return finish(
+        alt.vconcat(*panels, spacing=16),
+        title=f"Parity of 3 bits is learned. {said}",
+        subtitle=[
+            f"Rule: loss {level}. Ticks: where each of our seeds first passes it.",
+            *([f"Diamonds and bars: the paper's median, least and greatest. {seen}."] if printed else []),
+        ],
+        data={"curves": thin(rows, "T", "seed"), "first": firsts, "paper": printed},
+    )
+
+
+def _loss_panel(T: Any, level: float, rows: Rows, *, last: bool) -> Panel:
+    steps = [r["step"] for r in rows]
+    x = alt.X(
+        "step:Q",
+        scale=alt.Scale(domain=[0, max(steps)], nice=False),
+        axis=alt.Axis(title=STEP if last else None),
+    )
+    y = alt.Y(
+        "loss:Q",
+        scale=alt.Scale(domainMin=0),
+        axis=alt.Axis(title=f"cross-entropy (nats), T = {T}", tickCount=5),
+    )
+    here = f"datum.T == {T}"
+    theirs = named("paper").transform_filter(here)
+    return alt.layer(
+        _rule(level, y="level:Q"),
+        named("curves")
+        .transform_filter(here)
+        .mark_line(strokeWidth=1.1, opacity=0.7, color=BLUE)
+        .encode(x=x, y=y, detail="seed:N", tooltip=["T:Q", "seed:N", "step:Q", "loss:Q"]),
+        named("first")
+        .transform_filter(here)
+        .mark_tick(orient="vertical", thickness=2, size=16, color=BLUE)
+        .encode(x="step:Q", y="loss:Q", tooltip=["seed:N", "step:Q"]),
+        theirs.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y="loss:Q"),
+        theirs.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
+            x="step:Q", y="loss:Q", tooltip=["low:Q", "step:Q", "high:Q"]
+        ),
+    ).properties(width=WIDTH, height=190)
+
+
+def first_below(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
+    """The first recorded step with loss below `level`, for each seed; None where there is none."""
+    seeds = sorted({r["seed"] for r in rows if r["T"] == T})
+    steps = {
+        s: [r["step"] for r in rows if r["T"] == T and r["seed"] == s and r["loss"] < level] for s in seeds
+    }
+    return [
+        {"T": T, "seed": s, "step": min(found) if found else None, "loss": level}
+        for s, found in steps.items()
+    ]
+
+
+def _fallen(firsts: Rows, T: Any) -> str:
+    steps = [f["step"] for f in firsts if f["T"] == T and f["step"] is not None]
+    seeds = sum(f["T"] == T for f in firsts)
+    if not steps:
+        return f"T = {T}: none of {seeds} seeds yet"
+    count = "" if len(steps) == seeds else f", {len(steps)} of {seeds} seeds"
+    return f"T = {T}: after {number(median(steps))} steps ({min(steps)} to {max(steps)}{count})"
+
+
+def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
+    """The curves with at most about POINTS points: every k-th recorded step, and each curve's last."""
+    every = -(-len(rows) // POINTS)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[name] for name in curve)].append(dict(row))
+    kept = []
+    for group in groups.values():
+        group.sort(key=lambda r: r["step"])
+        kept += [row for i, row in enumerate(group) if i % every == 0 or i == len(group) - 1]
+    return kept
+
+
+def _median(rows: Rows, panel: str, field: str) -> list[dict[str, Any]]:
+    """The median over curves at each step; a curve that stopped early counts with its best value from then on."""
+    values: dict[Any, dict[Any, dict[Any, float]]] = defaultdict(lambda: defaultdict(dict))
+    for r in rows:
+        values[r[panel]][r["replicate"]][r["step"]] = r[field]
+    out = []
+    for name, curves in values.items():
+        steps = sorted({step for curve in curves.values() for step in curve})
+        level = dict.fromkeys(curves, 0.0)
+        for step in steps:
+            for key, curve in curves.items():
+                done = step > max(curve)
+                level[key] = max(level[key], max(curve.values())) if done else curve.get(step, level[key])
+            out.append({panel: name, "step": step, field: median(level.values())})
+    return out

@@ -1,0 +1,189 @@
+"""The law: samples needed against context length, with everything that stands on the same axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from ..errors import DomainError
+from ..measure.published import LAW_AND, Threshold
+from .data import Rows, finite, interval, number
+from .theme import (
+    BLACK,
+    BLUE,
+    GREEN,
+    HEIGHT,
+    ORANGE,
+    PURPLE,
+    RED,
+    WIDTH,
+    Chart,
+    Panel,
+    finish,
+    log_axis,
+    named,
+)
+
+OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "information floor", "capacity bound"
+FIT_NAMES = {"log": "fit a + b ln T", "power": "fit a T^b", "linear": "fit a + b T"}
+COLOURS = {
+    OURS: BLUE, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
+    FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
+}  # fmt: skip
+DASHES: dict[str, list[int]] = {
+    OURS: [1, 0], PAPER: [1, 0], FLOOR: [2, 2], BOUND: [8, 3],
+    FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [6, 3], FIT_NAMES["linear"]: [10, 3, 2, 3],
+}  # fmt: skip
+SAMPLES = "samples m at which 80 % of trials succeed"
+CONTEXT = "context length T (bits, log scale)"
+
+
+def law_chart(
+    thresholds: Rows,
+    *,
+    paper: Sequence[Threshold] = LAW_AND,
+    floor: Rows = (),
+    bound: Rows = (),
+    fits: Mapping[str, Mapping[str, Any]] | None = None,
+    target: str = "AND of 3 bits",
+) -> Chart:
+    """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
+
+    Args:
+        thresholds: {T, m80, low, high, trials}; an m80 of None means that no sample size tried was enough, and is
+            drawn as a triangle at `low`.
+        paper: the points of the paper's figure 2; () for a target that the paper did not measure.
+        floor, bound: {T, m}; the bound lies orders of magnitude higher and gets a second panel, logarithmic in m.
+        fits: {"log" | "power" | "linear": {curve: [{T, m}], aic, ...}}.
+    Raises:
+        DomainError: neither thresholds nor points of the paper were given.
+    Paper: law-and
+    """
+    rows = [_threshold(row) for row in thresholds]
+    printed = [
+        {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40}
+        for p in paper
+    ]
+    if not rows and not printed:
+        raise DomainError("the law: there is nothing to draw yet, 0 thresholds arrived.")
+    data = {
+        "thresholds": rows,
+        "paper": printed,
+        "lines": [*_line(floor, FLOOR), *(r for n, f in (fits or {}).items() for r in _fit(n, f))],
+        "bound": _line(bound, BOUND),
+    }
+    Ts = [row["T"] for row in [*rows, *printed]]  # lines that reach further are cut off there
+    used = [name for name in COLOURS if any(r["series"] == name for part in data.values() for r in part)]
+    panels = [_panel(Ts, used, data, log=False)]
+    if bound:
+        panels.append(_panel(Ts, used, data, log=True))
+    return finish(
+        alt.vconcat(*panels).resolve_scale(color="shared", shape="shared", strokeDash="shared"),
+        title=law_title(rows, target),
+        subtitle=law_subtitle(rows, fits or {}, printed),
+        data=data,
+    )
+
+
+def _threshold(row: Mapping[str, Any]) -> dict[str, Any]:
+    known = finite(row["m80"])
+    m = row["m80"] if known else row.get("low")
+    return {
+        "T": row["T"], "m": m, "low": row.get("low"), "high": row.get("high") if known else None,
+        "trials": row.get("trials"), "series": OURS, "reached": known,
+    }  # fmt: skip
+
+
+def _line(rows: Rows, name: str) -> list[dict[str, Any]]:
+    return [{"T": r["T"], "m": r["m"], "series": name} for r in rows if finite(r["m"])]
+
+
+def _fit(name: str, fit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if name not in FIT_NAMES:
+        raise DomainError(f"fits are named {', '.join(FIT_NAMES)}; got {name!r}.")
+    return _line(fit.get("curve", ()), FIT_NAMES[name])
+
+
+def _panel(Ts: list[float], used: list[str], data: Mapping[str, Rows], *, log: bool) -> Panel:
+    parts = [data["thresholds"], data["paper"], data["bound"] if log else ()]
+    ms = [row[key] for part in parts for row in part for key in ("m", "low", "high") if finite(row.get(key))]
+    ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]
+    x = alt.X("T:Q", **log_axis(CONTEXT, Ts))
+    if log:
+        shown = log_axis("the same, log scale", [m for m in ms if m > 0])
+    else:
+        top = max(ms) * 1.08
+        shown = {
+            "scale": alt.Scale(domain=[0, top], nice=False),
+            "axis": alt.Axis(title=SAMPLES, tickCount=6),
+        }
+    y = alt.Y("m:Q", **shown)
+    color = alt.Color("series:N", scale=alt.Scale(domain=used, range=[COLOURS[n] for n in used]), title=None)
+    symbol = {OURS: "circle", PAPER: "diamond"}
+    shape = alt.Shape(
+        "series:N", scale=alt.Scale(domain=used, range=[symbol.get(n, "stroke") for n in used]), title=None
+    )
+    dash = alt.StrokeDash(
+        "series:N", scale=alt.Scale(domain=used, range=[DASHES[n] for n in used]), title=None
+    )
+    tips: list[Any] = [alt.Tooltip("series:N", title="series"), "T:Q", alt.Tooltip("m:Q", format=".4~g")]
+    full = [*tips, alt.Tooltip("low:Q", format=".4~g"), alt.Tooltip("high:Q", format=".4~g"), "trials:Q"]
+    lines = (
+        named("lines")
+        .mark_line(clip=True, strokeWidth=1.8)
+        .encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tips)
+    )
+    layers = [lines]
+    if log:
+        layers.append(lines.properties(data=alt.NamedData(name="bound")))
+    for name, stroke in (("paper", 1.2), ("thresholds", 2.2)):
+        base = named(name)
+        bars = base.mark_rule(strokeWidth=stroke).encode(
+            x=x, y=alt.Y("low:Q", **shown), y2="high:Q", color=color
+        )
+        points = base.mark_point(
+            size=64, strokeWidth=1.7, opacity=1, fill="white" if name == "paper" else BLUE
+        )
+        reached = points.transform_filter("datum.reached !== false")
+        layers += [bars, reached.encode(x=x, y=y, color=color, shape=shape, tooltip=full)]
+    beyond = named("thresholds").transform_filter("!datum.reached").encode(x=x, y=y, tooltip=full)
+    layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=BLUE))
+    layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=BLUE))
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT if not log else HEIGHT - 60)
+
+
+def law_title(rows: Rows, target: str) -> str:
+    """What is seen: how far m_80 grew while T grew, or why that cannot be said yet."""
+    solved = sorted((r for r in rows if r["reached"]), key=lambda r: r["T"])
+    if not rows:
+        return f"{target}: no threshold has been measured here yet; the paper's points"
+    if not solved:
+        return f"{target}: no sample size tried reaches 80 % success at any of {len(rows)} context lengths"
+    first, last = solved[0], solved[-1]
+    if len(solved) == 1:
+        between = interval(first["low"], first["high"])
+        return f"{target}: m80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
+    verb = "grows" if last["m"] > first["m"] else "falls"
+    return (
+        f"{target}: m80 {verb} from {number(first['m'])} to {number(last['m'])} samples "
+        f"while T grows from {number(first['T'])} to {number(last['T'])}"
+    )
+
+
+def law_subtitle(rows: Rows, fits: Mapping[str, Mapping[str, Any]], printed: Rows) -> list[str]:
+    """The laws by AIC, and what the bars are."""
+    lines = []
+    aic = {name: float(fit["aic"]) for name, fit in fits.items() if finite(fit.get("aic"))}
+    if len(aic) > 1:
+        best = min(aic, key=lambda name: aic[name])
+        rest = ", ".join(f"{FIT_NAMES[n]} +{number(v - aic[best])}" for n, v in aic.items() if n != best)
+        lines.append(f"Most likely: {FIT_NAMES[best]}. AIC above it: {rest}.")
+    if rows:
+        lines.append(
+            "Bars: 95 % intervals of ours"
+            + ("; the paper's are bootstrap standard deviations." if printed else ".")
+        )
+    missed = sum(not r["reached"] for r in rows)
+    if missed:
+        lines.append(f"Triangles: at {missed} T, no sample size tried was enough.")
+    return lines

@@ -1,0 +1,119 @@
+"""Norms against context length: of heads written down three ways, and of learned heads beside written ones."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from .data import Rows, finite, need, number
+from .theme import (
+    BLACK,
+    BLUE,
+    GREY,
+    HEIGHT,
+    ORANGE,
+    PURPLE,
+    RED,
+    WIDTH,
+    Chart,
+    Panel,
+    finish,
+    log_axis,
+    named,
+)
+
+CONTEXT = "context length T (bits, log scale)"
+BUILDERS = {"ours": (BLUE, "circle"), "the paper's": (BLACK, "diamond"), "Tracr's": (ORANGE, "triangle-up")}
+SOURCES = {
+    "learned": (RED, "circle"),
+    "written": (BLUE, "square"),
+    "the paper's": (BLACK, "diamond"),
+    "random": (GREY, "cross"),
+}
+SPARE = PURPLE, "triangle-down"
+
+
+def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits") -> Chart:
+    """How the norm of a written head grows with T: our construction, the paper's, and Tracr's.
+
+    Args:
+        norms: {T, builder, norm}, builder one of BUILDERS.
+        norm: which norm of which matrix it is.
+    Paper: sparse-representation
+    """
+    rows = need(norms, "norms of built heads", "T", "builder", "norm")
+    names = _present(BUILDERS, [r["builder"] for r in rows])
+    said = "; ".join(f"{name} {growth([r for r in rows if r['builder'] == name])}" for name in names)
+    return finish(
+        _series_chart("norms", rows, "builder", {n: BUILDERS.get(n, SPARE) for n in names}, norm, bars=False),
+        title=f"{norm} of built heads, {target}: {said}",
+        subtitle=["Computed from the weights written down, so there is no interval."],
+        data={"norms": rows},
+    )
+
+
+def learned_vs_built_norms(
+    points: Rows, *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits"
+) -> Chart:
+    """The norm that gradient descent reaches beside the one that suffices.
+
+    Args:
+        points: {T, source, norm, low, high}; source "learned", "written", "the paper's" or "random"; low and high
+            are the least and greatest of the runs, None for written heads.
+    Paper: norms-learned
+    """
+    rows = need(points, "learned against built norms", "T", "source", "norm")
+    names = _present(SOURCES, [r["source"] for r in rows])
+    said = "; ".join(f"{name} {growth([r for r in rows if r['source'] == name])}" for name in names)
+    return finish(
+        _series_chart("norms", rows, "source", {n: SOURCES.get(n, SPARE) for n in names}, norm, bars=True),
+        title=f"{norm}, {target}: {said}",
+        subtitle=["Points: medians; bars: least to greatest of the runs. Written heads have one value."],
+        data={"norms": rows},
+    )
+
+
+def _present(known: Mapping[str, Any], given: Sequence[str]) -> list[str]:
+    return [*(n for n in known if n in given), *sorted({g for g in given if g not in known})]
+
+
+def growth(rows: Rows) -> str:
+    """From where to where a series goes, and its exponent in T if that can be said.
+
+    >>> growth([{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
+    '2 to 20 (like T^0.50)'
+    """
+    found = sorted((r["T"], r["norm"]) for r in rows if finite(r["norm"]) and r["norm"] > 0)
+    if not found:
+        return "nothing finite"
+    (T0, n0), (T1, n1) = found[0], found[-1]
+    if T1 == T0:
+        return f"{number(n0)} at T = {number(T0)}"
+    return f"{number(n0)} to {number(n1)} (like T^{math.log(n1 / n0) / math.log(T1 / T0):.2f})"
+
+
+def _series_chart(
+    data: str, rows: Rows, field: str, style: Mapping[str, tuple[str, str]], norm: str, *, bars: bool
+) -> Panel:
+    names = list(style)
+    values = [r[k] for r in rows for k in ("norm", "low", "high") if finite(r.get(k)) and r[k] > 0]
+    x = alt.X("T:Q", **log_axis(CONTEXT, [r["T"] for r in rows]))
+    shown = log_axis(f"{norm} (log scale)", values)
+    color = alt.Color(
+        f"{field}:N", title=None, scale=alt.Scale(domain=names, range=[style[n][0] for n in names])
+    )
+    shape = alt.Shape(
+        f"{field}:N", title=None, scale=alt.Scale(domain=names, range=[style[n][1] for n in names])
+    )
+    tips = [f"{field}:N", "T:Q", alt.Tooltip("norm:Q", format=".4~g")]
+    y = alt.Y("norm:Q", **shown)
+    base = named(data)
+    layers = [base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=color)]
+    if bars:
+        layers.append(
+            base.mark_rule(strokeWidth=1.6).encode(x=x, y=alt.Y("low:Q", **shown), y2="high:Q", color=color)
+        )
+    point = base.mark_point(size=70, strokeWidth=1.8, opacity=1, fill="white")
+    layers.append(point.encode(x=x, y=y, color=color, shape=shape, tooltip=tips))
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
