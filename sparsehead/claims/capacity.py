@@ -9,6 +9,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="phi_out is L_out-Lipschitz, ||phi_in(a)|| <= B_in ||a||, and Norm is differentiable with "
         "||J Norm||_{1,1} <= C_Norm. For softmax that norm is 2(1 - sum p_i^2) < 2.",
         where="paper assumption 4.1; notes assumption 3.1",
+        code=(
+            "sparsehead.capacity.lipschitz:jacobian_entries",
+            "sparsehead.capacity.lipschitz:jacobian_operator",
+        ),
         check=f"{CHECKS}.capacity:check_head_assumptions",
     ),
     Claim(
@@ -17,6 +21,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf: what the "
         "capacity proofs need of softmax holds with constant 1, where the paper uses 2.",
         where="paper assumption 4.1, where softmax has C_Norm = 2",
+        code=(
+            "sparsehead.heads:softmax",
+            "sparsehead.capacity.lipschitz:softmax_l1_bound",
+        ),
         check=f"{CHECKS}.capacity:check_softmax_lipschitz",
     ),
     Claim(
@@ -25,6 +33,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Changing the parameters moves the head's output by at most C_Norm L_out B_in B_X max_t "
         "|change of score| + L_out max_t ||change of phi_in(x_t)||; for softmax C_Norm = 1 suffices.",
         where="paper lemma 4.3; notes lemma 3.2",
+        code=("sparsehead.capacity.lipschitz:head_error_bound",),
         check=f"{CHECKS}.capacity:check_head_lipschitz",
     ),
     Claim(
@@ -33,6 +42,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A maximum over samples of a maximum over positions is one maximum over mT tokens; hence "
         "covers of Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
         where="paper, proof of theorem 4.2; notes section 3.1",
+        code=("sparsehead.capacity.function_classes:sup_distances",),
         check=f"{CHECKS}.capacity:check_token_aggregation",
     ),
     Claim(
@@ -42,6 +52,10 @@ CLAIMS: tuple[Claim, ...] = (
         "N(F_in; eps_in; mT points) with L_out (C_Norm B_in B_X eps_s + eps_in) = eps, phi_out being fixed. "
         "A scalar output divides eps by B_w.",
         where="paper theorem 4.2; notes section 3.1",
+        code=(
+            "sparsehead.capacity.head_class:head_class_items",
+            "sparsehead.capacity.bounds:covering",
+        ),
         check=f"{CHECKS}.capacity:check_head_capacity",
     ),
     Claim(
@@ -50,6 +64,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Without norm bounds, d = 3 suffices for pseudo-dimension >= floor(log2 T): points on a "
         "circle that carry the bits of their own index are shattered by queries of length T^2.",
         where="paper proposition 4.4",
+        code=(
+            "sparsehead.capacity.shattering:shatters",
+            "sparsehead.capacity.shattering:shattering_head",
+        ),
         check=f"{CHECKS}.capacity:check_pseudo_dimension",
     ),
     Claim(
@@ -59,6 +77,10 @@ CLAIMS: tuple[Claim, ...] = (
         "(ceil(r^2) - 1) ln(2N + 1), r = ab/eps; a perceptron finds the cover's element for a given w in "
         "fewer than r^2 updates.",
         where="not in the paper; replaces A.10 with a smaller constant",
+        code=(
+            "sparsehead.capacity.perceptron:cover_vector",
+            "sparsehead.capacity.linear:log_cover_vector",
+        ),
         check=f"{CHECKS}.capacity:check_vector_cover",
     ),
     Claim(
@@ -67,6 +89,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="The same class in d dimensions has a proper eps-cover with ln N <= d ln(1 + 2ab/eps), "
         "whatever the number of points: counting parameters, which wins at practical sizes.",
         where="not in the paper; classical",
+        code=("sparsehead.capacity.linear:log_cover_parametric",),
         check=f"{CHECKS}.capacity:check_parametric_cover",
     ),
     Claim(
@@ -75,6 +98,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For the same class ln N <= 36 (ab/eps)^2 ln(2 ceil(4ab/eps + 2) N + 1): logarithmic in "
         "the number of points, free of the dimension.",
         where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)",
+        code=("sparsehead.capacity.linear:log_cover_zhang",),
         check=f"{CHECKS}.capacity:check_zhang_cover",
     ),
     Claim(
@@ -84,6 +108,11 @@ CLAIMS: tuple[Claim, ...] = (
         "eps)^2 ln(d_1 N); ours is (B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3, by an "
         "algorithm that returns the cover's element.",
         where="paper lemma 4.6; notes lemma 3.3",
+        code=(
+            "sparsehead.capacity.perceptron:cover_matrix",
+            "sparsehead.capacity.linear:log_cover_matrix",
+            "sparsehead.capacity.linear:log_cover_paper",
+        ),
         check=f"{CHECKS}.capacity:check_linear_cover",
     ),
     Claim(
@@ -92,6 +121,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="min of sum_k c_k / x_k^2 subject to sum_k p_k x_k = eps is (sum_k c_k^{1/3} p_k^{2/3})^3 "
         "/ eps^2, attained at x_k proportional to (c_k / p_k)^{1/3}.",
         where="paper lemma A.8",
+        code=(
+            "sparsehead.capacity.bounds:split",
+            "sparsehead.capacity.bounds:log_capacity",
+        ),
         check=f"{CHECKS}.capacity:check_split_lemma",
     ),
     Claim(
@@ -100,6 +133,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK "
         "B_Z B_X B_V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3 with N_S <= mT: T enters through a logarithm only.",
         where="paper corollary 4.5; notes section 3.2",
+        code=(
+            "sparsehead.capacity.head_class:head_class_items",
+            "sparsehead.capacity:bound",
+        ),
         check=f"{CHECKS}.capacity:check_single_layer_capacity",
     ),
     Claim(
@@ -107,6 +144,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="corollary",
         statement="With a fixed table of positions added to the tokens, B_X becomes B_X + B_P in every term.",
         where="paper A.11",
+        code=("sparsehead.capacity.head_class:head_class",),
         check=f"{CHECKS}.capacity:check_positional_capacity",
     ),
     Claim(
@@ -115,6 +153,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="The sum of H heads: the items of all heads in one list, (sum_h [..])^3 / eps^2. A head "
         "with zero weights adds nothing.",
         where="paper A.12; notes section 4",
+        code=(
+            "sparsehead.capacity.head_class:head_class_items",
+            "sparsehead.capacity.networks:model_items",
+        ),
         check=f"{CHECKS}.capacity:check_multi_head_capacity",
     ),
     Claim(
@@ -123,6 +165,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Depth L: the items of every block, each weighted by the Lipschitz constants of the "
         "blocks above it, ||W_V|| (1 + 2 B_X^2 ||W_QK||) per attention (the paper: 1 + 4 ||W_QK||).",
         where="paper theorem 4.7 and A.17",
+        code=(
+            "sparsehead.capacity.networks:model_items",
+            "sparsehead.capacity.lipschitz:attention_lipschitz",
+        ),
         check=f"{CHECKS}.capacity:check_multi_layer_capacity",
     ),
     Claim(
@@ -131,6 +177,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="LayerNorm with eps_ln in place of Pi: Lipschitz with constant max|gain| / sqrt(eps_ln), "
         "attained at 0, and rows of length at most sqrt(d) max|gain| + |bias|.",
         where="not in the paper, whose Pi stands in for it",
+        code=(
+            "sparsehead.capacity.lipschitz:layer_norm_lipschitz",
+            "sparsehead.capacity.lipschitz:layer_norm_radius",
+        ),
         check=f"{CHECKS}.capacity:check_layer_norm",
     ),
     Claim(
@@ -139,6 +189,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A capacity bound without T exists under ||W_QK||_{1,1}: Maurey's sparsification instead "
         "of a cover of mT points.",
         where="Trauger and Tewari 2024, cited for comparison",
+        code=(
+            "sparsehead.capacity.linear:log_cover_maurey",
+            "sparsehead.capacity.head_class:trauger_tewari_rademacher",
+        ),
         check=f"{CHECKS}.capacity:check_trauger_tewari",
     ),
     Claim(
@@ -148,7 +202,11 @@ CLAIMS: tuple[Claim, ...] = (
         "then with probability 1 - delta every f has risk at most its training risk plus O(L sqrt(C/m) (1 + "
         "ln^+(b sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m), here with all constants.",
         where="paper lemma A.5; notes lemma 2.3",
-        check=f"{CHECKS}.capacity:check_generalization",
+        code=(
+            "sparsehead.capacity.generalization:uniform_gap",
+            "sparsehead.capacity.generalization:margin_gap",
+        ),
+        check=f"{CHECKS}.generalization:check_generalization",
     ),
     Claim(
         label="vc-cover",
@@ -156,7 +214,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A 0/1 class of VC dimension d has N_inf(F, eps, m) <= sum_{i<=d} C(m, i) <= (em/d)^d for "
         "eps < 1 and m >= d.",
         where="notes section 2.2.1",
-        check=f"{CHECKS}.capacity:check_vc_cover",
+        code=("sparsehead.capacity.relations:log_cover_vc",),
+        check=f"{CHECKS}.generalization:check_vc_cover",
     ),
     Claim(
         label="fat-cover",
@@ -164,15 +223,41 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A class in [0,1]^X with fat-shattering dimension d at eps/4 has N_inf(F, eps, m) < 2 (m "
         "b^2)^{ceil(log2 y)}, b = floor(2/eps) + 1, y = sum_{i<=d} C(m, i) b^i.",
         where="notes section 2.2.2",
-        check=f"{CHECKS}.capacity:check_fat_cover",
+        code=("sparsehead.capacity.relations:log_cover_fat",),
+        check=f"{CHECKS}.generalization:check_fat_cover",
     ),
     Claim(
-        label="rademacher-cover",
+        label="rademacher",
         kind="lemma",
         statement="If ln N(F; eps) <= C/eps^2 and |f| <= A, the empirical Rademacher complexity is at most "
         "e sqrt(2) r (1 + ln^+(A / (sqrt(2) r))), r = sqrt(C/m), for proper covers.",
         where="paper appendix A, before A.5; notes section 2.2.3",
-        check=f"{CHECKS}.capacity:check_rademacher_cover",
+        code=(
+            "sparsehead.capacity.generalization:rademacher",
+            "sparsehead.capacity.generalization:rademacher_closed",
+        ),
+        check=f"{CHECKS}.generalization:check_rademacher",
+    ),
+    Claim(
+        label="realizable",
+        kind="ours",
+        statement="With probability 1 - delta every f of the class with margin above g on all m training "
+        "points errs with probability at most (2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta)).",
+        where="not in the paper",
+        code=("sparsehead.capacity.generalization:realizable_error",),
+        check=f"{CHECKS}.generalization:check_realizable",
+    ),
+    Claim(
+        label="sample-size",
+        kind="ours",
+        statement="The smallest m at which a bound's gap falls below a wanted accuracy, by doubling and "
+        "bisection; for a finite class m >= (ln|F| + ln(1/delta))/eps suffices.",
+        where="not in the paper",
+        code=(
+            "sparsehead.capacity.generalization:samples_needed",
+            "sparsehead.capacity.generalization:finite_class_samples",
+        ),
+        check=f"{CHECKS}.generalization:check_sample_size",
     ),
     Claim(
         label="sample-lower-bound",
@@ -180,6 +265,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="C(T, s) subsets must be told apart, so any learner needs at least of the order of s "
         "ln(T/s) samples.",
         where="paper section 5, end; notes section 5, end",
+        code=(
+            "sparsehead.capacity.floor:fano",
+            "sparsehead.capacity.floor:floor",
+        ),
         check=f"{CHECKS}.floor:check_sample_lower_bound",
     ),
     Claim(
@@ -189,6 +278,10 @@ CLAIMS: tuple[Claim, ...] = (
         "number of consistent s-subsets]; where it reaches 0.8 no learner needs fewer samples. It grows "
         "like 4.3 ln T for s = 3 and balanced labels.",
         where="not in the paper",
+        code=(
+            "sparsehead.capacity.floor:floor_curve",
+            "sparsehead.capacity.floor:identification",
+        ),
         check=f"{CHECKS}.floor:check_information_floor",
     ),
     Claim(
@@ -197,6 +290,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For s-parities of uniform bits every wrong subset survives m samples with probability "
         "exactly 2^-m, so the threshold is log2 C(T, s) + O(1).",
         where="not in the paper",
+        code=(
+            "sparsehead.capacity.floor:parity_bounds",
+            "sparsehead.capacity.elimination:parity_counts",
+        ),
         check=f"{CHECKS}.floor:check_parity_floor",
     ),
 )

@@ -12,6 +12,10 @@ CLAIMS: tuple[Claim, ...] = (
         "||W||_{2,1} sums column lengths and ||X^T||_{2,inf} is the longest row of X. Always spectral <= "
         "Frobenius <= (2,1) <= sqrt(columns) Frobenius.",
         where="paper section 3, notation; notes section 2",
+        code=(
+            "sparsehead.capacity.norms:matrix_norm",
+            "sparsehead.capacity.norms:matrix_norms",
+        ),
         check=f"{CHECKS}.definitions:check_matrix_norms",
     ),
     Claim(
@@ -21,6 +25,7 @@ CLAIMS: tuple[Claim, ...] = (
         "set lies within eps of one of its members; the covering number is the size of the smallest. It "
         "never grows with eps.",
         where="notes section 2.1.1",
+        code=("sparsehead.capacity:covering_number",),
         check=f"{CHECKS}.covering:check_pseudometric_cover",
     ),
     Claim(
@@ -30,6 +35,7 @@ CLAIMS: tuple[Claim, ...] = (
         "0.5 it is 3 for the set as first printed and 1 for the set as used later; the printed 2 belongs to "
         "neither.",
         where="notes section 2.1.2, figures 1 and 2",
+        code=("sparsehead.capacity:covering_number",),
         check=f"{CHECKS}.covering:check_covering_example",
     ),
     Claim(
@@ -39,6 +45,10 @@ CLAIMS: tuple[Claim, ...] = (
         "a member of C within eps of it at all m points at once; N_inf(F, eps, m) is the supremum over "
         "samples.",
         where="paper definition in section 3; notes definition 2.1",
+        code=(
+            "sparsehead.capacity.function_classes:class_covering_number",
+            "sparsehead.capacity.function_classes:evaluate",
+        ),
         check=f"{CHECKS}.covering:check_covering_number",
     ),
     Claim(
@@ -47,6 +57,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For F = {f(.; theta)} a cover may be given by its parameters: a subset of Theta whose "
         "functions cover F at the m points. Two parameters with the same values on the sample count once.",
         where="notes definition 2.2",
+        code=("sparsehead.capacity.function_classes:evaluate_parameters",),
         check=f"{CHECKS}.covering:check_parameterized_covering_number",
     ),
     Claim(

@@ -37,4 +37,17 @@ CLAIMS: tuple[Claim, ...] = (
         where="paper figure 4; notes figure 7",
         check=f"{CHECKS}.experiments:check_parity",
     ),
+    Claim(
+        label="bound-along-training",
+        kind="ours",
+        statement="The capacity bound of the weights at each recorded step of training, beside the accuracy.",
+        where="not in the paper",
+    ),
+    Claim(
+        label="norms-learned",
+        kind="ours",
+        statement="How the norm of W_QK that gradient descent reaches grows with T, beside the norm that "
+        "suffices.",
+        where="not in the paper",
+    ),
 )

@@ -39,52 +39,69 @@ CLAIMS: tuple[Claim, ...] = (
         check=f"{CHECKS}.representation:check_general_representation",
     ),
     Claim(
-        label="positional-construction",
+        label="single-head",
         kind="proposition",
         statement="Encoding (a), deterministic positions: W_Q = R v_CLS e_1^T, W_K reads the positions of "
         "I, W_V the bit.",
         where="paper appendix B, encoding (a)",
-        check=f"{CHECKS}.representation:check_positional_construction",
+        check=f"{CHECKS}.representation:check_single_head",
     ),
     Claim(
-        label="random-construction",
+        label="single-head-random",
         kind="ours",
         statement="Encoding (a) with random, approximately orthonormal positions: keys dual to the "
         "positions of I instead of their sum. The scores inside I are then equal and d = O(s ln T) suffices.",
         where="replaces the paper's keys of encoding (a) for Delta > 0",
-        check=f"{CHECKS}.representation:check_random_construction",
+        check=f"{CHECKS}.representation:check_single_head_random",
     ),
     Claim(
-        label="trainable-construction",
+        label="single-head-trainable",
         kind="proposition",
         statement="Encoding (b), trainable positions: one direction marks I, all other positions are 0; d = "
         "4 suffices.",
         where="paper appendix B, encoding (b)",
-        check=f"{CHECKS}.representation:check_trainable_construction",
+        check=f"{CHECKS}.representation:check_single_head_trainable",
     ),
     Claim(
-        label="bag-construction",
+        label="single-head-bag",
         kind="proposition",
         statement="Encoding (c), bag of vectors: tokens of zero bits vanish, and one head gives tau v / (1 "
         "+ tau v) exactly, without leakage.",
         where="paper appendix B, encoding (c)",
-        check=f"{CHECKS}.representation:check_bag_construction",
+        check=f"{CHECKS}.representation:check_single_head_bag",
     ),
     Claim(
-        label="multi-head-construction",
+        label="single-head-bag-approximate",
+        kind="proposition",
+        statement="Encoding (c) with approximately orthonormal rows: one head of value width s reads every "
+        "bit apart, a present one above what an absent one can reach, and two ReLU units clean it.",
+        where="paper appendix B, encoding (c), for Delta > 0",
+        check=f"{CHECKS}.representation:check_single_head_bag_approximate",
+    ),
+    Claim(
+        label="linear-head",
+        kind="ours",
+        statement="With sigma = identity, no ReLU anywhere, a head is within eps of AND and of OR with "
+        "scores of size O(ln(T/eps)); interior thresholds are out of its reach, except by the sign of the "
+        "output.",
+        where="not in the paper; cf. proposition 5.1, first item",
+        check=f"{CHECKS}.representation:check_linear_head",
+    ),
+    Claim(
+        label="s-heads",
         kind="proposition",
         statement="s heads, one position each: all slopes of the decoder are O(1), with 2s cleaning units "
         "and at most 2^{s-1} minterms.",
         where="paper appendix B, encodings (a) and (b) with s heads",
-        check=f"{CHECKS}.representation:check_multi_head_construction",
+        check=f"{CHECKS}.representation:check_s_heads",
     ),
     Claim(
-        label="leakage-cancellation",
+        label="cancelling-heads",
         kind="ours",
         statement="Two heads, one selecting and one uniform: Z o_1 - N o_2 = sum over I of (e^eta_i - 1) "
         "b_i exactly, for any scale; the count without any ReLU.",
         where="not in the paper",
-        check=f"{CHECKS}.representation:check_leakage_cancellation",
+        check=f"{CHECKS}.representation:check_cancelling_heads",
     ),
     Claim(
         label="bump",
