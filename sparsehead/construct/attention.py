@@ -1,0 +1,201 @@
+"""Where a head looks and what it reads there: a key vector u and a value vector w, written down.
+
+The query is [CLS], so a head's score is <u, x_t> and its output o = sum_t a_t <w, x_t>. Given a code c (positive or
+signed integers), both functions below make o a monotone image of sum_i c_i b_i up to an error smaller than the gap
+between neighbouring code values, on every input; `ranges` then says exactly which values each pattern reaches.
+
+Dual vectors replace sums of positions: u and w solve linear equations on the rows P_I, E_0, E_1, [CLS], with the
+smallest norm, so scores inside the support are exact whatever the embeddings, and only the irrelevant tokens feel
+that positions are not orthogonal.   Differs: the paper adds up the positions of the support, which fails for
+Delta > 0 (errata-paper-3).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..encoding import Encoding, trainable
+from ..errors import DomainError
+from ..types import Array, Float
+from .code import Code
+
+MIXED = 1 / 8  # mixed signs: how far, in gaps of the code, a bit may move the total attention
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Key u, value w, and how far an irrelevant token can get: rho = max <u_1, x_t>, u_1 = 1 on the support."""
+
+    key: Float[Array, " d"]
+    value: Float[Array, " d"]
+    rho: float
+
+
+class TooCoherent(DomainError):
+    """An irrelevant position scores as high as the relevant ones; no scale can select them."""
+
+    def __init__(self, message: str, rho: float) -> None:
+        super().__init__(message)
+        self.rho = rho
+
+
+def default_leak(code: Code) -> float:
+    """lam = delta / (2 (1 + delta)) with delta = 1 / sum|c_i|: leaves half of each gap.   Paper: single-head"""
+    return 1 / (2 * (code.total + 1))
+
+
+def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array, "d k"]:
+    """The smallest U with rows U = targets: rows^T (rows rows^T)^-1 targets.
+
+    Raises:
+        DomainError: the rows are linearly dependent.
+    """
+    gram = rows @ rows.T
+    if np.linalg.cond(gram) > 1e12:
+        raise DomainError(
+            f"the {len(rows)} vectors of the support, E_0, E_1 and [CLS] are linearly dependent in d={rows.shape[1]} "
+            f"dimensions; d >= {len(rows)} and distinct positions are needed."
+        )
+    return rows.T @ np.linalg.solve(gram, targets)
+
+
+def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "r d"]:
+    """P_I, then E_0 and E_1 (not in a bag), then [CLS]."""
+    if encoding.P is None:
+        P = np.zeros((len(support), encoding.d))
+        P[np.arange(len(support)), np.array(support, dtype=np.int64) + 3] = 1.0
+    else:
+        P = encoding.P[list(support)]
+    return np.vstack([P, *([encoding.E] if encoding.additive else []), encoding.cls[None]])
+
+
+def additive_selection(
+    encoding: Encoding, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool
+) -> Selection:
+    """u and w for tokens E_b + P_t.
+
+    Positive code: <u, P_i> = beta + ln c_i and w reads the bit, so o = (1 - leak) sum c_i b_i / sum c + leak * (a mean
+    of irrelevant bits), up to a constant; the leak is the same on every input.
+
+    Mixed signs: a value can only be (something of the bit) + (something of the position), so no position can read
+    its bit negated. Instead the position carries the sign and the bit moves attention a little: with
+    C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C), bit 1 multiplies a token's weight by 1 + eps, position i has value
+    (sign c_i - m) / eps and bit 1 the value m / (1 + eps). The numerator is then, exactly,
+    e^beta sum_i c_i b_i + m * (ones outside), and the denominator varies by a factor of at most 1 + eps.
+    Differs: F1 of the theory has positive weights only.   Paper: single-head
+    """
+    sizes = np.abs(np.array(code.weights, dtype=np.float64))
+    move, at_support, at_one = _bit_and_position(code)
+    rows = support_rows(encoding, support)
+    targets = np.zeros((len(rows), 3))
+    inside, one = slice(0, len(sizes)), len(sizes) + 1
+    targets[inside] = np.stack([np.ones_like(sizes), np.log(sizes), at_support], axis=1)
+    targets[one] = (0.0, move, at_one)
+    U = dual(rows, targets)
+    slope, offset, rho = _irrelevant_scores(encoding, support, U[:, :2], attends_cls)
+    beta = scale_for_leak(slope, offset, total=code.total, leak=leak)
+    return Selection(key=beta * U[:, 0] + U[:, 1], value=U[:, 2], rho=rho)
+
+
+def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
+    """What bit 1 adds to a score, the values of the relevant positions, and the value of bit 1."""
+    if not code.mixed:
+        return 0.0, np.zeros(len(code.weights)), 1.0
+    eps, mean = MIXED / code.total, sum(code.weights) / code.total
+    return math.log1p(eps), (np.sign(code.weights) - mean) / eps, mean / (1 + eps)
+
+
+def trainable_selection(
+    T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
+) -> tuple[Encoding, Selection]:
+    """Positions chosen together with the head: P_i = (eta_i / beta) e_3 on the support, 0 elsewhere; d = 4.
+
+    The same o as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the
+    values of the relevant positions.   Paper: single-head-trainable
+    """
+    move, at_support, at_one = _bit_and_position(code)
+    n = T - len(support) + attends_cls
+    beta = scale_for_leak(np.zeros(n), np.full(n, move), total=code.total, leak=leak)
+    eta = beta + np.log(np.abs(np.array(code.weights, dtype=np.float64)))
+    needed = 5 if code.mixed else 4
+    d = needed if d is None else d
+    if d < needed:
+        raise DomainError(f"trainable positions for this function need d >= {needed}, got d={d}.")
+    P, u, w = np.zeros((T, d)), np.zeros(d), np.zeros(d)
+    u[3], u[1], w[1] = eta.max(), move, at_one
+    if eta.max() > 0:
+        P[list(support), 3] = eta / eta.max()
+    if code.mixed:
+        w[4] = np.abs(at_support).max()
+        P[list(support), 4] = at_support / w[4]
+    return trainable(P, np.eye(2, d), np.eye(3, d)[2]), Selection(key=u, value=w, rho=0.0)
+
+
+def _irrelevant_scores(
+    encoding: Encoding, support: tuple[int, ...], U: Float[Array, "d 2"], attends_cls: bool
+) -> tuple[Float[Array, " n"], Float[Array, " n"], float]:
+    """Scores beta * slope + offset of the irrelevant tokens, at their larger bit, and the largest slope."""
+    tokens, cls = encoding.project(U)
+    outside = np.delete(tokens, list(support), axis=0)
+    rho = float(outside[..., 0].max(initial=-np.inf))
+    if rho >= 1 - 1e-9:
+        raise TooCoherent(
+            f"an irrelevant position scores {rho:.3f} times as much as the relevant ones (rho >= 1): "
+            f"d={encoding.d} is too small for T={encoding.T} and these {len(support)} positions.",
+            rho,
+        )
+    worst = np.take_along_axis(outside, outside.argmax(axis=1, keepdims=True), axis=1)[:, 0]
+    if attends_cls:
+        worst = np.vstack([worst, cls])
+    return worst[:, 0], worst[:, 1], rho
+
+
+def scale_for_leak(
+    slope: Float[Array, " n"], offset: Float[Array, " n"], *, total: float, leak: float
+) -> float:
+    """beta at which tokens of score beta * slope + offset hold `leak` of the attention against total * e^beta.
+
+    Decreasing in beta because every slope is below 1, so bisection finds it; where all of them score 0 it is
+    ln(n (1 - leak) / (leak * total)). Without irrelevant tokens there is nothing to suppress and beta is 0.
+    """
+    if len(slope) == 0:
+        return 0.0
+    goal = math.log(leak / (1 - leak)) + math.log(total)
+    if not (slope.any() or offset.any()):
+        return math.log(len(slope)) - goal
+
+    def excess(beta: float) -> float:
+        scores = beta * slope + offset
+        top = scores.max()
+        return float(top + np.log(np.exp(scores - top).sum())) - beta - goal
+
+    low, high = 0.0, 1.0
+    while excess(high) > 0:
+        low, high = high, 2 * high
+    while excess(low) < 0:
+        low, high = low - 1.0, low
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high
+
+
+def bag_selection(
+    encoding: Encoding, support: tuple[int, ...], code: Code, *, attends_cls: bool
+) -> Selection:
+    """u and w for tokens b_t P_t with orthonormal P: no leakage at all.
+
+    With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i| / C) and value sign c_i (1 - e^{-eta_i}) / tau,
+    the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)  exactly: absent tokens have score and value 0,
+    so every present one takes the place of a 1 in the denominator. tau = 1 for positive codes; for mixed signs
+    tau = 1/(8 C), which keeps the denominator from moving one code value past the next.   Paper: single-head-bag
+    """
+    c = np.array(code.weights, dtype=np.float64)
+    tau = MIXED / code.total if code.mixed else 1.0
+    eta = np.log1p((encoding.T + attends_cls) * tau * np.abs(c) / code.total)
+    rows = support_rows(encoding, support)
+    targets = np.zeros((len(rows), 2))
+    targets[: len(c)] = np.stack([eta, np.sign(c) * -np.expm1(-eta) / tau], axis=1)
+    U = dual(rows, targets)
+    return Selection(key=U[:, 0], value=U[:, 1], rho=0.0)

@@ -1,0 +1,233 @@
+"""`build`: any sparse function as an attention head, written down."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..encoding import KINDS, Encoding, bag, positional, random_bag, random_positions
+from ..errors import DomainError
+from ..functions import SparseFunction
+from ..model import Model
+from ..rng import stream
+from .assemble import constant, head_alone, intervals, provenance, with_mlp
+from .attention import (
+    Selection,
+    TooCoherent,
+    additive_selection,
+    bag_selection,
+    default_leak,
+    trainable_selection,
+)
+from .code import Code, best_code
+from .decoder import Decoder, plateaus
+from .linear import linear_head, linear_kind
+from .multi import bag_bits, cancelling_heads, s_heads, s_positions
+from .paper import paper_model
+
+METHODS = ("compact", "paper")
+HEADS = ("one", "s", "cancel")
+READOUTS = ("head", "mlp")
+LADDER = 1.25  # d grows by this factor while a sufficient one is looked for
+LARGEST = 2**28  # numbers in P beyond which no larger d is tried
+
+
+def build(
+    f: SparseFunction,
+    encoding: str | Encoding = "positional",
+    *,
+    d: int | None = None,
+    method: str = "compact",
+    heads: str = "one",
+    readout: str | None = None,
+    epsilon: float | None = None,
+    attends_cls: bool = True,
+    seed: int | None = None,
+) -> Model:
+    """A one-layer model that computes f on every input, exactly (or within epsilon, if given).
+
+    One head suffices for every f: it adds up the relevant bits with the integer weights of `best_code`, and two ReLU
+    units per change of value decode the sum. `verify(model, f)` proves the result.
+
+    Args:
+        encoding: "positional" (one-hot, d = T + 3), "random" (unit rows, any d that is large enough; needs `seed`),
+            "trainable" (d = 4 or 5), "bag" (one-hot; with d, random rows), or an `Encoding` to build for.
+        d: width, where the encoding leaves it open.
+        method: "compact", or "paper" for the printed construction with its errata repaired.
+        heads: "one"; "s" for one head per relevant position; "cancel" for two heads whose leakage cancels.
+        readout: "head" puts the ReLU units inside the head (f_tf-scalar), "mlp" after it (f_tf+mlp). By default the
+            head alone serves functions that change value once, which are the threshold functions.
+        epsilon: allow this error: AND, OR, NAND, NOR then need no ReLU at all; other functions stay exact.
+        attends_cls: whether [CLS] is among the attended tokens.
+        seed: names the random positions.
+    Raises:
+        DomainError: the arguments do not fit together, or d is too small; the message says what would work.
+    Paper: sparse-representation
+    """
+    _check(f, encoding, method, heads, readout, epsilon)
+    write = _writer(f, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls)
+    if isinstance(encoding, Encoding):
+        if encoding.T != f.T:
+            raise DomainError(f"the function has T={f.T}, the encoding T={encoding.T}; they must agree.")
+        return write(encoding, None)
+    if encoding == "trainable":
+        return write(None, d)
+    if encoding == "random" or (encoding == "bag" and d is not None):
+        return _random(f, encoding, d, seed, write)
+    if d not in (None, f.T + 3):
+        raise DomainError(
+            f"encoding {encoding!r} is one-hot and has d = T + 3 = {f.T + 3}, got d={d}; 'random' takes any d."
+        )
+    return write(positional(f.T) if encoding == "positional" else bag(f.T), None)
+
+
+Writer = Callable[[Encoding | None, int | None], Model]
+
+
+def _check(
+    f: SparseFunction,
+    encoding: str | Encoding,
+    method: str,
+    heads: str,
+    readout: str | None,
+    epsilon: float | None,
+) -> None:
+    if isinstance(encoding, str) and encoding not in KINDS:
+        raise DomainError(f"encoding {encoding!r} is unknown; the encodings are {', '.join(KINDS)}.")
+    for name, value, known in (("method", method, METHODS), ("heads", heads, HEADS)):
+        if value not in known:
+            raise DomainError(f"{name} {value!r} is unknown; choose one of {', '.join(known)}.")
+    if readout not in (None, *READOUTS):
+        raise DomainError(f"readout {readout!r} is unknown; choose one of {', '.join(READOUTS)}.")
+    if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0):
+        raise DomainError(f"epsilon is an allowed error > 0, got {epsilon}; leave it out for an exact head.")
+    if heads != "one" and readout == "head":
+        raise DomainError(f"readout 'head' decodes inside one head; heads={heads!r} needs readout 'mlp'.")
+
+
+def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write: Writer) -> Model:
+    """Random rows of width d; without d, the smallest of a ladder that works."""
+    if seed is None:
+        raise DomainError(f"encoding {kind!r} draws random rows and needs a seed, such as seed=0.")
+    make = random_positions if kind == "random" else random_bag
+
+    def attempt(width: int) -> Model:
+        return write(make(f.T, width, rng=stream(seed, "positions", kind)), None)
+
+    asked = d
+    d = 32 * math.ceil(8 * max(1, f.s) * math.log(100 * f.T) / 32) if asked is None else asked
+    try:
+        return attempt(d)
+    except DomainError as error:
+        if not isinstance(error, TooCoherent) and d >= f.s + 4:
+            raise
+        found, width = None, max(d, f.s + 3)
+        while found is None and width * LADDER * f.T < LARGEST:
+            width = max(width + 1, int(LADDER * width))
+            try:
+                found = attempt(width)
+            except DomainError:
+                continue
+        if found is None:
+            raise
+        if asked is None:
+            return found
+        raise DomainError(
+            f"d={asked} is too small for s={f.s} of T={f.T} positions; the smallest d tried that works is {width}."
+        ) from error
+
+
+def _writer(
+    f: SparseFunction,
+    *,
+    method: str,
+    heads: str,
+    readout: str | None,
+    epsilon: float | None,
+    attends_cls: bool,
+) -> Writer:
+    """The construction that the arguments ask for, waiting for an encoding (None: trainable) and a width."""
+
+    def write(encoding: Encoding | None, d: int | None) -> Model:
+        meta: dict[str, Any] = {"method": method, "heads": heads}
+        if f.s == 0:
+            fixed = encoding if encoding is not None else s_positions(f.T, (), max(4, d or 4))
+            model = constant(fixed, float(f.values[0]), attends_cls=attends_cls)
+        elif method == "paper":
+            model = paper_model(f, encoding, d=d, attends_cls=attends_cls)
+        elif heads == "s" or (encoding is not None and encoding.kind == "bag" and encoding.P is not None):
+            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+            read = s_heads if fixed.additive else bag_bits
+            if heads == "s" and not fixed.additive:
+                raise DomainError(
+                    "in a bag of vectors one head reads all bits apart; heads='s' is for the others."
+                )
+            model = read(f, fixed, attends_cls=attends_cls)
+        elif heads == "cancel":
+            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+            if not fixed.additive:
+                raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
+            model = cancelling_heads(f, fixed, best_code(f.values, signs=False), attends_cls=attends_cls)
+        elif epsilon is not None and linear_kind(f) and (encoding is None or encoding.additive):
+            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+            model = linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls)
+            meta["epsilon"] = epsilon
+        else:
+            model, more = one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
+            meta |= more
+        return replace(model, meta=provenance(f, **meta))
+
+    return write
+
+
+def one_head(
+    f: SparseFunction, encoding: Encoding | None, *, d: int | None, readout: str | None, attends_cls: bool
+) -> tuple[Model, dict[str, Any]]:
+    """The compact construction: best code, selection, plateau decoder; and what to note about it."""
+    code = best_code(f.values)
+    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
+    alone = readout == "head" or (readout is None and code.changes == 1)
+    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
+    return model, {
+        "code": list(code.weights),
+        "readout": "head" if alone else "mlp",
+        "leak": leak,
+        "gap": decoder.gap,
+        "rho": selection.rho if math.isfinite(selection.rho) else None,
+    }
+
+
+def _separate(
+    f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
+) -> tuple[Encoding, Selection, Decoder, float]:
+    """The largest leak, halved from its default, at which the values of o come apart by an eighth of a gap."""
+    leak, best = default_leak(code), None
+    for _ in range(12):
+        if encoding is None:
+            fixed, selection = trainable_selection(
+                f.T, f.support, code, leak=leak, attends_cls=attends_cls, d=d
+            )
+        elif encoding.additive:
+            fixed = encoding
+            selection = additive_selection(fixed, f.support, code, leak=leak, attends_cls=attends_cls)
+        else:
+            fixed, selection = encoding, bag_selection(encoding, f.support, code, attends_cls=attends_cls)
+        low, high = intervals(fixed, selection, f.support, attends_cls=attends_cls)
+        try:
+            decoder = plateaus(low, high, f.values)
+        except DomainError:
+            decoder = None
+        if decoder is not None and (best is None or decoder.gap > best[2].gap):
+            best = (fixed, selection, decoder, leak)
+        if best is not None and best[2].gap >= 1 / (8 * code.total):
+            return best
+        leak /= 2
+    if best is None:
+        raise TooCoherent(f"d={fixed.d} is too small for T={f.T} and these positions.", selection.rho)
+    return best
+
+
+def units(model: Model) -> int:
+    """Hidden ReLU units: those of the decoder, or those inside the head."""
+    inside = model.layers[-1].W_V.shape[-1] * model.H if model.layers[-1].sigma == "relu" else 0
+    return inside + sum(dense.b.shape[0] for dense in model.decoder)

@@ -1,0 +1,163 @@
+"""Which integers to read the relevant bits with: codes that make a truth table change value seldom.
+
+A head can add up the relevant bits with weights of its choice, o = sum_i c_i b_i, and a ReLU decoder then pays two
+units for every change of f along the sorted values of o. So the cheapest head for f is the code c whose order of
+{0,1}^s makes f change least often: one change exactly when f is a linear threshold function, s for parity.
+
+    s <= 5        the minimum over ALL real weights: the orders of {0,1}^s that weights can induce are enumerated
+                  (1, 1, 2, 14, 516 of them up to symmetry for s = 1..5)
+    s <= 8        one change iff f is a linear threshold function (linear programming); else the minimum over
+                  positional codes (powers of two, every bit order and sign, by dynamic programming), the codes
+                  +-1, and mixed radix over interchangeable bits
+    beyond        the same candidates; bit orders without signs up to s = 12, ordered by influence after that
+
+Among codes with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
+inverse is the gap between neighbouring values of o.   Paper: best-code
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, permutations, product
+
+import numpy as np
+
+from ..functions import assignments
+from ..types import Array, Int, Shaped
+from .positional_code import fewest_changes_in_place, interchangeable
+from .threshold_code import threshold_weights
+
+ALL_ORDERS = 5  # up to here every order of {0,1}^s is looked at
+LARGEST_WEIGHT = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}  # the smallest bounds that give all 1, 1, 2, 14, 516 orders
+SMALL_WEIGHT = 3  # all codes up to this weight are tried as well (s <= 4): ties make a wider gap
+NEVER = 1 << 30
+
+
+@dataclass(frozen=True)
+class Code:
+    """Integers c, none zero, with f a function of sum_i c_i b_i that changes `changes` times along it."""
+
+    weights: tuple[int, ...]
+    changes: int
+
+    @property
+    def total(self) -> int:
+        """sum |c_i|: the values of o, divided by it, are at least 1/total apart."""
+        return sum(abs(c) for c in self.weights)
+
+    @property
+    def mixed(self) -> bool:
+        """True when the weights have both signs."""
+        return min(self.weights) < 0 < max(self.weights)
+
+
+def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int[Array, " m"]:
+    """Changes of value along each code; NEVER where two inputs of one code value disagree."""
+    levels = weights @ assignments(weights.shape[1]).T.astype(np.int64)
+    order = np.argsort(levels, axis=1, kind="stable")
+    changed = np.diff(table[order].astype(np.int64), axis=1) != 0
+    tied = np.diff(np.take_along_axis(levels, order, axis=1), axis=1) == 0
+    return np.where((changed & tied).any(axis=1), NEVER, changed.sum(axis=1))
+
+
+def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
+    """The code that this file's head promises, for a table of 2^s values that depends on all s bits.
+
+    With signs=False only positive weights are considered.
+    """
+    s = len(table).bit_length() - 1
+    values = np.asarray(table)
+    candidates = np.array(list(_candidates(values, s, signs)), dtype=np.int64)
+    if not signs:
+        candidates = candidates[(candidates > 0).all(axis=1)]
+    changes = np.concatenate(
+        [
+            count_changes(values, part)
+            for part in np.array_split(candidates, 1 + candidates.size * 2**s // 2**24)
+        ]
+    )
+    mixed = (candidates.min(axis=1) < 0) & (candidates.max(axis=1) > 0)
+    best = np.lexsort((np.abs(candidates).sum(axis=1), mixed, changes))[0]
+    return _shrink(values, Code(tuple(int(c) for c in candidates[best]), int(changes[best])))
+
+
+def _candidates(table: Shaped[Array, " N"], s: int, signs: bool) -> Iterator[tuple[int, ...]]:
+    yield (1,) * s
+    yield tuple(1 << i for i in range(s))  # always a code: every input has its own value
+    if s < ALL_ORDERS:
+        yield from _small_weights(s, signs)
+        yield _best_order(table, s, signs)
+        return
+    if (weights := threshold_weights(table, s, signs=signs)) is not None:
+        yield weights
+        return  # one change; nothing can be better
+    if s <= 8 and signs:
+        yield from ((1, *rest) for rest in product((1, -1), repeat=s - 1))
+    if s == ALL_ORDERS:
+        yield _best_order(table, s, signs)
+    else:
+        yield fewest_changes_in_place(table, s, signs=signs and s <= 8)
+    yield from interchangeable(table, s)
+
+
+@lru_cache
+def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
+    """Every code with weights up to SMALL_WEIGHT, up to reversal."""
+    top = SMALL_WEIGHT
+    positive = range(1, top + 1)
+    either = [c for c in range(-top, top + 1) if c] if signs else positive
+    return tuple(product(positive, *[either] * (s - 1)))
+
+
+@lru_cache
+def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
+    """The strict orders of {0,1}^s induced by ascending positive weights, and the smallest weights of each."""
+    weights = np.array(list(combinations(range(1, LARGEST_WEIGHT[s] + 1), s)))
+    weights = weights[np.argsort(weights.sum(axis=1), kind="stable")]
+    levels = weights @ assignments(s).T.astype(np.int64)
+    order = np.argsort(levels, axis=1, kind="stable")
+    strict = (np.diff(np.take_along_axis(levels, order, axis=1), axis=1) > 0).all(axis=1)
+    _, first = np.unique(order[strict], axis=0, return_index=True)
+    return order[strict][first], weights[strict][first]
+
+
+def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, ...]:
+    """The code with fewest changes among all orders, bits permuted and complemented in every way."""
+    orders, weights = canonical_orders(s)
+    indices = np.arange(2**s)
+    best, answer = (NEVER, True, NEVER), tuple(1 << i for i in range(s))
+    for perm in permutations(range(s)):
+        moved = sum(
+            ((indices >> i) & 1) << p for i, p in enumerate(perm)
+        )  # canonical bit i is bit perm[i] of f
+        for flips in range(2 ** (s - 1) if signs else 1):
+            changes = (np.diff(table[moved ^ flips][orders].astype(np.int8), axis=1) != 0).sum(axis=1)
+            fewest = int(changes.min())
+            if (fewest, flips != 0) < best[:2]:
+                code = weights[int(changes.argmin())]
+                sign = [-1 if flips >> p & 1 else 1 for p in range(s)]
+                placed = [0] * s
+                for i, p in enumerate(perm):
+                    placed[p] = sign[p] * int(code[i])
+                best, answer = (fewest, flips != 0, sum(map(abs, placed))), tuple(placed)
+    return answer
+
+
+def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
+    """Lower single weights while the number of changes stays; a larger gap for the same units."""
+    while True:
+        w = np.array(code.weights)
+        smaller = [
+            np.where(np.arange(len(w)) == i, np.sign(c) * size, w)
+            for i, c in enumerate(w)
+            for size in range(1, abs(int(c)))
+        ]
+        if not smaller:
+            break
+        options = np.array(smaller)
+        options = options[np.argsort(np.abs(options).sum(axis=1), kind="stable")][:64]
+        fits = count_changes(table, options) <= code.changes
+        if not fits.any():
+            break
+        code = Code(tuple(int(c) for c in options[int(fits.argmax())]), code.changes)
+    return Code(tuple(-c for c in code.weights), code.changes) if max(code.weights) < 0 else code

@@ -1,0 +1,74 @@
+"""ReLU decoders of a scalar: constant on given intervals, exactly, whatever happens inside them.
+
+    f(o) = g_0 + sum_k a_k ReLU(o - t_k)
+
+`plateaus` spends two units on every change of value and is flat on each interval and on a quarter of the space
+between neighbours, so rounding inside the head does not reach the output. `interpolation` joins points by straight
+lines and spends one unit per change of slope; it is for inputs that are known exactly.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Float, Shaped
+
+GUARD = 0.25  # share of each gap, on either side, that is kept flat
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """o -> start + sum_k slopes_k ReLU(o - kinks_k)."""
+
+    start: float
+    kinks: Float[Array, " units"]
+    slopes: Float[Array, " units"]
+    gap: float = float("inf")
+
+    def __call__(self, o: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        return self.start + np.maximum(np.asarray(o)[..., None] - self.kinks, 0) @ self.slopes
+
+
+def plateaus(
+    low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"], *, guard: float = GUARD
+) -> Decoder:
+    """The decoder that equals values[j] on [low_j, high_j]; two units per change of value.
+
+    Intervals with equal values may overlap. `gap` is the smallest space between intervals of different value;
+    where it is not positive there is no decoder at all. One hidden layer cannot do with fewer units once every
+    interval holds three points: each change needs a kink where it starts and one where it ends.
+    Paper: exact-decoder
+
+    >>> plateaus(np.array([0.0, 1.0]), np.array([0.2, 1.2]), np.array([0.0, 1.0]))(
+    ...     np.array([0.1, 1.1])
+    ... ).tolist()
+    [0.0, 1.0]
+    """
+    order = np.argsort(low, kind="stable")
+    low, high, values = low[order], high[order], np.asarray(values, dtype=np.float64)[order]
+    change = np.flatnonzero(np.diff(values) != 0)
+    right = np.maximum.accumulate(high)[change]  # where everything before the change has ended
+    left = low[change + 1]
+    gaps = left - right
+    gap = float(gaps.min(initial=np.inf))
+    if gap <= 0:
+        raise DomainError(
+            f"the head's values overlap by {-gap:.3g} where the function changes; no decoder can tell them apart."
+        )
+    start, stop = right + guard * gaps, left - guard * gaps
+    slope = (values[change + 1] - values[change]) / (stop - start)
+    kinks = np.stack([start, stop], axis=1).ravel()
+    return Decoder(float(values[0]), kinks, np.stack([slope, -slope], axis=1).ravel(), gap)
+
+
+def interpolation(points: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
+    """The piecewise linear function through (points_j, values_j), constant before the first and with no kink
+    where the slope stays; points ascending and distinct.   Paper: exact-decoder
+    """
+    values = np.asarray(values, dtype=np.float64)
+    slopes = np.append(np.diff(values) / np.diff(points), 0.0) if len(points) > 1 else np.zeros(1)
+    turns = np.diff(slopes[:-1], prepend=0.0)  # past the last point the last slope goes on
+    kept = turns != 0
+    gap = float(np.diff(points).min(initial=np.inf))
+    return Decoder(float(values[0]), points[:-1][kept], turns[kept], gap)

@@ -1,0 +1,173 @@
+"""Heads that read each relevant bit apart: s heads, one vector-valued head, and the two heads that cancel leakage."""
+
+import numpy as np
+
+from ..block import Layer
+from ..encoding import Encoding, trainable
+from ..errors import DomainError
+from ..functions import SparseFunction, assignments
+from ..model import Dense, Model
+from ..types import Array, Float
+from .assemble import intervals, query_and_key
+from .attention import Selection, TooCoherent, additive_selection, dual, scale_for_leak, support_rows
+from .code import Code, best_code
+from .decoder import GUARD, Decoder, interpolation, plateaus
+
+ONE_BIT = Code((1,), 1)
+LEAK = 1 / 4  # each head's attention outside its position: noisy bits in [0, 1/4] and [3/4, 1]
+
+
+def s_positions(T: int, support: tuple[int, ...], d: int | None = None) -> Encoding:
+    """Trainable positions for s heads: an axis for each relevant position, 0 elsewhere; d = s + 3."""
+    needed = 3 + len(support)
+    d = needed if d is None else d
+    if d < needed:
+        raise DomainError(f"s heads with trainable positions need d >= s + 3 = {needed}, got d={d}.")
+    P = np.zeros((T, d))
+    P[list(support), 3 + np.arange(len(support))] = 1.0
+    return trainable(P, np.eye(2, d), np.eye(3, d)[2])
+
+
+def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
+    """One head per relevant position, then clean bits, then f: all slopes are O(1), no 2^-s precision.
+
+    Paper: s-heads
+    """
+    d, s = encoding.d, f.s
+    picks = [
+        additive_selection(encoding, (i,), ONE_BIT, leak=LEAK, attends_cls=attends_cls) for i in f.support
+    ]
+    pairs = [query_and_key(encoding, pick.key) for pick in picks]
+    layer = Layer(
+        W_Q=np.stack([q for q, _ in pairs]),
+        W_K=np.stack([k for _, k in pairs]),
+        W_V=np.stack([pick.value[:, None] for pick in picks]),
+        W_C=np.eye(s, d)[:, None, :],
+    )
+    edges = [_edges(encoding, pick, i, attends_cls=attends_cls) for pick, i in zip(picks, f.support)]
+    return _read_bits(f, encoding, layer, edges, attends_cls=attends_cls)
+
+
+def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
+    """One head of value width s for a bag of approximately orthonormal vectors.
+
+    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. An absent bit reads at
+    most nu = max |<w_i, P_t>|, a present one at least about 1/s.   Paper: single-head-bag-approximate
+    """
+    d, s = encoding.d, f.s
+    rows = support_rows(encoding, f.support)
+    targets = np.zeros((len(rows), s + 1))
+    targets[:s, 0] = 1.0
+    targets[:s, 1:] = np.eye(s)
+    U = dual(rows, targets)
+    slopes = np.delete(encoding.project(U[:, :1])[0][:, 1, 0], list(f.support))
+    rho = float(slopes.max(initial=0.0))  # an absent token has score 0
+    if rho >= 1 - 1e-9:
+        raise TooCoherent(f"an irrelevant vector scores rho = {rho:.3f} >= 1; d={d} is too small.", rho)
+    n = encoding.T + attends_cls
+    beta = scale_for_leak(np.full(n, rho), np.zeros(n), total=1, leak=1 / (2 * s + 2))
+    W_Q, W_K = query_and_key(encoding, beta * U[:, 0])
+    layer = Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=U[None, :, 1:], W_C=np.eye(s, d)[None])
+    edges = [
+        _edges(encoding, Selection(beta * U[:, 0], U[:, 1 + j], rho), i, attends_cls=attends_cls)
+        for j, i in enumerate(f.support)
+    ]
+    return _read_bits(f, encoding, layer, edges, attends_cls=attends_cls)
+
+
+def _edges(encoding: Encoding, pick: Selection, i: int, *, attends_cls: bool) -> tuple[float, float]:
+    """The largest reading of bit i when it is 0, and the smallest when it is 1, over all inputs."""
+    low, high = intervals(encoding, pick, (i,), attends_cls=attends_cls)
+    if high[0] >= low[1]:
+        raise TooCoherent(
+            f"position {i} reads up to {high[0]:.3f} when its bit is 0 and down to {low[1]:.3f} when it is 1; "
+            f"d={encoding.d} is too small for T={encoding.T}.",
+            pick.rho,
+        )
+    return float(high[0]), float(low[1])
+
+
+def _read_bits(
+    f: SparseFunction,
+    encoding: Encoding,
+    layer: Layer,
+    edges: list[tuple[float, float]],
+    *,
+    attends_cls: bool,
+) -> Model:
+    """Two units clean each bit exactly; a second hidden layer computes f of clean bits."""
+    s, d = f.s, encoding.d
+    W_1, b_1, clean = np.zeros((d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
+    for i, (zero, one) in enumerate(edges):
+        start, stop = zero + GUARD * (one - zero), one - GUARD * (one - zero)
+        W_1[i, 2 * i : 2 * i + 2] = 1 / (stop - start)
+        b_1[2 * i : 2 * i + 2] = -start / (stop - start), -stop / (stop - start)
+        clean[2 * i : 2 * i + 2, i] = 1.0, -1.0
+    W_2, b_2, w, bias = of_clean_bits(f)
+    return Model(
+        encoding,
+        (layer,),
+        w=w,
+        bias=bias,
+        decoder=(Dense(W_1, b_1), Dense(clean @ W_2, b_2)),
+        attends_cls=attends_cls,
+    )
+
+
+def of_clean_bits(
+    f: SparseFunction,
+) -> tuple[Float[Array, "s units"], Float[Array, " units"], Float[Array, " units"], float]:
+    """W, b, w, bias with f(b) = w . ReLU(b W + b) + bias on {0,1}^s; the smaller of two constructions.
+
+    Interpolation of the best code (s kinks for a symmetric f, two for a threshold), or one unit per minterm of
+    the rarer value, ReLU(sum_{b_i = 1} b_i - sum_{b_i = 0} b_i - ones + 1), at most 2^(s-1) of them.
+    """
+    code = best_code(f.values)
+    table = assignments(f.s).astype(np.float64)
+    levels, first = np.unique(table @ np.array(code.weights), return_index=True)
+    decoder = interpolation(levels, f.values[first])
+    rare = int(2 * f.values.astype(np.int64).sum() <= len(f.values))
+    minterms = table[f.values == rare]
+    if len(decoder.kinks) <= len(minterms):
+        W = np.repeat(np.array(code.weights, dtype=np.float64)[:, None], len(decoder.kinks), axis=1)
+        return W, -decoder.kinks, decoder.slopes, decoder.start
+    return (
+        2 * minterms.T - 1,
+        1 - minterms.sum(axis=1),
+        np.full(len(minterms), 2.0 * rare - 1),
+        1.0 - rare,
+    )
+
+
+def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, attends_cls: bool) -> Model:
+    """Two heads whose leakage cancels: y_0 = sum_i c_i b_i exactly, before any ReLU.
+
+    Head 1 has scores eta_i = ln(1 + N c_i) on the support, head 2 attends uniformly to the same N tokens. With
+    Z = sum e^{eta_i} + N - s,  Z o_1 - N o_2 = sum_i (e^{eta_i} - 1) b_i = N sum_i c_i b_i.
+    Needs irrelevant tokens that score exactly 0: one-hot or trainable positions.   Paper: cancelling-heads
+    """
+    d, n = encoding.d, f.T + attends_cls
+    rows = support_rows(encoding, f.support)
+    targets = np.zeros((len(rows), 2))
+    targets[: f.s, 0] = np.log1p(n * np.array(code.weights, dtype=np.float64))
+    targets[f.s + 1, 1] = 1.0
+    U = dual(rows, targets)
+    tokens, _ = encoding.project(U[:, :1])
+    if np.abs(np.delete(tokens, list(f.support), axis=0)).max(initial=0.0) > 1e-12:
+        raise DomainError(
+            "heads='cancel' needs irrelevant positions that score exactly 0; use encoding 'positional' or 'trainable'."
+        )
+    W_Q, W_K = query_and_key(encoding, U[:, 0])
+    axis = np.eye(1, d)
+    layer = Layer(
+        W_Q=np.stack([W_Q, 0 * W_Q]),
+        W_K=np.stack([W_K, 0 * W_K]),
+        W_V=np.stack([U[:, 1:], U[:, 1:]]),
+        W_C=np.stack([(code.total + 1) * axis, -axis]),
+    )
+    levels = assignments(f.s).astype(np.float64) @ np.array(code.weights)
+    decoder: Decoder = plateaus(levels, levels, f.values)
+    dense = Dense(np.repeat(axis.T, len(decoder.kinks), axis=1), -decoder.kinks)
+    return Model(
+        encoding, (layer,), w=decoder.slopes, bias=decoder.start, decoder=(dense,), attends_cls=attends_cls
+    )

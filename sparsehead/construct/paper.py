@@ -1,0 +1,189 @@
+"""The paper's own construction, with its errata repaired; and, for demonstration, as printed.
+
+A head brings (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1) or one such coordinate per relevant bit within g/4 of
+its target, g the smallest distance of two targets; a three-layer ReLU net then puts a bump around each target. Width
+of the net: 4 per target and coordinate, then 2 per target, so (4(s+1), 2(s+1)) for symmetric functions and
+(4 s 2^s, 2 2^s) in general. `build` does the same with two units per change of value, and one head throughout.
+"""
+
+import math
+from collections.abc import Set
+
+import numpy as np
+
+from ..block import Layer
+from ..encoding import Encoding, trainable
+from ..errors import DomainError
+from ..functions import SparseFunction, assignments, is_symmetric
+from ..model import Dense, Model
+from ..types import Array, Float, Shaped
+from .attention import TooCoherent, dual, support_rows
+
+ERRATA = frozenset({"bump", "delta", "key"})  # what can be asked for as printed
+
+
+def ramp(x: Float[Array, "*n"], delta: float) -> Float[Array, "*n"]:
+    """nu(x) = ReLU(x/delta + 1) - ReLU(x/delta): 0 up to -delta, 1 from 0 on."""
+    return np.maximum(x / delta + 1, 0) - np.maximum(x / delta, 0)
+
+
+def bump(x: Float[Array, "*n"], delta: float, *, printed: bool = False) -> Float[Array, "*n"]:
+    """psi(x) = nu(x) + nu(2 delta - x) - 1: 1 on [0, 2 delta], 0 outside [-delta, 3 delta]; centre delta.
+
+    Differs: with the second ramp subtracted (printed=True) psi vanishes at its centre, where it should be 1.
+    Paper: errata-paper-1
+    """
+    if printed:
+        return ramp(x, delta) - ramp(2 * delta - x, delta)
+    return ramp(x, delta) + ramp(2 * delta - x, delta) - 1
+
+
+def bump_net(
+    targets: Float[Array, "n k"], values: Shaped[Array, " n"], delta: float, d: int, *, printed: bool = False
+) -> tuple[tuple[Dense, Dense], Float[Array, " u"]]:
+    """Two ReLU layers and a read-out that equal values[j] wherever y is within delta of targets[j].
+
+    First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1.
+    The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump
+    """
+    n, k = targets.shape
+    W_1, b_1 = np.zeros((d, 4 * k * n)), np.zeros(4 * k * n)
+    W_2, b_2 = np.zeros((4 * k * n, 2 * n)), np.zeros(2 * n)
+    second = -1.0 if printed else 1.0
+    for j in range(n):
+        for i in range(k):
+            at, centre = 4 * (j * k + i), targets[j, i] / delta
+            W_1[i, at : at + 4] = np.array([1, 1, -1, -1]) / delta
+            b_1[at : at + 4] = 2 - centre, 1 - centre, 2 + centre, 1 + centre
+            W_2[at : at + 4, 2 * j : 2 * j + 2] = np.array([1, -1, second, -second])[:, None]
+        level = 0 if printed else k
+        b_2[2 * j : 2 * j + 2] = 1 - k - level, -k - level
+    w = np.stack([values, -np.asarray(values, dtype=np.float64)], axis=1).ravel().astype(np.float64)
+    return (Dense(W_1, b_1), Dense(W_2, b_2)), w
+
+
+def paper_model(
+    f: SparseFunction,
+    encoding: Encoding | None,
+    *,
+    d: int | None = None,
+    attends_cls: bool = True,
+    printed: Set[str] = frozenset(),
+) -> Model:
+    """Symmetric functions by one head; others by s heads, or one head in a bag of vectors.
+
+    Args:
+        encoding: None for trainable positions.
+        printed: any of "bump", "delta", "key": the parts to leave as printed.
+    Raises:
+        DomainError: [CLS] is not attended in a bag of vectors, which the construction needs.
+    Paper: sparse-representation
+    """
+    if unknown := set(printed) - ERRATA:
+        raise DomainError(f"no erratum is called {sorted(unknown)[0]!r}; choose from {sorted(ERRATA)}.")
+    symmetric = is_symmetric(f)
+    if encoding is None:
+        encoding = _paper_positions(f, symmetric, d)
+    if encoding.kind == "bag":
+        if not attends_cls:
+            raise DomainError("the paper's bag of vectors leans on [CLS]; it needs attends_cls=True.")
+        layer, targets = _bag_layer(f, encoding, symmetric)
+    else:
+        layer, targets = _additive_layer(f, encoding, symmetric, plain="key" in printed)
+    table = assignments(f.s)
+    if symmetric:
+        counts = table.sum(axis=1)
+        first = np.array([int(np.argmax(counts == r)) for r in range(f.s + 1)])
+        targets, values = targets[first], f.values[first]
+    else:
+        values = f.values
+    g = smallest_distance(targets)
+    delta = g / 8 if "delta" in printed else g / 4
+    decoder, w = bump_net(targets, values, delta, encoding.d, printed="bump" in printed)
+    return Model(encoding, (layer,), w=w, decoder=decoder, attends_cls=attends_cls)
+
+
+def smallest_distance(targets: Float[Array, "n k"]) -> float:
+    """g: the smallest l_inf distance of two targets."""
+    apart = np.abs(targets[:, None] - targets[None]).max(axis=2)
+    return float(apart[~np.eye(len(targets), dtype=bool)].min())
+
+
+def _paper_positions(f: SparseFunction, symmetric: bool, d: int | None) -> Encoding:
+    """P_i = e_3 on the support (one head) or e_{3 + n(i)} (s heads), 0 elsewhere."""
+    needed = 4 if symmetric else 3 + f.s
+    d = needed if d is None else d
+    if d < needed:
+        raise DomainError(f"trainable positions for this function need d >= {needed}, got d={d}.")
+    P = np.zeros((f.T, d))
+    P[list(f.support), 3 + (0 if symmetric else np.arange(f.s))] = 1.0
+    return trainable(P, np.eye(2, d), np.eye(3, d)[2])
+
+
+def _additive_layer(
+    f: SparseFunction, encoding: Encoding, symmetric: bool, *, plain: bool
+) -> tuple[Layer, Float[Array, "n k"]]:
+    """Encodings (a) and (b): W_Q = R v_CLS, W_K = the keys, W_V = E_0 - E_1, and the targets of every pattern."""
+    P_I = support_rows(encoding, f.support)[: f.s]
+    shared = symmetric and np.ptp(P_I, axis=0).max(initial=0.0) == 0  # trainable: one vector for all of I
+    if not symmetric:
+        keys = [P_I[i : i + 1].T for i in range(f.s)]
+    elif shared:
+        keys = [P_I[:1].T]
+    elif plain:
+        keys = [P_I.sum(axis=0)[:, None]]
+    else:
+        keys = [dual(P_I, np.ones((f.s, 1)))]
+    signs = 1.0 - 2.0 * assignments(f.s)
+    targets = signs.mean(axis=1, keepdims=True) if symmetric else signs
+    g = 2 / f.s if symmetric else 2.0
+    groups = [f.support] if symmetric else [(i,) for i in f.support]
+    W_Q = []
+    for key, inside in zip(keys, groups, strict=True):
+        rho = 0.0 if plain else _reach(encoding, key, inside)
+        W_Q.append(math.log(8 * f.T / g) / (1 - rho) * encoding.cls[:, None])
+    H = len(keys)
+    layer = Layer(
+        W_Q=np.stack(W_Q),
+        W_K=np.stack(keys),
+        W_V=np.repeat((encoding.E[0] - encoding.E[1])[None, :, None], H, axis=0),
+        W_C=np.eye(H, encoding.d)[:, None, :],
+    )
+    return layer, targets
+
+
+def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[Layer, Float[Array, "n k"]]:
+    """Encoding (c): [CLS] scores as much as a present relevant token, so attention never falls on the rest."""
+    rows = support_rows(encoding, f.support)
+    targets_ = np.zeros((f.s + 1, f.s + 1))
+    targets_[:, 0] = 1.0
+    targets_[: f.s, 1:] = np.eye(f.s)
+    targets_[f.s, 1:] = -1.0
+    U = dual(rows, targets_)
+    present = assignments(f.s).astype(np.float64)
+    targets = (present - 1) / (present.sum(axis=1, keepdims=True) + 1)
+    if symmetric:
+        targets = targets.sum(axis=1, keepdims=True)
+    g = 1 / f.s
+    rho = _reach(encoding, U[:, :1], f.support)
+    stray = np.abs(np.delete(encoding.project(U[:, 1:])[0][:, 1], list(f.support), axis=0)).max(initial=0.0)
+    R = math.log(8 * f.T * f.s * (1 + stray) / g) / (1 - rho)
+    out = np.zeros((f.s, encoding.d))
+    out[:, : f.s] = np.eye(f.s)
+    if symmetric:
+        out = np.repeat(np.eye(1, encoding.d), f.s, axis=0)
+    layer = Layer(
+        W_Q=(R * encoding.cls)[None, :, None], W_K=U[None, :, :1], W_V=U[None, :, 1:], W_C=out[None]
+    )
+    return layer, targets
+
+
+def _reach(encoding: Encoding, key: Float[Array, "d 1"], inside: tuple[int, ...]) -> float:
+    """rho: the largest |<key, token>| outside `inside`."""
+    tokens, _ = encoding.project(key)
+    rho = float(np.abs(np.delete(tokens, list(inside), axis=0)).max(initial=0.0))
+    if rho >= 1 - 1e-9:
+        raise TooCoherent(
+            f"an irrelevant position scores rho = {rho:.3f} >= 1; d={encoding.d} is too small.", rho
+        )
+    return rho
