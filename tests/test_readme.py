@@ -1,0 +1,54 @@
+"""The README's blocks run: `python` as a doctest, `console` line by line. `sh` blocks are for people: they install, or
+take minutes."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", README, flags=re.M | re.S)
+
+
+def test_python_blocks_run_as_printed():
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    assert blocks("python")
+    for i, block in enumerate(blocks("python")):
+        runner.run(doctest.DocTestParser().get_doctest(block, {}, f"README block {i}", "README.md", 0))
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries > 5
+
+
+def test_console_blocks_run_as_printed(tmp_path, monkeypatch, capsys):
+    """In one directory, one after the other; printed output, where there is any, must appear."""
+    from sparsehead.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    for block in blocks("console"):
+        for command, *expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).+\n)*)", block, flags=re.M):
+            program, *arguments = shlex.split(command, comments=True)
+            assert program == "sparsehead"
+            with pytest.raises(SystemExit) as exit_code:
+                main(arguments)
+            said = capsys.readouterr()
+            assert exit_code.value.code == 0, f"{command}: {said.err}"
+            assert [line for line in expected[0].splitlines() if line not in said.out] == []
+
+
+def test_every_link_leads_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "paper.md"]:
+        links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())
+        assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_verb_in_the_readme_is_a_command():
+    from sparsehead.cli.app import VERBS
+
+    assert set(re.findall(r"\bsparsehead (\w+)", "\n".join(blocks("sh") + blocks("console")))) <= set(VERBS)
+    assert set(re.findall(r"`sparsehead (\w+)", README)) <= set(VERBS)
