@@ -1,19 +1,23 @@
 """Slots in which runs are trained: weights, optimiser state and data of an ensemble of equal shape.
 
-On a processor runs are advanced one after the other, each for many steps while it is in cache; a run's numbers thus
-cannot depend on its companions. On a GPU all slots step together in batched products.
+Runs are advanced one after the other, each for many steps while it is in cache, so a run's numbers cannot depend on
+its companions. One-layer models without dropout take the table path, compiled where there is a compiler; other models
+take the general path.
 """
 
+import ctypes
 import math
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import DomainError
 from ..types import Array, Float, Shaped
+from .compiled import kernel_spec, library
 from .data import Fresh, Sample
 from .optimiser import Adam
-from .parameters import ALIGN, Ensemble
+from .parameters import Ensemble
 from .safe import Margins, step
 from .spec import TrainSpec
 from .workspace import Workspace
@@ -22,29 +26,28 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 class Slots:
-    """n_slots runs of the shape that `spec` has; data and weights come in through `load`."""
+    """n_slots runs of the shape that `spec` has; data and weights come in through `load_data` and `load_weights`."""
 
     def __init__(self, spec: TrainSpec, n_slots: int, *, dtype: str = "float32", device: str = "cpu") -> None:
+        if dtype not in DTYPES:
+            raise DomainError(f"dtype is float32 or float64, got {dtype!r}.")
         self.spec, self.device, self.dtype = spec, device, DTYPES[dtype]
         a = spec.architecture
         self.weights = Ensemble.zeros(a, n_slots, dtype=self.dtype, device=device)
         self.gradient = Ensemble.zeros(a, 1, dtype=self.dtype, device=device)
-        self.optimiser = Adam(
-            self.weights,
-            learning_rate=spec.learning_rate,
-            beta_1=spec.beta_1,
-            beta_2=spec.beta_2,
-            weight_decay=spec.weight_decay,
-            decoupled=spec.decoupled,
-            clip=spec.clip,
-            warmup=spec.warmup,
-        )
+        settings = {
+            "learning_rate": spec.learning_rate, "beta_1": spec.beta_1, "beta_2": spec.beta_2,
+            "weight_decay": spec.weight_decay, "decoupled": spec.decoupled, "clip": spec.clip, "warmup": spec.warmup,
+        }  # fmt: skip
+        self.optimiser = Adam(self.weights, **settings)
         self.workspace = Workspace(dtype=self.dtype, device=device)
-        room = -(-spec.m * spec.T // ALIGN) * ALIGN  # a slot's bits start where a cache line does
-        self._bits = torch.zeros(n_slots, room, dtype=self.dtype, device=device)
-        self.bits = self._bits[:, : spec.m * spec.T].view(n_slots, spec.m, spec.T)
+        self.bits = torch.zeros(n_slots, spec.m, spec.T, dtype=torch.uint8, device=device)
         self.labels = torch.zeros(n_slots, spec.m, dtype=self.dtype, device=device)
         self.margins = torch.zeros(n_slots, spec.m, dtype=self.dtype, device=device)
+        self.has_table = spec.L == 1 and spec.dropout == 0
+        self.kernel = library(dtype) if self.has_table and device == "cpu" else None
+        self.kernel_spec = kernel_spec(a, spec.m, **settings) if self.kernel else None
+        self.unsafe_steps = 0
 
     def load_weights(self, slot: int, row: Float[Array, " n"]) -> None:
         """Start a run in `slot` from these weights."""
@@ -60,39 +63,71 @@ class Slots:
     @torch.no_grad()
     def advance(self, slot: int, n_steps: int, fresh: Fresh | None = None) -> list[float]:
         """Train `slot` for n_steps; the losses before each update, cut after the first that is not finite."""
-        p, own = self.weights.rows(slot, slot + 1), slice(slot, slot + 1)
         losses: list[float] = []
-        for _ in range(n_steps):
+        while len(losses) < n_steps:
             if fresh is not None:
                 self.load_data(slot, fresh())
-            loss, self.margins[own] = self._step(p, own)
-            losses.append(float(loss))
+            if self.kernel is not None:
+                losses += self._compiled(slot, n_steps - len(losses) if fresh is None else 1)
+            if self.kernel is None:
+                losses.append(self._step(slot))
             if not math.isfinite(losses[-1]):
                 break
-            self.optimiser.step(self.gradient, slot, slot + 1)
         return losses
 
-    def _step(self, p: Ensemble, own: slice) -> tuple[Tensor, Tensor]:
-        return step(p, self.gradient, self.bits[own], self.labels[own], self.workspace)
+    def _step(self, slot: int) -> float:
+        """One step in torch."""
+        own = slice(slot, slot + 1)
+        bits = self.bits[own].to(self.dtype)
+        p = self.weights.rows(slot, slot + 1)
+        loss, self.margins[own] = step(p, self.gradient, bits, self.labels[own], self.workspace)
+        if math.isfinite(float(loss)):
+            self.optimiser.step(self.gradient, slot, slot + 1)
+        return float(loss)
+
+    def _compiled(self, slot: int, n_steps: int) -> list[float]:
+        """Up to n_steps in the kernel, at least one; a step it calls unsafe is taken in torch."""
+        assert self.kernel is not None
+        losses = torch.zeros(n_steps, dtype=self.dtype)
+        unsafe = ctypes.c_int(0)
+        at = self.optimiser
+        done = self.kernel.train(
+            self.kernel_spec, *map(_address, (self.weights.flat[slot], self.gradient.flat, *at.moments(slot))),
+            at.count(slot), *map(_address, (self.bits[slot], self.labels[slot], self.margins[slot])), n_steps,
+            _address(losses), unsafe, _address(self._scratch(self.spec.m)),
+        )  # fmt: skip
+        at.advance(slot, done)
+        if unsafe.value:
+            self.unsafe_steps += 1
+            return [*losses[:done].tolist(), self._step(slot)]
+        return losses[: min(done + 1, n_steps)].tolist()
+
+    def _scratch(self, m: int) -> Tensor:
+        assert self.kernel is not None
+        return self.workspace(f"kernel {m}", self.kernel.scratch_size(self.kernel_spec, m))
 
     def train_accuracy(self, slot: int) -> float:
         """Share of the training set that was right at the last step, before its update."""
         return float(((self.margins[slot] > 0) == (self.labels[slot] > 0.5)).double().mean())
 
-    def predictor(self, slot: int) -> "Predictor":
-        """Predictions under the slot's weights as they are now."""
-        return Predictor(self, slot)
-
-
-class Predictor:
-    """bits (n, T) -> predicted labels, with the token tables computed once."""
-
     @torch.no_grad()
-    def __init__(self, slots: Slots, slot: int) -> None:
-        self._slots = slots
-        self._margins = Margins(slots.weights.rows(slot, slot + 1), slots.workspace)
+    def predict(self, slot: int, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
+        """Predicted labels (n,) of bits (n, T) under the slot's weights as they are now."""
+        given = torch.from_numpy(np.ascontiguousarray(bits)).to(self.device)
+        n = len(bits)
+        if self.kernel is not None:
+            out = torch.empty(n, dtype=self.dtype)
+            unsafe = self.kernel.margins(
+                self.kernel_spec, _address(self.weights.flat[slot]), _address(given), n, _address(out),
+                _address(self._scratch(n)),
+            )  # fmt: skip
+            if not unsafe:
+                return (out > 0).numpy().astype(np.uint8)
+        margins = Margins(self.weights.rows(slot, slot + 1), self.workspace)
+        return (margins(given.to(self.dtype)[None])[0] > 0).cpu().numpy().astype(np.uint8)
 
-    @torch.no_grad()
-    def __call__(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        given = torch.from_numpy(bits).to(self._slots.device, self._slots.dtype)[None]
-        return (self._margins(given)[0] > 0).cpu().numpy().astype(np.uint8)
+
+def _address(x: Tensor) -> int:
+    """Where a contiguous tensor starts."""
+    assert x.is_contiguous()
+    return x.data_ptr()

@@ -46,6 +46,18 @@ class Adam:
         """Views of every row's two pieces, made once: cutting them anew costs as much as the update."""
         return [[row[i:j] for row in flat.unbind()] for i, j in self._pieces]
 
+    def moments(self, row: int) -> tuple[Tensor, Tensor]:
+        """First and second moments of a row, for a kernel that updates them itself."""
+        return self._first[row], self._second[row]
+
+    def count(self, row: int) -> int:
+        """Steps that a row has behind it."""
+        return int(self._steps[row])
+
+    def advance(self, row: int, n_steps: int) -> None:
+        """Note steps that were taken elsewhere."""
+        self._steps[row] += n_steps
+
     def reset(self, row: int) -> None:
         """Forget a row's history: another run starts there."""
         self._first[row].zero_()

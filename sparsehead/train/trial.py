@@ -84,10 +84,10 @@ class Trial:
 
     def _check(self) -> tuple[float, bool]:
         """Accuracy on the holdout, walked until success is certain or excluded; and whether it succeeded."""
-        predict, errors, seen, allowed = self.slots.predictor(self.slot), 0, 0, self.spec.allowed_errors
+        errors, seen, allowed = 0, 0, self.spec.allowed_errors
         for i in range(len(self.holdout.sizes)):
             bits, labels = self.holdout.chunk(i)
-            errors += int((predict(bits) != labels).sum())
+            errors += int((self.slots.predict(self.slot, bits) != labels).sum())
             seen += len(labels)
             if errors > allowed:
                 return 1 - errors / seen, False

@@ -1,0 +1,287 @@
+/* The table path, compiled: the formulas of table.py, readout.py, gradient.py and optimiser.py in fused loops.
+
+   One run at a time, many steps per call, so that a run stays in cache and its numbers depend on nothing else.
+   Compiled at first use where there is a compiler (compiled.py); without one the same formulas run in torch. */
+#include "special.h"
+#include "gemm.h"
+#include "spec.h"
+#include "tokens.h"
+#include "samples.h"
+
+/* From G and g_0 to d_Y, d_small_Y and d_length: _through_values, _through_scores, _through_cls of gradient.py. */
+static void tables_gradient(const spec *S, long m, work *W)
+{
+    long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C, HT = H * T;
+    real here = S->bag ? 0 : 1;
+    gemm(col, T, m, (operand){W->sums, 1, col}, (operand){0}, W->G, T, 0, 0, W->bits_B, W->gemm);
+    memset(W->d_a, 0, sizeof(real) * 2 * HT);
+    memset(W->d_small_Y, 0, sizeof(real) * 3 * C);
+    memset(W->d_length, 0, sizeof(real) * 2 * T);
+    for (long x = 0; x < w; x++) {
+        long h = x % H;
+        const real *restrict G = W->G + x * T, *restrict V1 = W->Y + x * T, *restrict a0 = W->a + h * T;
+        const real *restrict a1 = a0 + HT;
+        real *restrict d_V = W->d_Y + x * T, *restrict d_a0 = W->d_a + h * T, *restrict d_a1 = d_a0 + HT;
+        real g = W->g_0[x], D = W->small_Y[C + x], d_D = 0, d_E1 = 0;
+        SUM(d_D, d_E1) for (long t = 0; t < T; t++) {
+            real G0 = g - G[t], u0 = a0[t] * G0, v = a1[t] * G[t] + here * u0;
+            d_a1[t] += G[t] * V1[t];
+            d_a0[t] += G0 * (here * V1[t] - D);
+            d_V[t] = v;
+            d_D -= u0;
+            d_E1 += v;
+        }
+        W->d_small_Y[x] = d_E1;
+        W->d_small_Y[C + x] = d_D;
+        W->d_small_Y[2 * C + x] = g * W->a_cls[h];
+    }
+    for (long h = 0; h < H; h++) {
+        const real *restrict G = W->G + (w + h) * T, *restrict e0 = W->e + h * T, *restrict e1 = e0 + HT;
+        const real *restrict a0 = W->a + h * T, *restrict a1 = a0 + HT, *restrict s0 = W->s + h * T;
+        const real *restrict s1 = s0 + HT, *restrict d_a0 = W->d_a + h * T, *restrict d_a1 = d_a0 + HT;
+        const real *restrict r0 = W->r, *restrict r1 = W->r + T;
+        real *restrict d_K = W->d_Y + (w + h) * T, *restrict l0 = W->d_length, *restrict l1 = l0 + T;
+        real g = W->g_0[w + h], d_D = 0, d_E1 = 0;
+        SUM(d_D, d_E1) for (long t = 0; t < T; t++) {
+            real x1 = (G[t] + d_a1[t] * r1[t]) * e1[t], x0 = here * (g - G[t] + d_a0[t] * r0[t]) * e0[t];
+            l1[t] += d_a1[t] * a1[t] + x1 * s1[t];
+            l0[t] += here * d_a0[t] * a0[t] + x0 * s0[t];
+            x1 *= r1[t];
+            x0 *= r0[t];
+            d_K[t] = x0 + x1;
+            d_D -= x0;
+            d_E1 += x0 + x1;
+        }
+        W->d_small_Y[w + h] = d_E1;
+        W->d_small_Y[C + w + h] = d_D;
+    }
+    if (S->norm) {
+        real *restrict l0 = W->d_length, *restrict l1 = l0 + T, *restrict y0 = W->d_Y + col * T;
+        real *restrict y1 = y0 + T, *restrict y2 = y1 + T;
+        const real *restrict r0 = W->r, *restrict r1 = W->r + T, *restrict mean = W->Y + (col + 2) * T;
+        real over = (real)1 / S->d;
+        SIMD for (long t = 0; t < T; t++) {
+            y0[t] = l0[t] *= -here * r0[t] * r0[t] * over;
+            y1[t] = l1[t] *= -r1[t] * r1[t] * over;
+            if (S->bag) y1[t] = 0;
+            y2[t] = -(real)S->d * mean[t] * (l0[t] + l1[t]);
+        }
+    }
+}
+
+/* [CLS] as one of the tokens attended to; returns r d_r of its scale. */
+static real cls_gradient(const spec *S, work *W)
+{
+    long H = S->H, k = S->k, w = k * H, C = W->C;
+    real rdr = 0, r = W->r_cls;
+    for (long h = 0; h < H; h++) {
+        real d_a = 0;
+        for (long j = 0; j < k; j++) d_a += W->g_0[j * H + h] * W->small_Y[2 * C + j * H + h];
+        real d_s = (W->g_0[w + h] + d_a * r) * W->e_cls[h];
+        W->d_small_Y[2 * C + w + h] = d_s * r;
+        rdr += d_a * W->a_cls[h] + d_s * W->s_cls[h];
+    }
+    return rdr;
+}
+
+/* From M, the small tokens and the constant to the weights: _through_weights of gradient.py. */
+static void weights_gradient(const spec *S, const real *p, real *g, long m, work *W, real rdr_cls)
+{
+    long T = S->T, d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C;
+    real *d_M = W->d_M, *d_q = W->d_q, *d_cls = W->d_cls, *total = W->sum_z;
+    gemm(C, d, T, (operand){W->d_Y, T, 1}, (operand){p + S->P, 1, T}, d_M, d, 0, 0, 0, W->gemm); /* d_M: (C, d) */
+    gemm(C, d, 3, (operand){W->d_small_Y, 1, C}, (operand){W->small, d, 1}, d_M, d, 1, 0, 0, W->gemm);
+    gemm(3, d, C, (operand){W->d_small_Y, C, 1}, (operand){W->M, 1, C}, W->d_small, d, 0, 0, 0, W->gemm);
+    if (S->trains_encoding) {
+        gemm(d, T, C, (operand){W->M, C, 1}, (operand){W->d_Y, T, 1}, g + S->P, T, 0, 0, 0, W->gemm);
+        if (S->norm)
+            for (long i = 0; i < d; i++) {
+                real *restrict dP = g + S->P + i * T;
+                const real *restrict P = p + S->P + i * T, *restrict l0 = W->d_length, *restrict l1 = l0 + T;
+                SIMD for (long t = 0; t < T; t++) dP[t] += P[t] * (l0[t] + l1[t]);
+            }
+    }
+    if (S->norm) {
+        memset(g + S->g_1, 0, sizeof(real) * d);
+        memset(g + S->c_1, 0, sizeof(real) * d);
+        for (long x = 0; x < col; x++) {
+            real mu = 0, *restrict row = d_M + x * d;
+            SUM(mu) for (long i = 0; i < d; i++) mu += row[i];
+            mu /= d;
+            for (long i = 0; i < d; i++) {
+                real v = row[i] - mu;
+                g[S->g_1 + i] += v * W->raw[i * col + x];
+                row[i] = v * p[S->g_1 + i];
+            }
+        }
+    }
+    memset(d_q, 0, sizeof(real) * w);
+    memset(d_cls, 0, sizeof(real) * d);
+    for (long i = 0; i < d; i++) {
+        real c = S->norm ? p[S->c_1 + i] : 0, d_c = 0;
+        for (long j = 0; j < k; j++)
+            for (long h = 0; h < H; h++) {
+                long x = j * H + h;
+                real asked = d_M[(w + h) * d + i] / (real)S->temperature;
+                g[S->W_V + i * w + x] = d_M[x * d + i] + c * W->constant[x];
+                d_c += p[S->W_V + i * w + x] * W->constant[x];
+                g[S->W_K + i * w + x] = asked * W->q[x];
+                d_q[x] += asked * p[S->W_K + i * w + x];
+            }
+        if (S->norm) g[S->c_1 + i] = d_c;
+    }
+    for (long i = 0; i < d; i++) {
+        real sum = 0;
+        SUM(sum) for (long x = 0; x < w; x++) {
+            g[S->W_Q + i * w + x] = W->h_cls[i] * d_q[x];
+            sum += p[S->W_Q + i * w + x] * d_q[x];
+        }
+        d_cls[i] = sum; /* so far the gradient at h_cls */
+    }
+    if (S->bias) {
+        memcpy(g + S->b_Q, d_q, sizeof(real) * w);
+        memcpy(g + S->b_V, W->constant, sizeof(real) * w);
+        memset(g + S->b_K, 0, sizeof(real) * w);
+    }
+    if (S->norm) {
+        for (long i = 0; i < d; i++) {
+            g[S->c_1 + i] += d_cls[i];
+            g[S->g_1 + i] += d_cls[i] * W->xhat_cls[i];
+            d_cls[i] *= p[S->g_1 + i];
+        }
+        through_norm(d_cls, W->xhat_cls, W->r_cls, d);
+        for (long i = 0; i < d; i++) d_cls[i] -= W->xhat_cls[i] * (real)W->r_cls * rdr_cls / d;
+    }
+    memset(total, 0, sizeof(real) * d);
+    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) total[i] += W->d_z[n * d + i];
+    if (S->bias) memcpy(g + S->b_C, total, sizeof(real) * d);
+    if (!S->trains_encoding) return;
+    real n0 = 0, n1 = 0, m0 = 0, m1 = 0;
+    real *c0 = W->raw, *c1 = W->raw + d; /* raw is free now and holds d (kH + H) >= 2 d numbers */
+    if (S->norm) for (long t = 0; t < T; t++) n0 += W->d_length[t], n1 += W->d_length[T + t];
+    for (long i = 0; i < d; i++) {
+        c0[i] = S->norm ? d_M[col * d + i] + n0 * W->M[i * C + col] : 0;
+        c1[i] = S->norm ? d_M[(col + 1) * d + i] + n1 * W->M[i * C + col + 1] : 0;
+        m0 += c0[i];
+        m1 += c1[i];
+    }
+    for (long i = 0; i < d; i++) {
+        real cls = d_cls[i] + W->d_small[2 * d + i] + (S->residual ? total[i] : 0);
+        g[S->P_cls + i] = cls;
+        g[S->E + 2 * d + i] = cls;
+        g[S->E + i] = -W->d_small[d + i] + c0[i] - m0 / d;
+        g[S->E + d + i] = W->d_small[i] + W->d_small[d + i] + c1[i] - m1 / d;
+    }
+}
+
+/* AdamW (or Adam with an L2 penalty) after clipping, one pass. `step` counts from 1. */
+static void adam(const spec *S, real *p, const real *g, real *m1, real *m2, long step)
+{
+    double norm = 0;
+    for (long at = 0; at < S->n_trained; at += 4096) {
+        real part = 0;
+        long end = least(at + 4096, S->n_trained);
+        SUM(part) for (long i = at; i < end; i++) part += g[i] * g[i];
+        norm += part;
+    }
+    norm = sqrt(norm);
+    double scale = S->clip > 0 && S->clip < norm + 1e-6 ? S->clip / (norm + 1e-6) : 1.0;
+    double rate = S->learning_rate * (S->warmup && step < S->warmup ? (double)step / S->warmup : 1.0);
+    real b1 = S->beta_1, b2 = S->beta_2, factor = scale, eps = S->adam_eps;
+    real size = rate / (1 - pow(S->beta_1, step)), root = 1 / sqrt(1 - pow(S->beta_2, step));
+    for (int piece = 0; piece < 2; piece++) {
+        long from = piece ? S->n_decayed : 0, to = piece ? S->n_trained : S->n_decayed;
+        real decay = piece ? 0 : S->weight_decay, keep = S->decoupled ? 1 - rate * decay : 1;
+        real penalty = S->decoupled ? 0 : decay;
+        SIMD for (long i = from; i < to; i++) {
+            real x = g[i] * factor + penalty * p[i];
+            real first = b1 * m1[i] + (1 - b1) * x, second = b2 * m2[i] + (1 - b2) * x * x;
+            m1[i] = first;
+            m2[i] = second;
+            p[i] = p[i] * keep - size * first / ((real)sqrt(second) * root + eps);
+        }
+    }
+}
+
+static void pack_bits(const uint8_t *bits, long m, long T, work *W, int both)
+{
+    real *out = W->bits_A;
+    for (long k0 = 0; k0 < T; k0 += KC)
+        for (long i0 = 0, kc = least(KC, T - k0); i0 < m; i0 += MR)
+            for (long k = 0; k < kc; k++)
+                for (long i = 0; i < MR; i++) *out++ = i0 + i < m ? bits[(i0 + i) * T + k0 + k] : 0;
+    out = W->bits_B;
+    for (long j0 = 0; both && j0 < T; j0 += NC)
+        for (long k0 = 0, nc = least(NC, T - j0); k0 < m; k0 += KC)
+            for (long j = 0, kc = least(KC, m - k0); j < nc; j += NR)
+                for (long k = 0; k < kc; k++)
+                    for (long i = 0; i < NR; i++)
+                        *out++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] : 0;
+}
+
+/* Numbers of `real` that train or margins need as scratch for m samples. */
+long scratch_size(const spec *S, long m)
+{
+    work W;
+    return lay_out(S, m, &W, 0);
+}
+
+/* Margins of n samples. Returns 1 if unsafe: the margins are then not to be used. */
+int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out, real *scratch)
+{
+    work W;
+    lay_out(S, n, &W, scratch);
+    pack_bits(bits, n, S->T, &W, 0);
+    tables(S, p, &W);
+    int unsafe = mix(S, n, &W);
+    if (!unsafe) read_out(S, p, n, &W, out);
+    return unsafe;
+}
+
+/* Mean loss of the m samples and its gradient g; margins too. Returns 1 if unsafe. */
+static int loss_and_gradient(const spec *S, const real *p, real *g, const real *labels, real *margin, real *loss, work *W)
+{
+    long m = S->m;
+    tables(S, p, W);
+    if (mix(S, m, W)) return 1;
+    read_out(S, p, m, W, margin);
+    double sum = 0;
+    for (long n = 0; n < m; n++) {
+        double z = margin[n], a = exp(-fabs(z)), y = labels[n];
+        sum += (z > 0 ? z : 0) - y * z + log1p(a); /* log(1 + e^z) - y z */
+        W->d_margin[n] = ((z > 0 ? 1 / (1 + a) : a / (1 + a)) - y) / m;
+    }
+    *loss = sum / m;
+    read_out_gradient(S, p, g, m, W);
+    mix_gradient(S, p, g, m, W);
+    tables_gradient(S, m, W);
+    weights_gradient(S, p, g, m, W, cls_gradient(S, W));
+    return 0;
+}
+
+/* Up to n_steps updates. Returns the steps done; fewer if a loss was not finite (recorded in losses[returned]) or a
+   step was unsafe (*unsafe = 1, nothing recorded): the caller then takes that step another way. */
+long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, const uint8_t *bits, const real *labels,
+           real *margin, long n_steps, real *losses, int *unsafe, real *scratch)
+{
+    work W;
+    lay_out(S, S->m, &W, scratch);
+    pack_bits(bits, S->m, S->T, &W, 1);
+    *unsafe = 0;
+    for (long i = 0; i < n_steps; i++) {
+        if ((*unsafe = loss_and_gradient(S, p, g, labels, margin, losses + i, &W))) return i;
+        if (!isfinite(losses[i])) return i;
+        adam(S, p, g, m1, m2, step + i + 1);
+    }
+    return n_steps;
+}
+
+/* The gradient alone, for tests. */
+int gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin, real *loss,
+             real *scratch)
+{
+    work W;
+    lay_out(S, S->m, &W, scratch);
+    pack_bits(bits, S->m, S->T, &W, 1);
+    return loss_and_gradient(S, p, g, labels, margin, loss, &W);
+}

@@ -1,0 +1,62 @@
+/* What a run is made of: sizes, switches, where each weight lies in its row, optimiser settings.
+   Mirrored field by field in compiled.py. A missing weight has offset -1. */
+typedef struct {
+    long T, d, H, k, f, m;
+    long norm, residual, bias, bag, sigma, trains_encoding;
+    long W_Q, W_K, W_V, W_C, W_1, W_2, head;
+    long g_1, c_1, b_Q, b_K, b_V, b_C, g_2, c_2, b_1, b_2, g_f, c_f;
+    long E, P_cls, P;
+    long n_decayed, n_trained, decoupled, warmup;
+    double temperature, eps;
+    double learning_rate, beta_1, beta_2, adam_eps, weight_decay, clip;
+} spec;
+
+enum { IDENTITY, RELU, GELU, TANH };
+
+/* Scratch arrays of one run; see table.py and gradient.py for the meaning of the letters. */
+typedef struct {
+    real *raw, *M, *Y, *r, *s, *e, *a, *change, *base, *total, *q, *x_cls, *h_cls, *xhat_cls, *small, *small_Y;
+    real *s_cls, *e_cls, *a_cls, *constant, *top, *var;
+    real *G, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
+    real *bits_A, *bits_B, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
+    real *rs2, *rsf, *d_z, *d_u, *d_h, *d_values, *d_margin, *gemm;
+    double r_cls;
+    long columns, C;
+} work;
+
+#define SIMD _Pragma("omp simd")
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define SUM(...) PRAGMA(omp simd reduction(+ : __VA_ARGS__))
+
+static real *take(real **at, long n)
+{
+    real *p = *at;
+    *at += padded(n, 16);
+    return p;
+}
+
+/* Lays the arrays out from `at` on; called with NULL it only measures. m is the number of samples of this call. */
+static long lay_out(const spec *S, long m, work *W, real *at)
+{
+    long T = S->T, d = S->d, H = S->H, w = S->k * H, col = w + H, C = col + (S->norm ? 3 : 0), f = S->f;
+    real *start = at;
+    W->columns = col;
+    W->C = C;
+#define TAKE(name, n) W->name = take(&at, n)
+    TAKE(raw, d * col); TAKE(M, d * C); TAKE(Y, C * T); TAKE(r, 2 * T); TAKE(s, 2 * H * T); TAKE(e, 2 * H * T);
+    TAKE(a, 2 * H * T); TAKE(change, col * T); TAKE(base, col); TAKE(total, H); TAKE(q, w); TAKE(x_cls, d);
+    TAKE(h_cls, d); TAKE(xhat_cls, d); TAKE(small, 3 * d); TAKE(small_Y, 3 * C); TAKE(s_cls, H); TAKE(e_cls, H);
+    TAKE(a_cls, H); TAKE(constant, w); TAKE(top, H); TAKE(var, T);
+    TAKE(G, col * T); TAKE(d_Y, C * T); TAKE(d_a, 2 * H * T); TAKE(d_M, d * C); TAKE(d_small_Y, 3 * C);
+    TAKE(d_small, 3 * d); TAKE(d_length, 2 * T); TAKE(g_0, col); TAKE(d_q, w); TAKE(d_cls, d); TAKE(sum_z, d);
+    TAKE(bits_A, padded(m, MR) * T); TAKE(bits_B, m * padded(T, NR)); TAKE(sums, m * col); TAKE(inverse, m * H);
+    TAKE(values, m * w); TAKE(acted, m * w); TAKE(slope, m * w); TAKE(z1, m * d); TAKE(h, m * d); TAKE(u, m * f);
+    TAKE(act, m * f); TAKE(act_slope, m * f); TAKE(z2, m * d); TAKE(hf, m * d); TAKE(rs2, m); TAKE(rsf, m);
+    TAKE(d_z, m * d); TAKE(d_u, m * f); TAKE(d_h, m * d); TAKE(d_values, m * w); TAKE(d_margin, m);
+    long most = C > m ? C : m;
+    most = most > d ? most : d;
+    most = most > f ? most : f;
+    TAKE(gemm, gemm_scratch(most));
+#undef TAKE
+    return at - start;
+}
