@@ -46,12 +46,14 @@ PAPER: tuple[Claim, ...] = (
         "paper appendix B, MLP lemma",
         "The printed bump is 0 at its centre, where it should be 1; psi(x) = nu(x) + nu(2 delta - x) - 1 is "
         "right.",
+        "construct.paper:bump",
     ),
     _paper(
         2,
         "paper appendix B, MLP lemma",
         "delta = g/8 contradicts an approximation that is only good to g/4: values inside the allowed error "
         "fall outside the bump. delta = g/4 works.",
+        "construct.paper:bump_net",
     ),
     _paper(
         3,
@@ -59,18 +61,21 @@ PAPER: tuple[Claim, ...] = (
         "For Delta > 0 the printed keys (the sum of the positions of I) give unequal scores inside I, and "
         "the stated error is exceeded however large R is: the softmax prefers one of them. Dual keys repair "
         "it.",
+        "construct.attention:dual",
     ),
     _paper(
         4,
         "paper appendix B, MLP lemma",
         "||W_1||_inf can reach B/delta + 2, more than printed: the biases of the outer kinks are counted in "
         "it.",
+        "construct.paper:bump_net",
     ),
     _paper(
         5,
         "paper appendix B, target of encoding (a)",
         "The printed target (1/s) sum chi_i, chi = +1 for a zero bit, decreases in the number of ones; a "
         "monotone function needs its sign changed.",
+        "construct.paper:paper_model",
     ),
     _paper(
         6,
@@ -78,6 +83,7 @@ PAPER: tuple[Claim, ...] = (
         "The true norms at Delta = 0 are smaller than the printed O(s): ||W_K||, ||W_V||, ||W_C||_F = "
         "sqrt(s), sqrt(2), 1 for (a) and sqrt(s+1), sqrt(2s), sqrt(s) for (c); ||W_K W_Q^T||_{2,1} = R "
         "sqrt(s).",
+        "construct.paper:paper_model",
     ),
 )
 

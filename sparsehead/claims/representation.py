@@ -12,6 +12,10 @@ CLAIMS: tuple[Claim, ...] = (
         "monotone symmetric ones by f_tf-scalar approximately, symmetric and general ones by f_tf+mlp "
         "exactly. Ours: one head and 2 ReLU units per change of value for every s-sparse function.",
         where=PAPER,
+        code=(
+            "sparsehead.construct:build",
+            "sparsehead.construct:verify",
+        ),
         check=f"{CHECKS}.representation:check_sparse_representation",
     ),
     Claim(
@@ -19,6 +23,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="proposition",
         statement="f_tf-scalar, the head alone with no MLP, computes every threshold function of s bits.",
         where=f"{PAPER}, first item",
+        code=("sparsehead.construct.assemble:head_alone",),
         check=f"{CHECKS}.representation:check_monotone_symmetric_representation",
     ),
     Claim(
@@ -27,6 +32,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="f_tf+mlp with one head computes every symmetric s-sparse function exactly, with a "
         "decoder of size poly(s); ours needs at most 2s units.",
         where=f"{PAPER}, second item",
+        code=("sparsehead.construct.assemble:with_mlp",),
         check=f"{CHECKS}.representation:check_symmetric_representation",
     ),
     Claim(
@@ -36,6 +42,10 @@ CLAIMS: tuple[Claim, ...] = (
         "heads in the paper's encodings (a) and (b), one in (c); ours one head and at most 2(2^s - 1) units "
         "in all three.",
         where=f"{PAPER}, third item",
+        code=(
+            "sparsehead.construct.assemble:with_mlp",
+            "sparsehead.construct.paper:paper_model",
+        ),
         check=f"{CHECKS}.representation:check_general_representation",
     ),
     Claim(
@@ -44,6 +54,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Encoding (a), deterministic positions: W_Q = R v_CLS e_1^T, W_K reads the positions of "
         "I, W_V the bit.",
         where="paper appendix B, encoding (a)",
+        code=("sparsehead.construct.attention:additive_selection",),
         check=f"{CHECKS}.representation:check_single_head",
     ),
     Claim(
@@ -52,6 +63,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Encoding (a) with random, approximately orthonormal positions: keys dual to the "
         "positions of I instead of their sum. The scores inside I are then equal and d = O(s ln T) suffices.",
         where="replaces the paper's keys of encoding (a) for Delta > 0",
+        code=(
+            "sparsehead.construct.attention:dual",
+            "sparsehead.construct.attention:additive_selection",
+        ),
         check=f"{CHECKS}.representation:check_single_head_random",
     ),
     Claim(
@@ -60,6 +75,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Encoding (b), trainable positions: one direction marks I, all other positions are 0; d = "
         "4 suffices.",
         where="paper appendix B, encoding (b)",
+        code=("sparsehead.construct.attention:trainable_selection",),
         check=f"{CHECKS}.representation:check_single_head_trainable",
     ),
     Claim(
@@ -68,6 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Encoding (c), bag of vectors: tokens of zero bits vanish, and one head gives tau v / (1 "
         "+ tau v) exactly, without leakage.",
         where="paper appendix B, encoding (c)",
+        code=("sparsehead.construct.attention:bag_selection",),
         check=f"{CHECKS}.representation:check_single_head_bag",
     ),
     Claim(
@@ -76,6 +93,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Encoding (c) with approximately orthonormal rows: one head of value width s reads every "
         "bit apart, a present one above what an absent one can reach, and two ReLU units clean it.",
         where="paper appendix B, encoding (c), for Delta > 0",
+        code=("sparsehead.construct.multi:bag_bits",),
         check=f"{CHECKS}.representation:check_single_head_bag_approximate",
     ),
     Claim(
@@ -85,6 +103,7 @@ CLAIMS: tuple[Claim, ...] = (
         "scores of size O(ln(T/eps)); interior thresholds are out of its reach, except by the sign of the "
         "output.",
         where="not in the paper; cf. proposition 5.1, first item",
+        code=("sparsehead.construct.linear:linear_head",),
         check=f"{CHECKS}.representation:check_linear_head",
     ),
     Claim(
@@ -93,6 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="s heads, one position each: all slopes of the decoder are O(1), with 2s cleaning units "
         "and at most 2^{s-1} minterms.",
         where="paper appendix B, encodings (a) and (b) with s heads",
+        code=("sparsehead.construct.multi:s_heads",),
         check=f"{CHECKS}.representation:check_s_heads",
     ),
     Claim(
@@ -101,6 +121,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Two heads, one selecting and one uniform: Z o_1 - N o_2 = sum over I of (e^eta_i - 1) "
         "b_i exactly, for any scale; the count without any ReLU.",
         where="not in the paper",
+        code=("sparsehead.construct.multi:cancelling_heads",),
         check=f"{CHECKS}.representation:check_cancelling_heads",
     ),
     Claim(
@@ -109,6 +130,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A ReLU net with one bump per target value turns approximate values into exact ones; the "
         "bump is psi(x) = nu(x) + nu(2 delta - x) - 1, which is 1 at its centre.",
         where="paper appendix B, MLP lemma",
+        code=(
+            "sparsehead.construct.paper:bump",
+            "sparsehead.construct.paper:bump_net",
+        ),
         check=f"{CHECKS}.representation:check_bump",
     ),
     Claim(
@@ -118,6 +143,7 @@ CLAIMS: tuple[Claim, ...] = (
         "interval in which the head's output can lie; inside the head, with sigma = ReLU, it needs no MLP "
         "at all.",
         where="not in the paper",
+        code=("sparsehead.construct.decoder:plateaus",),
         check=f"{CHECKS}.representation:check_exact_decoder",
     ),
     Claim(
@@ -127,6 +153,7 @@ CLAIMS: tuple[Claim, ...] = (
         "value along the head's output has the smallest decoder, and every linear threshold function needs "
         "2 units.",
         where="not in the paper",
+        code=("sparsehead.construct.code:best_code",),
         check=f"{CHECKS}.representation:check_best_code",
     ),
     Claim(
@@ -135,6 +162,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="||W_Q||_F <= O(log(Ts)), ||W_K||, ||W_V||, ||W_C||_F <= O(s). Ours: ||W_QK||_F = "
         "|eta|_2, which is sqrt(s) ln(n(2s+1)/s) for symmetric functions: logarithmic in T.",
         where=PAPER,
+        code=(
+            "sparsehead.construct:build",
+            "sparsehead.capacity.norms:product_norms",
+        ),
         check=f"{CHECKS}.representation:check_representation_norms",
     ),
     Claim(
@@ -143,6 +174,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For a single-head scalar read-out the extreme outputs over all 2^T inputs are found "
         "exactly, pattern by pattern of the s relevant bits, by Dinkelbach's iteration: O(T) a step.",
         where="not in the paper",
+        code=(
+            "sparsehead.construct:verify",
+            "sparsehead.construct.ranges:extremes",
+        ),
         check=f"{CHECKS}.representation:check_exact_certificate",
     ),
 )

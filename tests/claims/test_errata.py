@@ -123,3 +123,31 @@ def test_errata_notes_24():
 
 def test_errata_notes_25():
     assert demonstrated("errata-notes-25").data["sizes"][0] == 161700
+
+
+def test_errata_paper_1():
+    demonstrated("errata-paper-1")
+
+
+def test_errata_paper_2():
+    """nu rises over delta: at 3g/16, half a delta beyond the plateau of g/8, the bump has fallen to one half."""
+    assert demonstrated("errata-paper-2").data["outputs"]["g/8"] == pytest.approx(0.5)
+
+
+def test_errata_paper_3():
+    data = demonstrated("errata-paper-3").data
+    assert data["printed"] > 1 / 6 > 10 * data["repaired"]
+
+
+def test_errata_paper_4():
+    assert demonstrated("errata-paper-4").data["largest"] == pytest.approx(1 / 0.25 + 2)
+
+
+def test_errata_paper_5():
+    outputs = demonstrated("errata-paper-5").data["outputs"]
+    assert outputs[0] > 0 > outputs[3]
+
+
+def test_errata_paper_6():
+    norms = demonstrated("errata-paper-6").data["norms"]
+    assert norms["c"] == pytest.approx([2, math.sqrt(6), math.sqrt(3)])
