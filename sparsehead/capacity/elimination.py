@@ -1,0 +1,162 @@
+"""How many s-sets explain a random data set: simulation by elimination, for conjunctions and parities.
+
+A learner who knows the family but not the support can do no better than to name one of the supports that
+explain the data. `consistent_counts` draws data sets and counts those supports without ever drawing the columns
+that the positive examples have already ruled out.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Bool, Int, Shaped
+
+CAP = 200  # counting stops here: 1/N is then known to within 1/200
+SETS = 300_000  # and at the number of columns that have this many s-subsets, so that no trial takes long
+
+
+def consistent_counts(
+    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator, cap: int = CAP
+) -> Int[Array, "trials n_T"]:
+    """For each trial and each T, the number N of s-conjunctions that explain m samples of Bernoulli(p) bits.
+
+    The true support is columns 0 .. s-1 (columns are exchangeable). A column can take part in an explanation only
+    if it is 1 on all M positives, which happens with probability p^M, so the number of other columns still in
+    play is Binomial(T - s, p^M) and only their bits on the negatives are drawn. An s-set of columns explains the
+    data iff no negative has ones in all of it, i.e. iff the AND of its columns, as bit masks over the negatives,
+    is 0. Columns arrive one at a time, so one pass serves every T of `Ts` with the same data: in every trial N
+    grows with T.
+
+    Counts are exact below `cap`; a trial that reaches it stops there (its N is at least the number returned).
+    Where n columns in play have more than SETS s-subsets, the wrong explanations among the first `column_limit(s)`
+    are counted and scaled by the columns left out, N being then far above 1 and growing at least that fast; at the
+    threshold about 30 columns are in play and this is rare.
+    """
+    _check(s=s, T=min(Ts), m=m, p=p)
+    if list(Ts) != sorted(Ts):
+        raise DomainError(f"Ts must increase, got {list(Ts)}.")
+    room = max(1, int(16e6 / (8 * math.comb(40, s - 1))))  # keeps the masks of one chunk near 16 MB
+    chunks = [min(room, trials - start) for start in range(0, trials, room)]
+    return np.concatenate([_count_chunk(s=s, Ts=Ts, m=m, p=p, trials=n, rng=rng, cap=cap) for n in chunks])
+
+
+def column_limit(s: int) -> int:
+    """The number of columns with about SETS s-subsets, at least 30; more than that are not all looked at."""
+    limit = 30
+    while math.comb(limit + 1, s) <= SETS and limit < 2000:
+        limit += 1
+    return limit
+
+
+def parity_counts(*, s: int, T: int, m: int, trials: int, rng: np.random.Generator) -> Int[Array, " trials"]:
+    """For each trial, the number N of s-parities that explain m samples of fair bits, by full enumeration.
+
+    Work is C(T, s) per trial; more than 2 million sets are refused (`floor.parity_bounds` has no such limit).
+    """
+    _check(s=s, T=T, m=m, p=0.5)
+    if m > 62 or math.comb(T, s) > 2_000_000:
+        raise DomainError(
+            f"parity_counts enumerates C(T, s) sets of m-bit columns: it needs C(T, s) <= 2000000 and m <= 62, "
+            f"got C({T}, {s}) = {math.comb(T, s)}, m={m}; parity_bounds brackets the answer for any T."
+        )
+    sets = np.array(list(itertools.combinations(range(T), s)))
+    counts = np.empty(trials, dtype=np.int64)
+    for trial in range(trials):
+        columns = rng.integers(0, 2**m, size=T, dtype=np.int64)
+        labels = np.bitwise_xor.reduce(columns[:s])
+        counts[trial] = np.count_nonzero(np.bitwise_xor.reduce(columns[sets], axis=1) == labels)
+    return counts
+
+
+def _count_chunk(
+    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator, cap: int
+) -> Int[Array, "trials n_T"]:
+    relevant = rng.random((trials, s, m)) < p
+    negative = ~relevant.all(axis=1)
+    survive = p ** (m - negative.sum(axis=1))  # p^M
+    grow = [rng.binomial(T - T_before, survive) for T_before, T in itertools.pairwise([s, *Ts])]
+    in_play = s + np.cumsum(np.array(grow).T, axis=1)  # columns in play at each T
+    counts = np.zeros(in_play.shape, dtype=np.int64)
+    limit = column_limit(s)
+    looked_at = np.minimum(in_play, limit)
+
+    alive = np.arange(trials)
+    found = np.zeros(trials, dtype=np.int64)
+    words = _pack(negative).shape[1]
+    levels = [np.empty((trials, 0, words), dtype=np.uint64) for _ in range(s)]  # levels[j]: ANDs of j columns
+    for k in range(int(looked_at.max())):
+        bits = relevant[alive, k] if k < s else rng.random((len(alive), m)) < p
+        mask = _pack(bits & negative[alive])
+        found = found + _extend(levels, mask, k, s)
+        done = looked_at[alive] == k + 1
+        rows, cols = np.nonzero(done)
+        counts[alive[rows], cols] = found[rows]
+        full = found >= cap
+        for row in np.flatnonzero(full):
+            later = looked_at[alive[row]] > k + 1
+            counts[alive[row], later] = found[row]
+        keep = ~full & (looked_at[alive, -1] > k + 1)
+        if not keep.any():
+            break
+        alive, found = alive[keep], found[keep]
+        if not keep.all():
+            levels = [level[keep] for level in levels]
+    return 1 + (counts - 1) * (in_play - s + 1) // (looked_at - s + 1)
+
+
+def _extend(
+    levels: list[Shaped[Array, "..."]], mask: Shaped[Array, "alive words"], k: int, s: int
+) -> Int[Array, " alive"]:
+    """Add column k to the ANDs of fewer than s columns; return how many s-sets it completes with AND = 0.
+
+    levels[j] holds, per trial, the C(k, j) ANDs of j of the columns 0 .. k-1, in the order in which they arose.
+    """
+    alive = len(mask)
+    completed = np.zeros(alive, dtype=np.int64)
+    if s == 1:
+        return (~mask.any(axis=1)).astype(np.int64)
+    if k >= s - 1:
+        n = math.comb(k, s - 1)
+        ones_somewhere = np.zeros((alive, n), dtype=np.uint64)
+        for word in range(mask.shape[1]):
+            ones_somewhere |= levels[s - 1][:, :n, word] & mask[:, None, word]
+        completed = n - np.count_nonzero(ones_somewhere, axis=1)
+    for j in range(s - 1, 0, -1):
+        n_new = math.comb(k, j - 1)
+        new = mask[:, None, :] if j == 1 else levels[j - 1][:, :n_new] & mask[:, None, :]
+        levels[j] = _append(levels[j], math.comb(k, j), new)
+    return completed
+
+
+def _append(
+    level: Shaped[Array, "alive room words"], used: int, new: Shaped[Array, "alive n words"]
+) -> Shaped[Array, "alive room2 words"]:
+    """`new` after the first `used` entries; the room doubles when it runs out, so copying stays linear."""
+    need = used + new.shape[1]
+    if level.shape[1] < need:
+        bigger = np.empty((len(new), max(16, 2 * need), new.shape[2]), dtype=np.uint64)
+        bigger[:, :used] = level[:, :used] if used else 0
+        level = bigger
+    level[:, used:need] = new
+    return level
+
+
+def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
+    """Rows of bits as rows of 64-bit words, padded with zeros."""
+    words = max(1, -(-bits.shape[1] // 64))
+    packed = np.zeros((len(bits), 8 * words), dtype=np.uint8)
+    as_bytes = np.packbits(bits, axis=1)
+    packed[:, : as_bytes.shape[1]] = as_bytes
+    return packed.view(np.uint64)
+
+
+def _check(*, s: int, T: int, m: int, p: float) -> None:
+    if not 1 <= s <= T:
+        raise DomainError(f"a support has 1 <= s <= T positions, got s={s}, T={T}.")
+    if m < 0:
+        raise DomainError(f"m counts samples, so m >= 0; got {m}.")
+    if not 0 < p < 1:
+        raise DomainError(f"p is the probability of a one, strictly between 0 and 1; got {p}.")

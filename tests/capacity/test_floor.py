@@ -1,0 +1,138 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from sparsehead.capacity.elimination import consistent_counts, parity_counts
+from sparsehead.capacity.floor import (
+    agreement,
+    expected_wrong,
+    fano,
+    floor,
+    floor_curve,
+    floor_slope,
+    identification,
+    parity_bounds,
+    swap_bounds,
+    union_bound,
+)
+from sparsehead.errors import DomainError
+from sparsehead.rng import stream
+
+BALANCED = 0.5 ** (1 / 3)
+
+
+def brute_force(*, T, s, m, p, trials, rng):
+    """Draw whole data sets and try every s-set."""
+    sets = list(itertools.combinations(range(T), s))
+    counts = []
+    for _ in range(trials):
+        bits = rng.random((m, T)) < p
+        labels = bits[:, :s].all(axis=1)
+        counts.append(sum((bits[:, J].all(axis=1) == labels).all() for J in sets))
+    return np.array(counts)
+
+
+@pytest.mark.parametrize(
+    ("T", "s", "m", "p"), [(8, 3, 12, 0.5), (9, 3, 9, BALANCED), (9, 2, 6, 0.6), (8, 1, 3, 0.5)]
+)
+def test_elimination_equals_brute_force(T, s, m, p):
+    trials = 1500
+    slow = brute_force(T=T, s=s, m=m, p=p, trials=trials, rng=stream(0, "brute"))
+    fast = consistent_counts(s=s, Ts=[T], m=m, p=p, trials=trials, rng=stream(0, "fast"))[:, 0]
+    for statistic in (lambda N: 1 / N, lambda N: N == 1, lambda N: N):
+        a, b = statistic(slow), statistic(fast)
+        error = math.sqrt((a.var() + b.var()) / trials)
+        assert abs(a.mean() - b.mean()) < 4 * error  # four standard errors: 1 in 16,000 per comparison
+
+
+def test_the_count_grows_with_T_in_every_trial_and_spans_words():
+    N = consistent_counts(
+        s=3, Ts=[20, 60, 200], m=70, p=0.5, trials=300, rng=stream(1, "N")
+    )  # two 64-bit words
+    assert (np.diff(N, axis=1) >= 0).all()
+    assert N.min() == 1
+
+
+def test_no_samples_leave_every_set():
+    assert consistent_counts(s=2, Ts=[6], m=0, p=0.5, trials=3, rng=stream(0, "N"))[:, 0].tolist() == [15] * 3
+
+
+def test_union_bound_and_swaps_bracket_the_simulation():
+    for T, m, p in [(300, 34, BALANCED), (300, 70, 0.5), (40, 30, 0.5)]:
+        point = identification(s=3, Ts=[T], m=m, p=p, trials=2000, rng=stream(2, "id"))[0]
+        opt, unique = swap_bounds(s=3, T=T, m=m, p=p, trials=4000, rng=stream(2, "swap"))
+        assert 1 - expected_wrong("and", s=3, T=T, m=m, p=p) <= point.unique + 3 * point.unique_error
+        assert point.unique <= unique + 3 * point.unique_error + 0.01  # the swap bound is itself simulated
+        assert point.opt <= opt + 3 * point.opt_error + 0.01
+
+
+def test_agreement_of_symmetric_functions():
+    table = {
+        "and": (0.78125, 0.8125, 0.875),
+        "or": (0.78125, 0.8125, 0.875),
+        "majority": (0.5, 0.625, 0.75),
+        "parity": (0.5, 0.5, 0.5),
+    }
+    for kind, values in table.items():
+        assert [agreement(kind, s=3, r=r, p=0.5) for r in range(3)] == pytest.approx(values, abs=1e-12)
+    assert agreement("and", s=4, r=1, p=0.7) == pytest.approx(1 - 2 * (0.7**4 - 0.7**7))
+
+
+def test_the_expected_number_of_wrong_sets_is_exact():
+    N = consistent_counts(s=2, Ts=[12], m=10, p=0.6, trials=20_000, rng=stream(3, "mu"))[:, 0]
+    mu = expected_wrong("and", s=2, T=12, m=10, p=0.6)
+    assert abs(N.mean() - 1 - mu) < 4 * N.std() / math.sqrt(len(N))
+
+
+def test_parity_brackets_hold_and_are_tighter_than_jensen():
+    N = parity_counts(s=3, T=20, m=12, trials=3000, rng=stream(4, "parity"))
+    b = parity_bounds(s=3, T=20, m=12)
+    assert (b.opt_low, b.opt_high) == pytest.approx((0.861, 0.874), abs=5e-4)
+    error = (1 / N).std() / math.sqrt(len(N))
+    assert b.opt_low - 3 * error < (1 / N).mean() < b.opt_high + 3 * error
+    error = (N == 1).std() / math.sqrt(len(N))
+    assert b.unique_low - 3 * error < (N == 1).mean() < b.unique_high + 3 * error
+
+
+@pytest.mark.parametrize("x", range(0, 40))
+def test_the_polynomials_behind_the_parity_bracket(x):
+    assert 1 - x / 2 <= 1 / (1 + x) <= 1 - x / 2 + x * (x - 1) / 6 + 1e-15  # rounding only
+    assert 1 - x <= (x == 0) <= 1 - x + x * (x - 1) / 2
+
+
+def test_parity_floor_lies_within_its_bracket():
+    for T in (10, 15, 100, 1100):
+        m = floor("parity", s=3, T=T, p=0.5, rng=stream(0, "floor"))
+        assert parity_bounds(s=3, T=T, m=m).opt_high >= 0.8 > parity_bounds(s=3, T=T, m=m - 1).opt_low
+        assert fano("parity", s=3, T=T, p=0.5) <= m <= union_bound("parity", s=3, T=T, p=0.5)
+        assert abs(m - math.log2(math.comb(T, 3))) <= 2.2  # theory: log2 C(T, s) + O(1)
+
+
+def test_or_is_the_mirror_image_of_and():
+    a = floor("and", s=2, T=50, p=0.7, trials=400, rng=stream(0, "floor"))
+    assert a == floor("or", s=2, T=50, p=1 - 0.7, trials=400, rng=stream(0, "floor"))
+
+
+def test_far_beyond_the_simulation_the_curve_continues_with_its_slope():
+    near, far = floor_curve("and", s=3, Ts=[2900, 10**9], p=BALANCED, trials=200, rng=stream(0, "floor"))
+    assert far - near == pytest.approx(
+        floor_slope(s=3, p=BALANCED) * math.log(10**9 / 2900), abs=2
+    )  # two ceilings
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs", "message"),
+    [
+        ("majority", {}, '"and", "or" and "parity"'),
+        ("and", {"s": 0}, "1 <= s <= T"),
+        ("and", {"p": 1.0}, "strictly between 0 and 1"),
+        ("and", {"target": 1.0}, "target is a probability"),
+        ("and", {"Ts": [30, 20]}, "increasing"),
+        ("parity", {"p": 0.3}, "fair bits"),
+    ],
+)
+def test_misuse_is_explained(kind, kwargs, message):
+    with pytest.raises(DomainError, match=message):
+        floor_curve(kind, **({"s": 3, "Ts": [20], "p": 0.5, "rng": stream(0, "x")} | kwargs))
