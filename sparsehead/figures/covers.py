@@ -44,6 +44,7 @@ def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: s
         ],
         data=data,
         width=max(420, (SIDE + 40) * len(drawn)),
+        fixed=True,
     )
 
 
@@ -81,7 +82,9 @@ def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
     spans = {}
     for axis in ("x", "y"):
         values = [r[axis] for r in [*rows["balls"], *rows["points"]]]
-        margin = 0.06 * (max(values) - min(values))
+        margin = (0.06 if axis == "x" else 0.13) * (
+            max(values) - min(values)
+        )  # labels need room above and below
         spans[axis] = (min(values) - margin, max(values) + margin)
     size = {axis: high - low for axis, (low, high) in spans.items()}
     least = max(size.values()) * 0.6  # a narrow set still gets a panel wide enough for its labels
@@ -89,6 +92,8 @@ def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
         grow = max(0.0, least - (high - low)) / 2
         spans[axis] = (low - grow, high + grow)
     unit = SIDE / max(high - low for low, high in spans.values())
+    radius = unit * panel["eps"]
+    away = 13 if radius > 50 else radius + 11  # inside a large ball, outside a small one
     channels: dict[str, dict[str, Any]] = {
         axis: {
             "scale": alt.Scale(domain=list(spans[axis]), nice=False),
@@ -109,7 +114,7 @@ def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
         named("points").transform_filter(here).mark_point(
             shape="circle", size=26, filled=True, color="black", opacity=1).encode(x=x, y=y, tooltip=["label:N"]),
         *(named("points").transform_filter(f"{here} && {'' if dy < 0 else '!'}datum.above").mark_text(
-            dy=dy, fontSize=11).encode(x=x, y=y, text="label:N") for dy in (-13, 15)),
+            dy=dy, fontSize=11).encode(x=x, y=y, text="label:N") for dy in (-away, away + 2)),
     ]  # fmt: skip
     width, height = (unit * (high - low) for low, high in spans.values())
     header = alt.TitleParams(

@@ -25,6 +25,7 @@ MODULES = {
     "scalar": "f_tf-scalar: [CLS] asks, w reads its answer",
 }
 UNIT = 42  # pixels between two tokens
+NARROW = 32  # the same where T is larger
 RISE = 2.6  # tokens to outputs, in units
 BEND = 24  # corners of an arc
 
@@ -116,6 +117,7 @@ def attention_module_diagram(panels: Sequence[tuple[str, Model, Shaped[Array, " 
         ],
         data=data,
         width=820,
+        fixed=True,
     )
 
 
@@ -158,7 +160,7 @@ def _draw(module: str, model: Model, bits: Shaped[Array, " T"]) -> Drawing:
     return out
 
 
-def _chart(i: int, drawing: Drawing, header: str) -> Panel:
+def _chart(i: int, drawing: Drawing, header: str, unit: int = UNIT) -> Panel:
     """Lines below nodes below labels, with equal units on both axes and no axes shown."""
     points = [*drawing.nodes, *drawing.lines]
     spans = {k: (min(p[k] for p in points) - 0.6, max(p[k] for p in points) + 0.6) for k in ("x", "y")}
@@ -177,8 +179,8 @@ def _chart(i: int, drawing: Drawing, header: str) -> Panel:
     )  # fmt: skip
     labels = named(f"nodes{i}").mark_text(fontSize=11).encode(x=x, y=y, text="label:N")
     size = {
-        "width": round(UNIT * (spans["x"][1] - spans["x"][0])),
-        "height": round(UNIT * (spans["y"][1] - spans["y"][0])),
+        "width": round(unit * (spans["x"][1] - spans["x"][0])),
+        "height": round(unit * (spans["y"][1] - spans["y"][0])),
     }
     title = alt.TitleParams(header, fontSize=12, fontWeight="normal", anchor="middle", offset=4)
     return alt.layer(lines, nodes, labels).properties(title=title, **size)
@@ -207,9 +209,10 @@ def head_reads_chart(
     on = float(weights[list(support)].sum())
     names = ", ".join(f"x{t}" for t in support)
     return finish(
-        _chart(0, out, f"{formula}, T = {T}"),
+        _chart(0, out, f"{formula}, T = {T}", NARROW),
         title=f"The head reads {len(support)} of {T} bits: {100 * on:.3g} % of its attention lies on {names}",
         subtitle=["Blue: the positions that f reads. Grey: the rest, which it ignores."],
         data={"nodes0": out.nodes, "lines0": out.lines},
-        width=UNIT * T,
+        width=max(440, NARROW * T),
+        fixed=True,
     )

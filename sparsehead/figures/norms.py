@@ -1,6 +1,5 @@
 """Norms against context length: of heads written down three ways, and of learned heads beside written ones."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,10 +78,10 @@ def _present(known: Mapping[str, Any], given: Sequence[str]) -> list[str]:
 
 
 def growth(rows: Rows) -> str:
-    """From where to where a series goes, and its exponent in T if that can be said.
+    """From where to where a series goes over its range of T, and the factor between.
 
     >>> growth([{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
-    '2 to 20 (like T^0.50)'
+    '2 to 20 (×10 for ×100 in T)'
     """
     found = sorted((r["T"], r["norm"]) for r in rows if finite(r["norm"]) and r["norm"] > 0)
     if not found:
@@ -90,7 +89,7 @@ def growth(rows: Rows) -> str:
     (T0, n0), (T1, n1) = found[0], found[-1]
     if T1 == T0:
         return f"{number(n0)} at T = {number(T0)}"
-    return f"{number(n0)} to {number(n1)} (like T^{math.log(n1 / n0) / math.log(T1 / T0):.2f})"
+    return f"{number(n0)} to {number(n1)} (×{n1 / n0:.3g} for ×{number(T1 / T0)} in T)"
 
 
 def _series_chart(

@@ -94,11 +94,13 @@ def finish(
     subtitle: str | Sequence[str] = (),
     data: Mapping[str, Rows],
     width: int = WIDTH,
+    fixed: bool = False,
 ) -> Chart:
     """`chart` with its title, its data and the common look.
 
     The data stand in the specification once, under their names: what a chart shows can be read and downloaded
-    from there. Titles are broken into lines that fit `width`.
+    from there. Titles are broken into lines that fit `width`. A chart is `fixed` when it must not be squeezed to a
+    narrow page, because its units are pixels; it is scaled as a whole instead.
     """
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     letters = max(30, int(width / TITLE_LETTERS))
@@ -109,6 +111,7 @@ def finish(
     chart = chart.properties(title=parts)
     chart["datasets"] = {name: plain(rows) for name, rows in data.items()}
     chart["config"] = CONFIG
+    chart["usermeta"] = {"fixed": fixed}
     return chart
 
 

@@ -1,0 +1,54 @@
+"""`sparsehead figure`: one figure as SVG, PNG, PDF or a page of its own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import AsJson, emit
+
+
+def figure(
+    name: Annotated[str | None, typer.Argument(help="Which figure; --list names them.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write it: .svg, .png, .pdf or .html (default NAME.svg).")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder with the measured results.")] = Path("results"),
+    show_list: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a figure of the paper or of the lecture notes, or one of ours."""
+    from ..errors import DomainError
+    from ..report.catalogue import FIGURES, draw
+
+    if show_list or name is None:
+        lines = [{"name": e.name, "line": e.line, "needs": e.needs} for e in FIGURES.values()]
+        wide = max(map(len, FIGURES))
+        emit(
+            {"figures": lines},
+            as_json,
+            lambda c: c.print("\n".join(f"{e['name']:{wide}}  {e['line']}" for e in lines)),
+        )
+        if not show_list:
+            raise DomainError("figure needs a NAME, got none; the names are listed above.")
+        return
+    from ..figures.render import FORMATS, render
+
+    path = out or Path(f"{name}.svg")
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise DomainError(
+            f"--out {path} ends in {path.suffix or 'nothing'!r}; figures are written as .svg, .png, .pdf or .html."
+        )
+    content = render(draw(name, results), form)
+    from ..errors import FileError
+
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}; nothing was written.") from None
+    emit(
+        {"figure": name, "path": str(path), "bytes": len(content)},
+        as_json,
+        lambda c: c.print(f"wrote {path}"),
+    )

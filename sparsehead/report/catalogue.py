@@ -1,0 +1,167 @@
+"""Every figure by name: what it shows, where its data come from, how it is drawn.
+
+A figure of an experiment is drawn from `<name>.json` in the results folder, written by `reproduce`: the keyword
+arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError, FileError, SparseheadError
+from ..figures.attention import attention_weights
+from ..figures.bounds import bound_along_training
+from ..figures.curves import parity_curves, validation_curves
+from ..figures.law import law_chart
+from ..figures.norms import learned_vs_built_norms
+from ..figures.success import success_heat_map
+from ..figures.theme import Chart
+from . import library
+
+RESULTS = Path("results")
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure. `needs` names its results file (without .json); an `optional` one is used when it is there."""
+
+    name: str
+    line: str
+    draw: Callable[[Data], Chart]
+    needs: str | None = None
+    optional: str | None = None
+
+
+def _law(data: Data) -> Chart:
+    keys = ("floor", "bound", "fits", "target")
+    options: dict[str, Any] = {key: data[key] for key in keys if key in data}
+    if not data.get("paper", True):
+        options["paper"] = ()
+    return law_chart(data.get("thresholds", ()), **options)
+
+
+def _attention(data: Data) -> Chart:
+    weights = np.asarray(data["weights"], dtype=np.float64)
+    return attention_weights(weights, tuple(data["support"]))
+
+
+def _cover(eps: str, note: str) -> Callable[[Data], Chart]:
+    return lambda _: library.cover_figure(eps, note)
+
+
+def _success(data: Data) -> Chart:
+    return success_heat_map(data["cells"], thresholds=data.get("thresholds", ()))
+
+
+def _curves(data: Data) -> Chart:
+    return validation_curves(data["curves"], T=data.get("T", 300))
+
+
+def _norms(data: Data) -> Chart:
+    return library.norms_figure(data.get("norms", ()))
+
+
+def _learned(data: Data) -> Chart:
+    return learned_vs_built_norms(data["points"])
+
+
+def _along(data: Data) -> Chart:
+    return bound_along_training(data["points"])
+
+
+NOTE_SMALL = "The notes' figure 1. They say 3, which is right for both readings of the set."
+NOTE_LARGE = "The notes' figure 2. They say 2, which is right for neither reading of the set."
+
+ENTRIES = (
+    Entry("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
+    Entry("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
+    Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),
+    Entry("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
+    Entry("law", "Paper 2, notes 5: samples needed against T, on the paper's range.", _law, needs="law"),
+    Entry("law-decades", "Ours: the law over decades of T: floor, fits, bound.", _law, needs="law-decades"),
+    Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
+    Entry(
+        "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", _curves, needs="curves"
+    ),
+    Entry("attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"),
+    Entry(
+        "parity", "Paper 4, notes 7: loss on parity.", lambda d: parity_curves(d["curves"]), needs="parity"
+    ),
+    Entry("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
+    Entry(
+        "norms", "Ours: norms of written heads: ours, the paper's, Tracr's.", _norms, optional="tracr-norms"
+    ),
+    Entry("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
+    Entry("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
+    Entry("bound-training", "Ours: the bound along training.", _along, needs="bound-training"),
+)
+FIGURES: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that was drawn, or the sentence that says why it was not."""
+
+    name: str
+    line: str
+    chart: Chart | None
+    problem: str = ""
+
+
+def draw(name: str, folder: Path = RESULTS) -> Chart:
+    """The figure `name`, its data read from `folder` where it shows an experiment.
+
+    Raises:
+        DomainError: there is no such figure, or its data are not what it needs.
+        FileError: its results file is missing or damaged.
+    """
+    if name not in FIGURES:
+        raise DomainError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}.")
+    entry = FIGURES[name]
+    data: Data = {}
+    if entry.needs:
+        data = read_results(folder, entry.needs)
+    elif entry.optional and (folder / f"{entry.optional}.json").exists():
+        data = read_results(folder, entry.optional)
+    try:
+        return entry.draw(data)
+    except (KeyError, TypeError) as error:
+        raise FileError(
+            f"{folder / (entry.needs or entry.optional or name)}.json does not hold what figure {name!r} shows "
+            f"({type(error).__name__}: {error}); make it again with `sparsehead reproduce`."
+        ) from error
+
+
+def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Drawn]:
+    """Every figure, or those named; one that cannot be drawn says why and the others still stand."""
+    drawn = []
+    for name in FIGURES if names is None else names:
+        line = FIGURES[name].line if name in FIGURES else ""
+        try:
+            drawn.append(Drawn(name, line, draw(name, folder)))
+        except SparseheadError as error:
+            drawn.append(Drawn(name, line, None, str(error)))
+    return drawn
+
+
+def read_results(folder: Path, name: str) -> dict[str, Any]:
+    """The JSON object in `folder/name.json`."""
+    path = folder / f"{name}.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path} is not there yet; `sparsehead reproduce` measures it.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise FileError(
+            f"{path} cannot be read as JSON ({error}); make it again with `sparsehead reproduce`."
+        ) from None
+    if not isinstance(found, dict):
+        raise FileError(
+            f"{path} holds a {type(found).__name__}, not an object; make it again with `sparsehead reproduce`."
+        )
+    return found

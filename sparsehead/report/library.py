@@ -1,0 +1,126 @@
+"""Figures that need no experiment: each is one or two quick calls of the library."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..block import Layer
+from ..capacity import bound, covering_number, norms
+from ..construct import build, verify
+from ..construct.ranges import Choices, extremes
+from ..encoding import positional
+from ..figures.attention import built_head_chart
+from ..figures.bounds import bound_terms_chart
+from ..figures.covers import cover_chart
+from ..figures.data import Rows
+from ..figures.diagram import attention_module_diagram, head_reads_chart
+from ..figures.norms import norms_chart
+from ..figures.theme import Chart
+from ..functions import SparseFunction, conjunction, parse
+from ..model import Model
+from ..rng import stream
+
+FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
+LATER = [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")]  # the set that their text and figure then use
+NORM_T = (10, 30, 100, 300, 1000, 3000, 10_000)
+
+
+def cover_figure(eps: str, note: str) -> Chart:
+    """The notes' example at one eps, for both readings of the point set; the covers are exact."""
+    panels: list[dict[str, Any]] = []
+    for name, points in (("set as first printed", FIRST), ("set as later used", LATER)):
+        cover = covering_number(points, eps=Fraction(eps))
+        plane = [(float(x), float(y)) for x, y in points]
+        panels.append({"points": plane, "eps": float(eps), "centers": cover.centers, "name": name})
+    sizes = [len(p["centers"]) for p in panels]
+    both = (
+        f"{sizes[0]} balls"
+        if sizes[0] == sizes[1]
+        else f"{sizes[0]} balls or {sizes[1]}, depending on the set"
+    )
+    return cover_chart(panels, title=f"At eps = {eps} the three points need {both}", note=note)
+
+
+def modules_figure() -> Chart:
+    """The three attention modules: a written head and its [CLS] form, and a layer of random weights."""
+    f = conjunction((1, 3), T=5)
+    bits = np.array([1, 1, 0, 1, 0])
+    rng, d = stream(0, "figure", "modules"), positional(5).d
+    random = Layer(
+        W_Q=rng.standard_normal((1, d, 3)),
+        W_K=rng.standard_normal((1, d, 3)),
+        W_V=rng.standard_normal((1, d, 3)),
+        W_C=rng.standard_normal((1, 3, d)),
+    )
+    layer = Model(positional(5), (random,), w=np.zeros(d))
+    head, scalar = build(f, readout="mlp", attends_cls=False), build(f, readout="mlp")
+    return attention_module_diagram([("head", head, bits), ("layer", layer, bits), ("scalar", scalar, bits)])
+
+
+def reads_figure() -> Chart:
+    """A written head that reads 3 of 12 bits."""
+    f = parse("x2 & x5 & x9", T=12)
+    bits = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1])
+    return head_reads_chart(build(f, readout="mlp"), bits, f.support, formula=str(f))
+
+
+def built_figure(text: str = "x2 ^ x5 ^ x11", T: int = 16) -> Chart:
+    """A parity written down: attention on two inputs, the decoder, and the certificate's verdict."""
+    f = parse(text, T=T)
+    model = build(f, readout="mlp")
+    inputs = np.zeros((2, T), dtype=np.int64)
+    inputs[1] = 1
+    weights = model.attention(inputs).mean(axis=1)
+    attention = [
+        {"position": t, "weight": float(row[t]), "input": f"all bits {i}"}
+        for i, row in enumerate(weights)
+        for t in range(T + 1)
+    ]
+    intervals = head_intervals(model, f)
+    o = np.linspace(min(r["low"] for r in intervals) - 0.02, max(r["high"] for r in intervals) + 0.02, 400)
+    decoded = model.read_out(o[:, None] * np.eye(1, model.d))
+    return built_head_chart(
+        attention,
+        decoder=[{"o": float(a), "value": float(b)} for a, b in zip(o, decoded)],
+        intervals=intervals,
+        support=f.support,
+        formula=str(f),
+        exact=bool(verify(model, f).exact),
+    )
+
+
+def head_intervals(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
+    """Where the scalar output of a one-head model lies over all inputs, for each pattern of the bits read."""
+    scores, values = model.cls_tables()
+    choices = Choices.of(scores[..., 0], values[..., 0, 0], f.support)
+    low, high = extremes(choices, largest=False), extremes(choices, largest=True)
+    return [{"low": float(a), "high": float(b), "value": float(g)} for a, b, g in zip(low, high, f.table)]
+
+
+def built_norms() -> list[dict[str, Any]]:
+    """Frobenius norms of W_QK for AND of 3 bits, written our way and the paper's, over decades of T."""
+    rows = []
+    for T in NORM_T:
+        f = conjunction((0, T // 3, T - 1), T=T)
+        for builder, method in (("ours", "compact"), ("the paper's", "paper")):
+            heads = norms(build(f, method=method))["layer0"]
+            size = math.sqrt(sum(head.QK.frobenius**2 for head in heads))
+            rows.append({"T": T, "builder": builder, "norm": size})
+    return rows
+
+
+def norms_figure(tracr: Rows = ()) -> Chart:
+    """Ours and the paper's, computed here; Tracr's where its measurement is given as {T, builder, norm}."""
+    return norms_chart([*built_norms(), *tracr])
+
+
+def bound_figure(T: int = 300, m: int = 1000) -> Chart:
+    """The capacity bound of a written AND head, by term."""
+    found = bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m)
+    items = [
+        {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
+        for t in found.items
+    ]
+    return bound_terms_chart(items, form=found.form, m=m, vacuous=found.vacuous)
