@@ -1,0 +1,82 @@
+"""Looking for an input on which a model is wrong, where a proof was not found."""
+
+import numpy as np
+
+from ..functions import SparseFunction, assignments
+from ..model import Model
+from ..rng import stream
+from ..types import Array, Float, Shaped
+from .chain import tail
+
+ROUNDS = 4  # of driving the irrelevant bits against the label
+RANDOM = 512  # random inputs, over all patterns
+PATTERNS = 256  # patterns of relevant bits that are looked at
+BUDGET = 2**22  # numbers in all inputs together; random ones are dropped first
+
+
+def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
+    """Each pattern of relevant bits, with all others 0 and with all others 1."""
+    patterns = _patterns(f)
+    return np.concatenate([_with(f, patterns, np.full(f.T, bit, dtype=np.uint8)) for bit in (0, 1)])
+
+
+def worst_inputs(model: Model, f: SparseFunction) -> Shaped[Array, "n T"]:
+    """Inputs that may be bad for the model: the plain ones, random ones, and, for one-layer models, inputs driven
+    against the label by the linearised effect of each bit.
+    """
+    rng = stream(0, "counterexamples")  # which inputs are looked at is no part of any claim
+    patterns, plain = _patterns(f), plain_inputs(f)
+    copies = min(RANDOM, max(0, BUDGET // f.T - len(plain))) // len(patterns)
+    random = rng.integers(0, 2, (copies, f.T), dtype=np.uint8)
+    found = [plain, *(_with(f, patterns, rest) for rest in random)]
+    if model.L == 1:
+        scores, values = model.cls_tables()
+        weights = np.exp(scores - scores.max(axis=(0, 1)))
+        driven = plain[: max(1, BUDGET // (8 * f.T))]
+        for _ in range(ROUNDS):
+            driven = np.array([_driven(model, f, bits, weights, values) for bits in driven])
+            found.append(driven)
+    return np.concatenate(found)
+
+
+def _patterns(f: SparseFunction) -> Shaped[Array, "n s"]:
+    return assignments(f.s)[: max(1, min(PATTERNS, BUDGET // (2 * f.T)))]
+
+
+def _with(
+    f: SparseFunction, patterns: Shaped[Array, "n s"], rest: Shaped[Array, " T"]
+) -> Shaped[Array, "n T"]:
+    bits = np.repeat(rest[None], len(patterns), axis=0)
+    bits[:, list(f.support)] = patterns
+    return bits
+
+
+def _driven(
+    model: Model,
+    f: SparseFunction,
+    bits: Shaped[Array, " T"],
+    weights: Float[Array, "n 2 H"],
+    values: Float[Array, "n 2 H v"],
+) -> Shaped[Array, " T"]:
+    """Every irrelevant bit set to what lowers the margin, judged to first order at `bits`."""
+    on = np.append(bits, 0).astype(np.int64)
+    rows = np.arange(len(on))
+    w = weights[rows, on]
+    total = w.sum(axis=0)
+    if (total == 0).any():
+        return bits
+    mixed = np.einsum("nh,nhv->hv", w, values[rows, on]) / total[:, None]
+    pull = np.einsum("nbh,nbhv->nbhv", weights, values - mixed) / total[:, None]
+    effect = np.einsum("nhv,hv->n", pull[:, 1] - pull[:, 0], gradient(model, mixed))[:-1]
+    wrong = -1.0 if f(bits) == 1 else 1.0
+    changed = (wrong * effect > 0).astype(np.uint8)
+    changed[list(f.support)] = bits[list(f.support)]
+    return changed
+
+
+def gradient(model: Model, mixed: Float[Array, "H v"]) -> Float[Array, "H v"]:
+    """The slope of the output in the mixed values, by differences."""
+    step = 1e-5 * max(1.0, float(np.abs(mixed).max()))
+    moved = mixed[None] + step * np.eye(mixed.size).reshape(-1, *mixed.shape)
+    outputs = tail(model, np.concatenate([mixed[None], moved]))
+    return ((outputs[1:] - outputs[0]) / step).reshape(mixed.shape)
