@@ -215,14 +215,16 @@ LONG = {  # each with what it means, or with what is said about it
 @pytest.mark.parametrize("shape", LONG)
 def test_long_and_deep_expressions_are_read_or_refused_at_once(shape, unchecked):
     text, meaning = LONG[shape]
-    start = time.monotonic()
+    start = time.process_time()
     if isinstance(meaning, str):
         with pytest.raises(ParseError, match=meaning) as caught:
             parse(text, T=50)
         assert len(str(caught.value)) < 250
     else:
         assert parse(text, T=50) == meaning
-    assert time.monotonic() - start < 5  # at most 1.5 s on an idle core; test machines are shared
+    assert (
+        time.process_time() - start < 6
+    )  # CPU seconds; at most 1.5 on an idle core, slower where cores are shared
 
 
 def test_counts_of_many_operands_are_exact():
