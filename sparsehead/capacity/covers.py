@@ -60,7 +60,7 @@ def covering_number(
         external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150 points);
             elsewhere the bracket P(2 eps) <= N_ext <= N_int.
         time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
-    Paper: covering-number
+    Paper: pseudometric-cover
 
     >>> covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]], eps=0.5).size
     1
@@ -193,7 +193,7 @@ class Packing:
 def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0) -> Packing:
     """P(r): most points with all pairwise distances > r, r > 0. Arguments as in `covering_number`.
 
-    Paper: covering-number
+    Paper: pseudometric-cover
     """
     values, exact_values = read_points(points)
     near = within(values, exact_values, exact_radius(r, exact_values), check_p(p))

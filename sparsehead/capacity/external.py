@@ -29,7 +29,7 @@ def external_cover(
     apart: Bool[Array, "n n"],
     deadline: float,
 ) -> Cover:
-    """N_ext, or P(2 eps) <= N_ext <= N_int where it is not computed.   Paper: covering-number"""
+    """N_ext, or P(2 eps) <= N_ext <= N_int where it is not computed.   Paper: pseudometric-cover"""
     n, d = values.shape
     packing = len(greedy_packing(apart))
     if d == 1:

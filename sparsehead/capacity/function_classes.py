@@ -36,7 +36,10 @@ def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -
 def evaluate_parameters(
     f: Callable[[Any, Any], Any], parameters: Iterable[Any], sample: Sequence[Any]
 ) -> Float[Array, "n m out"]:
-    """f(z; theta) for every parameter and every sample point (definition 2.2)."""
+    """f(z; theta) for every parameter and every sample point (definition 2.2).
+
+    Paper: parameterized-covering-number
+    """
     return evaluate([partial(_at, f, theta) for theta in parameters], sample)
 
 

@@ -25,7 +25,7 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
     Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has N_j
     differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.
 
-    Paper: rademacher
+    Paper: rademacher-cover
     """
     A, m = check_norm("A", A), check_count("m", m)
     known: dict[int, float] = {}
@@ -48,7 +48,7 @@ def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
         R^ <= min_{J >= 0} (J+1) A (sqrt2 r/A)^{J/(J+1)},      r = sqrt(C/m),
            <= e sqrt2 r (1 + ln^+(A/(sqrt2 r))).
 
-    C enters by its logarithm; C = 0 gives 0.   Paper: rademacher
+    C enters by its logarithm; C = 0 gives 0.   Paper: rademacher-cover
     Differs: the paper and the notes leave the constant open and write ln for ln^+, which can make the bound
     negative.
     """
@@ -65,7 +65,7 @@ def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
 def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
     """The textbook shape with its constant: e sqrt2 r (1 + ln^+(A/(sqrt2 r))), r = sqrt(C/m).
 
-    Paper: rademacher
+    Paper: rademacher-cover
     """
     r = math.sqrt(2 * C / m)
     return math.e * r * (1 + max(0.0, math.log(A / r))) if r > 0 else 0.0
@@ -74,7 +74,7 @@ def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
 def dudley(*, C: Real, A: Real, m: Real) -> float:
     """The classical entropy integral with its constants, 12 r (1 + ln^+(A/(3r))): for comparison.
 
-    Paper: rademacher
+    Paper: rademacher-cover
     """
     r = math.sqrt(C / m)
     return 12 * r * (1 + max(0.0, math.log(A / (3 * r)))) if r > 0 else 0.0
@@ -132,7 +132,7 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
 
     log_covering_2m is that ln N, at half the margin, on 2m points; external covers suffice. A ghost sample
     doubles the data, the cover makes the class finite, and all errors must sit in the ghost half: 2^{-em/2}
-    under random swaps.   Paper: realizable
+    under random swaps.   Paper: generalization
     """
     bits = (log_covering_2m + penalty) / math.log(2) + math.log2(2 / check_delta(delta))
     return 2 * bits / check_count("m", m)
@@ -141,7 +141,7 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
 def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
     """m >= (ln|F| + ln(1/delta))/eps suffices for a consistent learner over a finite class.
 
-    Paper: sample-size
+    Paper: generalization
     """
     return math.ceil((log_size - math.log(check_delta(delta))) / check_eps(eps))
 
@@ -150,7 +150,7 @@ def samples_needed(gap: Callable[[Real], float], *, accuracy: Real) -> int | Non
     """The smallest m with gap(m) <= accuracy, by doubling and bisection; None beyond 1e300.
 
     gap must fall in m, up to logarithms. Above 1000 the answer is within 0.1 % of the smallest, on the
-    sufficient side. Paper: sample-size
+    sufficient side. Paper: generalization
     """
     accuracy = check_eps(accuracy, "accuracy")
     high: Real = 1

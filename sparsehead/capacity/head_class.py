@@ -80,7 +80,7 @@ def head_class_items(
     and mT points. In closed form the bound is  (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X
     V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
 
-    Paper: single-layer-capacity
+    Paper: single-layer-capacity, head-capacity, token-aggregation, positional-capacity, multi-head-capacity
     Differs: Frobenius norm of W_QK, B_X B_Z inside the score's term, constants; form "paper" keeps log(d m T)
     for both.
     """

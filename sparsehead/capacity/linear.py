@@ -32,7 +32,7 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
         ln N_inf <= (ceil(r^2) - 1) ln(2N + 1),    r = a b / eps    (0 when r <= 1).
 
     Proof: `perceptron.cover_vector` makes fewer than r^2 updates, each named by a point and a sign, and the
-    sequences of at most k names number at most (2N + 1)^k.   Paper: linear-cover
+    sequences of at most k names number at most (2N + 1)^k.   Paper: vector-cover
     Differs: 36 times smaller than the theorem of Zhang that the paper uses, and free of its log(1/eps).
     """
     log_r = ratio(a, b, eps)
@@ -45,7 +45,7 @@ def log_cover_vector_external(*, a: Real, b: Real, eps: Real, N: int) -> float:
 
     Without the projection the perceptron's result is a sum, so only the multiset of updates counts.
 
-    Paper: linear-cover
+    Paper: vector-cover
     """
     k = updates_allowed(ratio(a, b, eps))
     return log_binomial(2 * int(check_count("N", N)) + k, k)
@@ -71,7 +71,7 @@ def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
 
     The vectors with k entries +-a/sqrt(k) have norm a and differ by more than 2 eps at some point.
 
-    Paper: linear-cover
+    Paper: vector-cover
     """
     log_r = ratio(a, b, 2 * eps)
     k = min(int(check_count("N", N)), math.ceil(math.exp(2 * log_r) * (1 - 2e-12)) - 1)

@@ -36,7 +36,7 @@ def softmax_l1_bound(delta: Real) -> float:
 def jacobian_entries(p: Float[Array, " T"]) -> float:
     """||J||_{1,1} = 2 (1 - sum p_i^2) for J = diag(p) - p p^T, the Jacobian of softmax where it equals p.
 
-    Paper: softmax-lipschitz
+    Paper: head-assumptions
     """
     return 2 * (1 - float(p @ p))
 

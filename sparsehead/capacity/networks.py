@@ -72,7 +72,7 @@ def _tokens(model: Model) -> tuple[int, int]:
     return model.T + extra, 2 * model.T + extra
 
 
-def embedding_matrix(model: Model) -> Float[Array, "T+3 d"]:
+def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
     """[E; P; cls]: tokens are its products with two-hot vectors, of length sqrt 2."""
     encoding = model.encoding
     return np.vstack([encoding.E, encoding.positions(), encoding.cls[None, :]])

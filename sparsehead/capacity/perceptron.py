@@ -37,7 +37,7 @@ def cover_vector(
 
     v <- Proj( v + (eps/b^2) sign x_i ) for the first i that errs by more than eps. Each update lowers ||w -
     v||^2, which is at most a^2, by more than eps^2/b^2. Proj is onto the ball of radius a (proper=False leaves
-    it out: v may then leave the class, and only the multiset of updates matters).   Paper: linear-cover
+    it out: v may then leave the class, and only the multiset of updates matters).   Paper: vector-cover
     """
     eps, a, b = check_eps(eps), check_norm("a", a), check_norm("b", b)
     _check_class(float(np.linalg.norm(w)), a, "||w||", "a")

@@ -103,7 +103,7 @@ def vc_dimension(patterns: Float[Array, "n m"]) -> int:
 
 
 def empirical_rademacher(values: Float[Array, "n m"]) -> float:
-    """E over signs of max_f mean_i sign_i f(z_i), exactly, by all 2^m signs.   Paper: rademacher"""
+    """E over signs of max_f mean_i sign_i f(z_i), exactly, by all 2^m signs.   Paper: rademacher-cover"""
     m = values.shape[1]
     if m > 16:
         raise DomainError(f"all 2^m signs are enumerated, so m <= 16; got m={m}.")
