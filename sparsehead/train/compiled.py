@@ -48,6 +48,8 @@ _WEIGHTS = (
 _RULES = ("n_decayed", "n_trained", "decoupled", "warmup")
 _NUMBERS = ("temperature", "eps", "learning_rate", "beta_1", "beta_2", "adam_eps", "weight_decay", "clip")
 
+_FIELDS = _SIZES + _WEIGHTS + _RULES + _NUMBERS
+
 
 class Spec(ctypes.Structure):
     """`spec` of native/spec.h, field by field."""
@@ -69,9 +71,7 @@ def kernel_spec(a: Architecture, m: int, **optimiser: float) -> Spec:
     }  # fmt: skip
     given.update({name: places.get(name, -1) for name in _WEIGHTS})
     given.update(optimiser)
-    return Spec(
-        **{n: float(given.get(n, 0)) if n in _NUMBERS else int(given.get(n, 0)) for n, _ in Spec._fields_}
-    )
+    return Spec(**{n: float(given.get(n, 0)) if n in _NUMBERS else int(given.get(n, 0)) for n in _FIELDS})
 
 
 def _cache_directory() -> Path:

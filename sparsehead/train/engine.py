@@ -7,6 +7,7 @@ take the general path.
 
 import ctypes
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from ..errors import DomainError
 from ..types import Array, Float, Shaped
+from . import general
 from .compiled import kernel_spec, library
 from .data import Fresh, Sample
 from .optimiser import Adam
@@ -22,6 +24,7 @@ from .safe import Margins, step
 from .spec import TrainSpec
 from .workspace import Workspace
 
+OPTIMISER = ("learning_rate", "beta_1", "beta_2", "weight_decay", "decoupled", "clip", "warmup")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -35,22 +38,25 @@ class Slots:
         a = spec.architecture
         self.weights = Ensemble.zeros(a, n_slots, dtype=self.dtype, device=device)
         self.gradient = Ensemble.zeros(a, 1, dtype=self.dtype, device=device)
-        settings = {
-            "learning_rate": spec.learning_rate, "beta_1": spec.beta_1, "beta_2": spec.beta_2,
-            "weight_decay": spec.weight_decay, "decoupled": spec.decoupled, "clip": spec.clip, "warmup": spec.warmup,
-        }  # fmt: skip
+        settings: dict[str, Any] = {name: getattr(spec, name) for name in OPTIMISER}
         self.optimiser = Adam(self.weights, **settings)
         self.workspace = Workspace(dtype=self.dtype, device=device)
         self.bits = torch.zeros(n_slots, spec.m, spec.T, dtype=torch.uint8, device=device)
         self.labels = torch.zeros(n_slots, spec.m, dtype=self.dtype, device=device)
         self.margins = torch.zeros(n_slots, spec.m, dtype=self.dtype, device=device)
-        self.has_table = spec.L == 1 and spec.dropout == 0
-        self.kernel = library(dtype) if self.has_table and device == "cpu" else None
+        self.dropout_seeds = [0] * n_slots
+        self.kernel = library(dtype) if spec.L == 1 and device == "cpu" else None
         self.kernel_spec = kernel_spec(a, spec.m, **settings) if self.kernel else None
         self.unsafe_steps = 0
 
-    def load_weights(self, slot: int, row: Float[Array, " n"]) -> None:
+    @property
+    def has_table(self) -> bool:
+        """Whether training goes through the 2T + 1 tokens: one layer, no dropout."""
+        return self.spec.L == 1 and self.spec.dropout == 0
+
+    def load_weights(self, slot: int, row: Float[Array, " n"], *, dropout_seed: int = 0) -> None:
         """Start a run in `slot` from these weights."""
+        self.dropout_seeds[slot] = dropout_seed
         self.weights.flat[slot] = torch.from_numpy(row).to(self.dtype)
         self.optimiser.reset(slot)
 
@@ -67,9 +73,9 @@ class Slots:
         while len(losses) < n_steps:
             if fresh is not None:
                 self.load_data(slot, fresh())
-            if self.kernel is not None:
+            if self.kernel is not None and self.has_table:
                 losses += self._compiled(slot, n_steps - len(losses) if fresh is None else 1)
-            if self.kernel is None:
+            else:
                 losses.append(self._step(slot))
             if not math.isfinite(losses[-1]):
                 break
@@ -80,7 +86,14 @@ class Slots:
         own = slice(slot, slot + 1)
         bits = self.bits[own].to(self.dtype)
         p = self.weights.rows(slot, slot + 1)
-        loss, self.margins[own] = step(p, self.gradient, bits, self.labels[own], self.workspace)
+        if self.has_table:
+            loss, margins = step(p, self.gradient, bits, self.labels[own], self.workspace)
+        else:
+            seed = self.dropout_seeds[slot] + self.optimiser.count(slot)
+            loss, margins = general.step(
+                p, self.gradient, bits, self.labels[own], dropout=self.spec.dropout, seed=seed
+            )
+        self.margins[own] = margins
         if math.isfinite(float(loss)):
             self.optimiser.step(self.gradient, slot, slot + 1)
         return float(loss)
@@ -123,8 +136,13 @@ class Slots:
             )  # fmt: skip
             if not unsafe:
                 return (out > 0).numpy().astype(np.uint8)
-        margins = Margins(self.weights.rows(slot, slot + 1), self.workspace)
-        return (margins(given.to(self.dtype)[None])[0] > 0).cpu().numpy().astype(np.uint8)
+        p, floats = self.weights.rows(slot, slot + 1), given.to(self.dtype)
+        if self.spec.L == 1:
+            margins = Margins(p, self.workspace)(floats[None])[0]
+        else:
+            size = general.chunks(self.spec.architecture, n)
+            margins = torch.cat([general.margins(p, part) for part in floats.split(size)])
+        return (margins > 0).cpu().numpy().astype(np.uint8)
 
 
 def _address(x: Tensor) -> int:

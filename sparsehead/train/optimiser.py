@@ -1,5 +1,7 @@
 """Adam and AdamW over the rows of an ensemble, each row with its own step count, clipping and learning rate."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -30,7 +32,13 @@ class Adam:
         at, flat = weights.layout, weights.flat
         self.learning_rate, self.warmup, self.clip = learning_rate, warmup, clip
         self._update = torch._fused_adamw_ if decoupled else torch._fused_adam_
-        self._fixed = {"beta1": beta_1, "beta2": beta_2, "eps": eps, "amsgrad": False, "maximize": False}
+        self._fixed: dict[str, Any] = {
+            "beta1": beta_1,
+            "beta2": beta_2,
+            "eps": eps,
+            "amsgrad": False,
+            "maximize": False,
+        }
         self._decay = (weight_decay, 0.0)
         self._pieces = [(0, at.n_decayed), (at.n_decayed, at.n_trained)]
         self._n_trained = at.n_trained

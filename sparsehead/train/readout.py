@@ -120,7 +120,7 @@ def read_gradient(
     if a.mlp:
         d_z = _through_mlp(p, grad, r, d_z, w)
     torch.bmm(r.acted.mT, d_z, out=grad["W_C.0"])
-    total = d_z.sum(1) if a.bias or a.residual else None
+    total = d_z.sum(1)
     if a.bias:
         grad["b_C.0"].copy_(total)
     d_values = torch.bmm(d_z, p["W_C.0"].mT, out=w("d_values", R, m, width))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..capacity.norms import head_norms
 from ..model import Model
+from ..rng import stream
 from .data import Fresh, Holdout, training_set
 from .engine import Slots
 from .outcome import Outcome
@@ -46,7 +47,8 @@ class Trial:
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
         self.fresh = Fresh(self.spec, self.restart) if self.spec.online else None
-        self.slots.load_weights(self.slot, initial(self.spec, self.restart))
+        seed = int(stream(self.spec.seed, "dropout", self.restart).integers(2**62))
+        self.slots.load_weights(self.slot, initial(self.spec, self.restart), dropout_seed=seed)
 
     def advance(self) -> Outcome | None:
         """Train up to the next check and look; the outcome once it is known."""

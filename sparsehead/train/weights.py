@@ -1,5 +1,7 @@
 """Between a row of the ensemble and the rest of the library: initialisation in, `Model` out."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -64,11 +66,14 @@ def _layer(p: Ensemble, i: int) -> Layer:
     a = p.architecture
     mlp = None
     if a.mlp:
-        mlp = Mlp(*(_array(p[f"{name}.{i}"][0]) for name in ("W_1", "b_1", "W_2", "b_2")), activation="gelu")
+        W_1, b_1, W_2, b_2 = (_array(p[f"{name}.{i}"][0]) for name in ("W_1", "b_1", "W_2", "b_2"))
+        mlp = Mlp(W_1=W_1, b_1=b_1, W_2=W_2, b_2=b_2, activation="gelu")
+    biases: dict[str, Any] = {f"b_{x}": _by_head(p[f"b_{x}.{i}"][0], a) for x in "QKV"} if a.bias else {}
+    matrices: dict[str, Any] = {f"W_{x}": _by_head(p[f"W_{x}.{i}"][0], a) for x in "QKV"}
     return Layer(
-        **{f"W_{x}": _by_head(p[f"W_{x}.{i}"][0], a) for x in "QKV"},
+        **matrices,
         W_C=_by_head(p[f"W_C.{i}"][0].mT, a).swapaxes(1, 2).copy(),
-        **({f"b_{x}": _by_head(p[f"b_{x}.{i}"][0], a) for x in "QKV"} if a.bias else {}),
+        **biases,
         b_C=_array(p[f"b_C.{i}"][0]) if a.bias else None,
         temperature=a.temperature,
         sigma=a.sigma,
