@@ -6,7 +6,7 @@ range is exact; the others are enclosed between two lines.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .chain import Step
 GELU_LOWEST = (-0.7517915250534228, -0.16997120747990369)  # where gelu has its minimum, and the minimum
 
 
+@runtime_checkable
 class Region(Protocol):
     """A set of points in R^m."""
 
