@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .errors import DomainError, ShapeError
-from .types import Array, Float, Int, Shaped
+from .functions import check_bits
+from .types import Array, Float, Shaped
 
 KINDS = ("positional", "random", "trainable", "bag")
 RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
@@ -74,7 +75,7 @@ class Encoding:
 
     def __call__(self, bits: Shaped[Array, " T"]) -> Float[Array, "T+1 d"]:
         """X(b) for one sequence, dense; the slow and obvious form."""
-        b = check_bits(bits, self.T)
+        b = check_bits(bits, self.T).astype(np.int64)
         P = self.positions()
         tokens = self.E[b] + P if self.additive else b[:, None] * P
         return np.vstack([tokens, self.cls])
@@ -111,19 +112,6 @@ class Encoding:
             np.fill_diagonal(products, 0.0)  # the block's own diagonal: a row with itself
             worst = max(worst, float(products.max()))
         return worst
-
-
-def check_bits(bits: Shaped[Array, "..."], T: int) -> Int[Array, "..."]:
-    """`bits` as int64, refused unless every entry is 0 or 1 and the last axis has length T."""
-    bits = np.asarray(bits)
-    if bits.ndim == 0 or bits.shape[-1] != T:
-        raise ShapeError(
-            f"bits of shape {bits.shape} arrived; sequences of T={T} bits are needed, one per row."
-        )
-    if not ((bits == 0) | (bits == 1)).all():
-        wrong = bits[~((bits == 0) | (bits == 1))].flat[0]
-        raise DomainError(f"bits are 0 or 1, got {wrong}; map -1/+1 signs with (1 - signs) // 2 first.")
-    return bits.astype(np.int64)
 
 
 def _axis(d: int, i: int) -> Float[Array, " d"]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish_attention, finish_mlp
-from .encoding import Encoding, check_bits
+from .encoding import Encoding
 from .errors import DomainError, ShapeError
+from .functions import check_bits
 from .heads import softmax
 from .types import Array, Float, Int, Shaped
 
@@ -175,7 +176,7 @@ class Model:
     def _by_chunks(
         self, evaluate: Callable[[Array], Array], bits: Shaped[Array, "..."], shape: tuple[int, ...]
     ) -> Array:
-        checked = check_bits(bits, self.T)
+        checked = check_bits(bits, self.T).astype(np.int64)
         if checked.ndim != 2:
             raise ShapeError(f"bits of shape {bits.shape} arrived; pass (n, T), one sequence per row.")
         rows = max(1, CHUNK // (self.H * (self.T + 1) + self.d))

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from sparsehead.encoding import Encoding, bag, check_bits, positional, random_bag, random_positions, trainable
+from sparsehead.encoding import Encoding, bag, positional, random_bag, random_positions, trainable
 from sparsehead.errors import DomainError, ShapeError
+from sparsehead.functions import check_bits
 from sparsehead.rng import stream
 
 
