@@ -12,8 +12,8 @@ import altair as alt
 import numpy as np
 
 from ..block import attention_rows
-from ..encoding import check_bits
 from ..errors import DomainError
+from ..functions import check_bits
 from ..model import Model
 from ..types import Array, Float, Shaped
 from .data import number
