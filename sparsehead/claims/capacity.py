@@ -1,4 +1,4 @@
-"""Entries: capacity and generalisation (paper section 4 and appendix A; notes sections 2.2, 3 and 4)."""
+"""Entries: capacity (paper section 4 and appendix A; notes sections 3 and 4)."""
 
 from .claim import CHECKS, Claim
 
@@ -13,6 +13,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.lipschitz:jacobian_entries",
             "sparsehead.capacity.lipschitz:jacobian_operator",
         ),
+        tests=("tests/claims/test_attention_lipschitz.py::test_head_assumptions_jacobian_of_softmax",),
         check=f"{CHECKS}.capacity:check_head_assumptions",
     ),
     Claim(
@@ -25,6 +26,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.heads:softmax",
             "sparsehead.capacity.lipschitz:softmax_l1_bound",
         ),
+        tests=(
+            "tests/claims/test_attention_lipschitz.py::test_softmax_lipschitz_holds_at_random",
+            "tests/claims/test_attention_lipschitz.py::test_softmax_lipschitz_is_attained_by_search",
+        ),
         check=f"{CHECKS}.capacity:check_softmax_lipschitz",
     ),
     Claim(
@@ -34,6 +39,10 @@ CLAIMS: tuple[Claim, ...] = (
         "|change of score| + L_out max_t ||change of phi_in(x_t)||; for softmax C_Norm = 1 suffices.",
         where="paper lemma 4.3; notes lemma 3.2",
         code=("sparsehead.capacity.lipschitz:head_error_bound",),
+        tests=(
+            "tests/claims/test_attention_lipschitz.py::test_head_lipschitz_holds_with_constant_one",
+            "tests/claims/test_attention_lipschitz.py::test_head_lipschitz_is_attained",
+        ),
         check=f"{CHECKS}.capacity:check_head_lipschitz",
     ),
     Claim(
@@ -43,6 +52,9 @@ CLAIMS: tuple[Claim, ...] = (
         "covers of Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
         where="paper, proof of theorem 4.2; notes section 3.1",
         code=("sparsehead.capacity.function_classes:sup_distances",),
+        tests=(
+            "tests/claims/test_capacity.py::test_head_capacity_packing_of_real_heads_stays_below_the_bound",
+        ),
         check=f"{CHECKS}.capacity:check_token_aggregation",
     ),
     Claim(
@@ -56,6 +68,9 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.head_class:head_class_items",
             "sparsehead.capacity.bounds:covering",
         ),
+        tests=(
+            "tests/claims/test_capacity.py::test_head_capacity_packing_of_real_heads_stays_below_the_bound",
+        ),
         check=f"{CHECKS}.capacity:check_head_capacity",
     ),
     Claim(
@@ -67,6 +82,10 @@ CLAIMS: tuple[Claim, ...] = (
         code=(
             "sparsehead.capacity.shattering:shatters",
             "sparsehead.capacity.shattering:shattering_head",
+        ),
+        tests=(
+            "tests/claims/test_capacity.py::test_pseudo_dimension_is_at_least_log2_T",
+            "tests/claims/test_capacity.py::test_pseudo_dimension_margin_needs_large_norms",
         ),
         check=f"{CHECKS}.capacity:check_pseudo_dimension",
     ),
@@ -81,7 +100,11 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.perceptron:cover_vector",
             "sparsehead.capacity.linear:log_cover_vector",
         ),
-        check=f"{CHECKS}.capacity:check_vector_cover",
+        tests=(
+            "tests/claims/test_linear_covers.py::test_vector_cover_element_is_found_within_the_promised_updates",
+            "tests/claims/test_linear_covers.py::test_vector_cover_update_count_is_attained",
+        ),
+        check=f"{CHECKS}.linear_covers:check_vector_cover",
     ),
     Claim(
         label="parametric-cover",
@@ -90,7 +113,8 @@ CLAIMS: tuple[Claim, ...] = (
         "whatever the number of points: counting parameters, which wins at practical sizes.",
         where="not in the paper; classical",
         code=("sparsehead.capacity.linear:log_cover_parametric",),
-        check=f"{CHECKS}.capacity:check_parametric_cover",
+        tests=("tests/claims/test_linear_covers.py::test_parametric_cover_by_volume_on_the_line",),
+        check=f"{CHECKS}.linear_covers:check_parametric_cover",
     ),
     Claim(
         label="zhang-cover",
@@ -99,7 +123,11 @@ CLAIMS: tuple[Claim, ...] = (
         "the number of points, free of the dimension.",
         where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)",
         code=("sparsehead.capacity.linear:log_cover_zhang",),
-        check=f"{CHECKS}.capacity:check_zhang_cover",
+        tests=(
+            "tests/claims/test_linear_covers.py::test_zhang_cover_is_the_formula",
+            "tests/claims/test_linear_covers.py::test_vector_cover_beats_zhang_and_respects_the_lower_bound",
+        ),
+        check=f"{CHECKS}.linear_covers:check_zhang_cover",
     ),
     Claim(
         label="linear-cover",
@@ -113,7 +141,11 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.linear:log_cover_matrix",
             "sparsehead.capacity.linear:log_cover_paper",
         ),
-        check=f"{CHECKS}.capacity:check_linear_cover",
+        tests=(
+            "tests/claims/test_linear_covers.py::test_linear_cover_element_is_found_within_the_promised_updates",
+            "tests/claims/test_linear_covers.py::test_linear_cover_as_printed_is_no_bound_without_its_constant",
+        ),
+        check=f"{CHECKS}.linear_covers:check_linear_cover",
     ),
     Claim(
         label="split-lemma",
@@ -125,7 +157,8 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.bounds:split",
             "sparsehead.capacity.bounds:log_capacity",
         ),
-        check=f"{CHECKS}.capacity:check_split_lemma",
+        tests=("tests/claims/test_capacity.py::test_split_lemma_closed_form_is_the_minimum",),
+        check=f"{CHECKS}.linear_covers:check_split_lemma",
     ),
     Claim(
         label="single-layer-capacity",
@@ -137,6 +170,11 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.head_class:head_class_items",
             "sparsehead.capacity:bound",
         ),
+        tests=(
+            "tests/claims/test_capacity.py::test_single_layer_capacity_is_the_displayed_formula",
+            "tests/claims/test_capacity.py::test_single_layer_capacity_is_invariant_under_rescaling",
+            "tests/claims/test_depth.py::test_single_layer_capacity_errors_add_up_as_the_items_say",
+        ),
         check=f"{CHECKS}.capacity:check_single_layer_capacity",
     ),
     Claim(
@@ -145,6 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="With a fixed table of positions added to the tokens, B_X becomes B_X + B_P in every term.",
         where="paper A.11",
         code=("sparsehead.capacity.head_class:head_class",),
+        tests=("tests/claims/test_capacity.py::test_positional_capacity_adds_the_positions_length",),
         check=f"{CHECKS}.capacity:check_positional_capacity",
     ),
     Claim(
@@ -156,6 +195,9 @@ CLAIMS: tuple[Claim, ...] = (
         code=(
             "sparsehead.capacity.head_class:head_class_items",
             "sparsehead.capacity.networks:model_items",
+        ),
+        tests=(
+            "tests/claims/test_capacity.py::test_multi_head_capacity_adds_under_the_cube_and_a_zero_head_adds_nothing",
         ),
         check=f"{CHECKS}.capacity:check_multi_head_capacity",
     ),
@@ -169,6 +211,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.networks:model_items",
             "sparsehead.capacity.lipschitz:attention_lipschitz",
         ),
+        tests=(
+            "tests/claims/test_depth.py::test_multi_layer_capacity_errors_add_up_as_the_items_say",
+            "tests/claims/test_attention_lipschitz.py::test_multi_layer_capacity_stretch_of_attention_by_search",
+        ),
         check=f"{CHECKS}.capacity:check_multi_layer_capacity",
     ),
     Claim(
@@ -180,6 +226,10 @@ CLAIMS: tuple[Claim, ...] = (
         code=(
             "sparsehead.capacity.lipschitz:layer_norm_lipschitz",
             "sparsehead.capacity.lipschitz:layer_norm_radius",
+        ),
+        tests=(
+            "tests/claims/test_attention_lipschitz.py::test_layer_norm_radius_and_lipschitz",
+            "tests/claims/test_attention_lipschitz.py::test_layer_norm_lipschitz_is_attained_at_zero",
         ),
         check=f"{CHECKS}.capacity:check_layer_norm",
     ),
@@ -193,107 +243,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.linear:log_cover_maurey",
             "sparsehead.capacity.head_class:trauger_tewari_rademacher",
         ),
+        tests=(
+            "tests/claims/test_linear_covers.py::test_trauger_tewari_cover_exists_whatever_the_points",
+            "tests/claims/test_capacity.py::test_trauger_tewari_printed_bound_has_no_T_and_falls_in_m",
+        ),
         check=f"{CHECKS}.capacity:check_trauger_tewari",
-    ),
-    Claim(
-        label="generalization",
-        kind="lemma",
-        statement="If ln N(F; eps) <= C/eps^2 on every sample and the loss is b-bounded and L-Lipschitz, "
-        "then with probability 1 - delta every f has risk at most its training risk plus O(L sqrt(C/m) (1 + "
-        "ln^+(b sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m), here with all constants.",
-        where="paper lemma A.5; notes lemma 2.3",
-        code=(
-            "sparsehead.capacity.generalization:uniform_gap",
-            "sparsehead.capacity.generalization:margin_gap",
-        ),
-        check=f"{CHECKS}.generalization:check_generalization",
-    ),
-    Claim(
-        label="vc-cover",
-        kind="lemma",
-        statement="A 0/1 class of VC dimension d has N_inf(F, eps, m) <= sum_{i<=d} C(m, i) <= (em/d)^d for "
-        "eps < 1 and m >= d.",
-        where="notes section 2.2.1",
-        code=("sparsehead.capacity.relations:log_cover_vc",),
-        check=f"{CHECKS}.generalization:check_vc_cover",
-    ),
-    Claim(
-        label="fat-cover",
-        kind="lemma",
-        statement="A class in [0,1]^X with fat-shattering dimension d at eps/4 has N_inf(F, eps, m) < 2 (m "
-        "b^2)^{ceil(log2 y)}, b = floor(2/eps) + 1, y = sum_{i<=d} C(m, i) b^i.",
-        where="notes section 2.2.2",
-        code=("sparsehead.capacity.relations:log_cover_fat",),
-        check=f"{CHECKS}.generalization:check_fat_cover",
-    ),
-    Claim(
-        label="rademacher",
-        kind="lemma",
-        statement="If ln N(F; eps) <= C/eps^2 and |f| <= A, the empirical Rademacher complexity is at most "
-        "e sqrt(2) r (1 + ln^+(A / (sqrt(2) r))), r = sqrt(C/m), for proper covers.",
-        where="paper appendix A, before A.5; notes section 2.2.3",
-        code=(
-            "sparsehead.capacity.generalization:rademacher",
-            "sparsehead.capacity.generalization:rademacher_closed",
-        ),
-        check=f"{CHECKS}.generalization:check_rademacher",
-    ),
-    Claim(
-        label="realizable",
-        kind="ours",
-        statement="With probability 1 - delta every f of the class with margin above g on all m training "
-        "points errs with probability at most (2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta)).",
-        where="not in the paper",
-        code=("sparsehead.capacity.generalization:realizable_error",),
-        check=f"{CHECKS}.generalization:check_realizable",
-    ),
-    Claim(
-        label="sample-size",
-        kind="ours",
-        statement="The smallest m at which a bound's gap falls below a wanted accuracy, by doubling and "
-        "bisection; for a finite class m >= (ln|F| + ln(1/delta))/eps suffices.",
-        where="not in the paper",
-        code=(
-            "sparsehead.capacity.generalization:samples_needed",
-            "sparsehead.capacity.generalization:finite_class_samples",
-        ),
-        check=f"{CHECKS}.generalization:check_sample_size",
-    ),
-    Claim(
-        label="sample-lower-bound",
-        kind="remark",
-        statement="C(T, s) subsets must be told apart, so any learner needs at least of the order of s "
-        "ln(T/s) samples.",
-        where="paper section 5, end; notes section 5, end",
-        code=(
-            "sparsehead.capacity.floor:fano",
-            "sparsehead.capacity.floor:floor",
-        ),
-        check=f"{CHECKS}.floor:check_sample_lower_bound",
-    ),
-    Claim(
-        label="information-floor",
-        kind="ours",
-        statement="The best possible probability of identifying an s-conjunction from m samples is E[1 / "
-        "number of consistent s-subsets]; where it reaches 0.8 no learner needs fewer samples. It grows "
-        "like 4.3 ln T for s = 3 and balanced labels.",
-        where="not in the paper",
-        code=(
-            "sparsehead.capacity.floor:floor_curve",
-            "sparsehead.capacity.floor:identification",
-        ),
-        check=f"{CHECKS}.floor:check_information_floor",
-    ),
-    Claim(
-        label="parity-floor",
-        kind="ours",
-        statement="For s-parities of uniform bits every wrong subset survives m samples with probability "
-        "exactly 2^-m, so the threshold is log2 C(T, s) + O(1).",
-        where="not in the paper",
-        code=(
-            "sparsehead.capacity.floor:parity_bounds",
-            "sparsehead.capacity.elimination:parity_counts",
-        ),
-        check=f"{CHECKS}.floor:check_parity_floor",
     ),
 )

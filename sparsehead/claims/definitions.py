@@ -26,6 +26,10 @@ CLAIMS: tuple[Claim, ...] = (
         "never grows with eps.",
         where="notes section 2.1.1",
         code=("sparsehead.capacity:covering_number",),
+        tests=(
+            "tests/claims/test_covering.py::test_pseudometric_cover_equals_brute_force_and_the_sandwich_holds",
+            "tests/claims/test_covering.py::test_pseudometric_cover_falls_as_eps_grows",
+        ),
         check=f"{CHECKS}.covering:check_pseudometric_cover",
     ),
     Claim(
@@ -36,6 +40,7 @@ CLAIMS: tuple[Claim, ...] = (
         "neither.",
         where="notes section 2.1.2, figures 1 and 2",
         code=("sparsehead.capacity:covering_number",),
+        tests=("tests/claims/test_covering.py::test_covering_example_both_readings",),
         check=f"{CHECKS}.covering:check_covering_example",
     ),
     Claim(
@@ -49,6 +54,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.function_classes:class_covering_number",
             "sparsehead.capacity.function_classes:evaluate",
         ),
+        tests=(
+            "tests/claims/test_covering.py::test_covering_number_of_all_sign_functions_is_2_to_the_m",
+            "tests/claims/test_covering.py::test_covering_number_of_a_subsample_is_compared_by_packing",
+        ),
         check=f"{CHECKS}.covering:check_covering_number",
     ),
     Claim(
@@ -58,6 +67,9 @@ CLAIMS: tuple[Claim, ...] = (
         "functions cover F at the m points. Two parameters with the same values on the sample count once.",
         where="notes definition 2.2",
         code=("sparsehead.capacity.function_classes:evaluate_parameters",),
+        tests=(
+            "tests/claims/test_covering.py::test_parameterized_covering_number_counts_parameters_by_their_functions",
+        ),
         check=f"{CHECKS}.covering:check_parameterized_covering_number",
     ),
     Claim(

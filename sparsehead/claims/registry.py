@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Iterable
 
-from . import capacity, definitions, errata, experiments, representation
+from . import capacity, definitions, errata, experiments, generalization, representation
 from .claim import Claim, Context, Finding, exists, resolve
 
 __all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "claim", "run_check", "run_checks"]
@@ -14,6 +14,7 @@ __all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "claim", "run_ch
 SECTIONS: dict[str, tuple[Claim, ...]] = {
     "Definitions": definitions.CLAIMS,
     "Capacity": capacity.CLAIMS,
+    "Generalisation and lower bounds": generalization.CLAIMS,
     "Representation": representation.CLAIMS,
     "Experiments": experiments.CLAIMS,
     "Errata of the paper": errata.PAPER,

@@ -69,7 +69,7 @@ def check_errata_paper_3(context: Context) -> Finding:
         errors[0] > allowed > errors[1],
         paper=f"error <= g/4 = {allowed:.3f}",
         ours=f"{errors[0]:.3f} as printed, {errors[1]:.4f} with dual keys",
-        detail=f"T = 200, s = 3, d = 512, Delta = {delta:.2f}: the worst of five draws of the positions, 160 inputs each.",
+        detail=f"T = 200, s = 3, d = 512, Delta = {delta:.2f}: the worst of five draws, 160 inputs each.",
         printed=errors[0],
         repaired=errors[1],
     )

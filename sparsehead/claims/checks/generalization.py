@@ -70,20 +70,20 @@ def check_fat_cover(context: Context) -> Finding:
     rng = stream(context.seed, "fat")
     right, sizes = True, []
     for _ in range(5):
-        values = rng.uniform(size=(16, 4))
+        values = rng.uniform(size=(10, 3))
         d = fat_dimension(values, 0.5 / 4)
         sizes.append(_exact_covering(values, 0.5))
-        right = right and sizes[-1] <= log_cover_fat(m=4, d=d, eps=0.5)
+        right = right and sizes[-1] <= log_cover_fat(m=3, d=d, eps=0.5)
     return finding(
         "fat-cover",
         right,
         paper="2 (m (2/eps + 1)^2)^..",
         ours=f"ln N from {min(sizes):.2f} to {max(sizes):.2f}, all below the bound",
-        detail="16 random functions on 4 points, five times; the dimension and the cover by enumeration.",
+        detail="10 random functions on 3 points, five times; the dimension and the cover by enumeration.",
     )
 
 
-def check_rademacher(context: Context) -> Finding:
+def check_rademacher_cover(context: Context) -> Finding:
     rng = stream(context.seed, "rademacher")
     worst, negative = 0.0, False
     for _ in range(10):
@@ -94,7 +94,7 @@ def check_rademacher(context: Context) -> Finding:
     for A in (0.01, 1.0, 100.0):
         negative = negative or rademacher_closed(log_C=0.0, A=A, m=10) < 0
     return finding(
-        "rademacher",
+        "rademacher-cover",
         worst <= 1 and not negative,
         paper="c sqrt(C/m) (1 + log(A sqrt(m/C)))",
         ours=f"exact / bound at most {worst:.2f}",

@@ -102,7 +102,7 @@ def check_general_representation(context: Context) -> Finding:
         "general-representation",
         pairs,
         paper=f"s heads, 4 s 2^s + 2 2^s = {papers} units",
-        what=f"12 random functions of {s} bits at T = {T}: one head, at most {ours} units; four by the paper's weights.",
+        what=f"12 random functions of {s} bits at T = {T}: one head, at most {ours} units; 4 by the paper's weights.",
     )
     right = ours <= 2 * (2**s - 1) and heads == {1}
     return (
