@@ -261,7 +261,7 @@ def _sets_in_play(*, s: int, T: int, p: float) -> float:
 
 def _largest_simulated(*, s: int, p: float, T: int) -> int:
     """The largest context length up to T that elimination counts in seconds."""
-    while T > 2 * s and _sets_in_play(s=s, T=T, p=p) > 8e4:
+    while 2 * s < T and _sets_in_play(s=s, T=T, p=p) > 8e4:
         T = int(T * 0.95)
     return T
 
