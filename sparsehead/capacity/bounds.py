@@ -3,11 +3,11 @@
 Item k covers one weight matrix at its own resolution x_k, at a price h_k(x_k) in ln N, and an error x_k there
 becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
 
-    ln N_inf(eps) <= sum_k h_k(x_k),      h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),  0 for x
-    >= r_k.
+    ln N_inf(eps) <= sum_k h_k(x_k),
+    h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),   and 0 for x >= r_k.
 
-The first price is the perceptron cover of `linear.py`, c_k = r_k^2 lambda_k; the second counts parameters. With
-the first alone the best split is known (`split`), and the bound is C/eps^2 with
+The first price is the perceptron cover of `linear.py`, c_k = r_k^2 lambda_k; the second counts parameters.
+With the first alone the best split is known (`split`), and the bound is C/eps^2 with
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
 
@@ -38,7 +38,7 @@ STEPS = 44  # bisections of that range, to 1e-11
 
 @dataclass(frozen=True)
 class Item:
-    """One term: price (r/x)^2 lambda or dim ln(1 + 2r/x) at resolution x, and p, what x costs at the output."""
+    """One term: price (r/x)^2 lambda or dim ln(1 + 2r/x) at resolution x; an error of x is p x at the output."""
 
     name: str
     log_r: float
@@ -174,8 +174,9 @@ def _balance(
 ) -> Float[Array, " n"]:
     """Shares (as logs, adding up to 1) at which the prices' slopes agree: bisection on the common slope mu.
 
-    For each item and mu the better of the stationary points of its prices, or y = rho where the price vanishes.
-    The prices are not convex together, so this need not be the optimum; whatever it returns is a valid split.
+    For each item and mu the better of the stationary points of its prices, or y = rho where the price
+    vanishes. The prices are not convex together, so this need not be the optimum; whatever it returns is a
+    valid split.
     """
     high = REACH + 4 * float(np.abs(log_rho).max())
     low = -high

@@ -36,13 +36,16 @@ class Term:
 class Bound:
     """What is known about a class on m samples.
 
-    log_covering: ln N_inf(F; eps; m) at `eps`, by `form`; forms holds the same by every form that applies.
-    gap: with probability 1 - delta, P(error) <= (share of training margins below `margin`) + gap for all of the
-    class at once. vacuous: gap >= 1, so that nothing is said. vacuous_by: how many times more samples would
-    bring the gap below 1. dominated_by: the item with the largest share, or "confidence" when the ln(1/delta)
-    term is the larger part. samples_needed: samples at which the gap is at most `accuracy`. realizable_error and
-    realizable_samples: the same by the fast rate, for a function whose training margins all exceed `margin`.
-    union_penalty: what was added to ln(1/delta) because norms were read off the weights (0 if they were given).
+    - log_covering: ln N_inf(F; eps; m) at `eps`, by `form`; forms has the same by every form that applies.
+    - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
+      margins below `margin` plus gap.
+    - vacuous: gap >= 1, so that nothing is said. vacuous_by: how many times more samples bring it below 1.
+    - dominated_by: the item with the largest share, or "confidence" where the ln(1/delta) term is larger.
+    - samples_needed: samples at which the gap is at most `accuracy`.
+    - realizable_error, realizable_samples: the same by the fast rate, for a function whose training margins
+      all exceed `margin`.
+    - union_penalty: added to ln(1/delta) because norms were read off the weights; 0 if they were given.
+
     None stands for a number beyond the range of a float.
     """
 

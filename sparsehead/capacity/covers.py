@@ -8,8 +8,8 @@ Balls are closed. With D the p-norm distance between points:
 
     P(2 eps) <= N_ext(eps) <= N_int(eps) <= P(eps),     N_int(2 eps) <= N_ext(eps).
 
-The exact numbers are integer programs (HiGHS); `packing` and the LP relaxation bound them from below, greedy from
-above. N_int can fall when points are added, N_ext and P cannot.
+The exact numbers are integer programs (HiGHS); `packing` and the LP relaxation bound them from below, greedy
+from above. N_int can fall when points are added, N_ext and P cannot.
 """
 
 import math
@@ -33,7 +33,8 @@ class Cover:
 
     size is the number itself and None when only `lower <= number <= upper` is known (then exact is False).
     centers are the `upper` centres found; rows their indices in the input, None when centres are not points
-    of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper covers).
+    of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper
+    covers).
     """
 
     size: int | None
@@ -57,8 +58,8 @@ def covering_number(
             texts are compared exactly, floats with a relative tolerance of 1e-12.
         eps: radius of the closed balls, > 0.
         p: the norm, 1 <= p <= inf.
-        external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150 points);
-            elsewhere the bracket P(2 eps) <= N_ext <= N_int.
+        external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150
+            points); elsewhere the bracket P(2 eps) <= N_ext <= N_int.
         time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
     Paper: pseudometric-cover
 

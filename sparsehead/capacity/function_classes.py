@@ -1,8 +1,8 @@
 """Covering numbers of function classes on a sample: definitions 2.1 and 2.2.
 
 A function counts only through its values on z_1 .. z_m, taken together: the distance of f and g is
-max_i ||f(z_i) - g(z_i)||. Covering the values at one z_i at a time is not the same thing (all +-1 functions on m
-points have the two values +-1, and covering number 2^m).
+max_i ||f(z_i) - g(z_i)||. Covering the values at one z_i at a time is not the same thing (all +-1 functions
+on m points have the two values +-1, and covering number 2^m).
 """
 
 import time
@@ -67,8 +67,8 @@ def class_covering_number(
     """N_inf(F; eps; z_1..z_m; ||.||_p) of the n functions whose values are given; proper, as the definition
     asks.
 
-    When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class may
-    be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one.
+    When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class
+    may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one.
     The centres' rows index the functions; coordinates are left out.   Paper: covering-number
     """
     eps = check_eps(eps)
@@ -84,6 +84,8 @@ def class_packing_number(
 ) -> Packing:
     """Most functions pairwise more than r apart on the sample.
 
-    For any sample F_n of a class F:  P(F_n, 2 eps) <= N_ext(F, eps) <= N_int(F, eps).   Paper: covering-number
+    For any sample F_n of a class F:  P(F_n, 2 eps) <= N_ext(F, eps) <= N_int(F, eps).
+
+    Paper: covering-number
     """
     return pack_graph(close_matrix(sup_distances(values, p), check_eps(r, "r")), time_limit=time_limit)

@@ -19,11 +19,11 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
     """An upper bound on the empirical Rademacher complexity of a class within A of one function, from eps ->
     ln N(eps).
 
-        R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),      best of q = 1/2, 1/4, 1/8 and J
-        >= 0.
+        R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),      best of q = 1/2, 1/4, 1/8 and
+        J >= 0.
 
-    Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has N_j
-    differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.
+    Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has
+    N_j differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.
 
     Paper: rademacher-cover
     """
@@ -132,7 +132,7 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
 
     log_covering_2m is that ln N, at half the margin, on 2m points; external covers suffice. A ghost sample
     doubles the data, the cover makes the class finite, and all errors must sit in the ghost half: 2^{-em/2}
-    under random swaps.   Paper: generalization
+    under random swaps.   Paper: realizable
     """
     bits = (log_covering_2m + penalty) / math.log(2) + math.log2(2 / check_delta(delta))
     return 2 * bits / check_count("m", m)
@@ -141,7 +141,7 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
 def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
     """m >= (ln|F| + ln(1/delta))/eps suffices for a consistent learner over a finite class.
 
-    Paper: generalization
+    Paper: sample-size
     """
     return math.ceil((log_size - math.log(check_delta(delta))) / check_eps(eps))
 
@@ -150,7 +150,7 @@ def samples_needed(gap: Callable[[Real], float], *, accuracy: Real) -> int | Non
     """The smallest m with gap(m) <= accuracy, by doubling and bisection; None beyond 1e300.
 
     gap must fall in m, up to logarithms. Above 1000 the answer is within 0.1 % of the smallest, on the
-    sufficient side. Paper: generalization
+    sufficient side. Paper: sample-size
     """
     accuracy = check_eps(accuracy, "accuracy")
     high: Real = 1

@@ -139,7 +139,8 @@ def trauger_tewari_rademacher(*, B: Real, BX: Real, QK11: Real, d: int, m: Real)
 
         B ( B_X^3 a/sqrt m (1 + ln(sqrt m/(B_X^2 a))) + B_X sqrt(ln 2d/m) ),   a = QK11 sqrt(2 ln(2d^2 + 1)),
 
-    B = B_w B_Wc L B_Wv. Written with ln^+. Quoted for comparison; `trauger-tewari` items are what is proven here.
+    B = B_w B_Wc L B_Wv. Written with ln^+. Quoted for comparison; `trauger-tewari` items are what is proven
+    here.
     Paper: trauger-tewari
     """
     a = check_norm("QK11", QK11) * math.sqrt(2 * math.log(2 * d**2 + 1))

@@ -1,8 +1,8 @@
 """ln N_inf of linear classes on N points, with constants: what every capacity bound is built from.
 
-Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns the
-logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT points:
-Boolean data with fixed embeddings have at most 2T + 1 tokens, however many samples there are.
+Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
+the logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT
+points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however many samples there are.
 """
 
 import math
@@ -160,9 +160,9 @@ def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
         ln N <= (ceil((Bb/eps)^2) - 1) ln(2 n_entries + 1),
 
     n_entries the number of entries of W. W is the mean of a random matrix among 0 and +-B at one entry; the
-    mean of k draws is off by (B^2 - ||W||_F^2)/k in expected squared Frobenius norm, so some mean of k is within
-    eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. The number of points does not
-    matter, hence neither does T.
+    mean of k draws is off by (B^2 - ||W||_F^2)/k in expected squared Frobenius norm, so some mean of k is
+    within eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. The number of points
+    does not matter, hence neither does T.
 
     Paper: trauger-tewari
     """

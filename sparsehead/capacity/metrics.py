@@ -73,7 +73,7 @@ def _fraction(x: Any) -> Fraction:
 
 
 def fraction_of(text: str) -> Fraction:
-    """The number that a text such as "0.7", "-3e-4" or "1/3" means; ValueError where it means none that is finite.
+    """The number that a text such as "0.7", "-3e-4" or "1/3" means; ValueError where it means none.
 
     Long texts and large exponents are refused before Python tries to write them out.
     """

@@ -5,8 +5,8 @@ LayerNorms (folded into the matrices behind them), and trainable embeddings. Wha
 encodings.
 
 Counting points is where T enters. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
-last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens, however
-large m is.
+last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens,
+however large m is.
 """
 
 import math
@@ -94,8 +94,10 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
     b_Q)/temperature.
 
     Trainable embeddings without LayerNorm disappear into kappa and W_V (two-hot tokens); with one they are a
-    stage of their own. Without MLP, projection or a LayerNorm on the way, the first linear map of the read-out
-    is multiplied into the heads' values: x -> x W_V W_C w is one vector class.   Paper: single-layer-capacity
+    stage of their own. Without MLP, projection or a LayerNorm on the way, the first linear map of the
+    read-out is multiplied into the heads' values: x -> x W_V W_C w is one vector class.
+
+    Paper: single-layer-capacity
     """
     layer, log_m = model.layers[0], ln(m)
     stages: list[Stage] = []
@@ -215,7 +217,8 @@ def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, co
     """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R, every token a
     query.
 
-    Stretch: [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without biases.
+    Stretch: [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without
+    biases.
     Paper: multi-layer-capacity
     """
     d = layer.d

@@ -3,8 +3,8 @@
     ||M||_{p,q} = the q-norm, across columns, of the p-norms of the columns.
 
 So ||M||_{2,1} adds up column lengths, ||M^T||_{2,1} row lengths, and ||X^T||_{2,inf} is the longest row of X.
-Weights act on rows from the right (x -> x W), so the outputs of W are its columns. torch stores the transpose:
-`weight` of nn.Linear is (out, in), and its ||W||_{2,1} is `weight.norm(dim=1).sum()`.
+Weights act on rows from the right (x -> x W), so the outputs of W are its columns. torch stores the
+transpose: `weight` of nn.Linear is (out, in), and its ||W||_{2,1} is `weight.norm(dim=1).sum()`.
 """
 
 from dataclasses import dataclass
@@ -77,8 +77,8 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
     """Norms of A B^T without forming it when it is large: W_QK = W_Q W_K^T is d x d of rank k.
 
     Frobenius and spectral norms survive thin QR factorisations, ||R_A R_B^T||; row i of A B^T has squared
-    length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in slabs of
-    rows.
+    length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in
+    slabs of rows.
     """
     if A.shape[1] != B.shape[1]:
         raise ShapeError(f"the two factors have inner widths {A.shape[1]} and {B.shape[1]}; A B^T needs one.")
@@ -88,7 +88,8 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
     A, B = A / scale_A, B / scale_B
     R_A, R_B = np.asarray(np.linalg.qr(A, mode="r")), np.asarray(np.linalg.qr(B, mode="r"))
     core = R_A @ R_B.T
-    left, right = A[A.any(axis=1)], B[B.any(axis=1)]  # written weights are mostly zero rows: T = 10^5 stays quick
+    # written weights are mostly zero rows: T = 10^5 stays quick
+    left, right = A[A.any(axis=1)], B[B.any(axis=1)]
     slab = max(1, 2**22 // max(1, len(right)))
     n11 = sum(float(np.abs(left[i : i + slab] @ right.T).sum()) for i in range(0, len(left), slab))
     scale = scale_A * scale_B

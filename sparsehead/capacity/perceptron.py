@@ -1,9 +1,9 @@
 """Constructive covers of linear classes: given w (or W), the element of the cover that stands for it.
 
 A perceptron started at zero, shown the points in a fixed order and corrected towards w whenever it errs by
-more than eps, stops after fewer than (ab/eps)^2 corrections. Its result depends only on which points were used
-with which signs, so the results of all such short lists form a cover, and the list is the name of the element.
-`replay_vector` and `replay_matrix` turn a name back into the element without seeing w.
+more than eps, stops after fewer than (ab/eps)^2 corrections. Its result depends only on which points were
+used with which signs, so the results of all such short lists form a cover, and the list is the name of the
+element. `replay_vector` and `replay_matrix` turn a name back into the element without seeing w.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,10 @@ def cover_vector(
     """v with |<w - v, x_i>| <= eps for all i, in fewer than (ab/eps)^2 updates.
 
     v <- Proj( v + (eps/b^2) sign x_i ) for the first i that errs by more than eps. Each update lowers ||w -
-    v||^2, which is at most a^2, by more than eps^2/b^2. Proj is onto the ball of radius a (proper=False leaves
-    it out: v may then leave the class, and only the multiset of updates matters).   Paper: vector-cover
+    v||^2, which is at most a^2, by more than eps^2/b^2. Proj is onto the ball of radius a (proper=False
+    leaves it out: v may then leave the class, and only the multiset of updates matters).
+
+    Paper: vector-cover
     """
     eps, a, b = check_eps(eps), check_norm("a", a), check_norm("b", b)
     _check_class(float(np.linalg.norm(w)), a, "||w||", "a")
@@ -113,10 +115,11 @@ def cover_matrix(
     """V with ||(W - V) x_i|| <= eps for all i, rows of V adding up to at most B, and ||V||_spec <= S if S is
     given.
 
-    Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps. Row
-    j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and perceptron
-    updates (e_j/b^2) sign x_i, each followed by the projection onto the class in the norm Q(V) = sum_j
-    ||V_j||^2/r_j. Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R) each time.
+    Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
+    Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
+    perceptron updates (e_j/b^2) sign x_i, each followed by the projection onto the class in the norm Q(V) =
+    sum_j ||V_j||^2/r_j. Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R) each
+    time.
 
     Paper: linear-cover
     """
@@ -190,7 +193,7 @@ def _matrix_step(
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:
-    """The nearest matrix with row lengths at most r; rows are separate, so their weights in Q do not matter."""
+    """The nearest matrix with row lengths at most r; rows are separate, so their weights in Q drop out."""
     lengths = np.linalg.norm(V, axis=1)
     return V * np.minimum(1.0, np.divide(r, lengths, out=np.ones_like(r), where=lengths > 0))[:, None]
 

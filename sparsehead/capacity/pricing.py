@@ -2,9 +2,9 @@
 the weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
-class must be chosen from a countable family by a union bound: each norm is rounded up to a power of two 2^j, and
-ln(1/delta) grows by ln(2 (|j|+1)(|j|+2)) per norm (ln 4 for a norm of zero). The weights of all choices add up to
-sum_j 1/(2(|j|+1)(|j|+2)) + 1/4 = 3/4 + 1/4 = 1.
+class must be chosen from a countable family by a union bound: each norm is rounded up to a power of two 2^j,
+and ln(1/delta) grows by ln(2 (|j|+1)(|j|+2)) per norm (ln 4 for a norm of zero). The weights of all choices
+add up to sum_j 1/(2(|j|+1)(|j|+2)) + 1/4 = 3/4 + 1/4 = 1.
 """
 
 import math

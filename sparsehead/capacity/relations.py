@@ -29,7 +29,8 @@ def log_cover_vc(*, m: int, d: int, eps: float) -> float:
     is its own ball.
 
     At most d ln(e m/d) when m >= d >= 1. For eps >= 1 one function covers all.   Paper: vc-cover
-    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 that is 0.21, less than one function.
+    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 that is 0.21, less than one
+    function.
     """
     return 0.0 if check_eps(eps) >= 1 else log_sauer(m=m, d=d)
 
@@ -44,8 +45,8 @@ def log_cover_fat(*, m: int, d: int, eps: float) -> float:
     doubles its number of shattered (set, levels) pairs with every split, and y counts the pairs there can be.
 
     Paper: fat-cover
-    Differs: the notes print d log(2em/(de)) for d log2(2em/(d eps)), and need m >= d; this form holds for all m,
-    d.
+    Differs: the notes print d log(2em/(de)) for d log2(2em/(d eps)), and need m >= d; this form holds for
+    all m, d.
     """
     eps, m = check_eps(eps), int(check_count("m", m))
     b = math.floor(2 / eps) + 1

@@ -32,8 +32,10 @@ def shattering_head(
     """(w_QK, w_V) of the head whose output on sequence i is near bit i of `pattern`.
 
     w_QK = T^2 (cos, sin)(2 pi pattern/T), w_V = e_3: attention singles out token t = pattern, whose third
-    coordinate in sequence i is the wanted bit. The next token scores T^2 (1 - cos 2 pi/T), about 2 pi^2, less,
-    so all other tokens together get less than 3e-7 for T >= 4. scale replaces T^2.   Paper: pseudo-dimension
+    coordinate in sequence i is the wanted bit. The next token scores T^2 (1 - cos 2 pi/T), about 2 pi^2,
+    less, so all other tokens together get less than 3e-7 for T >= 4. scale replaces T^2.
+
+    Paper: pseudo-dimension
     """
     if not 0 <= pattern < T:
         raise DomainError(f"a pattern is a token, 0 <= pattern < T={T}; got {pattern}.")

@@ -33,8 +33,8 @@ def norms(
     state dict.
 
     Args:
-        heads: heads per layer, needed for a state dict, which does not say. The temperature is sqrt(d/heads), as
-            in practice.
+        heads: heads per layer, needed for a state dict, which does not say. The temperature is
+            sqrt(d/heads), as in practice.
     Paper: matrix-norms
     """
     if isinstance(weights, Model):
@@ -98,7 +98,8 @@ def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, P
             end = f"{triple[0]}.weight"
             if name == end or name.endswith("." + end):
                 prefix = name[: -len(end)].rstrip(".")
-                found[prefix] = (*(_separate(state, prefix, part) for part in triple), _output(state, prefix))  # type: ignore[assignment]
+                q, k, v = (_separate(state, prefix, part) for part in triple)
+                found[prefix] = (q, k, v, _output(state, prefix))
     if not found:
         raise DomainError(
             f"no attention weights among {len(state)} names; known layouts end in {', '.join(FUSED[:3])}, ..."

@@ -1,5 +1,5 @@
-"""Capacity of heads: the split lemma, the single-layer bound, its symmetries, and a packing of real heads below
-it.
+"""Capacity of heads: the split lemma, the single-layer bound, its symmetries, and a packing of real heads
+below it.
 """
 
 import math
@@ -89,7 +89,9 @@ def test_single_layer_capacity_is_monotone(form, factor, what):
 
 
 def test_single_layer_capacity_grows_like_log_T_and_not_at_all_without_it():
-    """ours: ln N is a cube of a sum with ln^{1/3} T in it, so its ratio to ln T settles; trauger-tewari: no T."""
+    """ours: ln N is a cube of a sum with ln^{1/3} T in it, so its ratio to ln T settles; trauger-tewari: no
+    T.
+    """
     Ts = [10**k for k in (3, 6, 12, 24, 48)]
     ours = [ln_N(T=T, m=10) for T in Ts]
     assert max(ours) / min(ours) < math.log(Ts[-1]) / math.log(Ts[0])
@@ -132,11 +134,11 @@ def scalar_model(T, kappa, nu):
 
 
 def test_head_capacity_packing_of_real_heads_stays_below_the_bound():
-    """ln P(F_n, 2 eps) <= ln N(F, eps) <= the bound, F_n sampled heads with |kappa| = 3, |nu| = 1, evaluated by
-    definition.
+    """ln P(F_n, 2 eps) <= ln N(F, eps) <= the bound, F_n sampled heads with |kappa| = 3, |nu| = 1, evaluated
+    by definition.
 
-    Seen: ln P 2.7 against 48 (minimum) and 1.7e3 (closed form) at eps = .4; 7.0, 76 and 1.1e5 at .05. With 1500
-    sampled heads ln P cannot pass 7.3, so most of the distance is the sample's.
+    Seen: ln P 2.7 against 48 (minimum) and 1.7e3 (closed form) at eps = .4; 7.0, 76 and 1.1e5 at .05. With
+    1500 sampled heads ln P cannot pass 7.3, so most of the distance is the sample's.
     """
     T, m, n = 4, 12, 1500
     rng = stream(11, "heads")
@@ -161,8 +163,8 @@ def test_head_capacity_packing_of_real_heads_stays_below_the_bound():
 
 
 def test_single_layer_capacity_scalar_head_formula():
-    """(|nu| B)^2 ( ln^{1/3}(2 min(m,D)+1) + (|kappa| B)^{2/3} ln^{1/3}(2D+1) )^3 / eps^2, B = sqrt 2, D = 2T + 1
-    tokens.
+    """(|nu| B)^2 ( ln^{1/3}(2 min(m,D)+1) + (|kappa| B)^{2/3} ln^{1/3}(2D+1) )^3 / eps^2, B = sqrt 2, D = 2T
+    + 1 tokens.
     """
     T, m, eps = 5, 40, 0.3
     kappa, nu = 3 * np.eye(T + 3)[4], 2 * np.eye(T + 3)[1]
@@ -191,8 +193,8 @@ def test_pseudo_dimension_is_at_least_log2_T(T):
 
 
 def test_pseudo_dimension_margin_needs_large_norms():
-    """At |w_QK| = T^2 outputs are within 3e-7 of the bits; at norm 1 the patterns are still there, within .3 of
-    1/2.
+    """At |w_QK| = T^2 outputs are within 3e-7 of the bits; at norm 1 the patterns are still there, within .3
+    of 1/2.
     """
     T = 16
     X = shattered_inputs(T)

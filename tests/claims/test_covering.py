@@ -78,8 +78,8 @@ def test_pseudometric_cover_falls_as_eps_grows(points, a, b):
 
 
 def test_pseudometric_cover_greedy_is_close_to_optimal():
-    """120 random sets of 15 points: the worst ratio of greedy to optimal seen is 1.5; its guarantee is 1 + ln 15
-    = 3.7.
+    """120 random sets of 15 points: the worst ratio of greedy to optimal seen is 1.5; its guarantee is 1 +
+    ln 15 = 3.7.
     """
     worst = 1.0
     for trial in range(120):
@@ -97,7 +97,7 @@ def test_pseudometric_cover_may_shrink_when_points_are_added():
 
 
 @pytest.mark.parametrize(
-    "points, eps, size",
+    ("points", "eps", "size"),
     [(T_1, "0.05", 3), (T_1, "0.5", 3), (T_2, "0.05", 3), (T_2, "0.5", 1)]
     + [(T_1, "0.64", 3), (T_1, "0.641", 2), (T_1, "1.80", 2), (T_1, "1.81", 1)]
     + [(T_2, "0.111", 3), (T_2, "0.112", 2), (T_2, "0.4999", 2), (T_2, "0.50001", 1)],
@@ -134,8 +134,8 @@ def test_parameterized_covering_number_counts_parameters_by_their_functions():
 
 
 def test_covering_number_of_a_subsample_is_compared_by_packing():
-    """P(F_n, 2 eps) <= N_ext(F, eps), and N_int(F_n, eps) <= N_ext(F, eps/2), F the lines of slope in [-1, 1] on
-    [0, 1].
+    """P(F_n, 2 eps) <= N_ext(F, eps), and N_int(F_n, eps) <= N_ext(F, eps/2), F the lines of slope in [-1,
+    1] on [0, 1].
 
     N(F, eps) = ceil(1/eps): the value at z = 1 decides.
     """

@@ -1,5 +1,5 @@
-"""From covers to error: chaining against exact Rademacher complexity, the margin bounds, and the other measures
-of size.
+"""From covers to error: chaining against exact Rademacher complexity, the margin bounds, and the other
+measures of size.
 """
 
 import math
@@ -109,8 +109,8 @@ def test_generalization_margin_gap_is_monotone(log_C, m, margin, delta):
 def test_generalization_ghost_sample_step():
     """P(Bin(m, e) >= m e / 2) >= 1/2 whenever m e >= 1.
 
-    The smallest value on the grid is .598; the infimum is P(Poisson(2) >= 2) = 1 - 3/e^2 = .594, just above m e
-    = 2.
+    The smallest value on the grid is .598; the infimum is P(Poisson(2) >= 2) = 1 - 3/e^2 = .594, just above
+    m e = 2.
     """
     m, e = np.meshgrid(np.arange(1, 400), np.linspace(0.005, 1, 200))
     m, e = m[m * e >= 1], e[m * e >= 1]
@@ -119,7 +119,9 @@ def test_generalization_ghost_sample_step():
 
 
 def test_generalization_realizable_error_holds_on_a_finite_class():
-    """Thresholds on a grid of 16, margin bound with ln N = ln 16: bad consistent functions are rarer than delta."""
+    """Thresholds on a grid of 16, margin bound with ln N = ln 16: bad consistent functions are rarer than
+    delta.
+    """
     m, delta, grid = 200, 0.2, np.arange(16) / 16
     limit = realizable_error(log_covering_2m=math.log(16), m=m, delta=delta)
     x = stream(2, "realizable").random((3000, m))

@@ -73,14 +73,14 @@ def test_vector_cover_adversarial_search_stays_below_the_bound():
 
 
 def test_vector_cover_counts_every_name():
-    """The cover is finite and small in earnest: run all w of a fine grid, count distinct elements, compare with
-    the bound.
+    """The cover is finite and small in earnest: run all w of a fine grid, count distinct elements, compare
+    with the bound.
     """
     X, eps = np.array([[1.0, 0.0], [0.6, 0.8]]), 0.4
     angles, radii = np.meshgrid(np.linspace(0, 2 * np.pi, 60), np.linspace(0, 1, 12))
     grid = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=-1).reshape(-1, 2)
     names = {cover_vector(w, X, eps=eps, a=1, b=1).name for w in grid}
-    assert 10 <= len(names) and math.log(len(names)) <= log_cover_vector(a=1, b=1, eps=eps, N=2)
+    assert len(names) >= 10 and math.log(len(names)) <= log_cover_vector(a=1, b=1, eps=eps, N=2)
 
 
 @settings(deadline=None)
@@ -119,8 +119,8 @@ def test_parametric_cover_by_volume_on_the_line():
 
 @pytest.mark.parametrize("spectral", [False, True])
 def test_linear_cover_element_is_found_within_the_promised_updates(spectral):
-    """Error, class and update count on random matrices, half of them with one dominant row; worst updates/bound
-    about .5.
+    """Error, class and update count on random matrices, half of them with one dominant row; worst
+    updates/bound about .5.
     """
     worst = 0.0
     for trial in range(60):
@@ -167,8 +167,8 @@ def test_linear_cover_as_printed_is_no_bound_without_its_constant():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 40))
 def test_trauger_tewari_cover_exists_whatever_the_points(seed, n, k):
-    """Maurey: some mean of k signed, scaled unit vectors is within sqrt((B^2 - |w|^2)/k); a derandomised choice
-    finds it.
+    """Maurey: some mean of k signed, scaled unit vectors is within sqrt((B^2 - |w|^2)/k); a derandomised
+    choice finds it.
     """
     rng = stream(seed, "maurey")
     w = rng.dirichlet(np.ones(n)) * rng.choice([-1, 1], size=n)

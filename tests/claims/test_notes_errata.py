@@ -1,5 +1,5 @@
-"""What the lecture notes get wrong about capacity, each shown by a computation with the library's own covers and
-bounds.
+"""What the lecture notes get wrong about capacity, each shown by a computation with the library's own covers
+and bounds.
 
 Numbers are those of the list of errata; the ones that are about wording or references are not here.
 """
@@ -78,8 +78,8 @@ def test_notes_erratum_08_vc_bound_needs_m_at_least_d():
 
 
 def test_notes_erratum_09_fat_bound_misprints_eps_and_needs_m_at_least_d():
-    """m = 1, d = 8, eps = .1, all functions into [0, 1] on one point: 5 balls are needed, the printed form says
-    < 1e-40.
+    """m = 1, d = 8, eps = .1, all functions into [0, 1] on one point: 5 balls are needed, the printed form
+    says < 1e-40.
     """
     m, d, eps = 1, 8, 0.1
     printed = math.log(2) + math.ceil(d * math.log2(2 * math.e * m / (d * math.e))) * math.log(
@@ -141,8 +141,8 @@ def test_notes_erratum_16_the_score_is_bilinear():
 
 
 def test_notes_erratum_17_the_printed_bound_breaks_under_rescaling():
-    """Classes (c, q, v) and (1, c^2 q, c v) are the same functions; the printed bound forgets Q as c grows, ours
-    agrees.
+    """Classes (c, q, v) and (1, c^2 q, c v) are the same functions; the printed bound forgets Q as c grows,
+    ours agrees.
     """
     Q, V, m, T = 50.0, 1.0, 100, 20
     printed, ours = [], []
@@ -157,8 +157,8 @@ def test_notes_erratum_17_the_printed_bound_breaks_under_rescaling():
 
 
 def test_notes_erratum_18_layers_amplify_where_heads_add():
-    """One error in a head's scores: a second head added to it leaves the error as it was, a second layer on top
-    doubles it.
+    """One error in a head's scores: a second head added to it leaves the error as it was, a second layer on
+    top doubles it.
     """
     X, z, two = np.array([[1.0], [-1.0]]), np.array([1.0]), np.array([[2.0]])
 
