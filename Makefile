@@ -40,9 +40,11 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 test: lint
+	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
 
 test-all: lint
+	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 bench: $(STAMP)

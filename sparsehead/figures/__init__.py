@@ -1,5 +1,5 @@
 """Records in, one Altair chart out. Nothing here reads a file, opens a screen or recomputes a result.
 
 `theme` is the one look of all charts, `data` what a record may hold, `render` the four formats; `law`, `success`,
-`curves`, `attention`, `diagram`, `covers`, `norms` and `bounds` each draw what they are named after.
+`curves`, `attention`, `built`, `diagram`, `covers`, `norms` and `bounds` each draw what they are named after.
 """

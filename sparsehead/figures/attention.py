@@ -1,4 +1,4 @@
-"""Where a head looks: weights per example, and the same for heads written down, with their decoder."""
+"""Where a head looks: the mean weight of each position, and the weights of every example."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..measure.published import ATTENTION_AND, AttentionMap
 from ..types import Array, Float
-from .data import Rows, count, need, number
+from .data import Rows, number
 from .theme import (
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
     PALE,
@@ -102,7 +101,8 @@ def _paper_means(paper: AttentionMap | None, support: Sequence[int], T: int) -> 
     return [*rows, {"position": T, "mean": paper.on_cls, "kind": "the paper"}]
 
 
-def _axis(T: int, title: str | None) -> alt.Axis:
+def position_axis(T: int, title: str | None) -> alt.Axis:
+    """Positions 0 .. T - 1 and, at T, [CLS]."""
     step = 1 if T <= 16 else 5 if T <= 60 else 10 ** (len(str(T)) - 2) * 5
     ticks = [*range(0, T - step // 2, step), T]
     label = f"datum.value == {T} ? '{CLS}' : format(datum.value, 'd')"
@@ -110,7 +110,9 @@ def _axis(T: int, title: str | None) -> alt.Axis:
 
 
 def _positions(T: int, title: str | None) -> alt.X:
-    return alt.X("position:Q", scale=alt.Scale(domain=[-0.5, T + 0.5], nice=False), axis=_axis(T, title))
+    return alt.X(
+        "position:Q", scale=alt.Scale(domain=[-0.5, T + 0.5], nice=False), axis=position_axis(T, title)
+    )
 
 
 def _mean_panel(T: int, means: Rows, with_paper: bool) -> Panel:
@@ -159,7 +161,9 @@ def _example_panel(T: int, n: int, top: float) -> Panel:
         .mark_rect()
         .encode(
             x=alt.X(
-                "left:Q", scale=alt.Scale(domain=[-0.5, T + 0.5], nice=False), axis=_axis(T, "position t")
+                "left:Q",
+                scale=alt.Scale(domain=[-0.5, T + 0.5], nice=False),
+                axis=position_axis(T, "position t"),
             ),
             x2="right:Q",
             y=alt.Y(
@@ -184,98 +188,3 @@ def _example_panel(T: int, n: int, top: float) -> Panel:
         )
         .properties(width=WIDTH, height=220)
     )
-
-
-def built_head_chart(
-    attention: Rows,
-    *,
-    decoder: Rows = (),
-    intervals: Rows = (),
-    support: Sequence[int],
-    formula: str,
-    exact: bool | None = None,
-) -> Chart:
-    """A head written down: its attention on a few inputs, and how the decoder turns its output into f.
-
-    Args:
-        attention: {position, weight, input}; position T is [CLS], `input` names the bits.
-        decoder: {o, value}: the output as a function of the head's scalar o; () if there is no such scalar.
-        intervals: {low, high, value}: where o lies over all inputs, one interval for each value of the bits read.
-        exact: what the certificate says, if there is one.
-    Paper: sparse-representation
-    """
-    rows = need(attention, "built head", "position", "weight", "input")
-    T = max(r["position"] for r in rows)
-    kinds = [
-        {
-            **r,
-            "kind": CLS
-            if r["position"] == T
-            else "in the support"
-            if r["position"] in support
-            else "irrelevant",
-        }
-        for r in rows
-    ]
-    names = sorted({r["input"] for r in rows})
-    leak = max(
-        sum(r["weight"] for r in kinds if r["input"] == n and r["kind"] != "in the support") for n in names
-    )
-    color = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=["in the support", "irrelevant", CLS], range=[BLUE, GREY, ORANGE]),
-    )
-    panels: list[Panel] = []
-    for name in names:
-        axis = alt.Axis(title=f"attention, {name}", tickCount=4)
-        here = named("attention").transform_filter(alt.datum.input == name)
-        y = alt.Y("weight:Q", scale=alt.Scale(domainMin=0), axis=axis)
-        bars = here.mark_bar(width=max(2, min(14, WIDTH // (2 * T))))
-        tips = ["position:Q", alt.Tooltip("weight:Q", format=".4~g")]
-        panels.append(
-            bars.encode(
-                x=_positions(T, "position t" if name == names[-1] else None), y=y, color=color, tooltip=tips
-            ).properties(width=WIDTH, height=110)
-        )
-    if decoder:
-        panels.append(_decoder_panel(bool(intervals)))
-    said = {True: "exactly, certified over all inputs", False: "but not exactly", None: ""}[exact]
-    return finish(
-        alt.vconcat(*panels, spacing=16),
-        title=f"One head computes {formula} of T = {T} bits{', ' + said if said else ''}",
-        subtitle=[
-            f"At most {100 * leak:.3g} % of the attention leaves the {count(support, 'position')} read.",
-            *(
-                ["Bands: where the head's output o lies over all inputs; the decoder is flat on each."]
-                if intervals
-                else []
-            ),
-        ],
-        data={
-            "attention": kinds,
-            "decoder": [dict(r) for r in decoder],
-            "intervals": [dict(r) for r in intervals],
-        },
-    )
-
-
-def _decoder_panel(bands: bool) -> Panel:
-    line = (
-        named("decoder")
-        .mark_line(color=BLUE, strokeWidth=2.2)
-        .encode(
-            x=alt.X("o:Q", axis=alt.Axis(title="head output o (mixture of the bits read)")),
-            y=alt.Y(
-                "value:Q",
-                axis=alt.Axis(title="decoder output", tickCount=4),
-                scale=alt.Scale(zero=False, padding=12),
-            ),
-        )
-    )
-    if not bands:
-        return alt.layer(line).properties(width=WIDTH, height=150)
-    band = named("intervals").encode(x=alt.X("low:Q"), x2="high:Q", tooltip=["low:Q", "high:Q", "value:Q"])
-    rects = band.mark_rect(color=PALE, opacity=0.8)
-    levels = band.mark_rule(color=GREEN, strokeWidth=4).encode(y="value:Q")
-    return alt.layer(rects, line, levels).properties(width=WIDTH, height=150)

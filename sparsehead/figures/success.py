@@ -11,6 +11,7 @@ from .data import Rows, count, finite, need, number
 from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
+LONG = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
 LABELS = 160  # with more cells than this, counts stand in the tooltip only
 
 
@@ -31,7 +32,7 @@ def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND o
     low, high = min(c["m_low"] for c in gathered), max(c["m_high"] for c in gathered)
     wide = high / low > 8
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
-    x = alt.X("T:O", sort=order, axis=alt.Axis(title="context length T (bits)", labelAngle=0, format="d"))
+    x = alt.X("T:O", sort=order, axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=LONG))
     y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
     share = alt.Color(
         "share:Q",

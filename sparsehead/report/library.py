@@ -11,8 +11,8 @@ from ..capacity import bound, covering_number, norms
 from ..construct import build, verify
 from ..construct.ranges import Choices, extremes
 from ..encoding import positional
-from ..figures.attention import built_head_chart
 from ..figures.bounds import bound_terms_chart
+from ..figures.built import built_head_chart
 from ..figures.covers import cover_chart
 from ..figures.data import Rows
 from ..figures.diagram import attention_module_diagram, head_reads_chart
