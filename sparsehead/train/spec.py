@@ -35,6 +35,7 @@ class TrainSpec:
         n_steps, check_every: length of a run; validation happens at multiples of check_every.
         restarts: initialisations before the trial counts as failed.
         holdout, target: a check succeeds when its accuracy on `holdout` samples exceeds `target`.
+        keep_training: go on to n_steps after success (for curves and attention maps); the verdict stays.
         stall: give a run up when its training loss is below 0.01 and its best validation accuracy has not grown
             for this many steps; 0 never does.
         learning_rate .. init_std: optimiser and initialisation; decay touches matrices only.
@@ -68,6 +69,7 @@ class TrainSpec:
     restarts: int = 5
     holdout: int = 10_000
     target: float = 0.99
+    keep_training: bool = False
     stall: int = 0
     learning_rate: float = 1e-3
     beta_1: float = 0.9

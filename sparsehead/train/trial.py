@@ -42,6 +42,7 @@ class Trial:
     def _begin(self) -> None:
         """Start the next restart."""
         self.step, self.best_here, self.best_step = 0, 0.0, 0
+        self.solved_at: int | None = None
         self.loss, self.train_accuracy, self.accuracy = math.nan, 0.0, 0.0
         self.history: dict[str, list[float]] = {
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
@@ -72,8 +73,11 @@ class Trial:
             self.history[name].append(value)
         if self.mass_every and self.step % self.mass_every == 0:
             self._look()
-        if solved:
-            return self._outcome("solved")
+        if solved and self.solved_at is None:
+            self.solved_at = self.step
+        if self.solved_at is not None:
+            ended = self.step >= spec.n_steps or not spec.keep_training
+            return self._outcome("solved") if ended else None
         return self._next_restart() if self.step >= spec.n_steps or self._stalled() else None
 
     def _record(self, losses: list[float]) -> None:
@@ -151,7 +155,7 @@ class Trial:
         return Outcome(
             spec_id=spec_id(self.spec),
             status=status,
-            steps=self.step,
+            steps=self.step if self.solved_at is None else self.solved_at,
             restarts_used=self.restart + 1,
             train_accuracy=self.train_accuracy,
             val_accuracy=self.best,
