@@ -1,0 +1,165 @@
+"""`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .output import AsJson, emit
+
+if TYPE_CHECKING:
+    from ..functions import SparseFunction
+    from ..model import Model
+
+SAMPLES = 4  # inputs whose attention is shown
+SHOWN = 8  # relevant positions listed per input
+
+
+def build(
+    expression: Annotated[
+        str, typer.Argument(help='The function, such as "x2 ^ x5 ^ x11" or "maj(x1,x2,x3)".')
+    ],
+    T: Annotated[int, typer.Option("--T", help="Context length: inputs have T bits.")],
+    encoding: Annotated[str, typer.Option(help="positional, random, trainable or bag.")] = "positional",
+    d: Annotated[int | None, typer.Option(help="Width, where the encoding leaves it open.")] = None,
+    method: Annotated[str, typer.Option(help="compact, or paper for the printed construction.")] = "compact",
+    heads: Annotated[str, typer.Option(help="one, s (one per relevant bit) or cancel (two).")] = "one",
+    readout: Annotated[str | None, typer.Option(help="head (ReLU inside it) or mlp; else chosen.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Allow this error: AND and OR then need no ReLU.")
+    ] = None,
+    attends_cls: Annotated[
+        bool, typer.Option("--cls/--no-cls", help="Whether [CLS] attends to itself.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Names the random positions.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the model to this .safetensors file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
+    from ..construct import build as construct
+    from ..construct import norm_report, units, verify
+    from ..functions import parse
+    from ..model_file import save
+
+    f = parse(expression, T=T)
+    model = construct(
+        f,
+        encoding,
+        d=d,
+        method=method,
+        heads=heads,
+        readout=readout,
+        epsilon=epsilon,
+        attends_cls=attends_cls,
+        seed=seed,
+    )
+    certificate = verify(model, f)
+    written = None if out is None else str(save(model, out))
+    result: dict[str, Any] = {
+        "function": str(f),
+        "T": T,
+        "s": f.s,
+        "support": list(f.support),
+        "encoding": encoding,
+        "construction": method,
+        "code": model.meta.get("code"),
+        "readout": model.meta.get("readout", "mlp" if model.decoder else "head"),
+        "d": model.d,
+        "heads": model.H,
+        "hidden_units": units(model),
+        **certificate.to_json(),
+        "norms": norm_report(model, f),
+        "attention": samples(model, f),
+        "out": written,
+    }
+    emit(result, as_json, lambda console: show(console, result))
+
+
+def samples(model: "Model", f: "SparseFunction") -> list[dict[str, Any]]:
+    """Attention on a few inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
+    import numpy as np
+
+    from ..rng import stream
+
+    bits = stream(0, "shown inputs").integers(0, 2, (min(SAMPLES, f.s + 1), f.T), dtype=np.uint8)
+    counts = np.linspace(0, f.s, len(bits)).round().astype(int)
+    for row, ones in zip(bits, counts):
+        row[list(f.support)] = np.arange(f.s) < ones
+    weights, outputs = model.attention(bits), model(bits)
+    inside = weights[:, :, list(f.support)]
+    return [
+        {
+            "relevant_bits": [int(b) for b in row[list(f.support)]],
+            "output": float(outputs[i]),
+            "weights": [[float(w) for w in head] for head in inside[i]],
+            "elsewhere": [float(w) for w in weights[i].sum(axis=1) - inside[i].sum(axis=1)],
+        }
+        for i, row in enumerate(bits)
+    ]
+
+
+def show(console: Console, result: dict[str, Any]) -> None:
+    """The head in a line, the verdict in two, attention and norms as tables."""
+    plural = "head" if result["heads"] == 1 else "heads"
+    console.print(f"{result['function']}  reads {result['s']} of T={result['T']} bits", markup=False)
+    code = "" if result["code"] is None else f", code {tuple(result['code'])}"
+    console.print(
+        f"{result['heads']} {plural}, d={result['d']}, {result['hidden_units']} ReLU units "
+        f"({result['readout']}){code}",
+        markup=False,
+    )
+    console.print(verdict(result), markup=False, soft_wrap=True)
+    console.print(f"{result['method']}: {result['note']}", markup=False, soft_wrap=True)
+    if result["s"]:
+        attention = Table(box=None, pad_edge=False)
+        for title in ("relevant bits", "output", "attention on them", "elsewhere"):
+            attention.add_column(title)
+        for row in result["attention"]:
+            bits = "".join(str(b) for b in row["relevant_bits"])
+            for h, head in enumerate(row["weights"]):
+                listed = " ".join(f"{w:.3f}" for w in head[:SHOWN]) + (" .." if len(head) > SHOWN else "")
+                first = (bits, f"{row['output']:.6f}") if h == 0 else ("", "")
+                attention.add_row(*first, listed, f"{row['elsewhere'][h]:.4f}")
+        console.print(attention)
+    console.print(norms_table(result["norms"]))
+    if result["out"] is not None:
+        console.print(f"written to {result['out']}", markup=False)
+
+
+def verdict(result: dict[str, Any]) -> str:
+    """One sentence on the certificate."""
+    if result["correct"] is None:
+        return "undecided: neither a proof nor a counterexample was found"
+    if not result["correct"]:
+        return f"does NOT compute it: wrong on {result['counterexample']}"
+    kind = "exact" if result["exact"] else "correct"
+    gap = "" if result["gap"] is None else f", gap {result['gap']:.4g}"
+    return (
+        f"{kind} on all 2^{result['T']} inputs: largest error {result['max_error']:.1e}, "
+        f"margin {result['margin']:.4g}, leakage {result['leakage']:.4g}{gap}"
+    )
+
+
+def norms_table(norms: dict[str, Any]) -> Table:
+    """One row per matrix of the first head; prediction and the paper's size where known."""
+    table = Table(box=None, pad_edge=False)
+    for title in (
+        "norms",
+        "Frobenius",
+        "spectral",
+        "(2,1)",
+        "(2,1) of W^T",
+        "(1,1)",
+        "predicted F",
+        "paper F",
+    ):
+        table.add_column(title, justify="left" if title == "norms" else "right")
+    columns = ("frobenius", "spectral", "n21", "n21_T", "n11")
+    for name, values in norms["heads"][0].items():
+        predicted = (norms["predicted"] or {}).get("frobenius") if name == "W_QK" else None
+        paper = (norms["paper"] or {}).get(name)
+        extra = ["" if x is None else f"{x:.4g}" for x in (predicted, paper)]
+        table.add_row(name, *(f"{values[c]:.4g}" for c in columns), *extra)
+    return table

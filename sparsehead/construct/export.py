@@ -1,0 +1,69 @@
+"""Written models for other tools: a torch module, and weights under the names TransformerLens uses."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import DomainError
+from ..model import Model
+from ..types import Array
+
+if TYPE_CHECKING:
+    from .torch_model import TorchModel
+
+
+def to_torch(model: Model, *, dtype: str = "float64") -> "TorchModel":
+    """The model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
+
+    `state_dict()` names tensors as a saved file does, so one that `save` wrote loads into it:
+    `module.load_state_dict(safetensors.torch.load_file(path))`. One-hot positions become a dense T x (T + 3) buffer.
+    """
+    import torch
+
+    from .torch_model import TorchModel
+
+    if dtype not in ("float64", "float32"):
+        raise DomainError(f"dtype {dtype!r} is unknown; choose float64 or float32.")
+    return TorchModel(model, getattr(torch, dtype))
+
+
+def lens_weights(model: Model) -> dict[str, Array]:
+    """The attention of a one-layer model as TransformerLens names and shapes it.
+
+    For HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False, d_vocab=3,
+    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0, 1 and 2 are the bits and [CLS]; [CLS] stands
+    last, so the causal mask hides nothing from it. The output of the head is `blocks.0.hook_attn_out` at the last position;
+    the model's decoder and read-out apply to that.
+
+    Raises:
+        DomainError: the model has what this form cannot hold: a bag of vectors, an activation inside the head,
+            LayerNorm, or [CLS] that is not attended.
+    """
+    layer, code = model.layers[0], model.encoding
+    if model.L != 1 or not code.additive or layer.sigma != "identity" or layer.norm_attention is not None:
+        raise DomainError(
+            "TransformerLens weights need one layer, an additive encoding, no LayerNorm and readout='mlp'; "
+            "to_torch takes every model."
+        )
+    if not model.attends_cls:
+        raise DomainError("in TransformerLens [CLS] attends to itself; build with attends_cls=True.")
+    wide = max(layer.W_Q.shape[-1], layer.W_V.shape[-1])
+
+    def padded(W: Array, axis: int) -> Array:
+        room = [(0, 0)] * W.ndim
+        room[axis] = (0, wide - W.shape[axis])
+        return np.pad(W, room)
+
+    zero = np.zeros((model.H, wide))
+    return {
+        "embed.W_E": np.vstack([code.E, code.cls]),
+        "pos_embed.W_pos": np.vstack([code.positions(), np.zeros(model.d)]),
+        "blocks.0.attn.W_Q": padded(layer.W_Q / layer.temperature, 2),
+        "blocks.0.attn.W_K": padded(layer.W_K, 2),
+        "blocks.0.attn.W_V": padded(layer.W_V, 2),
+        "blocks.0.attn.W_O": padded(layer.W_C, 1),
+        "blocks.0.attn.b_Q": zero if layer.b_Q is None else padded(layer.b_Q / layer.temperature, 1),
+        "blocks.0.attn.b_K": zero if layer.b_K is None else padded(layer.b_K, 1),
+        "blocks.0.attn.b_V": zero if layer.b_V is None else padded(layer.b_V, 1),
+        "blocks.0.attn.b_O": np.zeros(model.d) if layer.b_C is None else layer.b_C,
+    }

@@ -1,0 +1,86 @@
+"""Norms of a written model beside what the formulas predict and what the paper allows."""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ..capacity.norms import MatrixNorms, matrix_norms, product_norms
+from ..errors import DomainError
+from ..functions import SparseFunction
+from ..model import Model
+from .attention import MIXED, scale_for_leak
+from .code import Code
+
+
+def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
+    """Every norm of every matrix, per head: Frobenius, spectral, (2,1), its transpose, (1,1).
+
+    Beside them, for compact models of one head, `predicted` (||W_QK|| from the scores eta: |eta|_2 and |eta|_1) and
+    `paper`, the sizes of the paper's own weights. The temperature is inside W_QK.   Paper: representation-norms
+    """
+    if model.L != 1:
+        raise DomainError(f"a norm report is about one layer, this model has L={model.L}.")
+    layer = model.layers[0]
+    heads = []
+    for h in range(model.H):
+        named = {name: matrix_norms(getattr(layer, name)[h]) for name in ("W_Q", "W_K", "W_V", "W_C")}
+        named["W_QK"] = product_norms(layer.W_Q[h] / layer.temperature, layer.W_K[h])
+        heads.append({name: _plain(norms) for name, norms in named.items()})
+    return {"heads": heads, "predicted": predicted_norms(model, f), "paper": paper_norms(model, f)}
+
+
+def _plain(norms: MatrixNorms) -> dict[str, float]:
+    return {name: value for name, value in asdict(norms).items() if name not in ("rows", "columns")}
+
+
+def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
+    """eta_i for orthonormal (or trainable) positions: ln(n (1 - leak) / leak) + ln(|c_i| / C); in a bag,
+    ln(1 + N tau |c_i| / C).
+    """
+    sizes, total = [abs(c) for c in code.weights], code.total
+    if bag:
+        tau = MIXED / total if code.mixed else 1.0
+        return [math.log1p((T + attends_cls) * tau * size / total) for size in sizes]
+    n = T - len(sizes) + attends_cls
+    move = math.log1p(MIXED / total) if code.mixed else 0.0
+    beta = scale_for_leak(np.zeros(n), np.full(n, move), total=total, leak=leak)
+    return [beta + math.log(size) for size in sizes]
+
+
+def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
+    """W_QK's norms by formula, where there is one: one compact head on one-hot rows, code of one sign."""
+    code = model.meta.get("code")
+    if code is None or model.encoding.P is not None or min(code) < 0 or f.s == 0:
+        return None
+    eta = predicted_scores(
+        f.T,
+        Code(tuple(code), 0),
+        leak=model.meta["leak"],
+        attends_cls=model.attends_cls,
+        bag=not model.encoding.additive,
+    )
+    length = math.sqrt(sum(e * e for e in eta))
+    return {"frobenius": length, "spectral": length, "n21": sum(eta), "n21_T": length, "n11": sum(eta)}
+
+
+def paper_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
+    """Frobenius norms of the paper's own weights for f's size, at Delta = 0: R, and the true O(sqrt s) of the rest.
+
+    Paper: errata-paper-6
+    """
+    if f.s == 0:
+        return None
+    s = f.s
+    if model.encoding.additive:
+        R = math.log(8 * f.T * s / 2)
+        return {"W_Q": R, "W_K": math.sqrt(s), "W_V": math.sqrt(2), "W_C": 1.0, "W_QK": R * math.sqrt(s)}
+    R = math.log(8 * f.T * s * s)
+    return {
+        "W_Q": R,
+        "W_K": math.sqrt(s + 1),
+        "W_V": math.sqrt(2 * s),
+        "W_C": math.sqrt(s),
+        "W_QK": R * math.sqrt(s + 1),
+    }

@@ -1,0 +1,109 @@
+"""A `Model` as a torch module: batched, differentiable, the same outputs. Imported by `to_torch` alone."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..model import Model
+
+ACTIVATIONS = {
+    "identity": lambda x: x,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "tanh": torch.tanh,
+}
+
+
+class Part(nn.Module):
+    """A dataclass as a module: its arrays are parameters under their own names, its other fields attributes.
+
+    So `state_dict()` has the names that a saved model's tensors have.
+    """
+
+    def __init__(self, part: Any, dtype: torch.dtype) -> None:
+        super().__init__()
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, np.ndarray):
+                value = nn.Parameter(torch.as_tensor(value.copy(), dtype=dtype))
+            elif is_dataclass(value) and not isinstance(value, type):
+                value = Part(value, dtype)
+            elif isinstance(value, tuple):
+                value = nn.ModuleList(Part(item, dtype) for item in value)
+            setattr(self, field.name, value)
+
+
+class TorchModel(Part):
+    """`model(bits)` for bits (n, T) gives (n,); every weight, positions included, is a parameter."""
+
+    encoding: Any
+    layers: Any
+    decoder: Any
+    final_norm: Any
+    w: Any
+    bias: Any
+    attends_cls: bool
+
+    def __init__(self, model: Model, dtype: torch.dtype) -> None:
+        super().__init__(model, dtype)
+        self.T = model.T
+        if model.encoding.P is None:  # one-hot rows, materialised: a dense T x (T + 3)
+            positions = torch.as_tensor(model.encoding.positions(), dtype=dtype)
+            self.encoding.register_buffer("one_hot", positions, persistent=False)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        X = self.tokens(bits)
+        last = len(self.layers) - 1
+        for i, layer in enumerate(self.layers):
+            X = self.block(X, layer, rows=slice(-1, None) if i == last else slice(None))
+        y = X[:, -1]
+        if self.final_norm is not None:
+            y = _normed(y, self.final_norm)
+        for dense in self.decoder:
+            y = torch.relu(y @ dense.W + dense.b)
+        return y @ self.w + self.bias
+
+    def tokens(self, bits: Tensor) -> Tensor:
+        """X(b), (n, T + 1, d), [CLS] last."""
+        code = self.encoding
+        P = code.one_hot if code.P is None else code.P
+        if code.kind == "bag":
+            X = bits[..., None].to(P.dtype) * P
+        else:
+            X = code.E[bits.long()] + P
+        return torch.cat([X, code.cls.expand(len(bits), 1, -1)], dim=1)
+
+    def block(self, X: Tensor, layer: Any, rows: slice) -> Tensor:
+        """One layer, at the asked rows; only the last row is read after the last layer."""
+        Z = X if layer.norm_attention is None else _normed(X, layer.norm_attention)
+        Q = torch.einsum("ntd,hdk->nhtk", Z[:, rows], layer.W_Q) + _bias(layer.b_Q)
+        K = torch.einsum("ntd,hdk->nhtk", Z, layer.W_K) + _bias(layer.b_K)
+        V = torch.einsum("ntd,hdv->nhtv", Z, layer.W_V) + _bias(layer.b_V)
+        scores = Q @ K.transpose(-1, -2) / layer.temperature
+        if not self.attends_cls:
+            scores = torch.cat([scores[..., :-1], torch.full_like(scores[..., -1:], -torch.inf)], dim=-1)
+        mixed = ACTIVATIONS[layer.sigma](scores.softmax(-1) @ V)
+        U = torch.einsum("nhtv,hvd->ntd", mixed, layer.W_C)
+        U = U + (0 if layer.b_C is None else layer.b_C) + (X[:, rows] if layer.residual else 0)
+        U = _projected(U) if layer.project else U
+        if layer.mlp is None:
+            return U
+        inner = U if layer.norm_mlp is None else _normed(U, layer.norm_mlp)
+        hidden = ACTIVATIONS[layer.mlp.activation](inner @ layer.mlp.W_1 + layer.mlp.b_1)
+        out = hidden @ layer.mlp.W_2 + layer.mlp.b_2 + (U if layer.residual else 0)
+        return _projected(out) if layer.project else out
+
+
+def _bias(b: Tensor | None) -> Tensor | int:
+    return 0 if b is None else b[:, None, :]
+
+
+def _normed(X: Tensor, norm: Any) -> Tensor:
+    return torch.nn.functional.layer_norm(X, X.shape[-1:], norm.gain, norm.bias, norm.eps)
+
+
+def _projected(X: Tensor) -> Tensor:
+    return X / X.norm(dim=-1, keepdim=True).clamp(min=1.0)
