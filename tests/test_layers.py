@@ -29,7 +29,19 @@ ORDER = [
         "model",
         "model_file",
     ),
-    *("capacity", "construct", "train", "probe", "read", "measure", "store", "sweep", "law"),
+    *(
+        "capacity",
+        "construct",
+        "train",
+        "probe",
+        "read",
+        "measure",
+        "provenance",
+        "store",
+        "results",
+        "sweep",
+        "law",
+    ),
     *("figures", "claims", "report", "cli", "__main__"),
 ]
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")

@@ -1,5 +1,8 @@
 """docs/paper.md, written from the registry:  python -m sparsehead.claims.document > docs/paper.md"""
 
+import re
+from importlib.util import find_spec
+
 from .claim import Claim
 from .registry import SECTIONS
 
@@ -33,14 +36,24 @@ def _row(claim: Claim) -> str:
     check = f"`{claim.check.split('.')[-1]}`" if claim.check else "-"
     if claim.status != "implemented":
         check = claim.status
-    cells = [f"`{claim.label}`<br>{claim.kind}", claim.statement, claim.where, code, tests, check]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    cells = [
+        f"`{claim.label}`<br>{claim.kind}",
+        _text(claim.statement),
+        _text(claim.where),
+        code,
+        tests,
+        check,
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _text(statement: str) -> str:
+    """Letters and bars as they are: nothing in a statement is markup."""
+    return re.sub(r"([|_*<\\`])", r"\\\1", statement)
 
 
 def _code(reference: str) -> str:
     module, name = reference.split(":")
-    from importlib.util import find_spec
-
     spec = find_spec(module)
     package = spec is not None and spec.submodule_search_locations is not None
     path = module.replace(".", "/") + ("/__init__.py" if package else ".py")
