@@ -174,6 +174,11 @@ CLAIMS: tuple[Claim, ...] = (
         statement="Three modules side by side: a head with a general context, a self-attention layer, and a "
         "layer read at [CLS]; scores in grey, normalised weights in blue.",
         where="paper figure 1; notes figure 3",
+        code=("sparsehead.figures.diagram:attention_module_diagram",),
+        tests=(
+            "tests/figures/test_diagrams.py::test_weights_are_blue_and_as_thick_as_they_are_large",
+            "tests/figures/test_diagrams.py::test_scores_are_grey_and_one_per_pair",
+        ),
     ),
     Claim(
         label="model",
@@ -277,5 +282,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="figure",
         statement="A head that reads s of T tokens and ignores the others.",
         where="notes figure 4",
+        code=("sparsehead.figures.diagram:head_reads_chart",),
+        tests=("tests/figures/test_diagrams.py::test_the_head_that_reads_s_of_T_says_where_it_looks",),
     ),
 )

@@ -10,6 +10,11 @@ CLAIMS: tuple[Claim, ...] = (
         "validation accuracy grows like log T. The paper's points for T = 100..1100 fit m = -98.65 + 29.65 "
         "ln T.",
         where="paper figure 2; notes figure 5",
+        code=(
+            "sparsehead.figures.law:law_chart",
+            "sparsehead.measure.published:LAW_AND",
+        ),
+        tests=("tests/figures/test_law_chart.py::test_every_threshold_is_there_with_its_interval",),
         check=f"{CHECKS}.experiments:check_law",
     ),
     Claim(
@@ -19,6 +24,13 @@ CLAIMS: tuple[Claim, ...] = (
         ".99 at iteration 59/99/409 (least/median/most); with m = 50, below the threshold, 24 of 40. "
         "Training accuracy reaches 100 % either way.",
         where="paper figure 3 left; notes figure 6 left",
+        code=(
+            "sparsehead.figures.curves:validation_curves",
+            "sparsehead.measure.published:CURVES_AND",
+        ),
+        tests=(
+            "tests/figures/test_curve_charts.py::test_title_counts_solved_runs_and_subtitle_gives_the_interval",
+        ),
         check=f"{CHECKS}.experiments:check_curves",
     ),
     Claim(
@@ -27,6 +39,11 @@ CLAIMS: tuple[Claim, ...] = (
         statement="T = 50, m = 300, I = {5, 20, 30}, one head: after training the attention lies on I (mean "
         "weights .294/.274/.428) and vanishes elsewhere (.0034 in total per sample).",
         where="paper figure 3 right; notes figure 6 right",
+        code=(
+            "sparsehead.figures.attention:attention_weights",
+            "sparsehead.measure.published:ATTENTION_AND",
+        ),
+        tests=("tests/figures/test_attention_chart.py::test_title_gives_the_share_on_the_support",),
         check=f"{CHECKS}.experiments:check_attention",
     ),
     Claim(
@@ -35,6 +52,11 @@ CLAIMS: tuple[Claim, ...] = (
         statement="3-sparse parity with fresh batches of 2048: all ten seeds learn it; the loss first falls "
         "below .35 at iterations 156-247 (median 206) for T = 10 and 381-1029 (median 538) for T = 15.",
         where="paper figure 4; notes figure 7",
+        code=(
+            "sparsehead.figures.curves:parity_curves",
+            "sparsehead.measure.published:PARITY",
+        ),
+        tests=("tests/figures/test_curve_charts.py::test_parity_says_when_each_T_was_learned",),
         check=f"{CHECKS}.experiments:check_parity",
     ),
     Claim(
@@ -42,6 +64,11 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ours",
         statement="The capacity bound of the weights at each recorded step of training, beside the accuracy.",
         where="not in the paper",
+        code=("sparsehead.figures.bounds:bound_along_training",),
+        tests=(
+            "tests/figures/test_other_charts.py::test_bound_along_training_leaves_out_what_is_not_finite",
+        ),
+        check=f"{CHECKS}.experiments:check_bound_along_training",
     ),
     Claim(
         label="norms-learned",
@@ -49,5 +76,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="How the norm of W_QK that gradient descent reaches grows with T, beside the norm that "
         "suffices.",
         where="not in the paper",
+        code=("sparsehead.figures.norms:learned_vs_built_norms",),
+        tests=("tests/figures/test_other_charts.py::test_learned_norms_have_bars",),
+        check=f"{CHECKS}.experiments:check_norms_learned",
     ),
 )
