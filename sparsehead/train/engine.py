@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 from ..errors import DomainError
+from ..model import Model
+from ..rng import stream
 from ..types import Array, Float, Shaped
 from . import general
 from .compiled import kernel_spec, library
@@ -22,6 +24,7 @@ from .optimiser import Adam
 from .parameters import Ensemble
 from .safe import Margins, step
 from .spec import TrainSpec
+from .weights import initial, to_model
 from .workspace import Workspace
 
 OPTIMISER = ("learning_rate", "beta_1", "beta_2", "weight_decay", "decoupled", "clip", "warmup")
@@ -34,7 +37,7 @@ class Slots:
     def __init__(self, spec: TrainSpec, n_slots: int, *, dtype: str = "float32", device: str = "cpu") -> None:
         if dtype not in DTYPES:
             raise DomainError(f"dtype is float32 or float64, got {dtype!r}.")
-        self.spec, self.device, self.dtype = spec, device, DTYPES[dtype]
+        self.spec, self.n_slots, self.device, self.dtype = spec, n_slots, device, DTYPES[dtype]
         a = spec.architecture
         self.weights = Ensemble.zeros(a, n_slots, dtype=self.dtype, device=device)
         self.gradient = Ensemble.zeros(a, 1, dtype=self.dtype, device=device)
@@ -54,9 +57,18 @@ class Slots:
         """Whether training goes through the 2T + 1 tokens: one layer, no dropout."""
         return self.spec.L == 1 and self.spec.dropout == 0
 
-    def load_weights(self, slot: int, row: Float[Array, " n"], *, dropout_seed: int = 0) -> None:
-        """Start a run in `slot` from these weights."""
-        self.dropout_seeds[slot] = dropout_seed
+    def start(self, slot: int, spec: TrainSpec, restart: int) -> None:
+        """Start a run of `spec` in `slot`, from its initialisation number `restart`."""
+        self.dropout_seeds[slot] = int(stream(spec.seed, "dropout", restart).integers(2**62))
+        self.load_weights(slot, initial(spec, restart))
+
+    def model(self, slot: int, meta: dict[str, object]) -> Model | None:
+        """The slot's weights as they are now; None if they are not finite."""
+        p = self.weights.rows(slot, slot + 1)
+        return to_model(p, meta) if bool(torch.isfinite(p.flat).all()) else None
+
+    def load_weights(self, slot: int, row: Float[Array, " n"]) -> None:
+        """Put these weights into `slot` and forget what the optimiser remembers."""
         self.weights.flat[slot] = torch.from_numpy(row).to(self.dtype)
         self.optimiser.reset(slot)
 

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from ..errors import DomainError
 from ..functions import SparseFunction
-from .engine import Slots
+from .learners import FITTED_AT_ONCE, fit_at_once
+from .loop import make_slots
 from .outcome import Progress, Run
-from .spec import TrainSpec, preset
+from .spec import TrainSpec
+from .spec import preset as preset_spec
 from .trial import Trial
 
 
@@ -15,7 +18,7 @@ def learn(
     m: int,
     seed: int,
     T: int | None = None,
-    preset_name: str = "fast",
+    preset: str = "fast",
     progress: Progress | None = None,
     record_every: int = 0,
     mass_every: int = 50,
@@ -23,9 +26,32 @@ def learn(
     device: str = "cpu",
     **settings: Any,
 ) -> Run:
-    """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent."""
-    text, T = (f, T) if isinstance(f, str) else (str(f), f.T)
-    spec = preset(preset_name, function=text, T=T, m=m, seed=seed, **settings)
+    """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
+
+    Args:
+        f: the function, or its expression, which then needs T.
+        m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
+        preset: "fast" (no dropout, table path) or "paper" (dropout 0.1).
+        progress: called after every check with the trial's state (see `Trial.state`).
+        record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention and
+            norms (0: at the end only).
+        settings: any other field of `TrainSpec`: online, n_steps, restarts, d, H, k, L, encoding, dropout, ...
+    Returns:
+        A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart.
+    Raises:
+        DomainError: the settings cannot be meant, or m is too small to single out the support.
+    Paper: law-and
+    """
+    if isinstance(f, str) and T is None:
+        raise DomainError(f"learn needs the context length T together with the expression {f!r}.")
+    if isinstance(f, SparseFunction) and T not in (None, f.T):
+        raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
+    text, length = (f, T) if isinstance(f, str) else (str(f), f.T)
+    names = TrainSpec.__dataclass_fields__
+    unknown = sorted(set(settings) - set(names))
+    if unknown:
+        raise DomainError(f"learn knows no setting {unknown[0]!r}; the settings are {', '.join(names)}.")
+    spec = preset_spec(preset, function=text, T=length, m=m, seed=seed, **settings)
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, dtype=dtype, device=device
     )
@@ -41,16 +67,13 @@ def learn_spec(
     device: str = "cpu",
 ) -> Run:
     """`learn` for a spec that is written down already."""
-    trial = Trial(
-        spec,
-        Slots(spec, 1, dtype=dtype, device=device),
-        0,
-        record_every=record_every or spec.check_every,
-        mass_every=mass_every,
-    )
+    if spec.learner in FITTED_AT_ONCE:
+        return Run(spec, fit_at_once(spec), None)
+    slots = make_slots(spec, 1, dtype=dtype, device=device)
+    trial = Trial(spec, slots, 0, record_every=record_every or spec.check_every, mass_every=mass_every)
     while True:
         outcome = trial.advance()
         if progress is not None:
             progress(trial.state())
         if outcome is not None:
-            return Run(spec, outcome, None if outcome.status == "diverged" else trial.model())
+            return Run(spec, outcome, trial.model())

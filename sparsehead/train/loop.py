@@ -3,7 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ..errors import DomainError
 from .engine import Slots
+from .learners import FITTED_AT_ONCE, fit_at_once
+from .networks import NetworkSlots
 from .outcome import Outcome, Progress
 from .spec import TrainSpec, spec_id
 from .trial import Trial
@@ -35,12 +38,17 @@ def run_trials(
     outcomes: dict[str, Outcome] = {}
     groups: dict[object, deque[TrainSpec]] = {}
     for spec in dict.fromkeys(specs):
-        groups.setdefault(_shape(spec), deque()).append(spec)
+        if spec.learner in FITTED_AT_ONCE:
+            outcome = outcomes[spec_id(spec)] = fit_at_once(spec)
+            if on_outcome is not None:
+                on_outcome(spec, outcome)
+        else:
+            groups.setdefault(_shape(spec), deque()).append(spec)
     for waiting in groups.values():
-        slots = Slots(waiting[0], min(n_slots, len(waiting)), dtype=dtype, device=device)
+        slots = make_slots(waiting[0], min(n_slots, len(waiting)), dtype=dtype, device=device)
         active: dict[int, Trial] = {}
         while waiting or active:
-            for slot in range(slots.weights.n_runs):
+            for slot in range(slots.n_slots):
                 if slot not in active and waiting:
                     spec = waiting.popleft()
                     active[slot] = Trial(
@@ -51,15 +59,29 @@ def run_trials(
                         mass_every=mass_every,
                     )
             for slot, trial in list(active.items()):
-                outcome = trial.advance()
+                verdict = trial.advance()
                 if progress is not None:
                     progress(trial.state())
-                if outcome is not None:
-                    outcomes[outcome.spec_id] = outcome
+                if verdict is not None:
+                    outcomes[verdict.spec_id] = verdict
                     del active[slot]
                     if on_outcome is not None:
-                        on_outcome(trial.spec, outcome)
+                        on_outcome(trial.spec, verdict)
     return [outcomes[spec_id(spec)] for spec in specs]
+
+
+def make_slots(spec: TrainSpec, n_slots: int, *, dtype: str, device: str) -> Slots | NetworkSlots:
+    """Slots for the spec's learner; device "auto" means a GPU where there is one."""
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise DomainError("device cuda was asked for, but torch sees no GPU; use cpu or auto.")
+    if device not in ("cpu", "cuda"):
+        raise DomainError(f"device is cpu, cuda or auto, got {device!r}.")
+    kind = Slots if spec.learner == "transformer" else NetworkSlots
+    return kind(spec, n_slots, dtype=dtype, device=device)
 
 
 def _shape(spec: TrainSpec) -> object:

@@ -2,18 +2,17 @@
 
 import math
 import time
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ..capacity.norms import head_norms
 from ..model import Model
-from ..rng import stream
 from .data import Fresh, Holdout, training_set
 from .engine import Slots
+from .learners import walk
+from .networks import NetworkSlots
 from .outcome import Outcome
 from .spec import TrainSpec, spec_id, target_function
-from .weights import initial, to_model
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100
@@ -27,7 +26,7 @@ class Trial:
     """
 
     def __init__(
-        self, spec: TrainSpec, slots: Slots, slot: int, *, record_every: int, mass_every: int
+        self, spec: TrainSpec, slots: Slots | NetworkSlots, slot: int, *, record_every: int, mass_every: int
     ) -> None:
         self.spec, self.slots, self.slot = spec, slots, slot
         self.record_every, self.mass_every = record_every, mass_every
@@ -48,8 +47,7 @@ class Trial:
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
         self.fresh = Fresh(self.spec, self.restart) if self.spec.online else None
-        seed = int(stream(self.spec.seed, "dropout", self.restart).integers(2**62))
-        self.slots.load_weights(self.slot, initial(self.spec, self.restart), dropout_seed=seed)
+        self.slots.start(self.slot, self.spec, self.restart)
 
     def advance(self) -> Outcome | None:
         """Train up to the next check and look; the outcome once it is known."""
@@ -61,7 +59,8 @@ class Trial:
             self.diverged.append(self.step)
             return self._next_restart()
         self.train_accuracy = self.slots.train_accuracy(self.slot) if losses else 0.0
-        self.accuracy, solved = self._check()
+        predict = partial(self.slots.predict, self.slot)
+        self.accuracy, solved = walk(predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:
             self.best_here, self.best_step = self.accuracy, self.step
         self.best = max(self.best, self.accuracy)
@@ -88,17 +87,6 @@ class Trial:
                 self.history["step"].append(self.step)
                 self.history["loss"].append(loss)
 
-    def _check(self) -> tuple[float, bool]:
-        """Accuracy on the holdout, walked until success is certain or excluded; and whether it succeeded."""
-        errors, seen, allowed = 0, 0, self.spec.allowed_errors
-        for i in range(len(self.holdout.sizes)):
-            bits, labels = self.holdout.chunk(i)
-            errors += int((self.slots.predict(self.slot, bits) != labels).sum())
-            seen += len(labels)
-            if errors > allowed:
-                return 1 - errors / seen, False
-        return 1 - errors / seen, True
-
     def _stalled(self) -> bool:
         s = self.spec
         return bool(s.stall) and self.loss < FITTED and self.step - self.best_step >= s.stall
@@ -110,56 +98,41 @@ class Trial:
             return None
         return self._outcome("diverged" if len(self.diverged) == self.spec.restarts else "budget_spent")
 
-    def model(self) -> Model:
-        """The weights as they are now."""
-        p = self.slots.weights.rows(self.slot, self.slot + 1)
-        return to_model(
-            p,
-            {
-                "made_by": "learn",
-                "function": str(target_function(self.spec)),
-                "seed": self.spec.seed,
-                "m": self.spec.m,
-                "restart": self.restart,
-                "steps": self.step,
-            },
+    def model(self) -> Model | None:
+        """The weights as they are now; None where they are no attention model, or not finite."""
+        meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
+        return self.slots.model(
+            self.slot, {**meta, "m": self.spec.m, "restart": self.restart, "steps": self.step}
         )
 
-    def support_mass(self, model: Model) -> float:
+    def support_mass(self, model: Model | None) -> float | None:
         """Mean attention on the support, over heads and the first holdout samples."""
+        if model is None:
+            return None
         support = list(target_function(self.spec).support)
-        n = max(4, min(ATTENTION_SAMPLES, 2**22 // (self.spec.H * self.spec.T)))
-        bits = self.holdout.chunk(0)[0][:n]
-        if self.spec.L > 1:
-            bits = bits[:4]
+        n = max(4, min(ATTENTION_SAMPLES, 2**22 // (model.H * model.T)))
+        bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
         return float(model.attention(bits)[:, :, support].sum(2).mean())
 
     def _look(self) -> None:
         """Record attention on the support and the norms that enter the bounds (largest over heads)."""
         model = self.model()
-        values: dict[str, float] = {"mass_step": self.step, "support_mass": self.support_mass(model)}
-        layer = model.layers[-1]
-        heads = [
-            head_norms(layer.W_Q[h], layer.W_K[h], layer.W_V[h], layer.W_C[h], temperature=layer.temperature)
-            for h in range(layer.H)
-        ]
-        values["norm_QK_21"] = max(h.QK.n21 for h in heads)
-        values["norm_V_21"] = max(h.V.n21 for h in heads)
-        values["norm_V"] = max(h.V.spectral for h in heads)
-        values["norm_C"] = max(h.C.spectral for h in heads)
+        mass = self.support_mass(model)
+        if model is None or mass is None:
+            return
+        values = {"mass_step": float(self.step), "support_mass": mass, **bound_norms(model)}
         for name, value in values.items():
             self.history.setdefault(name, []).append(value)
 
     def _outcome(self, status: str) -> Outcome:
-        finite = bool(np.isfinite(self.slots.weights.flat[self.slot].sum().item()))
         return Outcome(
             spec_id=spec_id(self.spec),
             status=status,
-            steps=self.step if self.solved_at is None else self.solved_at,
+            steps=self.step,
             restarts_used=self.restart + 1,
             train_accuracy=self.train_accuracy,
             val_accuracy=self.best,
-            support_mass=self.support_mass(self.model()) if finite and status != "diverged" else None,
+            support_mass=self.support_mass(self.model()),
             seconds=time.perf_counter() - self.started,
             history=self.history,
         )
@@ -179,3 +152,18 @@ class Trial:
             "support_mass": mass[-1] if mass else None,
             "seconds": time.perf_counter() - self.started,
         }
+
+
+def bound_norms(model: Model) -> dict[str, float]:
+    """Norms of the last layer's heads, the largest over heads, as the capacity bounds name them."""
+    layer = model.layers[-1]
+    heads = [
+        head_norms(layer.W_Q[h], layer.W_K[h], layer.W_V[h], layer.W_C[h], temperature=layer.temperature)
+        for h in range(layer.H)
+    ]
+    return {
+        "norm_QK_21": max(h.QK.n21 for h in heads),
+        "norm_V_21": max(h.V.n21 for h in heads),
+        "norm_V": max(h.V.spectral for h in heads),
+        "norm_C": max(h.C.spectral for h in heads),
+    }

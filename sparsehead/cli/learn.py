@@ -1,0 +1,111 @@
+"""`sparsehead learn`: train on one sparse function."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from .output import AsJson, emit, status_console
+
+
+def learn(
+    expression: Annotated[str, typer.Argument(help='The function, e.g. "x5 & x20 & x30"; positions from 0.')],
+    T: Annotated[int, typer.Option("--T", help="Context length.")],
+    m: Annotated[int, typer.Option("--m", help="Training samples; with --online, fresh samples per step.")],
+    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
+    preset: Annotated[str, typer.Option(help="fast (no dropout) or paper (dropout 0.1).")] = "fast",
+    online: Annotated[bool, typer.Option("--online", help="Fresh samples at every step.")] = False,
+    learner: Annotated[
+        str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
+    ] = "transformer",
+    encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
+    heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
+    width: Annotated[int, typer.Option("--k", help="Width inside a head.")] = 4,
+    layers: Annotated[int, typer.Option("--layers", help="Layers.")] = 1,
+    noise: Annotated[float, typer.Option(help="Share of training labels that are flipped.")] = 0.0,
+    steps: Annotated[int, typer.Option(help="Steps per restart.")] = 1000,
+    restarts: Annotated[int, typer.Option(help="Initialisations before the trial counts as failed.")] = 5,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
+    from ..errors import DomainError
+    from ..train.learn import learn as train
+    from ..train.threads import use_threads
+
+    if out is not None and (learner != "transformer" or not out.parent.is_dir()):
+        raise DomainError(
+            f"--out {out} cannot be written: "
+            + (
+                f"{out.parent} is no folder."
+                if learner == "transformer"
+                else f"a {learner} has no attention model."
+            )
+        )
+    use_threads(threads)
+    with Line(restarts) as line:
+        run = train(
+            expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
+            H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, device=device, dtype=dtype,
+            progress=line,
+        )  # fmt: skip
+    outcome = run.outcome
+    result: dict[str, Any] = {
+        "solved": outcome.solved,
+        "status": outcome.status,
+        "steps": outcome.steps,
+        "seconds": round(outcome.seconds, 3),
+        "train_accuracy": outcome.train_accuracy,
+        "val_accuracy": outcome.val_accuracy,
+        "support_mass": outcome.support_mass,
+        "restarts_used": outcome.restarts_used,
+    }
+    if out is not None and run.model is not None:
+        from ..model_file import save
+
+        result["model"] = str(save(run.model, out))
+    emit(result, as_json, lambda console: _show(console, expression, result))
+
+
+def _show(console: Console, expression: str, result: dict[str, Any]) -> None:
+    word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
+    console.print(
+        f"[bold]{expression}[/bold]: {word}, step {result['steps']} of restart {result['restarts_used']}"
+    )
+    console.print(f"  training accuracy    {result['train_accuracy']:.4f}")
+    console.print(f"  validation accuracy  {result['val_accuracy']:.4f}")
+    if result["support_mass"] is not None:
+        console.print(f"  attention on support {result['support_mass']:.3f}")
+    console.print(f"  seconds              {result['seconds']:.2f}")
+    if "model" in result:
+        console.print(f"  model                {result['model']}")
+
+
+class Line:
+    """The live progress line, on standard error: step, loss, accuracy, attention, time to go at most."""
+
+    def __init__(self, restarts: int) -> None:
+        self._restarts = restarts
+        self._status = status_console().status("starting")
+
+    def __enter__(self) -> "Line":
+        self._status.__enter__()
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self._status.__exit__(None, None, None)
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        done = state["restart"] * state["n_steps"] + state["step"]
+        left = state["restarts"] * state["n_steps"] - done
+        seconds = state["seconds"] / max(done, 1) * left
+        mass = "" if state["support_mass"] is None else f"  attention on support {state['support_mass']:.2f}"
+        self._status.update(
+            f"restart {state['restart'] + 1}/{self._restarts}  step {state['step']}  loss {state['loss']:.4f}  "
+            f"validation {state['val_accuracy']:.3f}{mass}  at most {seconds:.0f} s to go"
+        )

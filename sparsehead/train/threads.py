@@ -1,0 +1,12 @@
+"""How many threads one process may use. One is best when processes run side by side."""
+
+import torch
+
+from ..errors import DomainError
+
+
+def use_threads(n: int) -> None:
+    """Limit torch in this process to n threads."""
+    if n < 1:
+        raise DomainError(f"a process needs at least one thread, got {n}.")
+    torch.set_num_threads(n)
