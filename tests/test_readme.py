@@ -38,7 +38,7 @@ def test_console_blocks_run_as_printed(tmp_path, monkeypatch, capsys):
                 main(arguments)
             said = capsys.readouterr()
             assert exit_code.value.code == 0, f"{command}: {said.err}"
-            assert [line for line in expected[0].splitlines() if line not in said.out] == []
+            assert [line for line in expected[0].splitlines() if line != "..." and line not in said.out] == []
 
 
 def test_every_link_leads_somewhere():

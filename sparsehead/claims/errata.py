@@ -6,6 +6,31 @@ Each statement is ours: the printed form, then why it fails. A check that "holds
 from .claim import CHECKS, Claim
 
 TESTS = "tests/claims/test_errata.py"
+SECOND, SPARSE = "tests/claims/test_notes_errata.py", "tests/claims/test_sparse_functions.py"
+# Where a second test shows the fault independently of the check.
+MORE: dict[str, str] = {
+    "errata-notes-1": f"{SECOND}::test_notes_erratum_01_pseudometric_needs_d_x_x_zero",
+    "errata-notes-2": f"{SECOND}::test_notes_erratum_02_the_example_is_2_for_neither_set",
+    "errata-notes-3": f"{SECOND}::test_notes_erratum_03_covering_numbers_fall_as_eps_grows",
+    "errata-notes-4": f"{SECOND}::test_notes_erratum_04_more_spread_is_not_more_covers",
+    "errata-notes-5": f"{SECOND}::test_notes_erratum_05_functions_are_covered_jointly",
+    "errata-notes-7": f"{SECOND}::test_notes_erratum_07_the_hidden_logarithm_is_there",
+    "errata-notes-8": f"{SECOND}::test_notes_erratum_08_vc_bound_needs_m_at_least_d",
+    "errata-notes-9": f"{SECOND}::test_notes_erratum_09_fat_bound_misprints_eps_and_needs_m_at_least_d",
+    "errata-notes-10": f"{SECOND}::test_notes_erratum_10_the_rademacher_factor_turns_negative",
+    "errata-notes-12": f"{SECOND}::test_notes_erratum_12_phi_out_must_be_fixed_or_covered",
+    "errata-notes-13": f"{SECOND}::test_notes_erratum_13_the_product_cover_is_an_upper_bound",
+    "errata-notes-14": f"{SECOND}::test_notes_erratum_14_the_bound_is_on_the_logarithm",
+    "errata-notes-15": f"{SECOND}::test_notes_erratum_15_W_acts_on_its_columns",
+    "errata-notes-16": f"{SECOND}::test_notes_erratum_16_the_score_is_bilinear",
+    "errata-notes-17": f"{SECOND}::test_notes_erratum_17_the_printed_bound_breaks_under_rescaling",
+    "errata-notes-18": f"{SECOND}::test_notes_erratum_18_layers_amplify_where_heads_add",
+    "errata-notes-20": f"{SECOND}::test_notes_erratum_20_approximately_orthonormal_is_no_basis",
+    "errata-notes-21": f"{SECOND}::test_notes_erratum_21_bag_is_diag_b_V",
+    "errata-notes-24": f"{SECOND}::test_notes_erratum_24_the_information_is_s_log_T_over_s",
+    "errata-notes-25": f"{SECOND}::test_notes_erratum_25_the_number_of_functions_is_T_to_the_s",
+    "errata-notes-19": f"{SPARSE}::test_errata_notes_19_symmetry_needs_its_conclusion",
+}
 
 
 def _paper(number: int, where: str, statement: str, *code: str) -> Claim:
@@ -27,14 +52,15 @@ def _erratum(
     source: str, number: int, where: str, statement: str, code: tuple[str, ...], text_only: bool = False
 ) -> Claim:
     """Check and test carry the erratum's number: check_errata_notes_3, test_errata_notes_3."""
-    name = f"errata_{source}_{number}"
+    name, label = f"errata_{source}_{number}", f"errata-{source}-{number}"
+    tests = (f"{TESTS}::test_{name}", *([MORE[label]] if label in MORE else []))
     return Claim(
-        label=f"errata-{source}-{number}",
+        label=label,
         kind="erratum",
         statement=statement,
         where=where,
         code=tuple(f"sparsehead.{c}" for c in code),
-        tests=() if text_only else (f"{TESTS}::test_{name}",),
+        tests=() if text_only else tests,
         check=None if text_only else f"{CHECKS}.{_home(source, number)}:check_{name}",
         text_only=text_only,
     )
