@@ -27,7 +27,7 @@ class Outcome:
             learner has no attention.
         seconds: wall-clock time.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass
-            and norms; all of the last run.
+            and norms; all of the solving run, or else of the run with the best validation accuracy.
     """
 
     spec_id: str

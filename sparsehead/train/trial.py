@@ -34,6 +34,7 @@ class Trial:
         self.holdout = Holdout(spec)
         self.restart, self.best = 0, 0.0
         self.diverged: list[int] = []
+        self.best_run: tuple[float, dict[str, list[float]]] = (-1.0, {})
         if not spec.online:
             slots.load_data(slot, training_set(spec))
         self._begin()
@@ -56,6 +57,8 @@ class Trial:
         losses = self.slots.advance(self.slot, n, self.fresh)
         self._record(losses)
         if losses and not math.isfinite(losses[-1]):
+            if self.solved_at is not None:  # it went on after success; the verdict stays
+                return self._outcome("solved")
             self.diverged.append(self.step)
             return self._next_restart()
         self.train_accuracy = self.slots.train_accuracy(self.slot) if losses else 0.0
@@ -92,6 +95,8 @@ class Trial:
         return bool(s.stall) and self.loss < FITTED and self.step - self.best_step >= s.stall
 
     def _next_restart(self) -> Outcome | None:
+        if self.best_here > self.best_run[0]:
+            self.best_run = self.best_here, self.history
         if self.restart + 1 < self.spec.restarts:
             self.restart += 1
             self._begin()
@@ -128,13 +133,13 @@ class Trial:
         return Outcome(
             spec_id=spec_id(self.spec),
             status=status,
-            steps=self.step,
+            steps=self.step if self.solved_at is None else self.solved_at,
             restarts_used=self.restart + 1,
             train_accuracy=self.train_accuracy,
             val_accuracy=self.best,
             support_mass=self.support_mass(self.model()),
             seconds=time.perf_counter() - self.started,
-            history=self.history,
+            history=self.history if status == "solved" else self.best_run[1],
         )
 
     def state(self) -> dict[str, Any]:
