@@ -4,7 +4,9 @@ import ast
 import subprocess
 import sys
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -92,14 +94,19 @@ def test_files_of_one_folder_do_not_import_each_other_in_a_circle():
 
 
 def test_public_names_are_sorted_and_importable():
+    """Also once every file is loaded: a submodule of the same name must not take a function's place."""
     assert sparsehead.__all__ == sorted(sparsehead.__all__)
-    missing = []
-    for name in sparsehead.__all__:
-        try:
-            getattr(sparsehead, name)
-        except (ImportError, AttributeError) as error:
-            missing.append(f"{name}: {error}")
-    assert missing == []
+    wrong = []
+    for _ in range(2):
+        for name in sparsehead.__all__:
+            try:
+                if isinstance(getattr(sparsehead, name), ModuleType):
+                    wrong.append(f"{name} is a module")
+            except (ImportError, AttributeError) as error:
+                wrong.append(f"{name}: {error}")
+        for module in MODULES - {"sparsehead.__main__"}:
+            import_module(module)
+    assert wrong == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
