@@ -152,7 +152,7 @@ def _irrelevant_scores(
 
 
 def scale_for_leak(
-    slope: Float[Array, " n"], offset: Float[Array, " n"], *, total: float, leak: float
+    slope: Float[Array, " n"], offset: Float[Array, " n"], *, total: int, leak: float
 ) -> float:
     """beta at which tokens of score beta * slope + offset hold `leak` of the attention against total * e^beta.
 

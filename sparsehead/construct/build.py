@@ -40,7 +40,7 @@ def build(
     method: str = "compact",
     heads: str = "one",
     readout: str | None = None,
-    epsilon: float | None = None,
+    epsilon: int | float | None = None,
     attends_cls: bool = True,
     seed: int | None = None,
 ) -> Model:
@@ -90,7 +90,7 @@ def _check(
     method: str,
     heads: str,
     readout: str | None,
-    epsilon: float | None,
+    epsilon: int | float | None,
 ) -> None:
     if isinstance(encoding, str) and encoding not in KINDS:
         raise DomainError(f"encoding {encoding!r} is unknown; the encodings are {', '.join(KINDS)}.")
@@ -143,7 +143,7 @@ def _writer(
     method: str,
     heads: str,
     readout: str | None,
-    epsilon: float | None,
+    epsilon: int | float | None,
     attends_cls: bool,
 ) -> Writer:
     """The construction that the arguments ask for, waiting for an encoding (None: trainable) and a width."""

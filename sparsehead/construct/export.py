@@ -32,8 +32,8 @@ def lens_weights(model: Model) -> dict[str, Array]:
 
     For HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False, d_vocab=3,
     n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0, 1 and 2 are the bits and [CLS]; [CLS] stands
-    last, so the causal mask hides nothing from it. The output of the head is `blocks.0.hook_attn_out` at the last position;
-    the model's decoder and read-out apply to that.
+    last, so the causal mask hides nothing from it. The head's output is `blocks.0.hook_attn_out` at the last
+    position; the model's decoder and read-out apply to that.
 
     Raises:
         DomainError: the model has what this form cannot hold: a bag of vectors, an activation inside the head,

@@ -29,7 +29,7 @@ def linear_kind(f: SparseFunction) -> tuple[int, bool] | None:
     return None
 
 
-def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: float, attends_cls: bool) -> Model:
+def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, attends_cls: bool) -> Model:
     """o within epsilon of f, with sigma the identity.
 
     Scores b_1 on the support plus b_2 on the deciding bit, value = the bit: one deciding bit inside the support
