@@ -1,0 +1,243 @@
+"""Sweeps on this machine: worker processes with one BLAS thread each, resumable, safe to kill.
+
+Workers commit outcomes themselves (see `worker`), so the store is the only state. Repeating a sweep runs the
+missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines: nothing is pickled,
+and a script needs no `if __name__ == "__main__"` guard.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import DomainError, SparseheadError, StoreError
+from ..store import Record, Store
+from ..train.spec import TrainSpec, spec_id
+from .units import cost, total_cost, units
+
+RUNNER = "sparsehead.train.loop:run_trials"
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
+MAX_DEATHS = 2  # a spec whose worker dies this often is given up
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a sweep stands. `eta`: seconds to go, None before the first outcome; `trial`: a running trial's state."""
+
+    done: int
+    total: int
+    seconds: float
+    eta: float | None
+    trial: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What the store holds for the specs, by spec id, and why some are missing."""
+
+    records: dict[str, Record]
+    errors: dict[str, str] = field(default_factory=dict)
+    ran: int = 0
+
+
+def run_sweep(
+    specs: Sequence[TrainSpec],
+    db: str | Path,
+    *,
+    workers: int = 2,
+    batch: int = 8,
+    runner: str = RUNNER,
+    options: dict[str, Any] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> SweepResult:
+    """Run what the store lacks of `specs`, in `workers` processes; see `LocalSweep`."""
+    with LocalSweep(db, workers=workers, batch=batch, runner=runner, options=options) as sweep:
+        return sweep.run(specs, progress=progress)
+
+
+class LocalSweep:
+    """Worker processes that stay alive between calls of `run`; a context manager.
+
+    Args:
+        db: the store; made if it does not exist.
+        workers: processes; they start when there is work.
+        batch: most trials in one unit of work.
+        runner: "module:function" with the signature of `run_trials(specs, on_outcome=, progress=, **options)`.
+        options: keyword arguments for the runner; JSON values.
+    """
+
+    def __init__(
+        self,
+        db: str | Path,
+        *,
+        workers: int = 2,
+        batch: int = 8,
+        runner: str = RUNNER,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        if workers < 1:
+            raise DomainError(f"a sweep needs at least one worker, got {workers}.")
+        self.store = Store(db)
+        self.workers, self.batch = workers, batch
+        self._settings = {"db": str(db), "runner": runner, "options": options or {}, "parent": os.getpid()}
+        self._pool: list[_Worker] = []
+        self._inbox: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
+
+    def __enter__(self) -> "LocalSweep":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the workers, busy or not, and close the store. What was committed stays."""
+        for worker in self._pool:
+            worker.process.terminate()
+        for worker in self._pool:
+            worker.stop()
+        self._pool.clear()
+        self.store.close()
+
+    def run(
+        self, specs: Sequence[TrainSpec], *, progress: Callable[[Progress], None] | None = None
+    ) -> SweepResult:
+        """Run what is missing; return all records. Ctrl-C and any other exception end the workers first."""
+        known = self.store.find(specs)
+        missing = [spec for spec in dict.fromkeys(specs) if spec_id(spec) not in known]
+        if not missing:
+            return SweepResult(known)
+        state = _State(missing, len(known), progress)
+        waiting = units(missing, batch=self.batch, workers=self.workers)
+        try:
+            while waiting or any(worker.busy for worker in self._pool):
+                self._hand_out(waiting)
+                self._listen(waiting, state)
+        except BaseException:
+            self.close()
+            raise
+        return SweepResult(self.store.find(specs), state.errors, state.done - len(known))
+
+    def _hand_out(self, waiting: list[list[TrainSpec]]) -> None:
+        idle = [worker for worker in self._pool if not worker.busy]
+        while waiting and (idle or len(self._pool) < self.workers):
+            if not idle:
+                self._pool.append(_Worker(self._settings, self._inbox))
+                idle = [self._pool[-1]]
+            idle.pop().give(waiting.pop(0))
+
+    def _listen(self, waiting: list[list[TrainSpec]], state: "_State") -> None:
+        worker, message = self._inbox.get()
+        if worker not in self._pool:
+            return  # the last words of a worker that was replaced
+        if message is None:
+            self._bury(worker, waiting, state)
+        elif "fatal" in message:
+            raise (StoreError if message["store"] else SparseheadError)(message["fatal"])
+        elif "done" in message:
+            worker.busy = False
+        elif "progress" in message:
+            state.report(message["progress"])
+        elif "error" in message:
+            state.errors[message["error"]] = message["message"]
+            worker.unit.pop(message["error"], None)
+        else:
+            state.finished(worker.unit.pop(message["outcome"]))
+
+    def _bury(self, worker: "_Worker", waiting: list[list[TrainSpec]], state: "_State") -> None:
+        """A worker died. What it had committed counts; the rest is tried again, one spec at a time."""
+        self._pool.remove(worker)
+        code = worker.stop()
+        for key, spec in worker.unit.items():
+            state.deaths[key] += 1
+            if key in self.store:
+                state.finished(spec)
+            elif state.deaths[key] < MAX_DEATHS:
+                waiting.insert(0, [spec])
+            else:
+                state.errors[key] = (
+                    f"its worker ended {MAX_DEATHS} times (exit code {code}); memory may be short"
+                )
+
+
+class _Worker:
+    """One process, the unit it works on, and the thread that listens to it."""
+
+    def __init__(
+        self, settings: dict[str, Any], inbox: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]"
+    ) -> None:
+        self.unit: dict[str, TrainSpec] = {}  # what it has yet to deliver
+        self.busy = False
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "sparsehead.sweep.worker", json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | ONE_THREAD,  # before any import in the child
+            start_new_session=True,  # Ctrl-C is the parent's to handle
+        )
+        threading.Thread(target=self._read, args=(inbox,), daemon=True).start()
+
+    def give(self, unit: list[TrainSpec]) -> None:
+        """Hand over work."""
+        self.unit = {spec_id(spec): spec for spec in unit}
+        self.busy = True
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # it has died; the reader says so
+            self.process.stdin.write(json.dumps({"unit": [asdict(spec) for spec in unit]}) + "\n")
+            self.process.stdin.flush()
+
+    def stop(self) -> int:
+        """End the process, gently at first; its exit code."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            return self.process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def _read(self, inbox: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                if line.endswith("\n"):  # else the worker was killed in the middle of a line
+                    inbox.put((self, json.loads(line)))
+        inbox.put((self, None))
+
+
+class _State:
+    """The counts behind the progress of one call of `run`."""
+
+    def __init__(
+        self, missing: list[TrainSpec], known: int, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self.done, self.total = known, known + len(missing)
+        self.errors: dict[str, str] = {}
+        self.deaths: Counter[str] = Counter()
+        self._progress, self._start = progress, time.monotonic()
+        self._cost_done, self._cost = 0.0, total_cost(missing)
+        self.report(None)
+
+    def finished(self, spec: TrainSpec) -> None:
+        """One more outcome is in the store."""
+        self.done += 1
+        self._cost_done += cost(spec)
+        self.report(None)
+
+    def report(self, trial: dict[str, Any] | None) -> None:
+        """Tell the caller."""
+        if self._progress is None:
+            return
+        seconds = time.monotonic() - self._start
+        eta = seconds * (self._cost / self._cost_done - 1) if self._cost_done else None
+        self._progress(Progress(self.done, self.total, seconds, eta, trial))

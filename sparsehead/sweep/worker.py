@@ -1,0 +1,115 @@
+"""What runs in a worker process: `python -m sparsehead.sweep.worker`, fed with JSON lines.
+
+The parent sends {"unit": [spec, ...]} and gets back one line per event: {"outcome": id, ...} once it is committed,
+{"progress": state}, {"error": id, "message": ...} for a spec that cannot be run, {"fatal": message} when the store
+cannot be used, {"done": true}. The worker commits outcomes itself, so they survive whatever becomes of the
+parent; when the parent is gone, so is the worker within half a second.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TextIO
+
+PROGRESS_EVERY = 0.5  # seconds between progress lines
+
+
+def main() -> None:
+    """Serve units until standard input ends."""
+    settings = json.loads(sys.argv[1])
+    threading.Thread(target=_leave_with, args=(settings["parent"],), daemon=True).start()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a runner prints must not mix with the answers
+
+    from ..errors import StoreError
+    from ..store import Store
+
+    try:
+        runner = load(settings["runner"])
+        store = Store(settings["db"])
+    except Exception as error:
+        message = (
+            str(error) if isinstance(error, StoreError) else f"{settings['runner']} cannot be loaded: {error}"
+        )
+        _say(answers, {"fatal": message, "store": isinstance(error, StoreError)})
+        return
+    with store:
+        for line in sys.stdin:
+            if not _serve(json.loads(line)["unit"], runner, store, settings["options"], answers):
+                return
+
+
+def load(name: str) -> Callable[..., Any]:
+    """The function that "package.module:function" names."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
+
+
+def _serve(
+    unit: list[dict[str, Any]],
+    runner: Callable[..., Any],
+    store: Any,
+    options: dict[str, Any],
+    answers: TextIO,
+) -> bool:
+    """Run one unit; False when the store has failed and going on makes no sense."""
+    from ..errors import StoreError
+    from ..train.spec import TrainSpec, spec_id
+
+    waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
+    last = time.monotonic()
+
+    def on_outcome(spec: TrainSpec, outcome: Any, arrays: dict[str, Any] | None = None) -> None:
+        store.add(spec, outcome, arrays)
+        waiting.pop(spec_id(spec), None)
+        _say(answers, {"outcome": spec_id(spec), "status": outcome.status, "seconds": outcome.seconds})
+
+    def progress(state: dict[str, Any]) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PROGRESS_EVERY:
+            last = time.monotonic()
+            _say(answers, {"progress": state})
+
+    attempts = [list(waiting.values())]
+    while attempts:
+        specs = [spec for spec in attempts.pop(0) if spec_id(spec) in waiting]
+        if not specs:
+            continue
+        try:
+            runner(specs, on_outcome=on_outcome, progress=progress, **options)
+        except StoreError as error:
+            _say(answers, {"fatal": str(error), "store": True})
+            return False
+        except Exception as error:  # one bad spec must not take the others along
+            left = [spec for spec in specs if spec_id(spec) in waiting]
+            if len(left) > 1:
+                attempts = [[spec] for spec in left]
+            elif left:
+                message = {"message": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+                _say(answers, {"error": spec_id(left[0]), **message})
+    _say(answers, {"done": True})
+    return True
+
+
+def _say(answers: TextIO, message: dict[str, Any]) -> None:
+    try:
+        answers.write(json.dumps(message, default=str) + "\n")
+        answers.flush()
+    except BrokenPipeError:  # the parent is gone; the outcome is committed
+        os._exit(0)
+
+
+def _leave_with(parent: int) -> None:
+    """End this process when the parent has ended, however it ended."""
+    while os.getppid() == parent:
+        time.sleep(0.25)
+    os._exit(0)  # a transaction under way is rolled back by whoever opens the store next
+
+
+if __name__ == "__main__":
+    main()

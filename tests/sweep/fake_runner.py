@@ -1,0 +1,49 @@
+"""Runners that stand in for training: the outcome depends on the spec alone, the time is settable.
+
+Also a script: `python fake_runner.py DB N SLEEP` sweeps N specs with two workers, for tests that kill it.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from sparsehead.errors import DomainError
+from sparsehead.train.outcome import Outcome
+from sparsehead.train.spec import preset, spec_id
+
+
+def specs(n):
+    """n specs of three shapes."""
+    return [preset("fast", function="and", s=3, T=50, m=(30, 40, 50)[i % 3], seed=i) for i in range(n)]
+
+
+def outcome_of(spec):
+    status = "solved" if int(spec_id(spec), 16) % 3 else "budget_spent"
+    history = {"step": [10.0, 20.0], "loss": [1.0, spec.seed / 7]}
+    return Outcome(spec_id(spec), status, spec.seed, 1, 1.0, 0.5, None, 0.25, history)
+
+
+def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=()):
+    for spec in specs:
+        time.sleep(sleep)
+        progress({"step": spec.seed})
+        if spec.seed in bad:
+            raise DomainError(f"seed {spec.seed} cannot be run.")
+        if spec.seed in deadly:
+            os._exit(7)
+        print("a runner may print")
+        on_outcome(spec, outcome_of(spec))
+
+
+def threads(specs, *, on_outcome, progress):
+    for spec in specs:
+        on_outcome(spec, Outcome(spec_id(spec), os.environ["OMP_NUM_THREADS"], 0, 1, 1.0, 1.0, None, 0.0))
+
+
+if __name__ == "__main__":
+    from sparsehead.sweep import run_sweep
+
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    db, n, sleep = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    run_sweep(specs(n), db, runner="fake_runner:run", options={"sleep": sleep}, batch=4)

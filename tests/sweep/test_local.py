@@ -1,0 +1,171 @@
+import importlib.util
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sparsehead.errors import DomainError, SparseheadError, StoreError
+from sparsehead.store import Store
+from sparsehead.sweep import LocalSweep, run_sweep
+from sparsehead.sweep.units import units
+from sparsehead.train.spec import spec_id
+
+HERE = Path(__file__).parent
+location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
+fake = importlib.util.module_from_spec(location)
+location.loader.exec_module(fake)
+
+
+@pytest.fixture(autouse=True)
+def _find_fake_runner(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+
+
+@pytest.fixture
+def db(tmp_path):
+    return tmp_path / "results.db"
+
+
+def content(db):
+    """What the store holds, without who made it when."""
+    with Store(db, readonly=True) as store:
+        rows = {r.spec_id: (r.spec, r.outcome, store.history(r.spec_id)) for r in store.records()}
+        assert len(rows) == len(store)
+    return rows
+
+
+def worker_processes(parent):
+    """Ids of live processes started by `parent` as sweep workers."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_text()
+            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if "sparsehead.sweep.worker" in command and f'"parent": {parent}}}' in command and state != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_every_outcome_once_with_progress_and_time_to_go(db):
+    seen = []
+    result = run_sweep(fake.specs(30), db, runner="fake_runner:run", batch=4, progress=seen.append)
+    assert len(result.records) == result.ran == 30 and not result.errors
+    assert [p.done for p in seen if p.trial is None] == list(range(31))
+    assert seen[0].eta is None and seen[-1].eta == pytest.approx(0)
+    assert all(
+        result.records[spec_id(s)].outcome["status"] == fake.outcome_of(s).status for s in fake.specs(30)
+    )
+
+
+def test_repeating_runs_only_the_missing_part(db):
+    first = run_sweep(fake.specs(10), db, runner="fake_runner:run")
+    again = run_sweep(fake.specs(14), db, runner="fake_runner:run")
+    assert (first.ran, again.ran, len(again.records)) == (10, 4, 14)
+    assert run_sweep(fake.specs(14), db, runner="no.such.module:run").ran == 0  # no worker is even started
+
+
+def test_workers_have_one_blas_thread_and_live_on(db):
+    with LocalSweep(db, runner="fake_runner:threads", workers=1) as sweep:
+        records = sweep.run(fake.specs(2)).records
+        before = worker_processes(os.getpid())
+        sweep.run(fake.specs(4))
+        assert worker_processes(os.getpid()) == before and len(before) == 1
+    assert {record.outcome["status"] for record in records.values()} == {"1"}
+    assert not worker_processes(os.getpid())
+
+
+def test_a_bad_spec_is_reported_and_the_others_run(db):
+    result = run_sweep(fake.specs(12), db, runner="fake_runner:run", options={"bad": [3, 4]})
+    assert len(result.records) == 10
+    assert sorted(result.errors) == sorted(spec_id(s) for s in fake.specs(12) if s.seed in (3, 4))
+    assert "seed 3 cannot be run" in result.errors[spec_id(fake.specs(4)[3])]
+
+
+def test_a_worker_that_dies_is_replaced_and_its_spec_given_up(db):
+    result = run_sweep(fake.specs(9), db, runner="fake_runner:run", options={"deadly": [4]}, batch=3)
+    assert len(result.records) == 8
+    assert "exit code 7" in result.errors[spec_id(fake.specs(5)[4])]
+
+
+def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
+    with LocalSweep(db, runner="fake_runner:run", options={"sleep": 0.2}, workers=1) as sweep:
+        sweep.store.close()
+        db.unlink()
+        db.write_text("no longer a store " * 20)
+        sweep.store.find = lambda specs: {}
+        with pytest.raises(StoreError, match="not a sparsehead store"):
+            sweep.run(fake.specs(3))
+    assert not worker_processes(os.getpid())
+
+
+def test_a_runner_that_cannot_be_loaded_says_so(db):
+    with pytest.raises(SparseheadError, match="no_such_module:run cannot be loaded"):
+        run_sweep(fake.specs(3), db, runner="no_such_module:run")
+
+
+def test_units_keep_shapes_together_and_every_worker_busy():
+    specs = fake.specs(30)
+    work = units(specs, batch=8)
+    assert all(len({s.m for s in unit}) == 1 and len(unit) <= 8 for unit in work)
+    assert sorted(s.seed for unit in work for s in unit) == list(range(30))
+    assert [len(unit) for unit in units(specs[::3][:6], batch=8, workers=2)] == [3, 3]
+    with pytest.raises(DomainError, match="at least one trial"):
+        units(specs, batch=0)
+
+
+def start(db, n, sleep):
+    command = [sys.executable, str(HERE / "fake_runner.py"), str(db), str(n), str(sleep)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_leaves_no_process_behind(db):
+    process = start(db, 300, 0.05)
+    wait_until(lambda: db.exists() and len(worker_processes(process.pid)) == 2 and committed(db) > 3)
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate(timeout=20)[1]
+    wait_until(lambda: not worker_processes(process.pid), 5)
+    assert 3 < committed(db) < 300
+
+
+def committed(db):
+    try:
+        with Store(db, readonly=True) as store:
+            return len(store)
+    except StoreError:
+        return 0  # being made
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_kill_9_at_random_moments_loses_and_repeats_nothing(db, tmp_path, kills):
+    n, moments = 15 * kills, random.Random(0)
+    for _ in range(kills):
+        before, process = committed(db), start(db, n, 0.01)
+        wait_until(lambda process=process: process.poll() is not None or worker_processes(process.pid))
+        if moments.random() < 0.8:  # while outcomes come in; otherwise while the workers start
+            goal = min(n, before + moments.randrange(1, 20))
+            wait_until(lambda process=process, goal=goal: process.poll() is not None or committed(db) >= goal)
+        time.sleep(moments.uniform(0, 0.05))
+        process.kill()
+        process.communicate()
+        assert committed(db) >= before
+        wait_until(lambda process=process: not worker_processes(process.pid), 10)  # they look every 0.25 s
+    assert committed(db) > 0  # the kills came while there was work
+    assert start(db, n, 0.0).wait(timeout=60) == 0
+    undisturbed = tmp_path / "undisturbed.db"
+    assert start(undisturbed, n, 0.0).wait(timeout=60) == 0
+    assert content(db) == content(undisturbed)
+    assert len(content(db)) == n
