@@ -20,7 +20,7 @@ _HOME = {
     "covering_number": "capacity",
     "disjunction": "functions",
     "from_table": "functions",
-    "law": "law",
+    "law": "experiments.law",
     "learn": "train.learn",  # by its file: sparsehead.train.learn names the module once that is loaded
     "load": "model_file",
     "majority": "functions",

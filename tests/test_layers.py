@@ -42,7 +42,7 @@ ORDER = [
         "store",
         "results",
         "sweep",
-        "law",
+        "experiments",
     ),
     *("figures", "claims", "report", "cli", "__main__"),
 ]

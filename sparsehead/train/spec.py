@@ -11,7 +11,7 @@ from ..rng import stream
 from ..task import Task
 from .architecture import Architecture
 
-PRESETS: dict[str, dict[str, Any]] = {"fast": {}, "paper": {"dropout": 0.1}}
+PRESETS: dict[str, dict[str, Any]] = {"fast": {"stall": 100}, "paper": {"dropout": 0.1}}
 LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
 
 

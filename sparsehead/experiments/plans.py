@@ -1,0 +1,134 @@
+"""Each experiment as specs. Equal specs are the same experiment, so scales share what they have in common."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import DomainError
+from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
+from ..train.spec import TrainSpec, preset
+
+SCALES = ("quick", "full")
+MAPS = "sparsehead.experiments.maps:run_with_maps"
+ROOMY = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Specs to run with one runner.
+
+    Args:
+        name: what its results file and its figure are called.
+        title: one line for the progress display.
+        specs: what to run.
+        runner, options: see `LocalSweep`; None is the engine's own.
+    """
+
+    name: str
+    title: str
+    specs: tuple[TrainSpec, ...]
+    runner: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def conjunctions(
+    *, T: int, m: int, trials: Iterable[int], preset_name: str = "fast", **settings: Any
+) -> list[TrainSpec]:
+    """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
+    seeds = [trial_seed(0, m, i) for i in trials]
+    return [preset(preset_name, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
+
+
+def trial_seed(seed: int, m: int, i: int) -> int:
+    """The seed of the i-th trial at m: trials at different m share neither support nor data."""
+    return (seed * 10**7 + m) * 10**4 + i
+
+
+def curves(preset_name: str = "fast", replicates: int = CURVES_AND.replicates) -> Experiment:
+    """Figure 3 left: T = 300, above and below the threshold; every run has its full length.   Paper: curves-and"""
+    specs = [
+        spec
+        for m in (200, 50)
+        for spec in conjunctions(
+            T=CURVES_AND.T, m=m, trials=range(replicates), preset_name=preset_name, stall=0
+        )
+    ]
+    name = "curves" if preset_name == "fast" else f"curves-{preset_name}"
+    return Experiment(name, f"Validation curves at T = 300 (preset {preset_name})", tuple(specs))
+
+
+def attention(preset_name: str = "fast", seeds: int = 10) -> Experiment:
+    """Figure 3 right: one head of width 64, trained 500 steps on m = 300; maps are kept.   Paper: attention-and"""
+    a = ATTENTION_AND
+    text = " & ".join(f"x{t}" for t in a.support)
+    settings = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True, stall=0)
+    specs = [preset(preset_name, function=text, T=a.T, m=a.m, seed=i, **settings) for i in range(seeds)]
+    name = "attention" if preset_name == "fast" else f"attention-{preset_name}"
+    return Experiment(name, f"Attention of one head at T = 50 (preset {preset_name})", tuple(specs), MAPS)
+
+
+def parity(seeds: int = PARITY[0].seeds, n_steps: int = 3000) -> Experiment:
+    """Figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3.   Paper: parity-curves"""
+    settings = dict(
+        online=True, restarts=1, n_steps=n_steps, weight_decay=0.0, stall=0, s=3, function="parity"
+    )
+    specs = [preset("fast", T=p.T, m=p.batch, seed=i, **settings) for p in PARITY for i in range(seeds)]
+    return Experiment("parity", "Loss on parity at T = 10 and 15", tuple(specs), options={"record_every": 1})
+
+
+def norms(Ts: Iterable[int], seeds: int) -> Experiment:
+    """Ours: the norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
+    specs = [
+        spec
+        for T in Ts
+        for spec in conjunctions(T=T, m=ROOMY, trials=range(seeds), H=1, k=64, n_steps=500, stall=0)
+    ]
+    return Experiment("norms", "Norms of learned heads against T", tuple(specs), options={"mass_every": 10})
+
+
+def grid(Ts: Iterable[int] = tuple(point.T for point in LAW_AND)) -> Experiment:
+    """Figure 2 to the letter: 40 trials in each cell of the paper's grid.   Paper: law-and"""
+    specs = [spec for T in Ts for m in GRID_M for spec in conjunctions(T=T, m=m, trials=range(GRID_TRIALS))]
+    return Experiment("grid", "The paper's grid, 40 trials a cell", tuple(specs))
+
+
+@dataclass(frozen=True)
+class Law:
+    """A threshold experiment, for `law`: which T, how many trials at most for each, which settings."""
+
+    name: str
+    Ts: tuple[int, ...]
+    most_trials: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def laws(scale: str) -> list[Law]:
+    """The threshold experiments of a scale.   Paper: law-and"""
+    if scale == "quick":
+        return [Law("law", (100, 300, 1000), 64)]
+    return [
+        Law("law", tuple(point.T for point in LAW_AND), 160),
+        Law("law-decades", (100, 300, 1000, 3000, 10_000, 30_000, 100_000), 160),
+        Law("law-paper", (100, 300), 120, {"dropout": 0.1, "stall": 0}),
+    ]
+
+
+def plan(scale: str) -> list[Experiment]:
+    """The experiments of a scale, quickest first; thresholds (`laws`) come on top.
+
+    Raises:
+        DomainError: there is no such scale.
+    """
+    if scale not in SCALES:
+        raise DomainError(f"scale {scale!r} is unknown; the scales are {', '.join(SCALES)}.")
+    if scale == "quick":
+        return [attention(), curves(), parity(), norms((30, 100, 300, 1000), 5)]
+    return [
+        attention(),
+        curves(),
+        parity(),
+        norms((30, 100, 300, 1000, 3000, 10_000), 10),
+        attention("paper"),
+        curves("paper"),
+        grid(),
+    ]
