@@ -29,10 +29,11 @@ VERBS = {
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"sparsehead {__version__}")
         raise typer.Exit()
+    return asked
 
 
 @app.callback()

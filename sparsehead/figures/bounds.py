@@ -5,12 +5,12 @@ from typing import Any
 import altair as alt
 
 from ..errors import DomainError
-from .data import Rows, finite, need, number
+from .data import Real, Rows, finite, need, number
 from .theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
 
 
 def bound_terms_chart(
-    items: Rows, *, form: str = "ours", m: float | None = None, vacuous: bool | None = None
+    items: Rows, *, form: str = "ours", m: Real | None = None, vacuous: bool | None = None
 ) -> Chart:
     """A capacity bound by term: each item's share of the log-covering number.
 

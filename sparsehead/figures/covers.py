@@ -12,7 +12,6 @@ from .theme import BLUE, GREY, ORANGE, Chart, Panel, finish, named
 
 CORNERS = 72  # of the polygon that stands for a circle
 SIDE = 250  # pixels of a panel's longer side
-Point = Sequence[float]
 
 
 def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: str = "") -> Chart:

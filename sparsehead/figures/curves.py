@@ -9,7 +9,7 @@ import altair as alt
 from scipy.stats import binomtest
 
 from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
-from .data import Rows, need, number
+from .data import Real, Rows, need, number
 from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
 
 SOLVED = 0.99
@@ -29,7 +29,7 @@ def validation_curves(curves: Rows, *, T: int = 300, paper: Curves | None = CURV
     ms = sorted({r["m"] for r in rows}, reverse=True)
     summary = [_solved(rows, m) for m in ms]
     printed = _printed(paper, ms) if paper is not None and paper.T == T else []
-    last = max(r["step"] for r in rows)
+    last = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
     panels = [_accuracy_panel(m, s, last, first=m == ms[-1]) for m, s in zip(ms, summary)]
     said = "; ".join(f"m = {number(s['m'])}: {s['solved']} of {s['replicates']} solved" for s in summary)
     shares = "; ".join(
@@ -142,7 +142,8 @@ def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Ch
         for p in paper
         if p.T in Ts
     ]
-    panels = [_loss_panel(T, level, rows, last=Ts[-1] == T) for T in Ts]
+    end = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
+    panels = [_loss_panel(T, level, end, last=Ts[-1] == T) for T in Ts]
     said = "; ".join(_fallen(firsts, T) for T in Ts)
     seen = "; ".join(f"T = {p['T']}: {p['step']} ({p['low']} to {p['high']})" for p in printed)
     return finish(
@@ -156,11 +157,10 @@ def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Ch
     )
 
 
-def _loss_panel(T: Any, level: float, rows: Rows, *, last: bool) -> Panel:
-    steps = [r["step"] for r in rows]
+def _loss_panel(T: Any, level: float, end: Real, *, last: bool) -> Panel:
     x = alt.X(
         "step:Q",
-        scale=alt.Scale(domain=[0, max(steps)], nice=False),
+        scale=alt.Scale(domain=[0, end], nice=False),
         axis=alt.Axis(title=STEP if last else None),
     )
     y = alt.Y(

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import DomainError
 
+Real = int | float  # the checker of annotations, unlike mypy, does not count 1 among the floats
 Record = Mapping[str, Any]
 Rows = Sequence[Record]
 DIGITS = 6  # significant digits kept in a chart: far below a pixel, and half the page's size
@@ -43,7 +44,7 @@ def need(rows: Rows, what: str, *fields: str) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-def number(value: float) -> str:
+def number(value: Real) -> str:
     """A number for a title: three significant digits, whole numbers from 100 on, thousands apart.
 
     >>> number(69.23), number(113.4), number(100000), number(0.0034)

@@ -16,7 +16,7 @@ from ..errors import DomainError
 from ..functions import check_bits
 from ..model import Model
 from ..types import Array, Float, Shaped
-from .data import number
+from .data import Real, number
 from .theme import BLUE, GREY, ORANGE, PALE, SKY, Chart, Panel, finish, named
 
 MODULES = {
@@ -38,12 +38,12 @@ class Drawing:
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def node(
-        self, x: float, y: float, label: str, colour: str, *, shape: str = "circle", size: float = 900
+        self, x: Real, y: Real, label: str, colour: str, *, shape: str = "circle", size: Real = 900
     ) -> None:
         self.nodes.append({"x": x, "y": y, "label": label, "colour": colour, "shape": shape, "size": size})
 
     def line(
-        self, path: Sequence[tuple[float, float]], *, colour: str, width: float, value: float, what: str
+        self, path: Sequence[tuple[Real, Real]], *, colour: str, width: Real, value: Real, what: str
     ) -> None:
         edge = len({row["edge"] for row in self.lines})
         for i, (x, y) in enumerate(path):
@@ -60,7 +60,7 @@ class Drawing:
                 }
             )
 
-    def scores(self, source: float, targets: Sequence[float], scores: Float[Array, " n"], who: str) -> None:
+    def scores(self, source: Real, targets: Sequence[Real], scores: Float[Array, " n"], who: str) -> None:
         """Grey arcs from the asking token to each token asked."""
         spread = float(scores.max() - scores.min())
         for x, score in zip(targets, scores):
@@ -73,7 +73,7 @@ class Drawing:
                 what=f"score of {who}",
             )
 
-    def weights(self, sources: Sequence[float], target: float, weights: Float[Array, " n"], who: str) -> None:
+    def weights(self, sources: Sequence[Real], target: Real, weights: Float[Array, " n"], who: str) -> None:
         """Blue lines from each token to the answer, as thick as its weight."""
         for x, weight in zip(sources, weights):
             self.line(
@@ -85,7 +85,7 @@ class Drawing:
             )
 
 
-def _arc(a: float, b: float) -> list[tuple[float, float]]:
+def _arc(a: Real, b: Real) -> list[tuple[Real, Real]]:
     """A curve below the row from a to b, deeper the further they lie apart; a loop where they are one."""
     if a == b:
         turn = np.linspace(0, 2 * np.pi, BEND)

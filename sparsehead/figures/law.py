@@ -7,7 +7,7 @@ import altair as alt
 
 from ..errors import DomainError
 from ..measure.published import LAW_AND, Threshold
-from .data import Rows, finite, interval, number
+from .data import Real, Rows, finite, interval, number
 from .theme import (
     BLACK,
     BLUE,
@@ -104,7 +104,7 @@ def _fit(name: str, fit: Mapping[str, Any]) -> list[dict[str, Any]]:
     return _line(fit.get("curve", ()), FIT_NAMES[name])
 
 
-def _panel(Ts: list[float], used: list[str], data: Mapping[str, Rows], *, log: bool) -> Panel:
+def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bool) -> Panel:
     parts = [data["thresholds"], data["paper"], data["bound"] if log else ()]
     ms = [row[key] for part in parts for row in part for key in ("m", "low", "high") if finite(row.get(key))]
     ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]

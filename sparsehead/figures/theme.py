@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from .data import Rows, plain
+from .data import Real, Rows, plain
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
@@ -115,7 +115,7 @@ def finish(
     return chart
 
 
-def log_axis(title: str, values: Sequence[float], *, zero: bool = False) -> dict[str, Any]:
+def log_axis(title: str, values: Sequence[Real]) -> dict[str, Any]:
     """Scale and axis of a positive quantity over decades, just wide enough for `values`, labelled without clutter."""
     low, high = min(values), max(values)
     return {
@@ -126,7 +126,7 @@ def log_axis(title: str, values: Sequence[float], *, zero: bool = False) -> dict
     }
 
 
-def decade_ticks(low: float, high: float) -> list[float]:
+def decade_ticks(low: Real, high: Real) -> list[float]:
     """Round numbers within [low, high]: 1-2-5 steps over up to two decades, 1-3 up to four, else powers of ten.
 
     >>> decade_ticks(90, 1200)

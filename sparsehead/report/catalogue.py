@@ -130,10 +130,13 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         data = read_results(folder, entry.optional)
     try:
         return entry.draw(data)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, SparseheadError) or not data:
+            raise
+        told = " ".join(str(error).split())[:80]
         raise FileError(
             f"{folder / (entry.needs or entry.optional or name)}.json does not hold what figure {name!r} shows "
-            f"({type(error).__name__}: {error}); make it again with `sparsehead reproduce`."
+            f"({type(error).__name__}: {told}); make it again with `sparsehead reproduce`."
         ) from error
 
 
@@ -146,6 +149,9 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
             drawn.append(Drawn(name, line, draw(name, folder)))
         except SparseheadError as error:
             drawn.append(Drawn(name, line, None, str(error)))
+        except Exception as error:  # the report must stand, whatever one figure does
+            told = " ".join(str(error).split())[:200]
+            drawn.append(Drawn(name, line, None, f"drawing it broke: {type(error).__name__}: {told}"))
     return drawn
 
 

@@ -1,0 +1,91 @@
+"""Validation and loss curves: every run a line, the median, the paper's steps in the paper's style."""
+
+import pytest
+
+from sparsehead.errors import DomainError
+from sparsehead.figures import curves as module
+from sparsehead.figures.curves import first_below, parity_curves, thin, validation_curves
+
+
+def run(m, replicate, solved_at, last=100):
+    """A curve at chance that jumps to 1 at `solved_at` and stops there."""
+    steps = range(0, last + 1, 10)
+    rows = [
+        {"m": m, "replicate": replicate, "step": s, "accuracy": 1.0 if solved_at and s >= solved_at else 0.5}
+        for s in steps
+    ]
+    return [r for r in rows if not solved_at or r["step"] <= solved_at]
+
+
+RUNS = [*run(200, 0, 40), *run(200, 1, 60), *run(50, 0, 80), *run(50, 1, None)]
+
+
+def test_title_counts_solved_runs_and_subtitle_gives_the_interval(shown):
+    chart = shown(validation_curves(RUNS))
+    assert chart.title == "T = 300. m = 200: 2 of 2 solved; m = 50: 1 of 2 solved"
+    assert "0.50 [0.09, 0.91] at m = 50" in chart.subtitle
+    assert "The paper: 40 of 40 at m = 200; 24 of 40 at m = 50." in chart.subtitle
+
+
+def test_median_counts_a_solved_run_as_solved_after_it_stopped(shown):
+    median = {
+        r["step"]: r["accuracy"] for r in shown(validation_curves(RUNS)).data["median"] if r["m"] == 200
+    }
+    assert (median[30], median[50], median[60]) == (0.5, 0.75, 1.0)
+
+
+def test_the_papers_first_steps_are_a_diamond_with_a_bar(shown):
+    chart = shown(validation_curves(RUNS))
+    assert chart.data["paper"][0] | {"series": ""} == {
+        "m": 200, "low": 59, "step": 99, "high": 409, "accuracy": 0.99, "series": ""
+    }  # fmt: skip
+    point = chart.view("paper", "point")
+    assert (point["mark"]["shape"], point["mark"]["filled"]) == ("diamond", False)
+    assert chart.view("paper", "rule")["encoding"]["x2"]["field"] == "high"
+
+
+def test_at_another_T_the_papers_numbers_are_left_out(shown):
+    assert shown(validation_curves(RUNS, T=100)).data["paper"] == []
+
+
+def test_no_run_solved_is_a_result(shown):
+    chart = shown(validation_curves(run(50, 0, None)))
+    assert chart.title == "T = 300. m = 50: 0 of 1 solved"
+    assert chart.data["solved"][0]["median_step"] is None
+
+
+def test_curves_are_thinned_but_keep_their_last_point(monkeypatch):
+    monkeypatch.setattr(module, "POINTS", 10)
+    kept = thin(run(50, 0, None, last=1000), "m", "replicate")
+    assert 10 <= len(kept) <= 12
+    assert kept[-1]["step"] == 1000
+
+
+def losses(T, seed, fall):
+    return [{"T": T, "seed": seed, "step": s, "loss": 0.69 if s < fall else 0.01} for s in range(0, 1001, 50)]
+
+
+def test_parity_says_when_each_T_was_learned(shown):
+    chart = shown(parity_curves([*losses(10, 0, 200), *losses(10, 1, 300), *losses(15, 0, 600)]))
+    assert chart.title == (
+        "Parity of 3 bits is learned. T = 10: after 250 steps (200 to 300); T = 15: after 600 steps (600 to 600)"
+    )
+    assert [(p["T"], p["low"], p["step"], p["high"]) for p in chart.data["paper"]] == [
+        (10, 156, 206, 247),
+        (15, 381, 538, 1029),
+    ]
+    assert len(chart.spec["vconcat"]) == 2
+
+
+def test_a_seed_that_never_falls_has_no_first_step(shown):
+    rows = [*losses(10, 0, 2000), *losses(10, 1, 100)]
+    assert first_below(rows, 10, 0.35)[0]["step"] is None
+    assert "1 of 2 seeds" in shown(parity_curves(rows)).title
+    assert "none of 1 seeds yet" in shown(parity_curves(losses(10, 0, 2000))).title
+
+
+def test_records_without_a_field_are_refused_with_what_is_needed():
+    with pytest.raises(DomainError, match="need m, replicate, step, accuracy; one has only m, step"):
+        validation_curves([{"m": 50, "step": 0}])
+    with pytest.raises(DomainError, match="0 records"):
+        parity_curves([])

@@ -1,0 +1,52 @@
+"""The heat map shows solved / trials in every cell visited."""
+
+import pytest
+
+from sparsehead.errors import DomainError
+from sparsehead.figures.success import ROWS, gather, success_heat_map
+
+CELLS = [
+    {"T": 100, "m": 50, "solved": 30, "trials": 40},
+    {"T": 100, "m": 60, "solved": 39, "trials": 40},
+    {"T": 300, "m": 50, "solved": 24, "trials": 40},
+]
+
+
+def test_cells_carry_share_and_interval(shown):
+    chart = shown(success_heat_map(CELLS))
+    cell = chart.data["cells"][0]
+    assert (cell["label"], cell["share"]) == ("30/40", 0.75)
+    assert cell["low"] < 0.75 < cell["high"]
+    assert chart.view("cells", "rect")["encoding"]["color"]["scale"] == {
+        "scheme": "cividis",
+        "domain": [0, 1],
+    }
+    assert chart.title == "AND of 3 bits: 93 of 120 trials solved at 2 context lengths, m from 50 to 60"
+
+
+def test_records_of_one_cell_are_added_up():
+    halves = [{"T": 100, "m": 50, "solved": 1, "trials": 1}, {"T": 100, "m": 50, "solved": 0, "trials": 1}]
+    assert [(c["solved"], c["trials"]) for c in gather(halves)] == [(1, 2)]
+
+
+def test_many_sample_sizes_are_gathered_into_bands_and_no_trial_is_lost():
+    single = [{"T": 100, "m": m, "solved": m % 2, "trials": 1} for m in range(40, 400)]
+    bands = gather(single)
+    assert len(bands) <= ROWS
+    assert sum(c["trials"] for c in bands) == 360
+    assert sum(c["solved"] for c in bands) == 180
+
+
+def test_m80_is_marked_where_it_is_known(shown):
+    known = [{"T": 100, "m80": 52.0}, {"T": 300, "m80": None}, {"T": 999, "m80": 70.0}]
+    assert shown(success_heat_map(CELLS, thresholds=known)).data["thresholds"] == [{"T": 100, "m80": 52.0}]
+
+
+def test_all_failed_is_drawn(shown):
+    none = [{"T": 100, "m": 50, "solved": 0, "trials": 40}]
+    assert "0 of 40 trials solved at 1 context length" in shown(success_heat_map(none)).title
+
+
+def test_no_cells_are_refused():
+    with pytest.raises(DomainError, match="0 records"):
+        success_heat_map([])

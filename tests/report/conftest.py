@@ -1,0 +1,69 @@
+"""A folder of small made-up results, and a browser."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+def made_up_results():
+    """What each results file holds; numbers are invented and only have the right shape."""
+    Ts = (100, 300, 1000)
+    thresholds = [
+        {"T": T, "m80": 12 * math.log(T), "low": 11 * math.log(T), "high": 13 * math.log(T), "trials": 50}
+        for T in Ts
+    ]
+    curve = [{"T": T, "m": 12 * math.log(T)} for T in Ts]
+    law = {
+        "thresholds": thresholds,
+        "floor": [{"T": T, "m": 4 * math.log(T)} for T in Ts],
+        "fits": {"log": {"curve": curve, "aic": 10.0}, "linear": {"curve": curve, "aic": 14.0}},
+        "seconds": 1.0,
+    }
+    steps = range(0, 101, 10)
+    return {
+        "law": law,
+        "law-decades": {**law, "bound": [{"T": T, "m": 1e6 * math.log(T)} for T in Ts]},
+        "success": {"cells": [{"T": T, "m": m, "solved": 3, "trials": 4} for T in Ts for m in (50, 100)]},
+        "curves": {
+            "T": 300,
+            "curves": [
+                {"m": m, "replicate": r, "step": s, "accuracy": min(1.0, 0.5 + s * r * m / 2e4)}
+                for m in (50, 200) for r in (0, 1) for s in steps
+            ],
+        },
+        "attention": {"weights": [[0.1, 0.7, 0.1, 0.1]] * 5, "support": [1]},
+        "parity": {
+            "curves": [{"T": T, "seed": 0, "step": s, "loss": 0.69 / (1 + s * s)} for T in (10, 15) for s in steps]
+        },
+        "learned-norms": {"points": [{"T": T, "source": "learned", "norm": 9.0, "low": 8.0, "high": 11.0} for T in Ts]},
+        "bound-training": {"points": [{"step": s, "bound": 10.0 + s, "accuracy": 0.5 + s / 200} for s in steps]},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    for name, data in made_up_results().items():
+        (folder / f"{name}.json").write_text(json.dumps(data))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's Chromium, headless; tests that need it are skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine; scripts/chromium.sh installs one where it may")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield chromium
+        chromium.close()

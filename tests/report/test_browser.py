@@ -1,0 +1,150 @@
+"""The report in a real browser: opened from disk it draws every chart, filters, downloads, and asks nobody for help."""
+
+import csv
+import io
+
+import pytest
+
+from sparsehead.claims.claim import Finding
+from sparsehead.claims.registry import CLAIMS
+from sparsehead.report.catalogue import FIGURES, draw_all
+from sparsehead.report.page import write_report
+
+pytestmark = pytest.mark.browser
+READY = "body[data-ready=yes]"
+
+
+@pytest.fixture(scope="module")
+def report(results, tmp_path_factory):
+    """The page of every claim and every figure, on made-up results."""
+    verdicts = ("holds", "differs", "fails", "not run")
+    findings = [Finding(label, verdicts[i % 4], "1", "1.0 [0.9, 1.1]") for i, label in enumerate(CLAIMS)]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    run = {"Command": "sparsehead reproduce"}
+    return write_report(path, findings=findings, claims=CLAIMS.values(), figures=draw_all(results), run=run)
+
+
+class Visit:
+    """A page, with everything that it complained about or asked for."""
+
+    def __init__(self, browser, path, width):
+        self.page = browser.new_page(viewport={"width": width, "height": 900})
+        self.errors, self.requests = [], []
+        self.page.on(
+            "console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None
+        )
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector(READY, timeout=60_000)
+
+
+@pytest.fixture(scope="module")
+def wide(browser, report):
+    return Visit(browser, report, 1280)
+
+
+@pytest.fixture(scope="module")
+def narrow(browser, report):
+    return Visit(browser, report, 400)
+
+
+@pytest.fixture(params=["wide", "narrow"])
+def visit(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_no_error_and_no_request_but_the_file(visit, report):
+    assert visit.errors == []
+    assert visit.requests == [report.as_uri()]
+
+
+def test_every_chart_is_drawn(visit):
+    drawn = visit.page.evaluate(
+        """() => [...document.querySelectorAll("[data-chart]")].map((box) => {
+            const svg = box.querySelector("svg"), size = svg.getBoundingClientRect();
+            const marks = svg.querySelectorAll("path, text").length;
+            return [box.dataset.chart, box.dataset.drawn, marks, size.width, size.height];
+        })"""
+    )
+    assert [name for name, *_ in drawn] == list(FIGURES)
+    for name, state, marks, width, height in drawn:
+        assert state == "yes", name
+        assert marks > 10 and width > 150 and height > 80, (name, marks, width, height)
+
+
+def test_nothing_is_wider_than_the_page(visit):
+    overflow = visit.page.evaluate(
+        """() => {
+            const room = document.documentElement.clientWidth;
+            const wide = [...document.querySelectorAll("main *, header *")]
+                .filter((e) => e.getBoundingClientRect().right > room + 1 && !e.closest("thead"));
+            return [document.documentElement.scrollWidth - room, wide.slice(0, 5).map((e) => e.outerHTML.slice(0, 90))];
+        }"""
+    )
+    assert overflow == [0, []]
+
+
+def test_filter_by_verdict_kind_and_words(wide):
+    page = wide.page
+    rows = page.locator("#claims-table tbody tr:visible")
+    total = sum(c.kind != "erratum" for c in CLAIMS.values())
+    assert rows.count() == total
+    page.select_option("#verdict", "fails")
+    failing = rows.count()
+    assert 0 < failing < total
+    assert page.locator("#shown").inner_text() == f"{failing} of {total} shown"
+    page.select_option("#verdict", "")
+    page.select_option("#kind", "definition")
+    assert rows.count() == sum(c.kind == "definition" for c in CLAIMS.values())
+    page.select_option("#kind", "")
+    page.fill("#words", "covering-example eps")
+    assert rows.count() == 1
+    page.fill("#words", "no claim says this")
+    assert rows.count() == 0
+    page.fill("#words", "")
+    assert rows.count() == total
+
+
+def test_filter_works_on_a_narrow_page(narrow):
+    narrow.page.fill("#words", "covering-example eps")
+    assert narrow.page.locator("#claims-table tbody tr:visible").count() == 1
+    narrow.page.fill("#words", "")
+
+
+def test_the_data_behind_a_chart_are_downloaded_as_csv(wide):
+    with wide.page.expect_download() as found:
+        wide.page.click('button[data-of="law"][data-set="thresholds"]')
+    rows = list(csv.DictReader(io.StringIO(found.value.path().read_text())))
+    assert found.value.suggested_filename == "law-thresholds.csv"
+    assert [row["T"] for row in rows] == ["100", "300", "1000"]
+    assert float(rows[0]["low"]) < float(rows[0]["m"]) < float(rows[0]["high"])
+
+
+def test_charts_answer_to_the_pointer(wide):
+    point = wide.page.locator("#figure-norms svg .mark-symbol path").first
+    point.scroll_into_view_if_needed()
+    point.hover()
+    wide.page.wait_for_selector("#vg-tooltip-element.visible", timeout=5000)
+    assert "builder" in wide.page.locator("#vg-tooltip-element").inner_text()
+
+
+def test_charts_are_redrawn_when_the_window_narrows(browser, report):
+    visit = Visit(browser, report, 1280)
+    before = visit.page.locator("#figure-law svg").bounding_box()["width"]
+    visit.page.set_viewport_size({"width": 400, "height": 900})
+    visit.page.wait_for_function(
+        "document.querySelector('#figure-law svg').getBoundingClientRect().width < 390"
+    )
+    assert before > 500
+    assert visit.errors == []
+
+
+def test_an_empty_report_opens_without_errors(browser, tmp_path):
+    path = write_report(
+        tmp_path / "r.html", findings=[], claims=[], figures=draw_all(tmp_path, ["law"]), run={}
+    )
+    visit = Visit(browser, path, 1280)
+    assert visit.errors == []
+    assert "No claim has been checked yet" in visit.page.inner_text("header")
+    assert "Not drawn" in visit.page.inner_text("#figure-law")

@@ -1,0 +1,88 @@
+"""Every figure has a name, a line, and a way to its data; what is missing says so."""
+
+import json
+
+import pytest
+
+from sparsehead.errors import DomainError, FileError
+from sparsehead.figures.theme import CONFIG
+from sparsehead.report.catalogue import FIGURES, draw, draw_all, read_results
+
+
+def test_every_figure_of_paper_and_notes_is_named():
+    lines = " ".join(entry.line for entry in FIGURES.values())
+    for number in range(1, 8):
+        assert f"otes {number}" in lines
+    for number in (2, 3, 4):
+        assert f"Paper {number}" in lines
+
+
+@pytest.mark.parametrize("name", list(FIGURES))
+def test_figure_is_drawn_with_a_title_and_the_common_look(name, results):
+    spec = draw(name, results).to_dict()
+    assert len(" ".join(spec["title"]["text"])) > 20
+    assert spec["config"] == CONFIG
+    assert any(rows for rows in spec["datasets"].values())
+
+
+def test_covering_example_figures_say_what_is_true():
+    spec = draw("cover-large").to_dict()
+    assert "3 balls or 1, depending on the set" in " ".join(spec["title"]["text"])
+    chosen = {(r["panel"], r["ball"]) for r in spec["datasets"]["balls"] if r["chosen"]}
+    assert sorted(panel for panel, _ in chosen) == [0, 0, 0, 1]
+    small = " ".join(draw("cover-small").to_dict()["title"]["text"])
+    assert small == "At eps = 0.05 the three points need 3 balls"
+
+
+def test_built_head_figure_is_certified_and_its_decoder_is_flat_on_every_band():
+    spec = draw("built-head").to_dict()
+    assert "exactly, certified over all inputs" in " ".join(spec["title"]["text"])
+    for band in spec["datasets"]["intervals"]:
+        inside = [r["value"] for r in spec["datasets"]["decoder"] if band["low"] <= r["o"] <= band["high"]]
+        assert inside == pytest.approx([band["value"]] * len(inside), abs=1e-6)  # rounding of chart data
+
+
+def test_missing_results_say_how_to_get_them(tmp_path):
+    with pytest.raises(FileError, match=r"law\.json is not there yet; `sparsehead reproduce`"):
+        draw("law", tmp_path)
+
+
+def test_an_empty_folder_still_draws_what_needs_no_experiment(tmp_path):
+    drawn = draw_all(tmp_path, ["law", "cover-small", "parity"])
+    assert [d.chart is None for d in drawn] == [True, False, True]
+    assert all("not there yet" in d.problem for d in drawn if d.chart is None)
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"cells": [{"T": 1}]}', "{}", '{"cells": []}', "\x00"])
+def test_damaged_results_are_a_sentence_and_not_a_crash(tmp_path, text):
+    (tmp_path / "success.json").write_text(text)
+    (drawn,) = draw_all(tmp_path, ["success"])
+    assert drawn.chart is None
+    assert len(drawn.problem) > 20
+    assert "\n" not in drawn.problem
+
+
+def test_half_finished_law_is_drawn_with_what_is_there(tmp_path):
+    part = {"thresholds": [{"T": 100, "m80": None, "low": 50.0, "high": None, "trials": 3}], "fits": {}}
+    (tmp_path / "law.json").write_text(json.dumps(part))
+    title = " ".join(draw("law", tmp_path).to_dict()["title"]["text"])
+    assert "no sample size tried reaches 80 % success" in title
+
+
+def test_a_law_of_another_function_hides_the_papers_points(tmp_path):
+    row = {"T": 10, "m80": 20.0, "low": 15.0, "high": 25.0, "trials": 40}
+    (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row], "paper": False, "target": "parity"}))
+    spec = draw("law", tmp_path).to_dict()
+    assert spec["datasets"]["paper"] == []
+    assert spec["title"]["text"][0].startswith("parity: m80 = 20")
+
+
+def test_unknown_names_are_refused_with_the_list():
+    with pytest.raises(DomainError, match="no figure 'lwa'; the figures are cover-small"):
+        draw("lwa")
+
+
+def test_results_must_be_an_object(tmp_path):
+    (tmp_path / "law.json").write_text("3")
+    with pytest.raises(FileError, match="holds a int, not an object"):
+        read_results(tmp_path, "law")

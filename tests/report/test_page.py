@@ -1,0 +1,123 @@
+"""The page as text: everything is in it, nothing points outside, nothing from outside is taken for markup."""
+
+import json
+import re
+
+import pytest
+
+from sparsehead.claims.claim import Claim, Finding
+from sparsehead.errors import FileError
+from sparsehead.figures.bounds import bound_terms_chart
+from sparsehead.report.catalogue import Drawn
+from sparsehead.report.page import report_html, write_report
+
+CLAIMS = [
+    Claim(
+        "law-and",
+        "figure",
+        "m grows like log T",
+        "paper figure 2",
+        code=("a.b:c",),
+        tests=("tests/t.py::test_law",),
+    ),
+    Claim("softmax-lipschitz", "lemma", "<b>softmax</b> is 1-Lipschitz", "paper A.1"),
+    Claim(
+        "errata-notes-3", "erratum", "more eps, fewer balls", "notes 2.1", tests=("tests/t.py::test_erratum",)
+    ),
+]
+FINDINGS = [
+    Finding("law-and", "differs", "29.65 per ln T", "27.1 [24.0, 30.2]", "fitted to 4 T"),
+    Finding("errata-notes-3", "holds", "can only increase", "N(.05) = 3 > N(.5) = 1"),
+]
+FIGURES = [
+    Drawn("bound-terms", "A bound by term.", bound_terms_chart([{"name": "</script><b>", "share": 1.0}])),
+    Drawn("law", "The law.", None, "results/law.json is not there yet"),
+]
+RUN = {"Command": "sparsehead reproduce", "Time": "9 min", "Machine": "two cores"}
+
+
+@pytest.fixture(scope="module")
+def page():
+    return report_html(
+        findings=FINDINGS, claims=CLAIMS, figures=FIGURES, run=RUN, problems=["Half of the sweep is missing."]
+    )
+
+
+def body(page):
+    """The page's own markup, without scripts."""
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_a_claim_has_statement_numbers_verdict_code_and_test(page):
+    row = re.search(r'<tr data-verdict="differs".*?</tr>', page, re.DOTALL)[0]
+    for text in (
+        "m grows like log T",
+        "29.65 per ln T",
+        "27.1 [24.0, 30.2]",
+        "differs",
+        "a.b:c",
+        "tests/t.py::test_law",
+    ):
+        assert text in row
+
+
+def test_a_claim_without_a_finding_was_not_run(page):
+    assert '<tr data-verdict="not run" data-kind="lemma"' in page
+
+
+def test_errata_have_their_demonstration_outside_the_table(page):
+    section = page[page.index('<section id="errata">') : page.index('<section id="run">')]
+    for text in (
+        "more eps, fewer balls",
+        "can only increase",
+        "N(.05) = 3 &gt; N(.5) = 1",
+        "tests/t.py::test_erratum",
+    ):
+        assert text in section
+    assert "errata-notes-3" not in page[: page.index('<section id="figures">')]
+
+
+def test_what_was_run_and_problems_are_told(page):
+    for text in (
+        "sparsehead reproduce",
+        "9 min",
+        "two cores",
+        "Half of the sweep is missing.",
+        "results/law.json is not there yet",
+    ):
+        assert text in body(page)
+
+
+def test_nothing_is_taken_for_markup(page):
+    assert "&lt;b&gt;softmax" in page
+    specs = re.search(r'<script type="application/json" id="specs">(.*?)</script>', page, re.DOTALL)[1]
+    assert json.loads(specs)["bound-terms"]["datasets"]["items"][0]["name"] == "</script><b>"
+
+
+def test_nothing_points_outside(page):
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#|data:)""", body(page))
+    assert "default-src 'none'" in page
+    assert page.count("window.vegaEmbed=") == 1  # one copy of the charts' code
+
+
+def test_data_behind_each_chart_can_be_downloaded(page):
+    assert 'data-save="csv" data-of="bound-terms" data-set="items"' in page
+
+
+def test_an_empty_run_still_makes_a_page():
+    page = report_html(findings=[], claims=[], figures=[], run={})
+    for text in (
+        "No claim has been checked yet",
+        "holds no claims",
+        "holds no errata",
+        "Nothing is recorded",
+    ):
+        assert text in page
+
+
+def test_an_older_page_survives_a_failure(tmp_path):
+    target = tmp_path / "report.html"
+    target.mkdir()
+    with pytest.raises(FileError, match="cannot write the report"):
+        write_report(target, findings=[], claims=[], figures=[], run={})
+    assert target.is_dir()
