@@ -21,7 +21,7 @@ _HOME = {
     "disjunction": "functions",
     "from_table": "functions",
     "law": "experiments.law",
-    "learn": "train.learn",  # by its file: sparsehead.train.learn names the module once that is loaded
+    "learn": "train",
     "load": "model_file",
     "majority": "functions",
     "norms": "capacity",

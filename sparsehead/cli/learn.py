@@ -35,7 +35,7 @@ def learn(
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from ..errors import DomainError
-    from ..train.learn import learn as train
+    from ..train.learning import learn as train
     from ..train.threads import use_threads
 
     if out is not None and (learner != "transformer" or not out.parent.is_dir()):

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..measure.published import ATTENTION_AND
 from ..train.data import Holdout
-from ..train.learn import learn_spec
+from ..train.learning import learn_spec
 from ..train.outcome import Progress
 from ..train.spec import TrainSpec
 

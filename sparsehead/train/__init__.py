@@ -8,7 +8,7 @@ _HOME = {
     "Outcome": "outcome",
     "Run": "outcome",
     "TrainSpec": "spec",
-    "learn": "learn",
+    "learn": "learning",
     "preset": "spec",
     "run_trials": "loop",
     "spec_id": "spec",

@@ -59,11 +59,11 @@ class Spec(ctypes.Structure):
     ]
 
 
-def kernel_spec(a: Architecture, m: int, **optimiser: float) -> Spec:
+def kernel_spec(a: Architecture, m: int, **optimiser: float | int) -> Spec:
     """What the kernel needs to know about a run of shape `a` on m samples."""
     at = layout(a)
     places = {segment.name.removesuffix(".0"): segment.start for segment in at.segments}
-    given: dict[str, float] = {
+    given: dict[str, float | int] = {
         "T": a.T, "d": a.d, "H": a.H, "k": a.k, "f": a.mlp, "m": m, "norm": a.norm, "residual": a.residual,
         "bias": a.bias, "bag": a.is_bag, "sigma": SIGMAS.index(a.sigma), "trains_encoding": a.trains_encoding,
         "n_decayed": at.n_decayed, "n_trained": at.n_trained, "temperature": a.temperature, "eps": a.eps,

@@ -38,7 +38,7 @@ class Outcome:
     val_accuracy: float
     support_mass: float | None
     seconds: float
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: dict[str, list[float | int]] = field(default_factory=dict)
 
     @property
     def solved(self) -> bool:
@@ -65,6 +65,6 @@ class Run:
         return self.outcome.steps
 
     @property
-    def history(self) -> dict[str, list[float]]:
+    def history(self) -> dict[str, list[float | int]]:
         """See `Outcome.history`."""
         return self.outcome.history

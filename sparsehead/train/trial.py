@@ -34,7 +34,7 @@ class Trial:
         self.holdout = Holdout(spec)
         self.restart, self.best = 0, 0.0
         self.diverged: list[int] = []
-        self.best_run: tuple[float, dict[str, list[float]]] = (-1.0, {})
+        self.best_run: tuple[float, dict[str, list[float | int]]] = (-1.0, {})
         if not spec.online:
             slots.load_data(slot, training_set(spec))
         self._begin()
@@ -44,7 +44,7 @@ class Trial:
         self.step, self.best_here, self.best_step = 0, 0.0, 0
         self.solved_at: int | None = None
         self.loss, self.train_accuracy, self.accuracy = math.nan, 0.0, 0.0
-        self.history: dict[str, list[float]] = {
+        self.history: dict[str, list[float | int]] = {
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
         self.fresh = Fresh(self.spec, self.restart) if self.spec.online else None

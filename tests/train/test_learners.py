@@ -1,0 +1,97 @@
+"""Other learners behind the same interface, and the command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sparsehead.cli.app import main
+from sparsehead.errors import DomainError
+from sparsehead.model_file import load
+from sparsehead.train import preset, run_trials
+
+
+@pytest.mark.parametrize("learner", ["mlp", "logistic", "tree", "exhaustive"])
+def test_every_learner_learns_an_easy_conjunction(learner):
+    spec = preset("fast", function="and", s=2, T=12, m=400, seed=0, learner=learner, holdout=1000)
+    (outcome,) = run_trials([spec])
+    assert outcome.solved and outcome.support_mass is None and outcome.train_accuracy > 0.95
+
+
+def test_an_lstm_runs_to_its_verdict():
+    spec = preset(
+        "fast",
+        function="and",
+        s=1,
+        T=4,
+        m=50,
+        seed=0,
+        learner="lstm",
+        restarts=1,
+        holdout=200,
+        learning_rate=0.01,
+        n_steps=200,
+    )
+    assert run_trials([spec])[0].solved
+
+
+def test_logistic_regression_cannot_do_parity():
+    spec = preset("fast", function="parity", s=2, T=10, m=300, seed=0, learner="logistic", holdout=1000)
+    (outcome,) = run_trials([spec])
+    assert outcome.status == "budget_spent" and outcome.restarts_used == 5 and outcome.val_accuracy < 0.7
+
+
+def test_the_exhaustive_learner_wants_a_family_it_can_search():
+    with pytest.raises(DomainError, match="exhaustive"):
+        run_trials([preset("fast", function="majority", s=3, T=10, m=50, seed=0, learner="exhaustive")])
+
+
+def ran(*words):
+    """The command in this process; its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        main(["learn", *words])
+    return ended.value.code
+
+
+def test_learn_prints_one_json_object_and_writes_the_model(tmp_path, capsys):
+    out = tmp_path / "model.safetensors"
+    assert ran("x1 & x4", "--T", "12", "--m", "200", "--seed", "3", "--out", str(out), "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    keys = {"solved", "steps", "seconds", "train_accuracy", "val_accuracy", "support_mass", "restarts_used"}
+    assert keys <= set(result) and result["solved"] is True
+    assert load(out).T == 12
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("x1 & x40", "--T", "12", "--m", "20"), "x40"),
+        (("x1 & x4", "--T", "12", "--m", "0"), "m=0"),
+        (("x1 & x4", "--T", "12", "--m", "20", "--preset", "slow"), "fast, paper"),
+        (("x1 & x4", "--T", "12", "--m", "20", "--out", "/nowhere/m.safetensors"), "/nowhere"),
+        (("x1 & x4", "--T", "12", "--m", "20", "--threads", "0"), "thread"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_two(words, message, capsys):
+    assert ran(*words) == 2
+    errors = capsys.readouterr().err
+    assert message in errors and len(errors.strip().splitlines()) == 1
+
+
+def test_interrupting_ends_cleanly_and_leaves_no_process():
+    words = ["x1 ^ x4 ^ x7 ^ x9", "--T", "400", "--m", "300", "--steps", "100000"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "sparsehead", "learn", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(6)
+    assert run.poll() is None, run.communicate()[1]
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=30)
+    assert run.returncode == 130 and "Traceback" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
