@@ -6,8 +6,8 @@ from statistics import median
 from typing import Any
 
 import altair as alt
-from scipy.stats import binomtest
 
+from ..measure.intervals import wilson
 from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
 from .data import Real, Rows, need, number
 from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
@@ -106,10 +106,10 @@ def _solved(rows: Rows, m: Any) -> dict[str, Any]:
                 passed if known is None else known if passed is None else min(known, passed)
             )
     steps = [step for step in first.values() if step is not None]
-    ends = binomtest(len(steps), len(first)).proportion_ci(method="wilson")
+    low, high = wilson(len(steps), len(first))
     return {
         "m": m, "solved": len(steps), "replicates": len(first), "share": len(steps) / len(first),
-        "low": ends.low, "high": ends.high, "median_step": median(steps) if steps else None,
+        "low": low, "high": high, "median_step": median(steps) if steps else None,
     }  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
 
 
 def _median(rows: Rows, panel: str, field: str) -> list[dict[str, Any]]:
-    """The median over curves at each step; a curve that stopped early counts with its best value from then on."""
+    """The median over curves at each step; a curve that stopped, as solved ones do, keeps its last value."""
     values: dict[Any, dict[Any, dict[Any, float]]] = defaultdict(lambda: defaultdict(dict))
     for r in rows:
         values[r[panel]][r["replicate"]][r["step"]] = r[field]
@@ -232,7 +232,6 @@ def _median(rows: Rows, panel: str, field: str) -> list[dict[str, Any]]:
         level = dict.fromkeys(curves, 0.0)
         for step in steps:
             for key, curve in curves.items():
-                done = step > max(curve)
-                level[key] = max(level[key], max(curve.values())) if done else curve.get(step, level[key])
+                level[key] = curve.get(step, level[key])
             out.append({panel: name, "step": step, field: median(level.values())})
     return out

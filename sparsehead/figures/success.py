@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 import altair as alt
-from scipy.stats import binomtest
 
+from ..measure.intervals import wilson
 from .data import Rows, count, finite, need, number
 from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 
@@ -90,10 +90,10 @@ def gather(cells: Rows) -> list[dict[str, Any]]:
 def _cell(T: Any, low: float, high: float, ms: list[float], solved: int, trials: int) -> dict[str, Any]:
     inside = [m for m in ms if low * (1 - 1e-9) <= m < high * (1 - 1e-9)]
     name = number(inside[0]) if len(inside) < 2 else f"{number(inside[0])} to {number(inside[-1])}"
-    ends = binomtest(solved, trials).proportion_ci(method="wilson")
+    least, greatest = wilson(solved, trials)
     return {
         "T": T, "m": name, "m_low": low, "m_high": high, "middle": (low + high) / 2,
-        "solved": solved, "trials": trials, "share": solved / trials, "low": ends.low, "high": ends.high,
+        "solved": solved, "trials": trials, "share": solved / trials, "low": least, "high": greatest,
         "label": f"{solved}/{trials}",
     }  # fmt: skip
 
