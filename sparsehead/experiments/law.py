@@ -13,7 +13,7 @@ from ..errors import DomainError
 from ..functions import FAMILIES, kind
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell, merge
-from ..measure.laws import Law, fit_laws
+from ..measure.laws import LawFits, fit_laws
 from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
@@ -36,14 +36,14 @@ class LawResult:
     Args:
         thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
         cells: the outcomes themselves, by T.
-        laws: the laws fitted to all trials at once; empty with fewer than two values of T.
+        laws: the laws fitted to all trials at once; where they determine none, its note says why.
         floor: by T, the samples that any learner needs; empty where theory has no such number.
         seconds: time spent in this call; trials that the store knew already cost none.
     """
 
     thresholds: dict[int, Threshold]
     cells: dict[int, list[Cell]]
-    laws: dict[str, Law]
+    laws: LawFits
     floor: dict[int, int]
     seconds: float
 
@@ -64,7 +64,9 @@ class LawResult:
         cells = [{"T": T, **asdict(cell)} for T, of_T in self.cells.items() for cell in of_T]
         return {
             "thresholds": rows,
-            "fits": {name: fit.as_json() for name, fit in self.laws.items()},
+            "fits": self.laws.to_json(),
+            "best": self.laws.best,
+            "note": self.laws.note,
             "floor": [{"T": T, "m": m} for T, m in self.floor.items()],
             "cells": cells,
             "seconds": self.seconds,
@@ -117,8 +119,7 @@ def law(
         else:
             cells = _adaptive(sweep, lengths, make, policy or Adaptive(), progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
-    laws = fit_laws(cells) if len([T for T in lengths if cells[T]]) > 1 else {}
-    return LawResult(thresholds, cells, laws, floors(make, lengths), time.monotonic() - started)
+    return LawResult(thresholds, cells, fit_laws(cells), floors(make, lengths), time.monotonic() - started)
 
 
 def _grid(

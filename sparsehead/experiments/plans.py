@@ -10,6 +10,7 @@ from ..train.spec import TrainSpec, preset
 
 SCALES = ("quick", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
+PAPER_TS = tuple(point.T for point in LAW_AND)
 ROOMY = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
 
 
@@ -86,7 +87,7 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
     return Experiment("norms", "Norms of learned heads against T", tuple(specs), options={"mass_every": 10})
 
 
-def grid(Ts: Iterable[int] = tuple(point.T for point in LAW_AND)) -> Experiment:
+def grid(Ts: Iterable[int] = PAPER_TS) -> Experiment:
     """Figure 2 to the letter: 40 trials in each cell of the paper's grid.   Paper: law-and"""
     specs = [spec for T in Ts for m in GRID_M for spec in conjunctions(T=T, m=m, trials=range(GRID_TRIALS))]
     return Experiment("grid", "The paper's grid, 40 trials a cell", tuple(specs))
@@ -107,7 +108,7 @@ def laws(scale: str) -> list[Law]:
     if scale == "quick":
         return [Law("law", (100, 300, 1000), 64)]
     return [
-        Law("law", tuple(point.T for point in LAW_AND), 160),
+        Law("law", PAPER_TS, 160),
         Law("law-decades", (100, 300, 1000, 3000, 10_000, 30_000, 100_000), 160),
         Law("law-paper", (100, 300), 120, {"dropout": 0.1, "stall": 0}),
     ]

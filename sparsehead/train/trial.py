@@ -5,6 +5,8 @@ import time
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..capacity.norms import head_norms
 from ..model import Model
 from .data import Fresh, Holdout, training_set
@@ -167,8 +169,18 @@ def bound_norms(model: Model) -> dict[str, float]:
         for h in range(layer.H)
     ]
     return {
+        "norm_QK": max(h.QK.frobenius for h in heads),
         "norm_QK_21": max(h.QK.n21 for h in heads),
         "norm_V_21": max(h.V.n21 for h in heads),
         "norm_V": max(h.V.spectral for h in heads),
         "norm_C": max(h.C.spectral for h in heads),
+        "norm_X": attended_radius(model),
     }
+
+
+def attended_radius(model: Model) -> float:
+    """The largest norm of a token as the first layer's heads see it: after LayerNorm, where there is one."""
+    tokens, cls = model.encoding.token_table()
+    norm = model.layers[0].norm_attention
+    rows = np.vstack([tokens.reshape(-1, model.d), cls])
+    return float(np.linalg.norm(rows if norm is None else norm(rows), axis=1).max())
