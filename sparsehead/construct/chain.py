@@ -8,6 +8,8 @@ from ..block import finish_attention, finish_mlp
 from ..model import Model
 from ..types import Array, Float
 
+CHUNK = 2**22  # numbers in a hidden layer held at once
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -60,6 +62,14 @@ def _multiplied(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(kept)
 
 
+def run(chain: tuple[Step, ...], x: Float[Array, "n m"]) -> Float[Array, "n c"]:
+    """The chain at many points."""
+    for step in chain:
+        x = x @ step.W + step.b
+        x = np.maximum(x, 0) if step.relu else x
+    return x
+
+
 def breakpoints(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], low: float, high: float
 ) -> tuple[Float[Array, " points"], Float[Array, " points"]]:
@@ -68,18 +78,35 @@ def breakpoints(
     for depth, step in enumerate(chain):
         if not step.relu:
             continue
-        x = start + points[:, None] * direction
-        for before in chain[:depth]:
-            x = x @ before.W + before.b
-            x = np.maximum(x, 0) if before.relu else x
-        y = x @ step.W + step.b
+        y = run(chain[:depth], start + points[:, None] * direction) @ step.W + step.b
         left, right = y[:-1], y[1:]
         segment, unit = np.nonzero(left * right < 0)
         share = left[segment, unit] / (left[segment, unit] - right[segment, unit])
         crossings = points[segment] + share * (points[segment + 1] - points[segment])
         points = np.unique(np.concatenate([points, crossings]))
-    x = start + points[:, None] * direction
-    for step in chain:
-        x = x @ step.W + step.b
-        x = np.maximum(x, 0) if step.relu else x
-    return points, x[:, 0]
+    return points, run(chain, start + points[:, None] * direction)[:, 0]
+
+
+def line_ranges(
+    chain: tuple[Step, ...],
+    start: Float[Array, " m"],
+    direction: Float[Array, " m"],
+    low: Float[Array, " n"],
+    high: Float[Array, " n"],
+) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
+    """For many intervals [low, high] of o: the outputs at both ends, and the exact range of outputs in between."""
+    points, at_points = breakpoints(chain, start, direction, float(low.min()), float(high.max()))
+    rows = max(1, CHUNK // max(step.W.shape[1] for step in chain))
+    both = np.concatenate([low, high])
+    parts = [
+        run(chain, start + both[i : i + rows, None] * direction)[:, 0] for i in range(0, len(both), rows)
+    ]
+    ends = np.concatenate(parts).reshape(2, -1).T
+    ranges = np.stack([ends.min(axis=1), ends.max(axis=1)], axis=1)
+    first, last = np.searchsorted(points, low, side="right"), np.searchsorted(points, high, side="left")
+    inner = np.flatnonzero(first < last)
+    if len(inner):
+        cuts = np.stack([first[inner], last[inner]], axis=1).ravel()
+        ranges[inner, 0] = np.minimum(ranges[inner, 0], np.minimum.reduceat(at_points, cuts)[::2])
+        ranges[inner, 1] = np.maximum(ranges[inner, 1], np.maximum.reduceat(at_points, cuts)[::2])
+    return ends, ranges

@@ -9,7 +9,8 @@ units for every change of f along the sorted values of o. So the cheapest head f
     s <= 8        one change iff f is a linear threshold function (linear programming); else the minimum over
                   positional codes (powers of two, every bit order and sign, by dynamic programming), the codes
                   +-1, and mixed radix over interchangeable bits
-    beyond        the same candidates; bit orders without signs up to s = 12, ordered by influence after that
+    beyond        the same candidates; bit orders without signs up to s = 12; after that ordered by influence, and
+                  only "at least k of s" is recognised as a threshold function
 
 Among codes with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
 inverse is the gap between neighbouring values of o.   Paper: best-code
@@ -29,6 +30,9 @@ from .threshold_code import threshold_weights
 
 ALL_ORDERS = 5  # up to here every order of {0,1}^s is looked at
 LARGEST_WEIGHT = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}  # the smallest bounds that give all 1, 1, 2, 14, 516 orders
+LARGE = (
+    12  # beyond it, neither threshold functions other than "at least k" nor smaller weights are looked for
+)
 SMALL_WEIGHT = 3  # all codes up to this weight are tried as well (s <= 4): ties make a wider gap
 NEVER = 1 << 30
 
@@ -84,13 +88,15 @@ def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
 def _candidates(table: Shaped[Array, " N"], s: int, signs: bool) -> Iterator[tuple[int, ...]]:
     yield (1,) * s
     yield tuple(1 << i for i in range(s))  # always a code: every input has its own value
+    if count_changes(table, np.ones((1, s), dtype=np.int64))[0] == 1:
+        return  # at least k ones; nothing can be better
     if s < ALL_ORDERS:
         yield from _small_weights(s, signs)
         yield _best_order(table, s, signs)
         return
-    if (weights := threshold_weights(table, s, signs=signs)) is not None:
+    if s <= LARGE and (weights := threshold_weights(table, s, signs=signs)) is not None:
         yield weights
-        return  # one change; nothing can be better
+        return  # one change again
     if s <= 8 and signs:
         yield from ((1, *rest) for rest in product((1, -1), repeat=s - 1))
     if s == ALL_ORDERS:
@@ -144,20 +150,21 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
-    """Lower single weights while the number of changes stays; a larger gap for the same units."""
-    while True:
+    """Lower single weights while the number of changes does not grow: a wider gap, sometimes fewer units."""
+    while len(code.weights) <= LARGE:
         w = np.array(code.weights)
         smaller = [
             np.where(np.arange(len(w)) == i, np.sign(c) * size, w)
             for i, c in enumerate(w)
-            for size in range(1, abs(int(c)))
+            for size in range(max(1, abs(int(c)) - 16), abs(int(c)))
         ]
         if not smaller:
             break
         options = np.array(smaller)
         options = options[np.argsort(np.abs(options).sum(axis=1), kind="stable")][:64]
-        fits = count_changes(table, options) <= code.changes
-        if not fits.any():
+        changes = count_changes(table, options)
+        best = int(changes.argmin())
+        if changes[best] > code.changes:
             break
-        code = Code(tuple(int(c) for c in options[int(fits.argmax())]), code.changes)
+        code = Code(tuple(int(c) for c in options[best]), int(changes[best]))
     return Code(tuple(-c for c in code.weights), code.changes) if max(code.weights) < 0 else code

@@ -10,7 +10,7 @@ from ..model import Model
 from ..types import Array, Float, Shaped
 from .bounds import Box, Region, Zonotope, activated, interval_output, output_range
 from .certificate import TOLERANCE, Certificate
-from .chain import Step, breakpoints, relu_chain, tail
+from .chain import Step, line_ranges, relu_chain
 from .ranges import Choices, attaining, extremes, leakage
 from .search import plain_inputs, worst_inputs
 
@@ -44,15 +44,7 @@ def _scalar_certificate(
 ) -> Certificate:
     """Exact: each pattern's o fills an interval whose ends are attained; the tail is piecewise linear in o."""
     low, high = extremes(choices, largest=False), extremes(choices, largest=True)
-    points, at_points = breakpoints(chain, start, direction, float(low.min()), float(high.max()))
-    ends = np.stack([tail(model, (start + o[:, None] * direction)[:, None, :]) for o in (low, high)], axis=1)
-    inside = [at_points[(points > a) & (points < b)] for a, b in zip(low, high)]
-    ranges = np.array(
-        [
-            (min(e.min(), x.min(initial=np.inf)), max(e.max(), x.max(initial=-np.inf)))
-            for e, x in zip(ends, inside)
-        ]
-    )
+    ends, ranges = line_ranges(chain, start, direction, low, high)
     error, margin = _worst(ranges, f, model.threshold)
     end_error = np.abs(ends - f.values[:, None])
     pattern, side = np.unravel_index(int(end_error.argmax()), ends.shape)
