@@ -18,7 +18,7 @@ from pathlib import Path
 from .architecture import SIGMAS, Architecture
 from .parameters import layout
 
-FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fPIC", "-shared"]
+FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
 SOURCES = ("kernel.c", "special.h", "gemm.h", "spec.h", "tokens.h", "samples.h")
 _SIZES = ("T", "d", "H", "k", "f", "m", "norm", "residual", "bias", "bag", "sigma", "trains_encoding")
 _WEIGHTS = (

@@ -60,21 +60,21 @@ static int mix(const spec *S, long m, work *W)
 static void read_out(const spec *S, const real *p, long m, work *W, real *margin)
 {
     long d = S->d, w = S->k * S->H, f = S->f;
-    const real *head = p + S->head;
+    const real *restrict head = p + S->head, *restrict gain = p + S->g_f, *restrict shift = p + S->c_f;
     gemm(m, d, w, (operand){W->acted, w, 1}, (operand){p + S->W_C, d, 1}, W->z1, d, 0, 0, 0, W->gemm);
-    for (long n = 0; n < m; n++)
-        for (long i = 0; i < d; i++)
-            W->z1[n * d + i] += (S->bias ? p[S->b_C + i] : 0) + (S->residual ? W->x_cls[i] : 0);
-    real *z = W->z1;
+    real *restrict offset = W->sum_z, *z = W->z1;
+    for (long i = 0; i < d; i++) offset[i] = (S->bias ? p[S->b_C + i] : 0) + (S->residual ? W->x_cls[i] : 0);
+    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z[n * d + i] += offset[i];
     if (f) {
         for (long n = 0; n < m; n++) {
-            real *restrict h = W->h + n * d;
+            real *restrict h = W->h + n * d, *restrict xhat = W->d_h + n * d; /* kept there for the gradient */
+            const real *restrict g_2 = p + S->g_2, *restrict c_2 = p + S->c_2;
             if (!S->norm) {
                 memcpy(h, z + n * d, sizeof(real) * d);
                 continue;
             }
-            W->rs2[n] = normalise(z + n * d, W->d_h + n * d, d, S->eps); /* d_h holds xhat until it is needed */
-            SIMD for (long i = 0; i < d; i++) h[i] = W->d_h[n * d + i] * p[S->g_2 + i] + p[S->c_2 + i];
+            W->rs2[n] = normalise(z + n * d, xhat, d, S->eps);
+            SIMD for (long i = 0; i < d; i++) h[i] = xhat[i] * g_2[i] + c_2[i];
         }
         gemm(m, f, d, (operand){W->h, d, 1}, (operand){p + S->W_1, f, 1}, W->u, f, 0, 0, 0, W->gemm);
         const real *restrict b = p + S->b_1;
@@ -83,9 +83,9 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
             SIMD for (long i = 0; i < f; i++) gelu(u[i] + b[i], g + i, s + i);
         }
         gemm(m, d, f, (operand){W->act, f, 1}, (operand){p + S->W_2, d, 1}, W->z2, d, 0, 0, 0, W->gemm);
-        for (long n = 0; n < m; n++)
-            for (long i = 0; i < d; i++)
-                W->z2[n * d + i] += p[S->b_2 + i] + (S->residual ? z[n * d + i] : 0);
+        const real *restrict b_2 = p + S->b_2, rest = S->residual ? 1 : 0;
+        real *restrict z2 = W->z2;
+        for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z2[n * d + i] += b_2[i] + rest * z[n * d + i];
         z = W->z2;
     }
     for (long n = 0; n < m; n++) {
@@ -93,7 +93,7 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
         if (S->norm) {
             W->rsf[n] = normalise(z + n * d, x, d, S->eps);
             SUM(out) for (long i = 0; i < d; i++)
-                out += (head[d + i] - head[i]) * (x[i] * p[S->g_f + i] + p[S->c_f + i]);
+                out += (head[d + i] - head[i]) * (x[i] * gain[i] + shift[i]);
         } else {
             memcpy(x, z + n * d, sizeof(real) * d);
             SUM(out) for (long i = 0; i < d; i++) out += (head[d + i] - head[i]) * x[i];
@@ -106,7 +106,7 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
 static void read_out_gradient(const spec *S, const real *p, real *g, long m, work *W)
 {
     long d = S->d, f = S->f;
-    const real *head = p + S->head;
+    const real *restrict head = p + S->head, *restrict gain = p + S->g_f, rest = S->residual ? 1 : 0;
     real total = 0;
     for (long i = 0; i < d; i++) g[S->head + i] = 0;
     for (long n = 0; n < m; n++) {
@@ -115,7 +115,7 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
         total += dm;
         SIMD for (long i = 0; i < d; i++) per[i] += dm * x[i];
         if (S->norm) {
-            SIMD for (long i = 0; i < d; i++) dz[i] = dm * (head[d + i] - head[i]) * p[S->g_f + i];
+            SIMD for (long i = 0; i < d; i++) dz[i] = dm * (head[d + i] - head[i]) * gain[i];
             through_norm(dz, x, W->rsf[n], d);
         } else
             SIMD for (long i = 0; i < d; i++) dz[i] = dm * (head[d + i] - head[i]);
@@ -133,7 +133,8 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
     if (!f) return;
     memset(g + S->b_2, 0, sizeof(real) * d);
     memset(g + S->b_1, 0, sizeof(real) * f);
-    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) g[S->b_2 + i] += W->d_z[n * d + i];
+    real *restrict d_b2 = g + S->b_2;
+    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) d_b2[i] += W->d_z[n * d + i];
     gemm(f, d, m, (operand){W->act, 1, f}, (operand){W->d_z, d, 1}, g + S->W_2, d, 0, 0, 0, W->gemm);
     gemm(m, f, d, (operand){W->d_z, d, 1}, (operand){p + S->W_2, 1, d}, W->d_u, f, 0, 0, 0, W->gemm);
     for (long n = 0; n < m; n++) {
@@ -150,14 +151,16 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
     for (long n = 0; n < m; n++) {
         real *restrict dh = d_h + n * d, *restrict dz = W->d_z + n * d, *restrict x = xhat + n * d;
         if (S->norm) {
+            real *restrict d_c = g + S->c_2, *restrict d_g = g + S->g_2;
+            const real *restrict g_2 = p + S->g_2;
             SIMD for (long i = 0; i < d; i++) {
-                g[S->c_2 + i] += dh[i];
-                g[S->g_2 + i] += dh[i] * x[i];
-                dh[i] *= p[S->g_2 + i];
+                d_c[i] += dh[i];
+                d_g[i] += dh[i] * x[i];
+                dh[i] *= g_2[i];
             }
             through_norm(dh, x, W->rs2[n], d);
         }
-        SIMD for (long i = 0; i < d; i++) dz[i] = dh[i] + (S->residual ? dz[i] : 0);
+        SIMD for (long i = 0; i < d; i++) dz[i] = dh[i] + rest * dz[i];
     }
 }
 
