@@ -37,7 +37,7 @@ class Entry:
     optional: str | None = None
 
 
-def _law(data: Data) -> Chart:
+def law_figure(data: Data) -> Chart:
     keys = ("floor", "bound", "fits", "target")
     options: dict[str, Any] = {key: data[key] for key in keys if key in data}
     if not data.get("paper", True):
@@ -82,8 +82,8 @@ ENTRIES = (
     Entry("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
     Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),
     Entry("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
-    Entry("law", "Paper 2, notes 5: samples needed against T, on the paper's range.", _law, needs="law"),
-    Entry("law-decades", "Ours: the law over decades of T: floor, fits, bound.", _law, needs="law-decades"),
+    Entry("law", "Paper 2, notes 5: samples needed against T, on the paper's range.", law_figure, needs="law"),
+    Entry("law-decades", "Ours: the law over decades of T: floor, fits, bound.", law_figure, needs="law-decades"),
     Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
     Entry(
         "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", _curves, needs="curves"

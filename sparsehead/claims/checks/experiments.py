@@ -1,0 +1,168 @@
+"""Verdicts on the experiments, computed from intervals. They read the results files that `reproduce` has written.
+
+A check without its results is "not run". "holds": the paper's number lies in our interval, or ours in the paper's;
+"differs": the form of the claim holds and the number does not.
+"""
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ...measure.intervals import clopper_pearson, wilson
+from ...measure.published import ATTENTION_AND, CURVES_AND, LAW_AND, LAW_AND_FIT, PARITY
+from ..claim import Context, Finding
+
+ENOUGH = 0.99  # attention on the support that counts as "lies on it"
+MEDIAN_STEPS = (60, 140)  # around the paper's median first step, 99
+
+
+def _results(context: Context, name: str) -> dict[str, Any] | None:
+    folder = context.options.get("results")
+    path = None if folder is None else Path(folder) / f"{name}.json"
+    return json.loads(path.read_text()) if path is not None and path.is_file() else None
+
+
+def _not_run(label: str, paper: str) -> Finding:
+    return Finding(label, "not run", paper, "no results yet", "`sparsehead reproduce` measures it.")
+
+
+def check_law(context: Context) -> Finding:
+    """m_80(T) against the paper's points, and which law describes the trials best.   Paper: law-and"""
+    paper = f"m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T on T = 100..1100"
+    data = _results(context, "law")
+    rows = [row for row in (data or {}).get("thresholds", []) if row["m80"] is not None]
+    if data is None or not rows:
+        return _not_run("law-and", paper)
+    points = {point.T: point for point in LAW_AND}
+    compared = [(row, points[row["T"]]) for row in rows if row["T"] in points and row["low"] and row["high"]]
+    agree = [
+        row["T"]
+        for row, point in compared
+        if row["low"] <= point.m + 2 * point.bar and row["high"] >= point.m - 2 * point.bar
+    ]
+    ours = "; ".join(f"T={r['T']}: {r['m80']:.0f} [{_show(r['low'])}, {_show(r['high'])}]" for r in rows)
+    fits = data.get("fits", {})
+    logarithmic = fits.get("log", {}).get("delta_aic", 0.0) <= 4
+    holds = logarithmic and len(agree) >= 0.8 * len(compared)
+    verdict = "holds" if holds else "differs"
+    laws = ", ".join(f"{name} {fit['delta_aic']:+.1f}" for name, fit in fits.items())
+    detail = (
+        f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
+        + (f"AIC above the best law: {laws}. " if laws else "")
+        + data.get("note", "")
+    )
+    return Finding("law-and", verdict, paper, ours, detail, {"agree": agree, "fits": fits})
+
+
+def check_curves(context: Context) -> Finding:
+    """Shares solved at m = 50 and m = 200, and the median first step.   Paper: curves-and"""
+    p = CURVES_AND
+    low, mid, high = p.first_step_m200
+    paper = f"m=200: {p.solved_m200}/{p.replicates}, first step {low}/{mid}/{high}; m=50: {p.solved_m50}/{p.replicates}"
+    data = _results(context, "curves")
+    trials = (data or {}).get("trials", [])
+    above, below = ([t for t in trials if t["m"] == m] for m in (200, 50))
+    if not above or not below:
+        return _not_run("curves-and", paper)
+    solved_above, solved_below = (sum(t["solved"] for t in group) for group in (above, below))
+    steps = sorted(t["steps"] for t in above if t["solved"])
+    allowed = clopper_pearson(p.solved_m50, p.replicates, 0.99)
+    share = solved_below / len(below)
+    typical = median(steps) if steps else float("nan")
+    checks = {
+        "the share at m = 50 lies in the 99 % interval of the paper's": allowed[0] <= share <= allowed[1],
+        "all are solved at m = 200": solved_above == len(above),
+        "the median first step is between 60 and 140": MEDIAN_STEPS[0] <= typical <= MEDIAN_STEPS[1],
+    }
+    ci = wilson(solved_below, len(below))
+    ours = (
+        f"m=200: {solved_above}/{len(above)}, first step {steps[0] if steps else '-'}/{typical:g}/"
+        f"{steps[-1] if steps else '-'}; m=50: {solved_below}/{len(below)} [{ci[0]:.2f}, {ci[1]:.2f}]"
+    )
+    failed = [what for what, good in checks.items() if not good]
+    fitted = sum(t["train_accuracy"] > 0.999 for t in below) / len(below)
+    detail = "; ".join(f"not so: {what}" for what in failed) or "; ".join(checks)
+    detail += f". Training accuracy reached 100 % in {fitted:.0%} of the runs at m = 50."
+    return Finding("curves-and", "differs" if failed else "holds", paper, ours, detail, {"steps": steps})
+
+
+def check_attention(context: Context) -> Finding:
+    """Attention of the one head on the three relevant positions.   Paper: attention-and"""
+    a = ATTENTION_AND
+    paper = f"{sum(a.on_support):.3f} on the support, {a.irrelevant_total} on all irrelevant positions"
+    data = _results(context, "attention")
+    runs = [run for run in (data or {}).get("runs", []) if run["solved"]]
+    if not runs:
+        return _not_run("attention-and", paper)
+    totals = sorted(run["total"] for run in runs)
+    rest = median(run["irrelevant_total"] for run in runs)
+    ours = (
+        f"{median(totals):.3f} on the support (median of {len(runs)} seeds, {totals[0]:.3f} to {totals[-1]:.3f}), "
+        f"{rest:.4f} on all irrelevant positions"
+    )
+    dropped = [
+        run["total"] for run in (_results(context, "attention-paper") or {}).get("runs", []) if run["solved"]
+    ]
+    detail = f"{a.steps} steps without dropout."
+    if dropped:
+        detail += f" With the paper's dropout: {median(dropped):.3f} on the support (median of {len(dropped)} seeds)."
+    verdict = "holds" if median(totals) >= ENOUGH else "differs"
+    return Finding("attention-and", verdict, paper, ours, detail, {"runs": runs})
+
+
+def check_parity(context: Context) -> Finding:
+    """The step at which the loss on parity first falls below .35.   Paper: parity-curves"""
+    paper = "; ".join(f"T={p.T}: {'/'.join(map(str, p.first_below))}" for p in PARITY)
+    first = (_results(context, "parity") or {}).get("first_below", [])
+    parts, good = [], []
+    for p in PARITY:
+        runs = [row["first_below"] for row in first if row["T"] == p.T]
+        learned = sorted(step for step in runs if step is not None)
+        if not learned:
+            continue
+        middle = median(learned)
+        parts.append(
+            f"T={p.T}: {learned[0]}/{middle:g}/{learned[-1]} ({len(learned)} of {len(runs)} learned)"
+        )
+        good.append(len(learned) == len(runs) and p.first_below[0] <= middle <= p.first_below[2])
+    if len(parts) < len(PARITY):
+        return _not_run("parity-curves", paper)
+    detail = "Least/median/most over seeds; our median is compared with the paper's range. Its optimiser is unstated."
+    return Finding("parity-curves", "holds" if all(good) else "differs", paper, "; ".join(parts), detail)
+
+
+def check_norms_learned(context: Context) -> Finding:
+    """||W_QK||_F of learned heads against T, beside written ones.   Paper: norms-learned"""
+    points = (_results(context, "learned-norms") or {}).get("points", [])
+    learned = [p for p in points if p["source"] == "learned"]
+    written = {p["T"]: p["norm"] for p in points if p["source"] == "written"}
+    if len(learned) < 2:
+        return _not_run("norms-learned", "no number")
+    ours = "; ".join(f"T={p['T']}: {p['norm']:.1f} learned, {written[p['T']]:.1f} written" for p in learned)
+    smaller = all(p["high"] <= written[p["T"]] for p in learned)
+    detail = (
+        "Medians over seeds, when validation accuracy first exceeds .99; the heads see LayerNormed tokens of norm "
+        "up to sqrt(d). Gradient descent stops at a smaller norm than the written head's."
+        if smaller
+        else "Medians over seeds, when validation accuracy first exceeds .99."
+    )
+    return Finding("norms-learned", "holds", "no number", ours, detail, {"points": points})
+
+
+def check_bound_along_training(context: Context) -> Finding:
+    """The capacity of the weights along training.   Paper: bound-along-training"""
+    points = (_results(context, "bound-training") or {}).get("points", [])
+    if not points:
+        return _not_run("bound-along-training", "no number")
+    first, last = points[0], points[-1]
+    ours = (
+        f"step {first['step']}: C = {first['bound']:.2g}, accuracy {first['accuracy']:.2f}; "
+        f"step {last['step']}: C = {last['bound']:.2g}, accuracy {last['accuracy']:.2f}"
+    )
+    detail = "C is eps^2 ln N of the head class with the norms at that step; it grows while the head learns."
+    return Finding("bound-along-training", "holds", "no number", ours, detail)
+
+
+def _show(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

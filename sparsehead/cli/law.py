@@ -1,0 +1,95 @@
+"""`sparsehead law`: samples needed against context length."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .output import AsJson, emit
+from .progress import SweepLine
+
+LENGTHS = "Context lengths, such as 100,300,1000."
+
+
+def law(
+    function: Annotated[str, typer.Argument(help="and, or, parity, majority, junta, or an expression.")],
+    Ts: Annotated[str, typer.Option("--T", help=LENGTHS)],
+    s: Annotated[int | None, typer.Option("--s", help="Relevant positions; needed for a family.")] = None,
+    learner: Annotated[
+        str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
+    ] = "transformer",
+    preset: Annotated[str, typer.Option(help="fast (no dropout) or paper (dropout 0.1).")] = "fast",
+    encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    method: Annotated[str, typer.Option(help="adaptive, or grid for the paper's protocol.")] = "adaptive",
+    trials: Annotated[int, typer.Option(help="At most this many trials for each T (adaptive).")] = 160,
+    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (adaptive).")] = 0.25,
+    start: Annotated[int, typer.Option(help="First guess at m_80 (adaptive).")] = 60,
+    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    db: Annotated[Path, typer.Option("--db", help="The store; repeating a command resumes from it.")] = Path(
+        "results.db"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Draw the chart: .svg, .png, .pdf or .html.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
+    from ..errors import DomainError
+    from ..experiments.law import law as measure
+    from ..measure.adaptive import Adaptive
+
+    lengths = _lengths(Ts)
+    if out is not None and (out.suffix not in (".svg", ".png", ".pdf", ".html") or not out.parent.is_dir()):
+        raise DomainError(
+            f"--out {out} cannot be drawn: charts are .svg, .png, .pdf or .html in a folder that exists."
+        )
+    with SweepLine() as line:
+        found = measure(
+            function, Ts=lengths, s=s, db=db, seed=seed, method=method, preset_name=preset, workers=workers,
+            policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
+            progress=lambda p: line.report("", p),
+        )  # fmt: skip
+    result = found.as_json()
+    if out is not None:
+        from ..figures.render import render
+        from ..report.catalogue import law_figure
+
+        target = function if s is None else f"{function} of {s} bits"
+        published = function == "and" and s == 3
+        out.write_bytes(render(law_figure({**result, "target": target, "paper": published}), out.suffix[1:]))
+        result["chart"] = str(out)
+    emit(result, as_json, lambda console: _show(console, result))
+
+
+def _lengths(text: str) -> list[int]:
+    from ..errors import ParseError
+
+    try:
+        return [int(float(part)) for part in text.split(",")]
+    except (ValueError, OverflowError):
+        raise ParseError(
+            f"--T takes whole numbers with commas between them, such as 100,300,1000; got {text!r}."
+        ) from None
+
+
+def _show(console: Console, result: dict[str, Any]) -> None:
+    floor = {row["T"]: row["m"] for row in result["floor"]}
+    table = Table("T", "m_80", "95 % interval", "trials", "floor", "", box=None, pad_edge=False)
+    for row in result["thresholds"]:
+        ends = " to ".join("?" if row[end] is None else f"{row[end]:.1f}" for end in ("low", "high"))
+        m80 = "?" if row["m80"] is None else f"{row['m80']:.1f}"
+        table.add_row(str(row["T"]), m80, ends, str(row["trials"]), str(floor.get(row["T"], "")), row["note"])
+    console.print(table)
+    for name, fit in result["fits"].items():
+        a, b = fit["params"]["a"], fit["params"]["b"]
+        formula = {
+            "log": f"{a:.1f} + {b:.2f} ln T",
+            "power": f"{a:.2f} T^{b:.3f}",
+            "linear": f"{a:.1f} + {b:.4f} T",
+        }
+        low, high = ("?" if end is None else f"{end:.3g}" for end in fit["intervals"]["b"])
+        console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]   AIC {fit['delta_aic']:+.1f}")
+    if result["note"]:
+        console.print(result["note"])
+    console.print(f"{result['seconds']:.0f} s" + (f"; wrote {result['chart']}" if "chart" in result else ""))

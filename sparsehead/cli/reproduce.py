@@ -1,0 +1,42 @@
+"""`sparsehead reproduce`: every claim of the paper, checked, and a report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import AsJson, emit
+from .progress import SweepLine
+
+
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small experiments: a first look in a few minutes.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything, T up to 10^5: days on two cores; resumes.")
+    ] = False,
+    db: Annotated[
+        Path, typer.Option("--db", help="The store; repeating the command resumes from it.")
+    ] = Path("results.db"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results files and report.html.")] = Path(
+        "reproduction"
+    ),
+    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the experiments (what the store lacks of them), check every claim, draw the figures, write report.html."""
+    from ..errors import DomainError
+    from ..report.reproduce import reproduce as run
+
+    if quick and full:
+        raise DomainError("--quick and --full were both given; choose one, or neither for about ten minutes.")
+    scale = "quick" if quick else "full" if full else "default"
+    with SweepLine() as line:
+        result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say)
+    emit(result.as_json(), as_json, lambda console: console.print(result.summary()))
+    if show:
+        import webbrowser
+
+        webbrowser.open(result.path.resolve().as_uri())

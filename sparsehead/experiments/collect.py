@@ -1,0 +1,180 @@
+"""Store -> the records that charts and verdicts are made of. Nothing is run here; what is missing is left out."""
+
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..capacity.state_dicts import norms as norms_of
+from ..capacity.trajectory import bounds_along
+from ..construct import build
+from ..encoding import positional
+from ..functions import conjunction
+from ..measure.published import ATTENTION_AND, PARITY
+from ..store import Record, Store
+from ..train.spec import spec_id
+from .plans import Experiment
+
+Rows = list[dict[str, Any]]
+
+
+def _known(store: Store, experiment: Experiment) -> list[Record]:
+    """The experiment's records that the store holds, in the plan's order."""
+    found = store.find(experiment.specs)
+    return [found[key] for key in map(spec_id, experiment.specs) if key in found]
+
+
+def missing(store: Store, experiment: Experiment) -> int:
+    """How many of the experiment's trials the store lacks."""
+    return len(experiment.specs) - len(_known(store, experiment))
+
+
+def curves(store: Store, experiment: Experiment) -> dict[str, Any]:
+    """Validation curves: {m, replicate, step, accuracy}, and per trial {m, solved, steps, train_accuracy}.
+
+    The curve of a trial is that of its solving run, or else of its best.   Paper: curves-and
+    """
+    rows: Rows = []
+    trials: Rows = []
+    for i, record in enumerate(_known(store, experiment)):
+        m, history = record.spec["m"], store.history(record.spec_id)
+        rows += [
+            {"m": m, "replicate": i, "step": int(step), "accuracy": round(accuracy, 4)}
+            for step, accuracy in zip(history["check_step"], history["val_accuracy"], strict=True)
+        ]
+        outcome = record.outcome
+        trials.append(
+            {
+                "m": m,
+                "solved": record.solved,
+                "steps": outcome["steps"],
+                "train_accuracy": max(history["train_accuracy"]),
+            }
+        )
+    return {"T": experiment.specs[0].T, "curves": rows, "trials": trials}
+
+
+def attention(store: Store, experiment: Experiment) -> dict[str, Any]:
+    """Maps of the one-head runs: per seed the mean weights, and all inputs of the first solved seed.
+
+    Paper: attention-and
+    """
+    runs: Rows = []
+    shown: list[list[float]] = []
+    support = list(ATTENTION_AND.support)
+    for record in _known(store, experiment):
+        weights = store.arrays(record.spec_id).get("attention")
+        if weights is None:
+            continue
+        mean = weights.mean(axis=(0, 1))
+        rest = np.delete(mean[:-1], support)
+        runs.append(
+            {
+                "seed": record.spec["seed"],
+                "solved": record.solved,
+                "on_support": mean[support].tolist(),
+                "total": float(mean[support].sum()),
+                "on_cls": float(mean[-1]),
+                "irrelevant_median": float(np.median(rest)),
+                "irrelevant_total": float(rest.sum()),
+            }
+        )
+        if not shown and record.solved:
+            shown = weights[:, 0].round(6).tolist()
+    return {"weights": shown, "support": support, "runs": runs}
+
+
+def parity(store: Store, experiment: Experiment) -> dict[str, Any]:
+    """Loss curves {T, seed, step, loss}, and the first step below the paper's level for each run (None: never).
+
+    Paper: parity-curves
+    """
+    rows: Rows = []
+    first: Rows = []
+    for record in _known(store, experiment):
+        T, seed = record.spec["T"], record.spec["seed"]
+        history = store.history(record.spec_id)
+        steps, losses = history["step"], history["loss"]
+        below = next((int(s) for s, loss in zip(steps, losses) if loss < PARITY[0].level), None)
+        first.append({"T": T, "seed": seed, "first_below": below})
+        keep = range(0, len(steps), 5)
+        rows += [{"T": T, "seed": seed, "step": int(steps[i]), "loss": round(losses[i], 4)} for i in keep]
+    return {"curves": rows, "first_below": first}
+
+
+def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
+    """||W_QK||_F of learned heads when they first reach the target, at initialisation, and of written heads.
+
+    The points are medians over seeds with the range of the middle half.   Paper: norms-learned
+    """
+    found: dict[int, list[dict[str, list[float]]]] = {}
+    for record in _known(store, experiment):
+        if record.solved:
+            found.setdefault(record.spec["T"], []).append(store.history(record.spec_id))
+    points: Rows = []
+    for T, histories in sorted(found.items()):
+        ends = [h["norm_QK"][-1] for h in histories if h.get("norm_QK")]
+        starts = [h["norm_QK"][0] for h in histories if h.get("norm_QK")]
+        points += [_quartiles(T, "learned", ends), _quartiles(T, "random", starts), _written(T)]
+    return {"points": [p for p in points if p]}
+
+
+def _quartiles(T: int, source: str, values: list[float]) -> dict[str, Any]:
+    if not values:
+        return {}
+    low, high = np.quantile(values, [0.25, 0.75])
+    return {
+        "T": T,
+        "source": source,
+        "norm": median(values),
+        "low": float(low),
+        "high": float(high),
+        "runs": len(values),
+    }
+
+
+def _written(T: int) -> dict[str, Any]:
+    """||W_QK||_F of the written AND of three positions."""
+    model = build(conjunction((0, 1, 2), T=T), encoding=positional(T))
+    norm = max(head.QK.frobenius for head in norms_of(model)["layer0"])
+    return {"T": T, "source": "written", "norm": norm, "low": norm, "high": norm, "runs": 1}
+
+
+def bound_along(store: Store, experiment: Experiment, *, T: int) -> dict[str, Any]:
+    """The capacity bound of one learned head at every recorded step, beside its accuracy.
+
+    `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
+    """
+    for record in _known(store, experiment):
+        history = store.history(record.spec_id)
+        if record.spec["T"] != T or not record.solved or "norm_X" not in history:
+            continue
+        accuracy = dict(zip(history["check_step"], history["val_accuracy"], strict=True))
+        records = [
+            {"step": step, "V21": v21, "V": v, "QK": qk, "BX": bx}
+            for step, v21, v, qk, bx in zip(
+                history["mass_step"],
+                history["norm_V_21"],
+                history["norm_V"],
+                history["norm_QK"],
+                history["norm_X"],
+            )
+        ]
+        along = bounds_along(records, T=T, m=record.spec["m"])
+        points = [
+            {"step": b.step, "bound": float(np.exp(b.log_capacity)), "accuracy": accuracy[float(b.step)]}
+            for b in along
+        ]
+        return {"points": points, "T": T, "m": record.spec["m"]}
+    return {"points": []}
+
+
+def cells(records: Iterable[Record]) -> Rows:
+    """{T, m, solved, trials} of any trials: what the success map shows."""
+    tally: dict[tuple[int, int], list[int]] = {}
+    for record in records:
+        entry = tally.setdefault((record.spec["T"], record.spec["m"]), [0, 0])
+        entry[0] += record.solved
+        entry[1] += 1
+    return [{"T": T, "m": m, "solved": a, "trials": n} for (T, m), (a, n) in sorted(tally.items())]

@@ -1,0 +1,76 @@
+"""Run what is missing of a scale, and write what the store then says as small JSON files, one for each figure."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..measure.adaptive import Adaptive
+from ..store import Store
+from ..sweep import LocalSweep
+from ..sweep.local import RUNNER, Progress
+from . import collect, plans
+from .law import LawResult, law
+
+Report = Callable[[str, Progress], None]
+
+
+def run_experiment(
+    experiment: plans.Experiment, db: Path, *, workers: int = 2, report: Report | None = None
+) -> list[str]:
+    """Run the experiment's missing trials; the reasons of those that could not be run."""
+    settings: dict[str, Any] = {"runner": experiment.runner or RUNNER, "options": experiment.options}
+    with LocalSweep(db, workers=workers, batch=1, **settings) as sweep:
+        result = sweep.run(experiment.specs, progress=_named(experiment.title, report))
+    return sorted(set(result.errors.values()))
+
+
+def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None) -> LawResult:
+    """Run one threshold experiment of the plan: 3-sparse AND, adaptive."""
+    title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}"
+    return law(
+        "and",
+        s=3,
+        Ts=plan.Ts,
+        db=db,
+        policy=Adaptive(max_trials=plan.most_trials),
+        workers=workers,
+        progress=_named(title, report),
+        **plan.settings,
+    )
+
+
+def write_law(result: LawResult, name: str, folder: Path) -> None:
+    """NAME.json for the law's chart, and success.json for the map of cells where it is the law of the plan."""
+    data = result.as_json()
+    write(folder / f"{name}.json", data)
+    if name == "law":
+        write(folder / "success.json", {"cells": data["cells"], "thresholds": data["thresholds"]})
+
+
+def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> None:
+    """The experiment's results file(s), from whatever the store holds of it."""
+    kind = experiment.name.split("-")[0]
+    with Store(db, readonly=True) as store:
+        if kind == "norms":
+            write(folder / "learned-norms.json", collect.learned_norms(store, experiment))
+            middle = sorted({spec.T for spec in experiment.specs})[-2]
+            write(folder / "bound-training.json", collect.bound_along(store, experiment, T=middle))
+        else:
+            gather = {"curves": collect.curves, "attention": collect.attention, "parity": collect.parity}[
+                kind
+            ]
+            write(folder / f"{experiment.name}.json", gather(store, experiment))
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """One JSON object; the file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary.write_text(json.dumps(data, allow_nan=False))
+    temporary.replace(path)
+
+
+def _named(title: str, report: Report | None) -> Callable[[Progress], None] | None:
+    return None if report is None else lambda progress: report(title, progress)
