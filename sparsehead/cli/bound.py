@@ -95,5 +95,5 @@ def show(console: Console, result: "Bound") -> None:
         console.print(note)
 
 
-def number(x: float | None) -> str:
+def number(x: float | int | None) -> str:
     return "beyond floats" if x is None else f"{x:.4g}"
