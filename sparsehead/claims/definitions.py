@@ -16,6 +16,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.capacity.norms:matrix_norm",
             "sparsehead.capacity.norms:matrix_norms",
         ),
+        tests=(
+            "tests/capacity/test_norms.py::test_matrix_norms_convention_columns_first",
+            "tests/capacity/test_norms.py::test_matrix_norms_chain",
+        ),
         check=f"{CHECKS}.definitions:check_matrix_norms",
     ),
     Claim(

@@ -6,9 +6,17 @@ Each statement is ours: the printed form, then why it fails. A check that "holds
 from .claim import CHECKS, Claim
 
 TESTS = "tests/claims/test_errata.py"
-SECOND, SPARSE = "tests/claims/test_notes_errata.py", "tests/claims/test_sparse_functions.py"
+PRINTED, SECOND = "tests/claims/test_paper_errata.py", "tests/claims/test_notes_errata.py"
+SPARSE = "tests/claims/test_sparse_functions.py"
 # Where a second test shows the fault independently of the check.
 MORE: dict[str, str] = {
+    "errata-paper-1": f"{PRINTED}::test_errata_paper_1_the_printed_bump_is_zero_at_its_centre",
+    "errata-paper-2": f"{PRINTED}::test_errata_paper_2_delta_of_an_eighth_misses_what_the_head_delivers",
+    "errata-paper-3": f"{PRINTED}::test_errata_paper_3_the_sum_of_positions_"
+    "is_no_key_when_positions_are_not_orthogonal",
+    "errata-paper-4": f"{PRINTED}::test_errata_paper_4_the_first_layer_reaches_B_over_delta_plus_2",
+    "errata-paper-5": f"{PRINTED}::test_errata_paper_5_the_target_falls_with_the_number_of_ones",
+    "errata-paper-6": f"{PRINTED}::test_errata_paper_6_the_true_norms",
     "errata-notes-1": f"{SECOND}::test_notes_erratum_01_pseudometric_needs_d_x_x_zero",
     "errata-notes-2": f"{SECOND}::test_notes_erratum_02_the_example_is_2_for_neither_set",
     "errata-notes-3": f"{SECOND}::test_notes_erratum_03_covering_numbers_fall_as_eps_grows",

@@ -16,6 +16,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.construct:build",
             "sparsehead.construct:verify",
         ),
+        tests=(
+            "tests/claims/test_representation.py::test_sparse_representation_every_function_of_three_bits",
+            "tests/claims/test_representation.py::test_sparse_representation_random_functions_of_four_and_five_bits",
+        ),
         check=f"{CHECKS}.representation:check_sparse_representation",
     ),
     Claim(
@@ -24,6 +28,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement="f_tf-scalar, the head alone with no MLP, computes every threshold function of s bits.",
         where=f"{PAPER}, first item",
         code=("sparsehead.construct.assemble:head_alone",),
+        tests=(
+            "tests/claims/test_representation.py::test_monotone_symmetric_representation_by_the_head_alone",
+        ),
         check=f"{CHECKS}.representation:check_monotone_symmetric_representation",
     ),
     Claim(
@@ -33,6 +40,9 @@ CLAIMS: tuple[Claim, ...] = (
         "decoder of size poly(s); ours needs at most 2s units.",
         where=f"{PAPER}, second item",
         code=("sparsehead.construct.assemble:with_mlp",),
+        tests=(
+            "tests/claims/test_representation.py::test_symmetric_representation_takes_one_head_and_2s_units",
+        ),
         check=f"{CHECKS}.representation:check_symmetric_representation",
     ),
     Claim(
@@ -46,6 +56,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.construct.assemble:with_mlp",
             "sparsehead.construct.paper:paper_model",
         ),
+        tests=(
+            "tests/claims/test_representation.py::test_general_representation_takes_one_head_and_fewer_units_than_the_paper",
+            "tests/claims/test_representation.py::test_paper_method_is_exact_once_repaired",
+        ),
         check=f"{CHECKS}.representation:check_general_representation",
     ),
     Claim(
@@ -55,6 +69,10 @@ CLAIMS: tuple[Claim, ...] = (
         "I, W_V the bit.",
         where="paper appendix B, encoding (a)",
         code=("sparsehead.construct.attention:additive_selection",),
+        tests=(
+            "tests/claims/test_representation.py::test_single_head_leaks_the_same_share_on_every_input",
+            "tests/claims/test_representation.py::test_single_head_fills_the_predicted_interval",
+        ),
         check=f"{CHECKS}.representation:check_single_head",
     ),
     Claim(
@@ -67,6 +85,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.construct.attention:dual",
             "sparsehead.construct.attention:additive_selection",
         ),
+        tests=(
+            "tests/claims/test_representation.py::test_single_head_random_ten_thousand_positions_in_512_dimensions",
+            "tests/claims/test_representation.py::test_single_head_random_dual_vectors_beat_the_sum_of_positions",
+        ),
         check=f"{CHECKS}.representation:check_single_head_random",
     ),
     Claim(
@@ -76,6 +98,9 @@ CLAIMS: tuple[Claim, ...] = (
         "4 suffices.",
         where="paper appendix B, encoding (b)",
         code=("sparsehead.construct.attention:trainable_selection",),
+        tests=(
+            "tests/claims/test_representation.py::test_single_head_trainable_needs_four_dimensions_and_little_position",
+        ),
         check=f"{CHECKS}.representation:check_single_head_trainable",
     ),
     Claim(
@@ -85,6 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
         "+ tau v) exactly, without leakage.",
         where="paper appendix B, encoding (c)",
         code=("sparsehead.construct.attention:bag_selection",),
+        tests=("tests/claims/test_representation.py::test_single_head_bag_has_no_leakage_into_its_output",),
         check=f"{CHECKS}.representation:check_single_head_bag",
     ),
     Claim(
@@ -94,6 +120,9 @@ CLAIMS: tuple[Claim, ...] = (
         "bit apart, a present one above what an absent one can reach, and two ReLU units clean it.",
         where="paper appendix B, encoding (c), for Delta > 0",
         code=("sparsehead.construct.multi:bag_bits",),
+        tests=(
+            "tests/claims/test_representation.py::test_sparse_representation_every_function_of_three_bits",
+        ),
         check=f"{CHECKS}.representation:check_single_head_bag_approximate",
     ),
     Claim(
@@ -104,6 +133,7 @@ CLAIMS: tuple[Claim, ...] = (
         "output.",
         where="not in the paper; cf. proposition 5.1, first item",
         code=("sparsehead.construct.linear:linear_head",),
+        tests=("tests/claims/test_representation.py::test_linear_head_approximates_and_or_within_epsilon",),
         check=f"{CHECKS}.representation:check_linear_head",
     ),
     Claim(
@@ -113,6 +143,7 @@ CLAIMS: tuple[Claim, ...] = (
         "and at most 2^{s-1} minterms.",
         where="paper appendix B, encodings (a) and (b) with s heads",
         code=("sparsehead.construct.multi:s_heads",),
+        tests=("tests/claims/test_representation.py::test_s_heads_compute_random_functions",),
         check=f"{CHECKS}.representation:check_s_heads",
     ),
     Claim(
@@ -122,6 +153,7 @@ CLAIMS: tuple[Claim, ...] = (
         "b_i exactly, for any scale; the count without any ReLU.",
         where="not in the paper",
         code=("sparsehead.construct.multi:cancelling_heads",),
+        tests=("tests/claims/test_representation.py::test_cancelling_heads_give_the_linear_count",),
         check=f"{CHECKS}.representation:check_cancelling_heads",
     ),
     Claim(
@@ -134,6 +166,9 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.construct.paper:bump",
             "sparsehead.construct.paper:bump_net",
         ),
+        tests=(
+            "tests/claims/test_paper_errata.py::test_bump_nets_are_exact_within_a_quarter_of_the_smallest_distance",
+        ),
         check=f"{CHECKS}.representation:check_bump",
     ),
     Claim(
@@ -144,6 +179,9 @@ CLAIMS: tuple[Claim, ...] = (
         "at all.",
         where="not in the paper",
         code=("sparsehead.construct.decoder:plateaus",),
+        tests=(
+            "tests/construct/test_decoder.py::test_plateaus_are_exact_on_every_interval_with_two_units_per_change",
+        ),
         check=f"{CHECKS}.representation:check_exact_decoder",
     ),
     Claim(
@@ -154,6 +192,10 @@ CLAIMS: tuple[Claim, ...] = (
         "2 units.",
         where="not in the paper",
         code=("sparsehead.construct.code:best_code",),
+        tests=(
+            "tests/construct/test_code.py::test_no_random_weights_beat_the_best_code",
+            "tests/construct/test_code.py::test_linear_threshold_functions_change_once",
+        ),
         check=f"{CHECKS}.representation:check_best_code",
     ),
     Claim(
@@ -166,6 +208,10 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.construct:build",
             "sparsehead.capacity.norms:product_norms",
         ),
+        tests=(
+            "tests/claims/test_representation.py::test_representation_norms_grow_as_log_T",
+            "tests/claims/test_representation.py::test_representation_norms_are_those_predicted",
+        ),
         check=f"{CHECKS}.representation:check_representation_norms",
     ),
     Claim(
@@ -177,6 +223,10 @@ CLAIMS: tuple[Claim, ...] = (
         code=(
             "sparsehead.construct:verify",
             "sparsehead.construct.ranges:extremes",
+        ),
+        tests=(
+            "tests/construct/test_verify.py::test_patterns_agree_with_enumeration",
+            "tests/claims/test_representation.py::test_exact_certificate_for_a_hundred_thousand_positions",
         ),
         check=f"{CHECKS}.representation:check_exact_certificate",
     ),

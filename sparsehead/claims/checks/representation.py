@@ -49,9 +49,9 @@ def _built(label: str, pairs: list[tuple[SparseFunction, Model]], *, paper: str,
 
 def check_sparse_representation(context: Context) -> Finding:
     tables = itertools.product([0, 1], repeat=8)
-    functions = {from_table(T=6, support=(0, 2, 5), table=t) for t in tables}
-    pairs = [(f, build(f)) for f in functions]
-    some = sorted(functions, key=str)[::8]
+    functions = sorted({from_table(T=6, support=(0, 2, 5), table=t) for t in tables}, key=str)
+    pairs = [(f, build(f)) for f in functions[:: context.options.get("stride", 1)]]
+    some = functions[::8]
     pairs += [(f, build(f, encoding=e)) for f in some for e in ("trainable", "bag")]
     pairs += [(f, build(f, encoding="random", d=96, seed=context.seed)) for f in some]
     return _built(
