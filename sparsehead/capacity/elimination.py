@@ -75,7 +75,7 @@ def _count_chunk(
     *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator, cap: int
 ) -> Int[Array, "trials n_T"]:
     relevant = rng.random((trials, s, m)) < p
-    negative = ~relevant.all(axis=1)
+    negative = np.asarray(~relevant.all(axis=1))
     survive = p ** (m - negative.sum(axis=1))  # p^M
     grow = [rng.binomial(T - T_before, survive) for T_before, T in itertools.pairwise([s, *Ts])]
     in_play = s + np.cumsum(np.array(grow).T, axis=1)  # columns in play at each T
@@ -123,7 +123,7 @@ def _extend(
         ones_somewhere = np.zeros((alive, n), dtype=np.uint64)
         for word in range(mask.shape[1]):
             ones_somewhere |= levels[s - 1][:, :n, word] & mask[:, None, word]
-        completed = n - np.count_nonzero(ones_somewhere, axis=1)
+        completed = np.asarray(n - np.count_nonzero(ones_somewhere, axis=1))
     for j in range(s - 1, 0, -1):
         n_new = math.comb(k, j - 1)
         new = mask[:, None, :] if j == 1 else levels[j - 1][:, :n_new] & mask[:, None, :]

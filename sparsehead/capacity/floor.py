@@ -303,7 +303,7 @@ def _crossing(chances: list[tuple[int, float]], target: float) -> int:
     """
     near = [(m, _logit(q)) for m, q in chances if 0 < q < 1 and abs(_logit(q) - _logit(target)) <= 1]
     if len(near) >= 4:
-        slope, intercept = np.polyfit(*np.array(near, dtype=float).T, 1)
+        slope, intercept = np.polyfit([m for m, _ in near], [x for _, x in near], 1)
         return math.ceil((_logit(target) - intercept) / slope)
     return min(m for m, q in chances if q >= target)
 

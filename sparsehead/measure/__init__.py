@@ -1,0 +1,28 @@
+"""Outcomes to thresholds, intervals and laws: pure functions of how many trials succeeded at each (T, m).
+
+intervals    a share of successes; the bootstrap
+curves       the success curve in ln m and its likelihood
+thresholds   m_80 at one T: read off a grid, or fitted
+adaptive     which trials to run next
+laws         m_80(T): log, power and linear, fitted to all trials at once
+"""
+
+from .adaptive import Adaptive
+from .curves import Cell
+from .intervals import clopper_pearson, wilson
+from .laws import LawFit, LawFits, fit_laws, law_value
+from .thresholds import Threshold, fitted, grid
+
+__all__ = [
+    "Adaptive",
+    "Cell",
+    "LawFit",
+    "LawFits",
+    "Threshold",
+    "clopper_pearson",
+    "fit_laws",
+    "fitted",
+    "grid",
+    "law_value",
+    "wilson",
+]

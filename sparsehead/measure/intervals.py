@@ -1,0 +1,78 @@
+"""Intervals for a share of successes, and the bootstrap."""
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from ..errors import DomainError
+from ..types import Array, Float, Shaped
+
+
+def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval for a probability: the p that `solved` of `trials` does not reject.
+
+    Its coverage is near `level` on average over p. With no trials it is (0, 1).
+
+    >>> tuple(round(x, 3) for x in wilson(24, 40))
+    (0.446, 0.737)
+    """
+    _check(solved, trials, level)
+    if trials == 0:
+        return 0.0, 1.0
+    z, p = _normal_quantile((1 + level) / 2), solved / trials
+    centre = (p + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z / (1 + z**2 / trials) * math.sqrt(p * (1 - p) / trials + z**2 / (4 * trials**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
+    """The exact interval: covers with probability at least `level` for every p. With no trials it is (0, 1).
+
+    >>> tuple(round(x, 3) for x in clopper_pearson(24, 40, 0.99))
+    (0.382, 0.792)
+    """
+    from scipy.special import betaincinv
+
+    _check(solved, trials, level)
+    tail = (1 - level) / 2
+    low = float(betaincinv(solved, trials - solved + 1, tail)) if solved else 0.0
+    high = float(betaincinv(solved + 1, trials - solved, 1 - tail)) if solved < trials else 1.0
+    return low, high
+
+
+def bootstrap(
+    values: Shaped[Array, "n *rest"],
+    statistic: Callable[[Shaped[Array, "n *rest"]], float],
+    *,
+    n_boot: int,
+    rng: np.random.Generator,
+) -> Float[Array, " n_boot"]:
+    """`statistic` of `n_boot` resamples of the rows of `values`, drawn with replacement."""
+    if len(values) == 0:
+        raise DomainError("the bootstrap resamples at least one value, got none.")
+    rows = rng.integers(len(values), size=(n_boot, len(values)))
+    return np.array([statistic(values[pick]) for pick in rows], dtype=float)
+
+
+def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple[float, float]:
+    """The percentile interval of bootstrap values."""
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def chi2_quantile(level: float) -> float:
+    """Quantile of chi-squared with one degree of freedom: twice the drop in log-likelihood that rejects."""
+    return _normal_quantile((1 + level) / 2) ** 2
+
+
+def _normal_quantile(q: float) -> float:
+    return NormalDist().inv_cdf(q)
+
+
+def _check(solved: int, trials: int, level: float) -> None:
+    if not 0 <= solved <= trials:
+        raise DomainError(f"of {trials} trials between 0 and {trials} can be solved, got {solved}.")
+    if not 0 < level < 1:
+        raise DomainError(f"level is a probability strictly between 0 and 1, got {level}.")

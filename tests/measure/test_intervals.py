@@ -1,0 +1,50 @@
+import math
+
+import numpy as np
+import pytest
+
+from sparsehead.errors import DomainError
+from sparsehead.measure.intervals import bootstrap, clopper_pearson, percentile, wilson
+from sparsehead.rng import stream
+
+
+def binomial_pmf(n, p):
+    return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+
+
+def coverage(interval, n, p):
+    inside = [interval(k, n)[0] - 1e-12 <= p <= interval(k, n)[1] + 1e-12 for k in range(n + 1)]
+    return sum(q for q, ok in zip(binomial_pmf(n, p), inside) if ok)
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_clopper_pearson_covers_at_every_p(n):
+    assert min(coverage(clopper_pearson, n, p) for p in np.linspace(0.01, 0.99, 99)) >= 0.95
+
+
+def test_wilson_covers_on_average_and_solves_its_equation():
+    assert np.mean([coverage(wilson, 40, p) for p in np.linspace(0.05, 0.95, 91)]) == pytest.approx(
+        0.95, abs=0.01
+    )
+    for p in wilson(24, 40):  # the ends are the p whose z-test statistic is exactly 1.96
+        assert abs(24 / 40 - p) / math.sqrt(p * (1 - p) / 40) == pytest.approx(1.959964, abs=1e-5)
+
+
+def test_edges_and_misuse():
+    assert wilson(0, 0) == clopper_pearson(0, 0) == (0, 1)
+    assert clopper_pearson(0, 10)[0] == 0 and clopper_pearson(10, 10)[1] == 1
+    assert clopper_pearson(0, 10)[1] == pytest.approx(1 - 0.025**0.1)  # (1-p)^10 = 2.5 %
+    with pytest.raises(DomainError, match="of 5 trials"):
+        wilson(6, 5)
+    with pytest.raises(DomainError, match="level"):
+        clopper_pearson(1, 5, 1.0)
+
+
+def test_bootstrap_has_the_standard_error_of_the_mean():
+    values = stream(0, "values").normal(size=200)
+    means = bootstrap(values, lambda v: float(v.mean()), n_boot=2000, rng=stream(0, "boot"))
+    assert means.std() == pytest.approx(values.std() / math.sqrt(200), rel=0.1)  # 6 s.e. of a s.d. from 2000
+    low, high = percentile(means)
+    assert low < values.mean() < high
+    with pytest.raises(DomainError, match="at least one value"):
+        bootstrap(values[:0], len, n_boot=1, rng=stream(0, "boot"))
