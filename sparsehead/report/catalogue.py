@@ -82,8 +82,12 @@ ENTRIES = (
     Entry("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
     Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),
     Entry("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
-    Entry("law", "Paper 2, notes 5: samples needed against T, on the paper's range.", law_figure, needs="law"),
-    Entry("law-decades", "Ours: the law over decades of T: floor, fits, bound.", law_figure, needs="law-decades"),
+    Entry(
+        "law", "Paper 2, notes 5: samples needed against T, on the paper's range.", law_figure, needs="law"
+    ),
+    Entry(
+        "law-decades", "Ours: the law over decades of T: floor, fits, bound.", law_figure, needs="law-decades"
+    ),
     Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
     Entry(
         "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", _curves, needs="curves"
@@ -123,21 +127,23 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
     if name not in FIGURES:
         raise DomainError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}.")
     entry = FIGURES[name]
-    data: Data = {}
-    if entry.needs:
-        data = read_results(folder, entry.needs)
-    elif entry.optional and (folder / f"{entry.optional}.json").exists():
-        data = read_results(folder, entry.optional)
+    source = entry.needs or (entry.optional if _is_there(folder, entry.optional) else None)
+    if source is None:
+        return entry.draw({})
     try:
-        return entry.draw(data)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, SparseheadError) or not data:
-            raise
+        return entry.draw(read_results(folder, source))
+    except SparseheadError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         told = " ".join(str(error).split())[:80]
         raise FileError(
-            f"{folder / (entry.needs or entry.optional or name)}.json does not hold what figure {name!r} shows "
-            f"({type(error).__name__}: {told}); make it again with `sparsehead reproduce`."
+            f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "
+            "make it again with `sparsehead reproduce`."
         ) from error
+
+
+def _is_there(folder: Path, name: str | None) -> bool:
+    return name is not None and (folder / f"{name}.json").exists()
 
 
 def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Drawn]:

@@ -62,6 +62,13 @@ def test_damaged_results_are_a_sentence_and_not_a_crash(tmp_path, text):
     assert "\n" not in drawn.problem
 
 
+@pytest.mark.parametrize("text", ["{}", '{"cells": 3}', '{"cells": [4]}'])
+def test_results_of_another_shape_name_the_file(tmp_path, text):
+    (tmp_path / "success.json").write_text(text)
+    with pytest.raises(FileError, match=r"success\.json does not hold what figure 'success' shows"):
+        draw("success", tmp_path)
+
+
 def test_half_finished_law_is_drawn_with_what_is_there(tmp_path):
     part = {"thresholds": [{"T": 100, "m80": None, "low": 50.0, "high": None, "trials": 3}], "fits": {}}
     (tmp_path / "law.json").write_text(json.dumps(part))
