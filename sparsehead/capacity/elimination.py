@@ -117,13 +117,13 @@ def _extend(
     alive = len(mask)
     completed = np.zeros(alive, dtype=np.int64)
     if s == 1:
-        return (~mask.any(axis=1)).astype(np.int64)
+        return np.asarray(~mask.any(axis=1), dtype=np.int64)
     if k >= s - 1:
         n = math.comb(k, s - 1)
         ones_somewhere = np.zeros((alive, n), dtype=np.uint64)
         for word in range(mask.shape[1]):
             ones_somewhere |= levels[s - 1][:, :n, word] & mask[:, None, word]
-        completed = np.asarray(n - np.count_nonzero(ones_somewhere, axis=1))
+        completed += n - np.count_nonzero(ones_somewhere, axis=1)
     for j in range(s - 1, 0, -1):
         n_new = math.comb(k, j - 1)
         new = mask[:, None, :] if j == 1 else levels[j - 1][:, :n_new] & mask[:, None, :]

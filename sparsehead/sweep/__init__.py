@@ -1,10 +1,21 @@
 """Many trials: units of one shape, worker processes, a store that remembers.
 
 units       specs grouped by shape
+worker      what runs inside a worker process
 local       worker processes on this machine
-worker      what runs inside one
+thresholds  rounds of trials until every threshold is known
 """
 
 from .local import LocalSweep, Progress, SweepResult, run_sweep
+from .thresholds import RoundProgress, adaptive_cells, cells_of, grid_cells
 
-__all__ = ["LocalSweep", "Progress", "SweepResult", "run_sweep"]
+__all__ = [
+    "LocalSweep",
+    "Progress",
+    "RoundProgress",
+    "SweepResult",
+    "adaptive_cells",
+    "cells_of",
+    "grid_cells",
+    "run_sweep",
+]

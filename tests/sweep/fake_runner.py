@@ -3,12 +3,14 @@
 Also a script: `python fake_runner.py DB N SLEEP` sweeps N specs with two workers, for tests that kill it.
 """
 
+import math
 import os
 import sys
 import time
 from pathlib import Path
 
 from sparsehead.errors import DomainError
+from sparsehead.rng import stream
 from sparsehead.train.outcome import Outcome
 from sparsehead.train.spec import preset, spec_id
 
@@ -34,6 +36,14 @@ def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=()):
             os._exit(7)
         print("a runner may print")
         on_outcome(spec, outcome_of(spec))
+
+
+def curve(specs, *, on_outcome, progress, slope=7.0):
+    """Trials that succeed with a known probability: m_80 = 10 ln T, logistic in ln m."""
+    for spec in specs:
+        chance = 1 / (1 + 0.25 * (spec.m / (10 * math.log(spec.T))) ** -slope)
+        status = "solved" if stream(spec.seed, "chance", spec.T).random() < chance else "budget_spent"
+        on_outcome(spec, Outcome(spec_id(spec), status, 0, 1, 1.0, 1.0, None, 0.0))
 
 
 def threads(specs, *, on_outcome, progress):

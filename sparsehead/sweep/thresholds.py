@@ -1,0 +1,112 @@
+"""Rounds of trials until every threshold is known: the policy proposes, the sweep runs, the store remembers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import DomainError, SparseheadError
+from ..measure.adaptive import Adaptive
+from ..measure.curves import Cell, merge
+from ..store import Record
+from ..train.spec import TrainSpec, spec_id
+from .local import LocalSweep, Progress
+
+MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial
+
+
+@dataclass(frozen=True)
+class RoundProgress:
+    """Where the measurement stands: the round, the context lengths still open, and the sweep within the round."""
+
+    round: int
+    open_Ts: tuple[int, ...]
+    trials: int
+    sweep: Progress | None
+
+
+def trial_seed(base: int, m: int, trial: int) -> int:
+    """A seed of its own for every trial of every cell, so that outcomes at neighbouring m are independent."""
+    if not 0 <= trial < 1000:
+        raise DomainError(f"a cell holds at most 1000 trials, got trial {trial}.")
+    return base * 10**9 + m * 1000 + trial
+
+
+def adaptive_cells(
+    make_spec: MakeSpec,
+    policies: Mapping[int, Adaptive],
+    sweep: LocalSweep,
+    *,
+    seed: int,
+    progress: Callable[[RoundProgress], None] | None = None,
+) -> dict[int, list[Cell]]:
+    """Run trials at every T until its policy has no more to propose; all trials that were run, as cells.
+
+    A round runs the proposals of all open T together. Proposals depend on outcomes alone, so after a kill the same
+    rounds come again, find what was done in the store, and go on from there.
+    """
+    cells: dict[int, list[Cell]] = {T: [] for T in policies}
+    for number in range(1, 10_000):
+        wanted = {T: policy.propose(cells[T]) for T, policy in policies.items()}
+        specs = [
+            make_spec(T, m, trial_seed(seed, m, trial))
+            for T, proposals in wanted.items()
+            for m, n in proposals
+            for trial in _next(cells[T], m, n)
+        ]
+        if not specs:
+            return cells
+        spent = sum(cell.trials for group in cells.values() for cell in group)
+        open_Ts = tuple(T for T, proposals in wanted.items() if proposals)
+        for T, found in _run(specs, sweep, _inside(progress, number, open_Ts, spent)).items():
+            cells[T] = merge([*cells[T], *found])
+    raise AssertionError("a policy with a limit on trials proposes finitely often")
+
+
+def grid_cells(
+    make_spec: MakeSpec,
+    Ts: Iterable[int],
+    ms: Sequence[int],
+    sweep: LocalSweep,
+    *,
+    trials: int = 40,
+    seed: int,
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[int, list[Cell]]:
+    """The paper's protocol: `trials` trials at every (T, m).   Paper: law-and"""
+    specs = [make_spec(T, m, trial_seed(seed, m, trial)) for T in Ts for m in ms for trial in range(trials)]
+    return {T: merge(found) for T, found in _run(specs, sweep, progress).items()}
+
+
+def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
+    """Stored outcomes as cells by T."""
+    found: dict[int, list[Cell]] = {}
+    for record in records:
+        found.setdefault(record.spec["T"], []).append(Cell(record.spec["m"], int(record.solved), 1))
+    return {T: merge(group) for T, group in sorted(found.items())}
+
+
+def _run(
+    specs: list[TrainSpec], sweep: LocalSweep, progress: Callable[[Progress], None] | None
+) -> dict[int, list[Cell]]:
+    result = sweep.run(specs, progress=progress)
+    if result.errors:
+        key, why = next(iter(result.errors.items()))
+        spec = next(spec for spec in specs if spec_id(spec) == key)
+        raise SparseheadError(
+            f"{len(result.errors)} of {len(specs)} trials could not be run; the first, T={spec.T}, m={spec.m}, "
+            f"seed={spec.seed}: {why}"
+        )
+    return cells_of(result.records.values())
+
+
+def _next(cells: list[Cell], m: int, n: int) -> range:
+    """The numbers of the next n trials at m."""
+    done = sum(cell.trials for cell in cells if cell.m == m)
+    return range(done, done + n)
+
+
+def _inside(
+    progress: Callable[[RoundProgress], None] | None, number: int, open_Ts: tuple[int, ...], spent: int
+) -> Callable[[Progress], None] | None:
+    if progress is None:
+        return None
+    return lambda state: progress(RoundProgress(number, open_Ts, spent + state.done, state))
