@@ -6,7 +6,7 @@ function_classes                      the same for functions on a sample
 linear, perceptron                    linear classes: the bound, and the cover that proves it
 lipschitz                             softmax, heads, LayerNorm
 bounds, pricing, head_class           items, forms, the class of heads with given norms
-stages, networks                      models to items
+stages, attention_stages, networks    models to items
 generalization, relations, shattering from covering numbers to error, and to other measures
 certificate, trajectory               the verdict; along training, and side by side
 floor, elimination                    what no learner can beat

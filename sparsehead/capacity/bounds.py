@@ -33,7 +33,10 @@ FORMS = {
     "minimum": "the items of `ours`, each at the cheaper of its two prices, split numerically",
 }
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
-STEPS = 44  # bisections of that range, to 1e-11
+ROUNDS, WIDTH = (
+    6,
+    33,
+)  # each round keeps 1/32 of the range: 200/32^6 is below 1e-6, far more than a split needs
 
 
 @dataclass(frozen=True)
@@ -130,8 +133,10 @@ def _numeric(items: Sequence[Item], log_eps: float, *, parametric_only: bool) ->
     if not live:
         return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     log_rho = np.array([k.log_r + k.log_p - log_eps for k in live])
+    if log_sum(log_rho) <= 0:  # every weight's whole class fits into its share of the error
+        return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     log_lambda = np.array([k.log_lambda for k in live])
-    dim = np.array([k.dim for k in live])
+    dim = np.array([min(k.dim, 1e300) for k in live])
     log_weights = np.array([k.log_weight for k in live])
     closed = log_weights - log_sum(log_weights)
     candidates = [closed, _balance(log_rho, log_lambda, dim, parametric_only=True)]
@@ -152,10 +157,10 @@ def _prices(
     log_rho: Float[Array, " n"],
     log_lambda: Float[Array, " n"],
     dim: Float[Array, " n"],
-    log_y: Float[Array, " n"],
+    log_y: Float[Array, "*k n"],
     *,
     parametric_only: bool,
-) -> Float[Array, " n"]:
+) -> Float[Array, "*k n"]:
     """h_k at relative resolutions y_k; zero where the whole class fits into one ball."""
     ratio = log_rho - log_y
     price = dim * np.logaddexp(0.0, math.log(2) + ratio)
@@ -172,7 +177,7 @@ def _balance(
     *,
     parametric_only: bool,
 ) -> Float[Array, " n"]:
-    """Shares (as logs, adding up to 1) at which the prices' slopes agree: bisection on the common slope mu.
+    """Shares (as logs, adding up to 1) at which the prices' slopes agree: a search for the common slope mu.
 
     For each item and mu the better of the stationary points of its prices, or y = rho where the price
     vanishes. The prices are not convex together, so this need not be the optimum; whatever it returns is a
@@ -180,36 +185,34 @@ def _balance(
     """
     high = REACH + 4 * float(np.abs(log_rho).max())
     low = -high
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if log_sum(_respond(middle, log_rho, log_lambda, dim, parametric_only)) > 0:
-            low = middle
-        else:
-            high = middle
-    log_y = _respond(high, log_rho, log_lambda, dim, parametric_only)
+    for _ in range(ROUNDS):
+        log_mu = np.linspace(low, high, WIDTH)
+        totals = np.logaddexp.reduce(_respond(log_mu, log_rho, log_lambda, dim, parametric_only), axis=1)
+        first = int(np.argmax(totals <= 0)) or 1  # totals fall in mu
+        low, high = float(log_mu[first - 1]), float(log_mu[first])
+    log_y = _respond(np.array([high]), log_rho, log_lambda, dim, parametric_only)[0]
     return log_y - log_sum(log_y)
 
 
 def _respond(
-    log_mu: float,
+    log_mu: Float[Array, " k"],
     log_rho: Float[Array, " n"],
     log_lambda: Float[Array, " n"],
     dim: Float[Array, " n"],
     parametric_only: bool,
-) -> Float[Array, " n"]:
-    """ln of the y_k that minimises h_k(y) + mu y, among its stationary points and y = rho."""
+) -> Float[Array, "k n"]:
+    """ln of the y that minimises h(y) + mu y for every mu and item, among stationary points and y = rho."""
+    slope = log_mu[:, None]
     with np.errstate(divide="ignore"):
-        log_dim = np.log(dim)
-    # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + sqrt(1 + 2 dim/(mu rho)))
-    base = math.log(2) + log_dim - log_mu
+        # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + sqrt(1 + 2 dim/(mu rho)))
+        base = math.log(2) + np.log(dim) - slope
     volume = base - np.logaddexp(0.0, np.logaddexp(0.0, base - log_rho) / 2)
-    options = [volume, log_rho]
+    options = [volume, np.broadcast_to(log_rho, volume.shape)]
     if not parametric_only:
-        options.append((math.log(2) + log_lambda + 2 * log_rho - log_mu) / 3)  # lambda (rho/y)^2
-    with np.errstate(over="ignore"):
-        costs = [
-            _prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only)
-            + np.exp(np.minimum(log_mu + y, 709.0))
-            for y in options
-        ]
+        options.append((math.log(2) + log_lambda + 2 * log_rho - slope) / 3)  # lambda (rho/y)^2
+    costs = [
+        _prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only)
+        + np.exp(np.minimum(slope + y, 700.0))
+        for y in options
+    ]
     return np.choose(np.argmin(costs, axis=0), options)

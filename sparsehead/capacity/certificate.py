@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any
 
 from ..errors import DomainError
@@ -86,10 +87,11 @@ class _Class:
     make: Callable[[Real, Pricing], tuple[Item, ...]]
     a_posteriori: bool
     notes: tuple[str, ...]
+    measured: dict[str, Any] = field(default_factory=dict)
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
         """Items on m samples, and the penalty for having read norms off the weights."""
-        price = Pricing(form, a_posteriori=self.a_posteriori)
+        price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
         return self.make(m, price), price.penalty
 
     def covering(self, m: Real, eps: float, form: str) -> Covering:
@@ -152,11 +154,12 @@ def bound(
     accuracy = check_eps(accuracy, "accuracy")
     items, penalty = declared.priced(m, form)
     at_eps = covering(items, eps=eps, form=form)
-    gap = declared.gap(m, form=form, margin=margin, delta=delta)
 
+    @cache
     def gap_at(n: Real) -> float:
         return declared.gap(n, form=form, margin=margin, delta=delta)
 
+    gap = gap_at(m)
     enough = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
     realizable = declared.realizable(m, form=form, margin=margin, delta=delta)
     return Bound(

@@ -8,23 +8,38 @@ add up to sum_j 1/(2(|j|+1)(|j|+2)) + 1/4 = 3/4 + 1/4 = 1.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .bounds import Item, check_form
 from .linear import log_Lambda
 from .logs import LOG_ZERO, ln, log1p_exp, log_ln
 from .norms import MatrixNorms
 
+Measured = TypeVar("Measured")
 SOFTMAX = {"paper": math.log(2)}  # ln C_Norm: the paper's constant for softmax is 2, the proven one 1
 
 
 class Pricing:
-    """Charges for weights under one form, and keeps the account of norms read off the data."""
+    """Charges for weights under one form, and keeps the account of norms read off the data.
 
-    def __init__(self, form: str, *, a_posteriori: bool = False) -> None:
+    `measured` may be shared between accounts of the same weights: a search over m measures each matrix once.
+    """
+
+    def __init__(
+        self, form: str, *, a_posteriori: bool = False, measured: dict[str, Any] | None = None
+    ) -> None:
         check_form(form)
         self.form = form
         self.a_posteriori = a_posteriori
         self.declared: dict[str, float] = {}
+        self.measured: dict[str, Any] = {} if measured is None else measured
+
+    def measure(self, name: str, make: Callable[[], Measured]) -> Measured:
+        """What `make` returns, computed once per name."""
+        if name not in self.measured:
+            self.measured[name] = make()
+        return self.measured[name]
 
     @property
     def log_softmax(self) -> float:

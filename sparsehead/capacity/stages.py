@@ -46,9 +46,9 @@ def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
     return tuple(reversed(found))
 
 
-def appended(log_radius: float, bias: Float[Array, " n"] | None) -> float:
+def appended(log_radius: float, biased: bool) -> float:
     """ln sqrt(R^2 + 1) where a constant 1 was appended for a bias, ln R where it was not."""
-    return log_radius if bias is None else log_sum([2 * log_radius, 0.0]) / 2
+    return log_sum([2 * log_radius, 0.0]) / 2 if biased else log_radius
 
 
 def some(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
@@ -79,7 +79,8 @@ def normed(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, fl
 
 def constant_item(price: Pricing, name: str, c: Float[Array, " n"], log_p: float = 0.0) -> Item:
     """The item of an added constant vector: a linear map of the single point 1."""
-    return price.linear(name, matrix_norms(c[None, :]), log_b=0.0, log_N=0.0, log_p=log_p)
+    norms = price.measure(name, lambda: matrix_norms(c[None, :]))
+    return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=log_p)
 
 
 def mlp_stage(
@@ -97,10 +98,11 @@ def mlp_stage(
     log_act = ln(LIPSCHITZ[mlp.activation])
     log_in, log_lip = normed(norm, log_R, mlp.W_1.shape[0])
     W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
-    one, two = matrix_norms(with_bias(W_1, b_1)), matrix_norms(with_bias(mlp.W_2, some(mlp.b_2)))
-    log_in = appended(log_in, b_1)
+    one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, b_1)))
+    two = price.measure(f"{name}.W_2", lambda: matrix_norms(with_bias(mlp.W_2, some(mlp.b_2))))
+    log_in = appended(log_in, b_1 is not None)
     log_s1, log_s2 = price.log_spectral(f"{name}.W_1", one), price.log_spectral(f"{name}.W_2", two)
-    log_hidden = appended(log_act + log_s1 + log_in, some(mlp.b_2))
+    log_hidden = appended(log_act + log_s1 + log_in, some(mlp.b_2) is not None)
     items = (
         price.linear(f"{name}.W_1", one, log_b=log_in, log_N=log_N, log_p=log_act + log_s2),
         price.linear(f"{name}.W_2", two, log_b=log_hidden, log_N=log_N, log_p=0.0),
@@ -114,8 +116,8 @@ def mlp_stage(
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
     """y -> (y W + b)_+, a layer of the decoder."""
     b = some(dense.b)
-    W = matrix_norms(with_bias(dense.W, b))
-    log_in, log_s = appended(log_R, b), price.log_spectral(name, W)
+    W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, b)))
+    log_in, log_s = appended(log_R, b is not None), price.log_spectral(name, W)
     items = (price.linear(name, W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_s, log_s + log_in)
 
@@ -126,16 +128,17 @@ def read_stage(
     """y -> w . LN(y) + bias."""
     log_in, log_lip = normed(norm, log_R, len(w))
     column, b = fold(norm, w[:, None], np.array([bias]))
-    W = matrix_norms(with_bias(column, b))
-    log_in = appended(log_in, b)
+    W = price.measure("w", lambda: matrix_norms(with_bias(column, b)))
+    log_in = appended(log_in, b is not None)
     log_w = price.log_spectral("w", W)
     items = (price.linear("w", W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_lip + log_w, log_w + log_in)
 
 
-def value_path(
-    V: Float[Array, "d v"], W_C: Float[Array, "v c"], sigma: str
-) -> tuple[MatrixNorms, MatrixNorms | None]:
+ValuePath = tuple[MatrixNorms, MatrixNorms | None]
+
+
+def value_path(V: Float[Array, "d v"], W_C: Float[Array, "v c"], sigma: str) -> ValuePath:
     """Norms of W_V W_C where nothing stands between them, else of the two apart."""
     if sigma == "identity":
         return product_norms(V, W_C.T), None
@@ -146,8 +149,7 @@ def head_items(
     price: Pricing,
     name: str,
     score: Item,
-    V: MatrixNorms,
-    C: MatrixNorms | None,
+    path: ValuePath,
     *,
     sigma: str,
     log_R: float,
@@ -155,8 +157,9 @@ def head_items(
 ) -> tuple[tuple[Item, ...], float]:
     """Items of one head given its score item at p = 1, and ln of the spectral bound of its value path.
 
-    C=None means V is the whole value path W_V W_C (sigma = identity); else sigma stands between them.
+    path has one matrix, W_V W_C, where sigma is the identity; else two, with sigma between them.
     """
+    V, C = path
     log_v = price.log_spectral(f"{name}.V", V)
     if C is None:
         value = price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=0.0)

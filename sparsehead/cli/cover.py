@@ -56,7 +56,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
         )
     else:
         console.print(
-            f"covering number between {result['lower']} and {result['upper']}  ({kind}); not settled: a bracket"
+            f"a bracket, not settled: covering number between {result['lower']} and {result['upper']}  ({kind})"
         )
     lp = "" if result["lp"] is None else f", linear relaxation {result['lp']:.4g}"
     console.print(f"bounds: packing at 2 eps {result['packing']}{lp}, greedy {result['greedy']}")

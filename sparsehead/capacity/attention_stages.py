@@ -1,0 +1,157 @@
+"""The attention of one layer as a stage: at every token, or at [CLS] of a one-layer model, where more is known.
+
+Counting points is where T enters. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
+last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens,
+however large m is.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..block import Layer
+from ..model import Model
+from ..types import Array, Float
+from .bounds import Item
+from .logs import LOG_ZERO, Real, ln, log_sum
+from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
+from .pricing import Pricing
+from .stages import Stage, ValuePath, appended, constant_item, fold, head_items, normed, some, value_path
+
+
+@dataclass(frozen=True)
+class Counts:
+    """ln of the numbers of points that a layer's covers hold on: pairs for scores, rows for values and MLP."""
+
+    pairs: float
+    values: float
+    rows: float
+
+
+def token_counts(model: Model) -> tuple[int, int]:
+    """Attended tokens per sequence, and distinct ones over all sequences."""
+    extra = int(model.attends_cls)
+    return model.T + extra, 2 * model.T + extra
+
+
+def token_radius(model: Model) -> float:
+    """B_X: the longest token there can be, [CLS] included."""
+    encoding = model.encoding
+    if encoding.P is None:
+        longest = math.sqrt(1 + (float(np.abs(encoding.E).max()) ** 2 if encoding.additive else 0.0))
+        return max(longest, float(np.linalg.norm(encoding.cls)))
+    tokens, cls = encoding.token_table()
+    return max(float(np.linalg.norm(tokens, axis=-1).max()), float(np.linalg.norm(cls)))
+
+
+def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
+    """[E; P; cls], T + 3 rows: tokens are its products with two-hot vectors, of length sqrt 2."""
+    encoding = model.encoding
+    return np.vstack([encoding.E, encoding.positions(), encoding.cls[None, :]])
+
+
+def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, counts: Counts) -> Stage:
+    """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
+
+    Every token is a query. Stretch: [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is
+    1 + 2 R^2 ||W_QK|| without biases.   Paper: multi-layer-capacity
+    """
+    log_x, log_lip = normed(layer.norm_attention, log_R, layer.d)
+    items: list[Item] = []
+    kept, own = (log_R, 0.0) if layer.residual else (LOG_ZERO, LOG_ZERO)
+    radii, stretches = [kept], [own]
+    for h in range(layer.H):
+        head = f"{name}.head{h}"
+        QK, path, query_biased, value_biased = price.measure(head, partial(_measure_head, layer, h))
+        log_z, log_v = appended(log_x, query_biased), appended(log_x, value_biased)
+        score = price.bilinear(f"{head}.QK", QK, log_b=log_x + log_z, log_N=counts.pairs, log_p=0.0)
+        found, log_s = head_items(
+            price, head, score, path, sigma=layer.sigma, log_R=log_v, log_N=counts.values
+        )
+        items.extend(found)
+        radii.append(log_s + log_v)
+        turned = log_v + log_sum([log_x, log_z]) + price.log_spectral(f"{head}.QK", QK) + price.log_softmax
+        stretches.append(log_lip + log_s + log_sum([0.0, turned]))
+    if (b_C := some(layer.b_C)) is not None:
+        items.append(constant_item(price, f"{name}.b_C", b_C))
+        radii.append(price.log_norm(f"{name}.b_C length", float(np.linalg.norm(b_C))))
+    log_out = log_sum(radii)
+    return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
+
+
+def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool, bool]:
+    """Norms of W_QK and of the value path of head h, and whether query and value have a 1 appended."""
+    W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
+    W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
+    W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
+    QK = product_norms(with_bias(W_Q, b_Q) / layer.temperature, W_K)
+    path = value_path(with_bias(W_V, b_V), layer.W_C[h], layer.sigma)
+    return QK, path, b_Q is not None, b_V is not None
+
+
+def cls_attention_stage(
+    model: Model,
+    price: Pricing,
+    *,
+    m: Real,
+    G: Float[Array, "d c"] | None,
+    bias: Float[Array, " c"] | None,
+) -> Stage:
+    """The attention of a one-layer model at [CLS], followed by y -> y G + bias where G is given.
+
+    The query is the fixed [CLS] token, so a score is <kappa, x> with the one vector
+    kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm disappear into kappa and
+    W_V: tokens are then two-hot vectors. The residual is the constant [CLS] token.
+
+    Paper: single-layer-capacity
+    """
+    layer, (_, distinct) = model.layers[0], token_counts(model)
+    radius = price.measure("token radius", partial(token_radius, model))
+    log_R, log_lip = normed(layer.norm_attention, ln(radius), model.d)
+    lift = model.encoding.kind == "trainable" and layer.norm_attention is None
+    log_R = math.log(2) / 2 if lift else log_R
+    items: list[Item] = []
+    paths, stretches = [], []
+    for h in range(layer.H):
+        name = f"layer0.head{h}"
+        kappa, path, biased = price.measure(name, partial(_measure_cls_head, model, h, lift, G))
+        score = price.linear(f"{name}.QK", kappa, log_b=log_R, log_N=ln(distinct), log_p=0.0)
+        log_in = appended(log_R, biased)
+        log_N = min(ln(m), ln(distinct))
+        found, log_s = head_items(price, name, score, path, sigma=layer.sigma, log_R=log_in, log_N=log_N)
+        items.extend(found)
+        paths.append(log_s + log_in)
+        turned = log_in + price.log_spectral(f"{name}.QK", kappa) + price.log_softmax
+        stretches.append(log_lip + log_s + log_sum([0.0, turned]))
+    constant = np.zeros(model.d) if layer.b_C is None else layer.b_C
+    constant = constant + model.encoding.cls if layer.residual else constant
+    if G is not None and bias is not None:
+        constant = constant @ G + bias
+    if constant.any():
+        items.append(constant_item(price, "constant", constant))
+        paths.append(price.log_norm("constant length", float(np.linalg.norm(constant))))
+    log_out = log_sum(paths)
+    return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
+
+
+def _measure_cls_head(
+    model: Model, h: int, lift: bool, G: Float[Array, "d c"] | None
+) -> tuple[MatrixNorms, ValuePath, bool]:
+    """Norms of kappa and of the value path of head h, LayerNorm folded in, and whether a 1 is appended.
+
+    The keys' constant shifts all scores alike and drops out.
+    """
+    layer = model.layers[0]
+    norm = layer.norm_attention
+    z = model.encoding.cls if norm is None else norm(model.encoding.cls)
+    q = z @ layer.W_Q[h] + (0 if layer.b_Q is None else layer.b_Q[h])
+    W_K, _ = fold(norm, layer.W_K[h], None)
+    W_V, b_V = fold(norm, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
+    kappa = W_K @ q / layer.temperature
+    if lift:
+        M = embedding_matrix(model)
+        kappa, W_V = M @ kappa, M @ W_V
+    W_C = layer.W_C[h] if G is None else layer.W_C[h] @ G
+    return matrix_norms(kappa[:, None]), value_path(with_bias(W_V, b_V), W_C, layer.sigma), b_V is not None

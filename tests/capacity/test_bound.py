@@ -1,0 +1,193 @@
+"""`bound` from end to end: verdicts, forms, extremes, the union bound over norms, histories, bad input."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sparsehead import encoding
+from sparsehead.block import Layer, LayerNorm, Mlp
+from sparsehead.capacity import bound
+from sparsehead.capacity.bounds import FORMS
+from sparsehead.capacity.pricing import Pricing
+from sparsehead.capacity.trajectory import bounds_along, compare_models
+from sparsehead.errors import DomainError
+from sparsehead.model import Model
+from sparsehead.rng import stream
+
+NORMS = {"V21": 1.0, "V": 1.0, "QK": 9.4, "BX": 1.42}
+
+
+def small_model(scale=1.0, T=6):
+    """One written-style head: kappa on the first two positions, value e_1."""
+    d = T + 3
+    eye = np.eye(d)
+    layer = Layer(
+        W_Q=eye[None, :, 2:3].copy(),
+        W_K=scale * (eye[3] + eye[4])[None, :, None],
+        W_V=eye[None, :, 1:2].copy(),
+        W_C=eye[None, :1, :].copy(),
+    )
+    return Model(encoding=encoding.positional(T), layers=(layer,), w=eye[0])
+
+
+def practical_model(T=20, d=8, H=2):
+    rng = stream(1, "practical")
+    k = d // H
+
+    def w(*shape):
+        return 0.1 * rng.normal(size=shape)
+
+    norm = LayerNorm(np.ones(d), w(d), 1e-5)
+    layer = Layer(
+        w(H, d, k), w(H, d, k), w(H, d, k), w(H, k, d), w(H, k), w(H, k), w(H, k), w(d),
+        temperature=k**0.5, residual=True, norm_attention=norm, norm_mlp=norm,
+        mlp=Mlp(w(d, 4 * d), w(4 * d), w(4 * d, d), w(d)),
+    )  # fmt: skip
+    X = encoding.trainable(w(T, d), w(2, d), w(d))
+    return Model(encoding=X, layers=(layer,), w=w(d), final_norm=norm, threshold=0.0)
+
+
+@pytest.mark.parametrize("form", ["ours", "paper", "parametric", "minimum"])
+def test_every_form_gives_a_verdict(form):
+    found = bound(norms=NORMS, T=300, m=1000, form=form)
+    assert found.vacuous and found.vacuous_by > 100 and found.dominated_by == "QK"
+    assert found.samples_needed > 1000 and found.realizable_samples < found.samples_needed
+    assert sum(term.share for term in found.items) == pytest.approx(1)
+    assert found.log_covering == pytest.approx(found.forms[form])
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_verdict_is_consistent_with_the_samples_it_asks_for():
+    first = bound(norms=NORMS, T=300, m=1000)
+    enough = bound(norms=NORMS, T=300, m=first.samples_needed)
+    assert enough.gap <= 0.05 and not enough.vacuous and enough.vacuous_by is None
+    edge = bound(norms=NORMS, T=300, m=math.ceil(1000 * first.vacuous_by))
+    assert not edge.vacuous and bound(norms=NORMS, T=300, m=int(990 * first.vacuous_by)).vacuous
+    realizable = bound(norms=NORMS, T=300, m=first.realizable_samples)
+    assert realizable.realizable_error <= 0.05
+
+
+def test_small_classes_are_dominated_by_confidence():
+    found = bound(norms={"V21": 0, "V": 0, "QK": 0, "BX": 1}, T=10, m=100)
+    assert found.dominated_by == "confidence" and found.log_covering == 0 and not found.vacuous
+    assert found.gap == pytest.approx(math.sqrt(math.log(20) / 200))
+
+
+@pytest.mark.parametrize("form", ["ours", "paper", "parametric", "minimum", "trauger-tewari"])
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_extreme_norms_neither_overflow_nor_underflow(size, form):
+    norms = {**dict.fromkeys(NORMS, size), "V11": size, "QK11": size}
+    found = bound(norms=norms, T=10**6, m=10**9, form=form)
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert math.isfinite(found.gap)
+    if size > 1:
+        assert found.vacuous or form in ("parametric", "minimum")
+        assert found.log_log_covering > 10 and found.items[0].log_c > 3000
+    else:
+        assert not found.vacuous and found.items[0].log_c < -3000
+
+
+def test_logs_of_extreme_products_are_exact():
+    """c and p leave the floats, ln N at eps = 1e300 comes back: everything scales out."""
+    large = bound(norms=dict.fromkeys(NORMS, 1e100) | {"BX": 1.0}, T=10, m=10, eps=1e100, margin=1.0)
+    # rescale: QK 1e100 is unchanged by eps, so compare with V and eps both divided by 1e100
+    unit = bound(norms={"V21": 1.0, "V": 1.0, "QK": 1e100, "BX": 1.0}, T=10, m=10, eps=1.0, margin=1.0)
+    assert large.log_log_covering == pytest.approx(unit.log_log_covering, rel=1e-12)
+
+
+def test_models_pay_for_norms_read_off_the_weights():
+    model = small_model(3.0)
+    paid, given = bound(model, m=1000), bound(model, m=1000, a_posteriori=False)
+    assert paid.union_penalty > 0 == given.union_penalty
+    assert given.log_covering <= paid.log_covering <= 2**6 * given.log_covering  # each norm at most doubles
+    assert paid.margin == 0.5 and paid.eps == 0.25
+
+
+def test_union_bound_weights_add_up_to_at_most_one():
+    """exp(-penalty) over every power of two and zero: a distribution."""
+    total = 0.0
+    for j in range(-1000, 1001):
+        price = Pricing("ours", a_posteriori=True)
+        price.log_norm("x", 2.0**j)
+        total += math.exp(-price.penalty)
+    zero = Pricing("ours", a_posteriori=True)
+    zero.log_norm("x", 0.0)
+    assert 0.999 <= total + math.exp(-zero.penalty) <= 1
+
+
+def test_declared_norms_are_the_next_power_of_two():
+    price = Pricing("ours", a_posteriori=True)
+    assert [math.exp(price.log_norm(str(x), x)) for x in (1.0, 1.1, 4.0, 0.3)] == pytest.approx(
+        [1, 2, 4, 0.5]
+    )
+
+
+def test_the_practical_block_has_a_bound_with_its_verdict():
+    found = bound(practical_model(), m=200)
+    assert found.vacuous and found.dominated_by in {term.name for term in found.items}
+    assert found.margin == 1.0 and (found.samples_needed is None or found.samples_needed > 1e9)
+    assert {"layer0.head0.QK", "layer0.mlp.W_1", "embedding", "w"} <= {term.name for term in found.items}
+
+
+def test_more_norm_needs_more_samples():
+    sizes = [bound(small_model(scale), m=100).samples_needed for scale in (1, 4, 16)]
+    assert sizes == sorted(sizes) and sizes[0] < sizes[2]
+
+
+def test_bounds_along_a_history():
+    history = [{"step": 10 * i, **NORMS, "QK": float(i)} for i in range(1, 6)]
+    found = bounds_along(history, T=300, m=10**7)
+    assert [b.step for b in found] == [10, 20, 30, 40, 50]
+    capacities = [b.log_capacity for b in found]
+    assert capacities == sorted(capacities) and found[0].gap < found[-1].gap
+
+
+def test_models_side_by_side():
+    rows = compare_models({"written": small_model(1.0), "steep": small_model(5.0)}, m=100)
+    assert [r.name for r in rows] == ["written", "steep"]
+    assert rows[1].norm_QK == pytest.approx(5 * rows[0].norm_QK) == pytest.approx(5 * math.sqrt(2))
+    assert rows[1].log_capacity > rows[0].log_capacity
+
+
+def test_dropping_cls_from_attention_changes_counts_only():
+    model = small_model()
+    without = replace(model, attends_cls=False)
+    assert bound(without, m=10**6).log_covering < bound(model, m=10**6).log_covering
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"norms": {**NORMS, "QK": -1.0}}, "QK bounds a norm"),
+        ({"norms": {**NORMS, "QK": math.nan}}, "QK bounds a norm"),
+        ({"norms": {**NORMS, "k": 2.5}}, "k counts things"),
+        ({"norms": {**NORMS, "zeta": 1.0}}, "'zeta' is unknown"),
+        ({"norms": {"V": 1.0}}, "missing: V21, QK, BX"),
+        ({"m": 0}, "m counts things"),
+        ({"m": -5}, "m counts things"),
+        ({"T": None}, "give T"),
+        ({"T": 0}, "T counts things"),
+        ({"delta": 0.0}, "delta is a failure probability"),
+        ({"delta": 1.0}, "delta is a failure probability"),
+        ({"delta": math.nan}, "delta is a failure probability"),
+        ({"margin": 0.0}, "margin is a finite number > 0"),
+        ({"eps": -0.1}, "eps is a finite number > 0"),
+        ({"accuracy": 0.0}, "accuracy is a finite number > 0"),
+        ({"form": "theirs"}, "form 'theirs' is unknown"),
+        ({"form": "trauger-tewari"}, "give V11 and QK11"),
+        ({"norms": None}, "a model or norms"),
+        ({"model": small_model()}, "a model or norms"),
+        ({"model": small_model(), "norms": None}, "reads T=6 bits"),
+    ],
+)
+def test_misuse_is_one_clear_line(arguments, match):
+    with pytest.raises(DomainError, match=match) as caught:
+        bound(**{"norms": NORMS, "T": 300, "m": 1000, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+def test_forms_are_described():
+    assert set(bound(norms={**NORMS, "V11": 1.0, "QK11": 9.0}, T=9, m=9).forms) == set(FORMS)
