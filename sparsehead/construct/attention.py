@@ -164,21 +164,22 @@ def scale_for_leak(
     goal = math.log(leak / (1 - leak)) + math.log(total)
     if not (slope.any() or offset.any()):
         return math.log(len(slope)) - goal
-
-    def excess(beta: float) -> float:
-        scores = beta * slope + offset
-        top = scores.max()
-        return float(top + np.log(np.exp(scores - top).sum())) - beta - goal
-
     low, high = 0.0, 1.0
-    while excess(high) > 0:
+    while _excess(high, slope, offset, goal) > 0:
         low, high = high, 2 * high
-    while excess(low) < 0:
+    while _excess(low, slope, offset, goal) < 0:
         low, high = low - 1.0, low
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        low, high = (middle, high) if _excess(middle, slope, offset, goal) > 0 else (low, middle)
     return high
+
+
+def _excess(beta: float, slope: Float[Array, " n"], offset: Float[Array, " n"], goal: float) -> float:
+    """ln(weight outside / e^beta) beyond its goal."""
+    scores = beta * slope + offset
+    top = scores.max()
+    return float(top + np.log(np.exp(scores - top).sum())) - beta - goal
 
 
 def bag_selection(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..encoding import KINDS, Encoding, bag, positional, random_bag, random_positions
@@ -65,7 +66,9 @@ def build(
     Paper: sparse-representation
     """
     _check(f, encoding, method, heads, readout, epsilon)
-    write = _writer(f, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls)
+    write = partial(
+        _write, f, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls
+    )
     if isinstance(encoding, Encoding):
         if encoding.T != f.T:
             raise DomainError(f"the function has T={f.T}, the encoding T={encoding.T}; they must agree.")
@@ -111,13 +114,10 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
         raise DomainError(f"encoding {kind!r} draws random rows and needs a seed, such as seed=0.")
     make = random_positions if kind == "random" else random_bag
 
-    def attempt(width: int) -> Model:
-        return write(make(f.T, width, rng=stream(seed, "positions", kind)), None)
-
     asked = d
     d = 32 * math.ceil(8 * max(1, f.s) * math.log(100 * f.T) / 32) if asked is None else asked
     try:
-        return attempt(d)
+        return write(make(f.T, d, rng=stream(seed, "positions", kind)), None)
     except DomainError as error:
         if not isinstance(error, TooCoherent) and d >= f.s + 4:
             raise
@@ -125,7 +125,7 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
         while found is None and width * LADDER * f.T < LARGEST:
             width = max(width + 1, int(LADDER * width))
             try:
-                found = attempt(width)
+                found = write(make(f.T, width, rng=stream(seed, "positions", kind)), None)
             except DomainError:
                 continue
         if found is None:
@@ -137,47 +137,50 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
         ) from error
 
 
-def _writer(
+def _write(
     f: SparseFunction,
+    encoding: Encoding | None,
+    d: int | None,
     *,
     method: str,
     heads: str,
     readout: str | None,
     epsilon: int | float | None,
     attends_cls: bool,
-) -> Writer:
-    """The construction that the arguments ask for, waiting for an encoding (None: trainable) and a width."""
+) -> Model:
+    """The construction that the arguments ask for, on this encoding (None: trainable positions of width d)."""
+    meta: dict[str, Any] = {"method": method, "heads": heads}
+    random_bag_of_vectors = encoding is not None and encoding.kind == "bag" and encoding.P is not None
+    linear = epsilon is not None and linear_kind(f) is not None and (encoding is None or encoding.additive)
+    if f.s == 0:
+        fixed = s_positions(f.T, (), max(4, d or 4)) if encoding is None else encoding
+        model = constant(fixed, float(f.values[0]), attends_cls=attends_cls)
+    elif method == "paper":
+        model = paper_model(f, encoding, d=d, attends_cls=attends_cls)
+    elif heads != "one" or random_bag_of_vectors:
+        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+        model = _several(f, fixed, heads, attends_cls=attends_cls)
+    elif linear and epsilon is not None:
+        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+        model = linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls)
+        meta["epsilon"] = epsilon
+    else:
+        model, more = one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
+        meta |= more
+    return replace(model, meta=provenance(f, **meta))
 
-    def write(encoding: Encoding | None, d: int | None) -> Model:
-        meta: dict[str, Any] = {"method": method, "heads": heads}
-        if f.s == 0:
-            fixed = encoding if encoding is not None else s_positions(f.T, (), max(4, d or 4))
-            model = constant(fixed, float(f.values[0]), attends_cls=attends_cls)
-        elif method == "paper":
-            model = paper_model(f, encoding, d=d, attends_cls=attends_cls)
-        elif heads == "s" or (encoding is not None and encoding.kind == "bag" and encoding.P is not None):
-            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-            read = s_heads if fixed.additive else bag_bits
-            if heads == "s" and not fixed.additive:
-                raise DomainError(
-                    "in a bag of vectors one head reads all bits apart; heads='s' is for the others."
-                )
-            model = read(f, fixed, attends_cls=attends_cls)
-        elif heads == "cancel":
-            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-            if not fixed.additive:
-                raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
-            model = cancelling_heads(f, fixed, best_code(f.values, signs=False), attends_cls=attends_cls)
-        elif epsilon is not None and linear_kind(f) and (encoding is None or encoding.additive):
-            fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-            model = linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls)
-            meta["epsilon"] = epsilon
-        else:
-            model, more = one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
-            meta |= more
-        return replace(model, meta=provenance(f, **meta))
 
-    return write
+def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
+    """Models that read the relevant bits apart."""
+    if encoding.additive:
+        if heads == "s":
+            return s_heads(f, encoding, attends_cls=attends_cls)
+        return cancelling_heads(f, encoding, best_code(f.values, signs=False), attends_cls=attends_cls)
+    if heads == "s":
+        raise DomainError("in a bag of vectors one head reads all bits apart; heads='s' is for the others.")
+    if heads == "cancel":
+        raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
+    return bag_bits(f, encoding, attends_cls=attends_cls)
 
 
 def one_head(

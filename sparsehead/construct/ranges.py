@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DomainError
 from ..functions import assignments
-from ..types import Array, Float, Int, Shaped
+from ..types import Array, Bool, Float, Int, Shaped
 
 CHUNK = 2**22  # patterns x tokens handled at once
 ROUNDS = 100  # Dinkelbach converges superlinearly; this many rounds are never needed
@@ -79,26 +79,34 @@ def _solve(
     fixed = choices.weights[inside, patterns].sum(axis=1)
     fixed_v = (choices.weights * choices.values)[inside, patterns].sum(axis=1)
 
-    def ratio(ones: Shaped[Array, "m free"]) -> Float[Array, " m"]:
-        total = fixed + np.where(ones, w[:, 1], w[:, 0]).sum(axis=1)
-        if (total < UNDERFLOW).any():
-            raise DomainError(
-                "the scores of this head spread over more than 575 = ln(1e250): some inputs' weights "
-                "underflow in float64, and no exact range can be computed for them."
-            )
-        return (fixed_v + np.where(ones, wv[:, 1], wv[:, 0]).sum(axis=1)) / total
-
     ones = np.zeros((len(patterns), len(free)), dtype=bool)
-    theta = ratio(ones)
+    theta = _ratio(ones, w, wv, fixed, fixed_v)
     for _ in range(ROUNDS):
         gain = sign * ((wv[:, 1] - wv[:, 0]) - theta[:, None] * (w[:, 1] - w[:, 0]))
         better = gain > 0
-        new = ratio(better)
+        new = _ratio(better, w, wv, fixed, fixed_v)
         improved = sign * (new - theta) > 0
         ones[improved], theta = better[improved], np.where(improved, new, theta)
         if not improved.any():
             break
     return theta, ones
+
+
+def _ratio(
+    ones: Bool[Array, "m free"],
+    w: Float[Array, "free 2"],
+    wv: Float[Array, "free 2"],
+    fixed: Float[Array, " m"],
+    fixed_v: Float[Array, " m"],
+) -> Float[Array, " m"]:
+    """o, given who chose 1 and what the support contributes."""
+    total = fixed + np.where(ones, w[:, 1], w[:, 0]).sum(axis=1)
+    if (total < UNDERFLOW).any():
+        raise DomainError(
+            "the scores of this head spread over more than 575 = ln(1e250): some inputs' weights "
+            "underflow in float64, and no exact range can be computed for them."
+        )
+    return (fixed_v + np.where(ones, wv[:, 1], wv[:, 0]).sum(axis=1)) / total
 
 
 def leakage(scores: Float[Array, "n 2"], support: tuple[int, ...]) -> float:
