@@ -75,7 +75,7 @@ def bound_along_training(points: Rows, *, target: str = "AND of 3 bits") -> Char
             ),
         )
     )
-    shown = log_axis("log-covering bound (log scale)", values)
+    shown = log_axis("capacity C = eps² ln N (log scale)", values)
     base = named("training").encode(x=alt.X("step:Q", axis=alt.Axis(title="training step"), **x))
     layers: list[Any] = [
         base.mark_line(color=RED, strokeWidth=2).encode(

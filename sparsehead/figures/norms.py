@@ -59,7 +59,7 @@ def learned_vs_built_norms(
 
     Args:
         points: {T, source, norm, low, high}; source "learned", "written", "the paper's" or "random"; low and high
-            are the least and greatest of the runs, None for written heads.
+            bound the middle half of the runs; None or equal for written heads.
     Paper: norms-learned
     """
     rows = need(points, "learned against built norms", "T", "source", "norm")
@@ -68,7 +68,7 @@ def learned_vs_built_norms(
     return finish(
         _series_chart("norms", rows, "source", {n: SOURCES.get(n, SPARE) for n in names}, norm, bars=True),
         title=f"{norm}, {target}: {said}",
-        subtitle=["Points: medians; bars: least to greatest of the runs. Written heads have one value."],
+        subtitle=["Points: medians; bars: the middle half of the runs. Random: at initialisation."],
         data={"norms": rows},
     )
 

@@ -46,8 +46,16 @@ def law_figure(data: Data) -> Chart:
 
 
 def _attention(data: Data) -> Chart:
+    if not data["weights"]:
+        raise DomainError("attention weights: there is nothing to draw yet, no run was solved.")
     weights = np.asarray(data["weights"], dtype=np.float64)
     return attention_weights(weights, tuple(data["support"]))
+
+
+def _law_decades(data: Data) -> Chart:
+    """The law with the capacity bound, which is computed where the results do not hold it."""
+    Ts = [row["T"] for row in data.get("thresholds", ())]
+    return law_figure({"bound": library.bound_samples(Ts), **data})
 
 
 def _cover(eps: str, note: str) -> Callable[[Data], Chart]:
@@ -86,7 +94,10 @@ ENTRIES = (
         "law", "Paper 2, notes 5: samples needed against T, on the paper's range.", law_figure, needs="law"
     ),
     Entry(
-        "law-decades", "Ours: the law over decades of T: floor, fits, bound.", law_figure, needs="law-decades"
+        "law-decades",
+        "Ours: the law over decades of T: floor, fits, bound.",
+        _law_decades,
+        needs="law-decades",
     ),
     Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
     Entry(
@@ -134,7 +145,7 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         return entry.draw(read_results(folder, source))
     except SparseheadError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         told = " ".join(str(error).split())[:80]
         raise FileError(
             f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "

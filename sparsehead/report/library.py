@@ -1,6 +1,7 @@
 """Figures that need no experiment: each is one or two quick calls of the library."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -114,6 +115,18 @@ def built_norms() -> list[dict[str, Any]]:
 def norms_figure(tracr: Rows = ()) -> Chart:
     """Ours and the paper's, computed here; Tracr's where its measurement is given as {T, builder, norm}."""
     return norms_chart([*built_norms(), *tracr])
+
+
+def bound_samples(Ts: Sequence[int]) -> list[dict[str, Any]]:
+    """Samples with which capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND of 3 bits.
+
+    The realisable form at the norms of the written head, taken as given beforehand.
+    """
+    rows = []
+    for T in sorted(set(Ts)):
+        found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, a_posteriori=False)
+        rows.append({"T": T, "m": found.realizable_samples})
+    return [row for row in rows if row["m"] is not None]
 
 
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:

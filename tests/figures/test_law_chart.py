@@ -1,5 +1,7 @@
 """The law's chart shows every threshold with its interval, the paper's points in their style, floor, fits and bound."""
 
+import math
+
 import pytest
 
 from sparsehead.errors import DomainError
@@ -11,8 +13,8 @@ OURS = [
     {"T": 1100, "m80": 110.0, "low": 101.0, "high": 122.0, "trials": 180},
 ]
 FITS = {
-    "log": {"curve": [{"T": 100, "m": 50.0}, {"T": 1100, "m": 112.0}], "aic": 100.0},
-    "power": {"curve": [{"T": 100, "m": 48.0}, {"T": 1100, "m": 115.0}], "aic": 103.5},
+    "log": {"params": {"a": -73.0, "b": 26.5}, "intervals": {"b": [22.0, None]}, "aic": 100.0},
+    "power": {"params": {"a": 12.0, "b": 0.32}, "intervals": {"b": [0.2, 0.4]}, "aic": 103.5},
 }
 
 
@@ -29,7 +31,7 @@ def test_every_threshold_is_there_with_its_interval(shown):
         (1100, 110.0, 101.0, 122.0),
     ]
     bar = chart.view("thresholds", "rule")["encoding"]
-    assert (bar["y"]["field"], bar["y2"]["field"]) == ("low", "high")
+    assert (bar["y"]["field"], bar["y2"]["field"]) == ("from", "to")
 
 
 def test_the_papers_points_are_hollow_black_diamonds_with_bars(shown):
@@ -58,8 +60,11 @@ def test_T_is_logarithmic_and_m_starts_at_zero(shown):
 def test_fits_are_lines_and_the_subtitle_ranks_them(shown):
     chart = shown(law_chart(OURS, fits=FITS))
     assert {r["series"] for r in chart.data["lines"]} == {"fit a + b ln T", "fit a T^b"}
-    assert "Most likely: fit a + b ln T" in chart.subtitle
-    assert "fit a T^b +3.5" in chart.subtitle
+    assert "Most likely law: a + b ln T, b = 26.5 [22, …]." in chart.subtitle
+    assert "a T^b +3.5" in chart.subtitle
+    at = {round(r["T"]): r["m"] for r in chart.data["lines"] if r["series"] == "fit a + b ln T"}
+    first = min(at)
+    assert at[first] == pytest.approx(-73 + 26.5 * math.log(100 / 1.15), rel=1e-4)  # charts keep 6 digits
 
 
 def test_a_bound_gets_a_second_panel_logarithmic_in_m(shown):
@@ -79,6 +84,19 @@ def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
     assert "from 52 to 110" in chart.title
 
 
+def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
+    chart = shown(law_chart([OURS[0], {**OURS[1], "high": None}]))
+    bar = chart.view("thresholds", "rule")
+    calculated = {t["as"]: t["calculate"] for t in bar["transform"] if "as" in t}
+    top = bar["encoding"]["y"]["scale"]["domain"][1]
+    assert calculated["to"] == f"isValid(datum.high) ? datum.high : {top}"
+
+
+def test_nothing_known_but_T_is_still_drawn(shown):
+    unknown = [{"T": 100, "m80": None, "low": None, "high": None, "trials": 0}]
+    assert shown(law_chart(unknown, paper=())).data["thresholds"][0]["m"] is None
+
+
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):
     assert "m80 = 52 [45, 60] samples at T = 100" in shown(law_chart(OURS[:1])).title
     failed = [{"T": T, "m80": float("nan"), "low": 200.0, "high": None, "trials": 40} for T in (100, 300)]
@@ -93,4 +111,4 @@ def test_nothing_at_all_is_refused():
 
 def test_an_unknown_fit_is_refused():
     with pytest.raises(DomainError, match="log, power, linear; got 'cubic'"):
-        law_chart(OURS, fits={"cubic": {"curve": []}})
+        law_chart(OURS, fits={"cubic": {"params": {"a": 1.0, "b": 1.0}}})

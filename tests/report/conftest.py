@@ -20,11 +20,11 @@ def made_up_results():
         {"T": T, "m80": 12 * math.log(T), "low": 11 * math.log(T), "high": 13 * math.log(T), "trials": 50}
         for T in Ts
     ]
-    curve = [{"T": T, "m": 12 * math.log(T)} for T in Ts]
+    fit = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": [0.0, None]}}
     law = {
         "thresholds": thresholds,
         "floor": [{"T": T, "m": 4 * math.log(T)} for T in Ts],
-        "fits": {"log": {"curve": curve, "aic": 10.0}, "linear": {"curve": curve, "aic": 14.0}},
+        "fits": {"log": {**fit, "aic": 10.0}, "linear": {**fit, "aic": 14.0}},
         "seconds": 1.0,
     }
     steps = range(0, 101, 10)

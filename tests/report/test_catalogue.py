@@ -76,6 +76,19 @@ def test_half_finished_law_is_drawn_with_what_is_there(tmp_path):
     assert "no sample size tried reaches 80 % success" in title
 
 
+def test_no_solved_run_means_no_attention_yet(tmp_path):
+    (tmp_path / "attention.json").write_text('{"weights": [], "support": [5, 20, 30], "runs": []}')
+    with pytest.raises(DomainError, match="no run was solved"):
+        draw("attention", tmp_path)
+
+
+def test_the_law_over_decades_shows_the_capacity_bound(tmp_path):
+    row = {"T": 100, "m80": 50.0, "low": 45.0, "high": 55.0, "trials": 40}
+    (tmp_path / "law-decades.json").write_text(json.dumps({"thresholds": [row]}))
+    (point,) = draw("law-decades", tmp_path).to_dict()["datasets"]["bound"]
+    assert point["T"] == 100 and point["m"] > 1e6  # far above what is needed: see the bound's own tests
+
+
 def test_a_law_of_another_function_hides_the_papers_points(tmp_path):
     row = {"T": 10, "m80": 20.0, "low": 15.0, "high": 25.0, "trials": 40}
     (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row], "paper": False, "target": "parity"}))
