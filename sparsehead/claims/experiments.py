@@ -11,10 +11,14 @@ CLAIMS: tuple[Claim, ...] = (
         "ln T.",
         where="paper figure 2; notes figure 5",
         code=(
+            "sparsehead.experiments.law:law",
             "sparsehead.figures.law:law_chart",
             "sparsehead.measure.published:LAW_AND",
         ),
-        tests=("tests/figures/test_law_chart.py::test_every_threshold_is_there_with_its_interval",),
+        tests=(
+            "tests/sweep/test_thresholds.py::test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial",
+            "tests/figures/test_law_chart.py::test_every_threshold_is_there_with_its_interval",
+        ),
         check=f"{CHECKS}.experiments:check_law",
     ),
     Claim(
@@ -25,6 +29,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Training accuracy reaches 100 % either way.",
         where="paper figure 3 left; notes figure 6 left",
         code=(
+            "sparsehead.experiments.collect:curves",
             "sparsehead.figures.curves:validation_curves",
             "sparsehead.measure.published:CURVES_AND",
         ),
@@ -40,6 +45,7 @@ CLAIMS: tuple[Claim, ...] = (
         "weights .294/.274/.428) and vanishes elsewhere (.0034 in total per sample).",
         where="paper figure 3 right; notes figure 6 right",
         code=(
+            "sparsehead.experiments.collect:attention",
             "sparsehead.figures.attention:attention_weights",
             "sparsehead.measure.published:ATTENTION_AND",
         ),
@@ -53,6 +59,7 @@ CLAIMS: tuple[Claim, ...] = (
         "below .35 at iterations 156-247 (median 206) for T = 10 and 381-1029 (median 538) for T = 15.",
         where="paper figure 4; notes figure 7",
         code=(
+            "sparsehead.experiments.collect:parity",
             "sparsehead.figures.curves:parity_curves",
             "sparsehead.measure.published:PARITY",
         ),
@@ -64,7 +71,10 @@ CLAIMS: tuple[Claim, ...] = (
         kind="ours",
         statement="The capacity bound of the weights at each recorded step of training, beside the accuracy.",
         where="not in the paper",
-        code=("sparsehead.figures.bounds:bound_along_training",),
+        code=(
+            "sparsehead.experiments.collect:bound_along",
+            "sparsehead.figures.bounds:bound_along_training",
+        ),
         tests=(
             "tests/figures/test_other_charts.py::test_bound_along_training_leaves_out_what_is_not_finite",
         ),
@@ -76,7 +86,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="How the norm of W_QK that gradient descent reaches grows with T, beside the norm that "
         "suffices.",
         where="not in the paper",
-        code=("sparsehead.figures.norms:learned_vs_built_norms",),
+        code=(
+            "sparsehead.experiments.collect:learned_norms",
+            "sparsehead.figures.norms:learned_vs_built_norms",
+        ),
         tests=("tests/figures/test_other_charts.py::test_learned_norms_have_bars",),
         check=f"{CHECKS}.experiments:check_norms_learned",
     ),
