@@ -144,7 +144,8 @@ def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bo
     layers += _points("thresholds", look, shape, shown, edges, stroke=2.2, fill=BLUE)
     beyond = named("thresholds").transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
     layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=BLUE))
-    layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=BLUE))
+    if not log:  # the flat panel has no room for words
+        layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=BLUE))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT if not log else HEIGHT - 60)
 
 
