@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .output import status_console
 
 if TYPE_CHECKING:
-    from ..sweep.local import Progress
+    from ..sweep import Progress, RoundProgress
 
 
 class SweepLine:
@@ -27,19 +27,33 @@ class SweepLine:
         """A line that stays."""
         self._console.print(text)
 
-    def report(self, stage: str, progress: "Progress") -> None:
+    def report(self, stage: str, progress: "Progress | RoundProgress") -> None:
         """Show where a stage stands."""
         if stage and stage != self._stage:
             self._stage = stage
             self.say(stage)
-        eta = "" if progress.eta is None else f"  about {_time(progress.eta)} to go"
-        trial = progress.trial
+        where, sweep = _inside(progress)
+        if sweep is None:
+            return
+        eta = "" if sweep.eta is None else f"  about {_time(sweep.eta)} to go"
+        trial = sweep.trial
         now = (
             ""
             if trial is None
             else f"  step {trial['step']} loss {trial['loss']:.3f} validation {trial['val_accuracy']:.2f}"
         )
-        self._status.update(f"{progress.done} of {progress.total} trials in this round{eta}{now}")
+        self._status.update(f"{where}{sweep.done} of {sweep.total} trials{eta}{now}")
+
+
+def _inside(progress: "Progress | RoundProgress") -> "tuple[str, Progress | None]":
+    """Which round at which T, and the sweep within it; a plain sweep has no round."""
+    from ..sweep import RoundProgress
+
+    if not isinstance(progress, RoundProgress):
+        return "", progress
+    Ts = progress.open_Ts
+    which = f"T = {Ts[0]}" if len(Ts) == 1 else f"{len(Ts)} values of T up to {Ts[-1]}"
+    return f"round {progress.round}, {which}: ", progress.sweep
 
 
 def _time(seconds: float) -> str:

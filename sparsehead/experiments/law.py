@@ -12,20 +12,19 @@ from ..capacity.floor import floor_curve
 from ..errors import DomainError
 from ..functions import FAMILIES, kind
 from ..measure.adaptive import Adaptive
-from ..measure.curves import Cell, merge
+from ..measure.curves import Cell
 from ..measure.laws import LawFits, fit_laws
 from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
-from ..store import Record
-from ..sweep import LocalSweep
-from ..sweep.local import Progress
+from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, grid_cells
+from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
-from ..train.spec import TrainSpec, preset, spec_id, target_function
-from .plans import trial_seed
+from ..train.spec import TrainSpec, preset, target_function
 
 METHODS = ("adaptive", "grid")
+SHORT = 1500  # context lengths up to here are measured side by side
 CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
@@ -84,7 +83,7 @@ def law(
     policy: Adaptive | None = None,
     preset_name: str = "fast",
     workers: int = 2,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RoundProgress], None] | None = None,
     **settings: Any,
 ) -> LawResult:
     """m_80(T) for a family (and, or, parity, majority, junta; needs s) or an expression, at each T.
@@ -106,95 +105,59 @@ def law(
         raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
     started = time.monotonic()
 
-    def make(T: int, m: int, i: int) -> TrainSpec:
-        return preset(preset_name, function=function, s=s, T=T, m=m, seed=trial_seed(seed, m, i), **settings)
+    def make(T: int, m: int, trial: int) -> TrainSpec:
+        return preset(preset_name, function=function, s=s, T=T, m=m, seed=trial, **settings)
 
     lengths = sorted(set(Ts))
     for T in lengths:
         make(T, 50, 0)  # settings that cannot be meant are refused before anything runs
-    with LocalSweep(db, workers=workers) as sweep:
+    with LocalSweep(db, workers=workers, batch=4) as sweep:
         if method == "grid":
-            cells = _grid(sweep, lengths, make, progress)
+            inside = _outside(progress, lengths)
+            cells = grid_cells(make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, progress=inside)
             thresholds = {T: grid_threshold(cells[T], rng=stream(seed, "bootstrap", T)) for T in lengths}
         else:
-            cells = _adaptive(sweep, lengths, make, policy or Adaptive(), progress)
+            cells = _adaptive(sweep, lengths, make, policy or Adaptive(), seed, progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
     return LawResult(thresholds, cells, fit_laws(cells), floors(make, lengths), time.monotonic() - started)
-
-
-def _grid(
-    sweep: LocalSweep,
-    Ts: Sequence[int],
-    make: Callable[[int, int, int], TrainSpec],
-    progress: Callable[[Progress], None] | None,
-) -> dict[int, list[Cell]]:
-    specs = [make(T, m, i) for T in Ts for m in GRID_M for i in range(GRID_TRIALS)]
-    return count(sweep.run(specs, progress=progress).records.values(), Ts)
 
 
 def _adaptive(
     sweep: LocalSweep,
     Ts: Sequence[int],
-    make: Callable[[int, int, int], TrainSpec],
+    make: MakeSpec,
     policy: Adaptive,
-    progress: Callable[[Progress], None] | None,
+    seed: int,
+    progress: Callable[[RoundProgress], None] | None,
 ) -> dict[int, list[Cell]]:
-    """Rounds of proposals for every T that is under way, until none is left.
-
-    A T joins once the T two places before it is finished, and starts from the law through the finished ones, so
-    that long contexts, whose trials cost most, start near their threshold.
-    """
-    specs: dict[str, TrainSpec] = {}
-    cells: dict[int, list[Cell]] = {T: [] for T in Ts}
-    policies: dict[int, Adaptive] = {}
-    finished: dict[int, float | None] = {}
-    while len(finished) < len(Ts):
-        for i, T in enumerate(Ts):
-            if T not in policies and (i < 2 or Ts[i - 2] in finished):
-                policies[T] = replace(policy, start=_first_guess(T, finished, policy.start))
-        wanted: list[TrainSpec] = []
-        for T in policies:
-            proposed = [] if T in finished else policies[T].propose(cells[T])
-            if not proposed and T not in finished:
-                finished[T] = policies[T].threshold(cells[T]).m80
-            for m, n in proposed:
-                done = sum(cell.trials for cell in cells[T] if cell.m == m)
-                wanted += [make(T, m, done + j) for j in range(n)]
-        if not wanted:
-            continue
-        specs |= {spec_id(spec): spec for spec in wanted}
-        result = sweep.run(wanted, progress=progress)
-        if len(result.records) < len({spec_id(spec) for spec in wanted}):
-            raise DomainError(
-                "a trial could not be run: " + next(iter(result.errors.values()), "no reason given")
-            )
-        for T, new in count(result.records.values(), sorted({spec.T for spec in wanted})).items():
-            cells[T] = cells[T] + new
-    return {T: merge(of_T) for T, of_T in cells.items()}
+    """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
+    short = [T for T in Ts if T <= SHORT] or list(Ts[:1])
+    cells = adaptive_cells(make, dict.fromkeys(short, policy), sweep, seed=seed, progress=progress)
+    for T in Ts[len(short) :]:
+        start = _first_guess(T, cells, policy)
+        cells |= adaptive_cells(make, {T: replace(policy, start=start)}, sweep, seed=seed, progress=progress)
+    return cells
 
 
-def _first_guess(T: int, finished: dict[int, float | None], start: int) -> int:
-    """Where to look first at T: the line through the last finished thresholds against ln T, raised a little."""
-    known = sorted((t, m80) for t, m80 in finished.items() if m80 is not None)[-4:]
+def _outside(
+    progress: Callable[[RoundProgress], None] | None, Ts: Sequence[int]
+) -> Callable[[Progress], None] | None:
+    """A grid is one round over all T."""
+    return (
+        None if progress is None else lambda state: progress(RoundProgress(1, tuple(Ts), state.done, state))
+    )
+
+
+def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
+    """Where to look first at T: the line through the last known thresholds against ln T, raised a little."""
+    known = [(t, m80) for t in cells if (m80 := policy.threshold(cells[t]).m80) is not None][-4:]
     if len(known) < 2:
-        return start
+        return policy.start
     slope, intercept = np.polyfit(np.log([t for t, _ in known]), [m for _, m in known], 1)
-    guess = CAUTION * (intercept + max(0.0, slope) * np.log(T))
-    return int(max(2, round(guess)))
+    return int(max(policy.m_min, round(CAUTION * (intercept + max(0.0, slope) * np.log(T)))))
 
 
-def count(records: Any, Ts: Sequence[int]) -> dict[int, list[Cell]]:
-    """Records as cells by T, one per m."""
-    tally: dict[int, dict[int, tuple[int, int]]] = {T: {} for T in Ts}
-    record: Record
-    for record in records:
-        of_T = tally[record.spec["T"]]
-        solved, trials = of_T.get(record.spec["m"], (0, 0))
-        of_T[record.spec["m"]] = solved + record.solved, trials + 1
-    return {T: [Cell(m, a, n) for m, (a, n) in sorted(of_T.items())] for T, of_T in tally.items()}
-
-
-def floors(make: Callable[[int, int, int], TrainSpec], Ts: Sequence[int]) -> dict[int, int]:
+def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, int]:
     """The information floor at each T, where theory has one: conjunctions, disjunctions and parities."""
     spec = make(Ts[0], 50, 0)
     if spec.function in FAMILIES and spec.function not in ("and", "or", "parity"):

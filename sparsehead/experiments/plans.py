@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import DomainError
 from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
+from ..sweep.thresholds import trial_seed
 from ..train.spec import TrainSpec, preset
 
 SCALES = ("quick", "default", "full")
@@ -38,11 +39,6 @@ def conjunctions(
     """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
     seeds = [trial_seed(0, m, i) for i in trials]
     return [preset(preset_name, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
-
-
-def trial_seed(seed: int, m: int, i: int) -> int:
-    """The seed of the i-th trial at m: trials at different m share neither support nor data."""
-    return (seed * 10**7 + m) * 10**4 + i
 
 
 def curves(preset_name: str = "fast", replicates: int = CURVES_AND.replicates) -> Experiment:

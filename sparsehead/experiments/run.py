@@ -8,12 +8,12 @@ from typing import Any
 
 from ..measure.adaptive import Adaptive
 from ..store import Store
-from ..sweep import LocalSweep
-from ..sweep.local import RUNNER, Progress
+from ..sweep import LocalSweep, Progress, RoundProgress
+from ..sweep.local import RUNNER
 from . import collect, plans
 from .law import LawResult, law
 
-Report = Callable[[str, Progress], None]
+Report = Callable[[str, Progress | RoundProgress], None]
 
 
 def run_experiment(
@@ -72,5 +72,5 @@ def write(path: Path, data: dict[str, Any]) -> None:
     temporary.replace(path)
 
 
-def _named(title: str, report: Report | None) -> Callable[[Progress], None] | None:
+def _named(title: str, report: Report | None) -> Callable[[Progress | RoundProgress], None] | None:
     return None if report is None else lambda progress: report(title, progress)
