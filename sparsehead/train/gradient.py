@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .parameters import Ensemble
 from .plain import losses
-from .readout import _through_norm, read, read_gradient
+from .readout import read, read_gradient, through_norm
 from .table import Mixed, Tables, mix, tables
 from .workspace import Workspace
 
@@ -209,7 +209,7 @@ def _through_weights(
         xhat, _, r = t.cls_norm
         grad["c_1.0"].add_(d_h_cls)
         grad["g_1.0"].addcmul_(d_h_cls, xhat)
-        d_cls = d_cls + _through_norm(d_h_cls * p["g_1.0"], t.cls_norm, t.x_cls)
+        d_cls = d_cls + through_norm(d_h_cls * p["g_1.0"], t.cls_norm, t.x_cls)
         d_cls = d_cls - xhat * (r * d_r_cls / a.d)  # var(x_cls) = |centred x_cls|^2 / d, centred = xhat / r
     if not a.trains_encoding:
         return

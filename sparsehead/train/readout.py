@@ -63,7 +63,7 @@ def read(p: Ensemble, values: Tensor, x_cls: Tensor, w: Workspace) -> Reading:
     return Reading(acted, norm_mlp, h, u, g, norm_final, norm_final[0], difference, margin)
 
 
-def _through_norm(grad: Tensor, norm: Norm, x: Tensor) -> Tensor:
+def through_norm(grad: Tensor, norm: Norm, x: Tensor) -> Tensor:
     """Gradient at x of (x - mean) / sd, given the gradient at its output."""
     d = grad.shape[-1]
     return aten.native_layer_norm_backward(grad, x, (d,), norm[1], norm[2], None, None, [True, False, False])[
@@ -88,7 +88,7 @@ def _through_head(p: Ensemble, grad: Ensemble, r: Reading, d_margin: Tensor, w: 
     d_z = torch.mul(d_margin[..., None], column[:, None], out=w("d_z", R, m, a.d))
     if r.norm_final is None:
         return d_z
-    return _through_norm(d_z, r.norm_final, w("z2" if a.mlp else "z1", R, m, a.d))
+    return through_norm(d_z, r.norm_final, w("z2" if a.mlp else "z1", R, m, a.d))
 
 
 def _through_mlp(p: Ensemble, grad: Ensemble, r: Reading, d_z: Tensor, w: Workspace) -> Tensor:
@@ -106,7 +106,7 @@ def _through_mlp(p: Ensemble, grad: Ensemble, r: Reading, d_z: Tensor, w: Worksp
     if r.norm_mlp is not None:
         torch.sum(d_h, 1, out=grad["c_2.0"])
         torch.sum(torch.mul(d_h, r.norm_mlp[0], out=w("h", R, m, a.d)), 1, out=grad["g_2.0"])
-        d_h = _through_norm(d_h.mul_(p["g_2.0"][:, None]), r.norm_mlp, w("z1", R, m, a.d))
+        d_h = through_norm(d_h.mul_(p["g_2.0"][:, None]), r.norm_mlp, w("z1", R, m, a.d))
     return d_h.add_(d_z) if a.residual else d_h
 
 

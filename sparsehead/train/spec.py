@@ -19,7 +19,7 @@ LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
 class TrainSpec:
     """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
 
-    The defaults are the paper's settings with dropout 0 (preset "fast"); `preset` fills in others.
+    The defaults are the paper's settings with dropout 0; `preset` adds what "fast" and "paper" differ in.
 
     Args:
         function: an expression ("x2 & x5"), or a family (and, or, parity, majority, junta) whose support of
@@ -37,7 +37,9 @@ class TrainSpec:
         holdout, target: a check succeeds when its accuracy on `holdout` samples exceeds `target`.
         keep_training: go on to n_steps after success (for curves and attention maps); the verdict stays.
         stall: give a run up when its training loss is below 0.01 and its best validation accuracy has not grown
-            for this many steps; 0 never does.
+            for this many steps; 0 never does. Measured on 303 full-length runs of and-3 near the threshold
+            (T = 100, 300, 1000): stall = 100 saves 69 % of all steps and gives up 1 of 138 runs that would have
+            succeeded.
         learning_rate .. init_std: optimiser and initialisation; decay touches matrices only.
     Paper: law-and
     """

@@ -145,48 +145,43 @@ def tables(p: Ensemble, w: Workspace) -> Tables:
     e_cls = torch.exp(s_cls - top)
     weight = e if r is None else torch.mul(e, r, out=w("a", R, a.H, 2, a.T))
     a_cls = e_cls * r_cls
+    change, base, total = _sums(a, Y1, small_Y, weight, a_cls, e, e_cls, w)
+    return Tables(
+        x_cls=x_cls, h_cls=h_cls, cls_norm=statistics, q=q, raw=raw, M=M, Y=Y, small=small, small_Y=small_Y, r=r,
+        s=s, s_cls=s_cls, e=e, e_cls=e_cls, a=weight, a_cls=a_cls, change=change, base=base, total=total,
+        const=_constant(p),
+    )  # fmt: skip
 
+
+def _sums(
+    a: Architecture,
+    Y1: Tensor,
+    small_Y: Tensor,
+    weight: Tensor,
+    a_cls: Tensor,
+    e: Tensor,
+    e_cls: Tensor,
+    w: Workspace,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What a set bit changes in numerators and denominators, what they are with all bits clear, and all e added up."""
+    R, width = Y1.shape[0], a.k * a.H
+    columns = width + a.H
     change = w("change", R, columns, a.T)
     V1, D = Y1[:, :width].view(R, a.k, a.H, a.T), small_Y[:, 1, :width].view(R, a.k, a.H, 1)
     value_change, a_0 = change[:, :width].view(R, a.k, a.H, a.T), weight[:, None, :, 0]
-    base = small_Y[:, 2, :columns].clone()
-    base[:, width:] = 1.0
-    base[:, :width].view(R, a.k, a.H).mul_(a_cls[:, None])
-    base[:, width:] *= e_cls
+    cls_value = small_Y[:, 2, :width].view(R, a.k, a.H) * a_cls[:, None]
     if a.is_bag:
         torch.mul(V1, weight[:, None, :, 1], out=value_change)
     else:
         torch.mul(V1, a_0, out=value_change)
-        sums = value_change.sum(3).addcmul_(D[..., 0], weight[:, :, 0].sum(2)[:, None], value=-1)
-        base[:, :width] += sums.flatten(1)
+        cls_value += value_change.sum(3).addcmul_(D[..., 0], weight[:, :, 0].sum(2)[:, None], value=-1)
         difference = torch.sub(weight[:, :, 1], weight[:, :, 0], out=w("difference", R, a.H, a.T))
         torch.mul(V1, difference[:, None], out=value_change)
         value_change.addcmul_(a_0, D)
     torch.sub(e[:, :, 1], e[:, :, 0], out=change[:, width:])
-    sums_e = e.sum(3)
-    base[:, width:] += sums_e[:, :, 0]
-    return Tables(
-        x_cls,
-        h_cls,
-        statistics,
-        q,
-        raw,
-        M,
-        Y,
-        small,
-        small_Y,
-        r,
-        s,
-        s_cls,
-        e,
-        e_cls,
-        weight,
-        a_cls,
-        change,
-        base,
-        sums_e.sum(2) + e_cls,
-        _constant(p),
-    )
+    sums = e.sum(3)
+    base = torch.cat([cls_value.flatten(1), sums[:, :, 0] + e_cls], dim=1)
+    return change, base, sums.sum(2) + e_cls
 
 
 def _constant(p: Ensemble) -> Tensor | None:
