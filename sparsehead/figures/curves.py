@@ -64,7 +64,9 @@ def _rule(level: float, y: Any) -> Panel:
 def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) -> Panel:
     colour = BLUE if summary["solved"] == summary["replicates"] else RED
     x = alt.X(
-        "step:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=alt.Axis(title=STEP if first else None)
+        "step:Q",
+        scale=alt.Scale(domain=[0, last], nice=False),
+        axis=alt.Axis(title=STEP if first else None, tickCount=6),
     )
     scale = alt.Scale(domain=[0.4, 1.03], nice=False)
     y = alt.Y(
@@ -119,11 +121,15 @@ def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
     return [row] if 200 in ms else []
 
 
-def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Chart:
+def parity_curves(
+    curves: Rows, *, first: Rows | None = None, paper: Sequence[ParityCurves] = PARITY
+) -> Chart:
     """Loss against training step on parity of 3 bits, one line a seed, one panel a T.
 
     Args:
         curves: {T, seed, step, loss}.
+        first: {T, seed, first_below}: the step at which each seed first passed the paper's level (None: never), where
+            that is known better than from the curves, which may be thinned.
         paper: the step at which the paper's losses first fall below its level: median, least and greatest.
     Paper: parity-curves
     """
@@ -131,6 +137,11 @@ def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Ch
     Ts = sorted({r["T"] for r in rows})
     level = paper[0].level if paper else 0.35
     firsts = [f for T in Ts for f in first_below(rows, T, level)]
+    if first is not None:
+        firsts = [{"T": f["T"], "seed": f["seed"], "step": f["first_below"], "loss": level} for f in first]
+    fallen = sum(f["step"] is not None for f in firsts)
+    learned = {0: "is not learned yet", len(firsts): "is learned"}
+    verdict = learned.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
     printed = [
         {
             "T": p.T,
@@ -148,7 +159,7 @@ def parity_curves(curves: Rows, *, paper: Sequence[ParityCurves] = PARITY) -> Ch
     seen = "; ".join(f"T = {p['T']}: {p['step']} ({p['low']} to {p['high']})" for p in printed)
     return finish(
         alt.vconcat(*panels, spacing=16),
-        title=f"Parity of 3 bits is learned. {said}",
+        title=f"Parity of 3 bits {verdict}. {said}",
         subtitle=[
             f"Rule: loss {level}. Ticks: where each of our seeds first passes it.",
             *([f"Diamonds and bars: the paper's median, least and greatest. {seen}."] if printed else []),
@@ -161,7 +172,7 @@ def _loss_panel(T: Any, level: float, end: Real, *, last: bool) -> Panel:
     x = alt.X(
         "step:Q",
         scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(title=STEP if last else None),
+        axis=alt.Axis(title=STEP if last else None, tickCount=6),
     )
     y = alt.Y(
         "loss:Q",

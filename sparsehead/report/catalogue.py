@@ -70,6 +70,10 @@ def _curves(data: Data) -> Chart:
     return validation_curves(data["curves"], T=data.get("T", 300))
 
 
+def _parity(data: Data) -> Chart:
+    return parity_curves(data["curves"], first=data.get("first_below"))
+
+
 def _norms(data: Data) -> Chart:
     return library.norms_figure(data.get("norms", ()))
 
@@ -104,9 +108,7 @@ ENTRIES = (
         "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", _curves, needs="curves"
     ),
     Entry("attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"),
-    Entry(
-        "parity", "Paper 4, notes 7: loss on parity.", lambda d: parity_curves(d["curves"]), needs="parity"
-    ),
+    Entry("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
     Entry("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
     Entry(
         "norms", "Ours: norms of written heads: ours, the paper's, Tracr's.", _norms, optional="tracr-norms"

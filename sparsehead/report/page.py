@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import FileError
 from ..figures.render import specification
 from .catalogue import Drawn
-from .parts import claims_table, errata_section, escape, figure_block, run_list, tally
+from .parts import claims_table, errata_section, escape, figure_block, run_list, tally, verdict_of
 
 # Charts evaluate their own expressions, hence 'unsafe-eval'; nothing may be fetched from anywhere.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -51,7 +51,7 @@ def report_html(
     everything = list(claims)
     statements = [c for c in everything if c.kind != "erratum"]
     errata = [c for c in everything if c.kind == "erratum"]
-    counts = Counter(found[c.label].verdict if c.label in found else "not run" for c in everything)
+    counts = Counter(verdict_of(c, found.get(c.label)) for c in everything)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     notes = list(problems)
     if not findings:

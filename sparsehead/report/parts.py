@@ -7,8 +7,14 @@ from typing import Any
 from ..figures.data import count
 from .catalogue import Drawn
 
-VERDICTS = ("holds", "differs", "fails", "not run")
-MARKS = {"holds": "✓ holds", "differs": "≈ differs", "fails": "✗ fails", "not run": "○ not run"}
+VERDICTS = ("holds", "differs", "fails", "not run", "no check")
+MARKS = {
+    "holds": "✓ holds",
+    "differs": "≈ differs",
+    "fails": "✗ fails",
+    "not run": "○ not run",
+    "no check": "– no check",
+}
 
 
 def escape(text: Any) -> str:
@@ -43,12 +49,19 @@ def claims_table(claims: Sequence[Any], found: Mapping[str, Any]) -> str:
 <table id="claims-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"""
 
 
+def verdict_of(claim: Any, finding: Any) -> str:
+    """The finding's verdict; without one, "not run", or "no check" where there is nothing to recompute."""
+    if finding is not None:
+        return str(finding.verdict)
+    return "no check" if claim.check is None else "not run"
+
+
 def _options(values: Sequence[str]) -> str:
     return "".join(f'<option value="{escape(v)}">{escape(v)}</option>' for v in values)
 
 
 def _row(claim: Any, finding: Any) -> str:
-    verdict = finding.verdict if finding else "not run"
+    verdict = verdict_of(claim, finding)
     detail = finding.detail if finding else ""
     behind = [*(f"code {c}" for c in claim.code), *(f"test {t}" for t in claim.tests)]
     listed = "".join(f"<div><code>{escape(item)}</code></div>" for item in behind)

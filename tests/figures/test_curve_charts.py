@@ -80,8 +80,16 @@ def test_parity_says_when_each_T_was_learned(shown):
 def test_a_seed_that_never_falls_has_no_first_step(shown):
     rows = [*losses(10, 0, 2000), *losses(10, 1, 100)]
     assert first_below(rows, 10, 0.35)[0]["step"] is None
-    assert "1 of 2 seeds" in shown(parity_curves(rows)).title
+    assert "is learned by 1 of 2 seeds" in shown(parity_curves(rows)).title
+    assert "is not learned yet" in shown(parity_curves(losses(10, 0, 2000))).title
     assert "none of 1 seeds yet" in shown(parity_curves(losses(10, 0, 2000))).title
+
+
+def test_first_steps_that_are_known_better_are_shown(shown):
+    known = [{"T": 10, "seed": 0, "first_below": 187}]
+    chart = shown(parity_curves(losses(10, 0, 200), first=known))
+    assert chart.data["first"] == [{"T": 10, "seed": 0, "step": 187, "loss": 0.35}]
+    assert "after 187 steps" in chart.title
 
 
 def test_records_without_a_field_are_refused_with_what_is_needed():

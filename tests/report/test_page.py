@@ -20,7 +20,8 @@ CLAIMS = [
         code=("a.b:c",),
         tests=("tests/t.py::test_law",),
     ),
-    Claim("softmax-lipschitz", "lemma", "<b>softmax</b> is 1-Lipschitz", "paper A.1"),
+    Claim("softmax-lipschitz", "lemma", "<b>softmax</b> is 1-Lipschitz", "paper A.1", check="a.b:check"),
+    Claim("practical-block", "definition", "what trains", "paper 6"),
     Claim(
         "errata-notes-3", "erratum", "more eps, fewer balls", "notes 2.1", tests=("tests/t.py::test_erratum",)
     ),
@@ -63,6 +64,7 @@ def test_a_claim_has_statement_numbers_verdict_code_and_test(page):
 
 def test_a_claim_without_a_finding_was_not_run(page):
     assert '<tr data-verdict="not run" data-kind="lemma"' in page
+    assert '<tr data-verdict="no check" data-kind="definition"' in page
 
 
 def test_errata_have_their_demonstration_outside_the_table(page):
