@@ -17,7 +17,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         tests=(
             "tests/sweep/test_thresholds.py::test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial",
-            "tests/figures/test_law_chart.py::test_every_threshold_is_there_with_its_interval",
+            "tests/experiments/test_collect.py::test_the_law_verdict_needs_the_points_and_the_form",
         ),
         check=f"{CHECKS}.experiments:check_law",
     ),
@@ -33,9 +33,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.figures.curves:validation_curves",
             "sparsehead.measure.published:CURVES_AND",
         ),
-        tests=(
-            "tests/figures/test_curve_charts.py::test_title_counts_solved_runs_and_subtitle_gives_the_interval",
-        ),
+        tests=("tests/experiments/test_collect.py::test_the_curves_verdict_comes_from_the_interval",),
         check=f"{CHECKS}.experiments:check_curves",
     ),
     Claim(
@@ -49,7 +47,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.figures.attention:attention_weights",
             "sparsehead.measure.published:ATTENTION_AND",
         ),
-        tests=("tests/figures/test_attention_chart.py::test_title_gives_the_share_on_the_support",),
+        tests=("tests/experiments/test_collect.py::test_the_attention_map_is_kept_and_lies_on_the_support",),
         check=f"{CHECKS}.experiments:check_attention",
     ),
     Claim(
@@ -63,7 +61,9 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.figures.curves:parity_curves",
             "sparsehead.measure.published:PARITY",
         ),
-        tests=("tests/figures/test_curve_charts.py::test_parity_says_when_each_T_was_learned",),
+        tests=(
+            "tests/experiments/test_collect.py::test_the_parity_verdict_needs_every_seed_and_a_median_in_range",
+        ),
         check=f"{CHECKS}.experiments:check_parity",
     ),
     Claim(
@@ -75,9 +75,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.experiments.collect:bound_along",
             "sparsehead.figures.bounds:bound_along_training",
         ),
-        tests=(
-            "tests/figures/test_other_charts.py::test_bound_along_training_leaves_out_what_is_not_finite",
-        ),
+        tests=("tests/experiments/test_collect.py::test_learned_norms_stand_beside_written_ones",),
         check=f"{CHECKS}.experiments:check_bound_along_training",
     ),
     Claim(
@@ -90,7 +88,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sparsehead.experiments.collect:learned_norms",
             "sparsehead.figures.norms:learned_vs_built_norms",
         ),
-        tests=("tests/figures/test_other_charts.py::test_learned_norms_have_bars",),
+        tests=("tests/experiments/test_collect.py::test_learned_norms_stand_beside_written_ones",),
         check=f"{CHECKS}.experiments:check_norms_learned",
     ),
 )

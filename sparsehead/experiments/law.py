@@ -25,6 +25,7 @@ from ..train.spec import TrainSpec, preset, target_function
 
 METHODS = ("adaptive", "grid")
 SHORT = 1500  # context lengths up to here are measured side by side
+FAR_BELOW = 0.8
 CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
@@ -109,33 +110,45 @@ def law(
         return preset(preset_name, function=function, s=s, T=T, m=m, seed=trial, **settings)
 
     lengths = sorted(set(Ts))
+    if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
+        settings.setdefault("unique", False)
     for T in lengths:
-        make(T, 50, 0)  # settings that cannot be meant are refused before anything runs
+        target_function(make(T, 50, 0))  # what cannot be meant is refused before anything runs
+    floor = floors(make, lengths)
     with LocalSweep(db, workers=workers, batch=4) as sweep:
         if method == "grid":
             inside = _outside(progress, lengths)
             cells = grid_cells(make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, progress=inside)
             thresholds = {T: grid_threshold(cells[T], rng=stream(seed, "bootstrap", T)) for T in lengths}
         else:
-            cells = _adaptive(sweep, lengths, make, policy or Adaptive(), seed, progress)
+            policies = {T: _above(policy or Adaptive(), floor.get(T, 0)) for T in lengths}
+            cells = _adaptive(sweep, policies, make, seed, progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
-    return LawResult(thresholds, cells, fit_laws(cells), floors(make, lengths), time.monotonic() - started)
+    return LawResult(thresholds, cells, fit_laws(cells), floor, time.monotonic() - started)
+
+
+def _above(policy: Adaptive, floor: int) -> Adaptive:
+    """The policy, kept from sample sizes so far below the floor that unambiguous training sets hardly exist."""
+    m_min = max(policy.m_min, round(FAR_BELOW * floor))
+    return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
 def _adaptive(
     sweep: LocalSweep,
-    Ts: Sequence[int],
+    policies: dict[int, Adaptive],
     make: MakeSpec,
-    policy: Adaptive,
     seed: int,
     progress: Callable[[RoundProgress], None] | None,
 ) -> dict[int, list[Cell]]:
     """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
-    short = [T for T in Ts if T <= SHORT] or list(Ts[:1])
-    cells = adaptive_cells(make, dict.fromkeys(short, policy), sweep, seed=seed, progress=progress)
-    for T in Ts[len(short) :]:
-        start = _first_guess(T, cells, policy)
-        cells |= adaptive_cells(make, {T: replace(policy, start=start)}, sweep, seed=seed, progress=progress)
+    short = {T: policy for T, policy in policies.items() if T <= SHORT}
+    cells = adaptive_cells(make, short, sweep, seed=seed, progress=progress)
+    for T, policy in policies.items():
+        if T not in short:
+            start = _first_guess(T, cells, policy)
+            cells |= adaptive_cells(
+                make, {T: replace(policy, start=start)}, sweep, seed=seed, progress=progress
+            )
     return cells
 
 

@@ -1,0 +1,92 @@
+"""From the store to the records that charts and verdicts use, on small runs that are really trained."""
+
+import numpy as np
+import pytest
+
+from sparsehead.claims.checks import experiments as checks
+from sparsehead.claims.claim import Context
+from sparsehead.experiments import collect, plans
+from sparsehead.experiments.run import run_experiment, write, write_experiment
+from sparsehead.store import Store
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "results.db"
+    run_experiment(plans.attention(seeds=1), path, workers=1)
+    run_experiment(plans.norms((30, 60), 1), path, workers=1)
+    return path
+
+
+def test_the_attention_map_is_kept_and_lies_on_the_support(db):
+    with Store(db, readonly=True) as store:
+        data = collect.attention(store, plans.attention(seeds=1))
+    assert np.shape(data["weights"]) == (100, 51) and data["support"] == [5, 20, 30]
+    run = data["runs"][0]
+    assert run["solved"] and run["total"] > 0.8  # three of 51 tokens; uniform attention would give .06
+    assert run["total"] + run["on_cls"] + run["irrelevant_total"] == pytest.approx(1, abs=1e-6)
+
+
+def test_learned_norms_stand_beside_written_ones(db):
+    with Store(db, readonly=True) as store:
+        points = collect.learned_norms(store, plans.norms((30, 60), 1))["points"]
+        along = collect.bound_along(store, plans.norms((30, 60), 1), T=30)["points"]
+    written = {p["T"]: p["norm"] for p in points if p["source"] == "written"}
+    assert written[60] == pytest.approx(
+        3**0.5 * np.log((60 - 3 + 1) * 7 / 3)
+    )  # theory.md F1 and F9: beta sqrt s
+    learned = {p["T"]: p["norm"] for p in points if p["source"] == "learned"}
+    assert set(learned) == {30, 60} and min(learned.values()) > 0
+    assert along[-1]["bound"] > along[0]["bound"] and along[-1]["accuracy"] > 0.99
+
+
+def test_an_empty_store_gives_empty_records_and_checks_say_not_run(tmp_path):
+    path = tmp_path / "empty.db"
+    Store(path).close()
+    for experiment in plans.plan("quick"):
+        write_experiment(experiment, path, tmp_path)
+    context = Context(options={"results": str(tmp_path)})
+    for name in ("law", "curves", "attention", "parity", "norms_learned", "bound_along_training"):
+        for chosen in (context, Context()):
+            assert getattr(checks, f"check_{name}")(chosen).verdict == "not run"
+
+
+def trials(m, solved, failed, step=80):
+    rows = [{"m": m, "solved": True, "steps": step, "train_accuracy": 1.0}] * solved
+    return rows + [{"m": m, "solved": False, "steps": 1000, "train_accuracy": 1.0}] * failed
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "verdict"),
+    [
+        ((24, 16), (40, 0), "holds"),
+        ((40, 0), (40, 0), "differs"),
+        ((24, 16), (39, 1), "differs"),
+        ((8, 32), (40, 0), "differs"),
+    ],
+)
+def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_path):
+    write(tmp_path / "curves.json", {"trials": trials(50, *below) + trials(200, *above), "curves": []})
+    finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
+    assert finding.verdict == verdict and f"m=50: {below[0]}/40" in finding.ours
+
+
+@pytest.mark.parametrize(
+    ("shift", "delta", "verdict"), [(0, 0.0, "holds"), (60, 0.0, "differs"), (0, 30.0, "differs")]
+)
+def test_the_law_verdict_needs_the_points_and_the_form(shift, delta, verdict, tmp_path):
+    rows = [{"T": T, "m80": m + shift, "low": m + shift - 8.0, "high": m + shift + 8.0, "trials": 80}
+            for T, m in ((300, 69.0), (1000, 111.0))]  # fmt: skip
+    fit = {"params": {"a": -98.0, "b": 29.0}, "delta_aic": delta}
+    write(tmp_path / "law.json", {"thresholds": rows, "fits": {"log": fit}, "note": ""})
+    assert checks.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("steps", "verdict"), [((200, 500), "holds"), ((200, None), "differs"), ((900, 500), "differs")]
+)
+def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdict, tmp_path):
+    rows = [{"T": T, "seed": i, "first_below": step} for T, step in zip((10, 15), steps) for i in range(3)]
+    rows += [{"T": 15, "seed": 9, "first_below": 500}]
+    write(tmp_path / "parity.json", {"curves": [], "first_below": rows})
+    assert checks.check_parity(Context(options={"results": str(tmp_path)})).verdict == verdict

@@ -1,0 +1,81 @@
+"""The law end to end: real trials, a real store, worker processes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from sparsehead.errors import DomainError
+from sparsehead.experiments.law import law
+from sparsehead.measure.adaptive import Adaptive
+
+
+@pytest.fixture(scope="module")
+def exhaustive(tmp_path_factory):
+    """The learner that tries every subset, on data as they come: its law is the information floor's."""
+    db = tmp_path_factory.mktemp("law") / "results.db"
+    call = dict(Ts=[20, 50], s=3, db=db, learner="exhaustive", policy=Adaptive(start=20, max_trials=64))
+    return call, law("and", **call)
+
+
+def test_the_exhaustive_learner_meets_the_information_floor(exhaustive):
+    _, found = exhaustive
+    assert found.floor == {20: 20, 50: 24}  # theory.md E7, p = 2^(-1/3)
+    for T, threshold in found.thresholds.items():
+        assert threshold.low - 2 <= found.floor[T] <= threshold.high + 2  # 64 trials; the floor itself is +-1
+
+
+def test_repeating_a_law_runs_nothing_and_says_the_same(exhaustive):
+    call, found = exhaustive
+    again = law("and", **call)
+    assert again.cells == found.cells and again.thresholds == found.thresholds
+    assert again.seconds < found.seconds
+
+
+def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, tmp_path):
+    call, _ = exhaustive
+    chart = tmp_path / "law.svg"
+    arguments = ["law", "and", "--s", "3", "--T", "20,50", "--learner", "exhaustive", "--start", "20",
+                 "--trials", "64", "--db", str(call["db"]), "--out", str(chart), "--json"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "sparsehead", *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert {"T", "m80", "low", "high", "trials"} <= set(result["thresholds"][0])
+    assert set(result["fits"]) == {"log", "power", "linear"}
+    assert {"params", "intervals", "aic"} <= set(result["fits"]["log"])
+    assert [row["T"] for row in result["floor"]] == [20, 50] and result["seconds"] >= 0
+    assert chart.read_text().startswith("<svg")
+
+
+def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path):
+    found = law(
+        "majority",
+        Ts=[8],
+        s=3,
+        db=tmp_path / "r.db",
+        learner="tree",
+        policy=Adaptive(start=30, max_trials=16),
+    )
+    assert found.floor == {} and found.laws.fits == {}
+    assert "a law needs at least two context lengths" in found.laws.note
+    assert found.thresholds[8].trials == 16
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (dict(Ts=[], s=3), "at least one context length"),
+        (dict(Ts=[20]), "needs a support size s"),
+        (dict(Ts=[20], s=3, method="guess"), "adaptive, grid"),
+        (dict(Ts=[20], s=30), "s=30"),
+        (dict(Ts=[20], s=3, learner="oracle"), "the learners are"),
+        (dict(Ts=[20], s=3, preset_name="slow"), "the presets are fast, paper"),
+    ],
+)
+def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):
+    with pytest.raises(DomainError, match=says):
+        law("and", db=tmp_path / "r.db", **call)
+    assert list(tmp_path.iterdir()) == []
