@@ -8,7 +8,7 @@ explanations (the union bound).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +62,8 @@ def floor_curve(
     Returns:
         One m per T, non-decreasing in T: every T sees the same simulated data, extended by columns. Where
         counting would take too long (beyond T = 3000 at s = 3 with balanced labels) the curve continues with
-        its asymptotic slope. For parity the Poisson value, which `parity_bounds` brackets to within one sample.
+        its asymptotic slope, a little steeper than the curve (up to a sample per decade). For parity the Poisson
+        value, which `parity_bounds` brackets to within one sample.
     """
     Ts = list(Ts)
     if not Ts or Ts != sorted(set(Ts)):
@@ -90,9 +91,8 @@ def floor_curve(
         _crossing(chances[min(T, largest)], target) + floor_slope(s=s, p=p) * math.log(T / min(T, largest))
         for T in Ts
     ]
-    return tuple(
-        math.ceil(m) for m in np.maximum.accumulate(found)
-    )  # more columns never help; noise may say so
+    # more columns never help, though noise may say so
+    return tuple(math.ceil(m) for m in np.maximum.accumulate(found))
 
 
 def identification(
@@ -295,8 +295,8 @@ def _scan(
     return chances
 
 
-def _crossing(chances: list[tuple[int, float]], target: float) -> int:
-    """The smallest m at which the chance reaches target, from noisy (m, chance) pairs around it.
+def _crossing(chances: list[tuple[int, float]], target: float) -> float:
+    """Where the chance crosses target, from noisy (m, chance) pairs around it.
 
     A line through logit(chance) within 1 of logit(target) pools the noise of neighbouring m; where the chance
     moves so fast that fewer than four points lie there, the first m at or above target stands.
@@ -304,11 +304,11 @@ def _crossing(chances: list[tuple[int, float]], target: float) -> int:
     near = [(m, _logit(q)) for m, q in chances if 0 < q < 1 and abs(_logit(q) - _logit(target)) <= 1]
     if len(near) >= 4:
         slope, intercept = np.polyfit([m for m, _ in near], [x for _, x in near], 1)
-        return math.ceil((_logit(target) - intercept) / slope)
-    return min(m for m, q in chances if q >= target)
+        return float((_logit(target) - intercept) / slope)
+    return float(min(m for m, q in chances if q >= target))
 
 
-def _smallest(reached) -> int:  # type: ignore[no-untyped-def]
+def _smallest(reached: Callable[[int], bool]) -> int:
     """The smallest m >= 0 with reached(m), a condition that stays true once it is: doubling, then bisection."""
     high = 1
     while not reached(high):

@@ -141,6 +141,16 @@ def test_ctrl_c_leaves_no_process_behind(db):
     assert 3 < committed(db) < 300
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_in_the_middle_of_a_long_trial_leave_with_their_parent(db, how):
+    process = start(db, 4, 60)
+    wait_until(lambda: len(worker_processes(process.pid)) == 2)
+    time.sleep(1)  # let them begin
+    process.send_signal(how)
+    process.communicate(timeout=20)
+    wait_until(lambda: not worker_processes(process.pid), 5)  # a kill is noticed within 0.25 s
+
+
 def committed(db):
     try:
         with Store(db, readonly=True) as store:

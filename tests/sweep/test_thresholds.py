@@ -61,3 +61,13 @@ def test_every_trial_has_a_seed_of_its_own():
     assert len(seeds) == 12
     with pytest.raises(DomainError, match="at most 1000 trials"):
         trial_seed(0, 50, 1000)
+
+
+def test_the_engine_is_the_default_runner(tmp_path):
+    with LocalSweep(tmp_path / "r.db", workers=1) as sweep:
+        specs = [
+            preset("fast", function="and", s=2, T=12, m=60, seed=i, n_steps=20, restarts=1) for i in range(2)
+        ]
+        result = sweep.run(specs)
+    assert len(result.records) == 2 and not result.errors
+    assert all(record.outcome["steps"] <= 20 for record in result.records.values())
