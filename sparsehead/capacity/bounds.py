@@ -33,10 +33,7 @@ FORMS = {
     "minimum": "the items of `ours`, each at the cheaper of its two prices, split numerically",
 }
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
-ROUNDS, WIDTH = (
-    6,
-    33,
-)  # each round keeps 1/32 of the range: 200/32^6 is below 1e-6, far more than a split needs
+ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4, where the split is flat
 
 
 @dataclass(frozen=True)

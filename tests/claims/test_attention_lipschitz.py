@@ -128,15 +128,19 @@ def test_multi_layer_capacity_stretch_of_attention_by_search(QK):
         Z = x.reshape(T, d)
         return Z / np.maximum(1, np.linalg.norm(Z, axis=1, keepdims=True))
 
+    def attend(Z, W):  # written out: the checked softmax would cost most of the search's time
+        weights = np.exp(Z @ W @ Z.T)
+        return weights / weights.sum(axis=1, keepdims=True) @ Z
+
     def stretch(x):
         W = x[-d * d :].reshape(d, d)
         W = QK * W / np.linalg.norm(W, 2)
         Z, Z_hat = ball(x[: T * d]), ball(x[: T * d] + 0.01 * np.tanh(x[T * d : -d * d]))
-        moved = softmax(Z @ W @ Z.T) @ Z - softmax(Z_hat @ W @ Z_hat.T) @ Z_hat
+        moved = attend(Z, W) - attend(Z_hat, W)
         return -np.linalg.norm(moved, axis=1).max() / np.linalg.norm(Z - Z_hat, axis=1).max()
 
     best = 0.0
-    for seed in range(10):
+    for seed in range(5):
         start = stream(seed, "stretch").normal(size=2 * T * d + d * d)
         best = max(best, -minimize(stretch, start, method="L-BFGS-B").fun)
     limit = attention_lipschitz(V=1.0, QK=QK, R=1.0)

@@ -171,11 +171,15 @@ def shrink(W, W_hat):
     return W_hat * min([1.0] + [n(W) / n(W_hat) for n in norms if n(W_hat) > 0])
 
 
-def worst_ratio(model, seed, size):
-    """|f - f^| over sum p_k eps_k for one random proper replacement of every map, maximised over all inputs."""
+def worst_ratio(model, seed, size, only=None):
+    """|f - f^| over sum p_k eps_k for one random proper replacement of every map (or of `only` one), over
+    all inputs.
+    """
     rng = stream(seed, "replacement")
     W = maps(model)
     W_hat = {name: shrink(M, M + size * rng.normal(size=M.shape) * np.abs(M).mean()) for name, M in W.items()}
+    if only is not None:
+        W_hat = W | {only: W_hat[only]}
     off = dict.fromkeys(W, 0.0)
 
     def meet(name, x, z=None):
@@ -220,6 +224,16 @@ def test_multi_layer_capacity_errors_add_up_as_the_items_say(kind, L):
         assert forward(model, W, b) == pytest.approx(float(model(b[None])[0]), abs=1e-10)  # the same network
         worst = max(worst, worst_ratio(model, seed, (0.01, 0.3)[seed % 2]))
     assert (5e-4 if "residual" in KINDS[kind] else 0.1) < worst <= 1
+
+
+@pytest.mark.parametrize("kind", ["bare", "sigma between", "practical"])
+def test_multi_layer_capacity_each_item_alone(kind):
+    """One map replaced at a time: its own p must carry the whole error. The read-out's is tight."""
+    model = random_model(stream(7, kind), L=2, **KINDS[kind])
+    items = model_items(model, m=8, price=Pricing("ours"))
+    ratios = {k.name: worst_ratio(model, 1, 0.1, only=k.name) for k in items}
+    assert all(0 < ratio <= 1 + 1e-9 for ratio in ratios.values())  # rounding where equality holds
+    assert ratios["w"] == pytest.approx(1)
 
 
 def test_multi_layer_capacity_bound_is_not_absurdly_loose_for_two_bare_blocks():

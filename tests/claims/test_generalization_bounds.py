@@ -129,6 +129,11 @@ def test_generalization_realizable_error_holds_on_a_finite_class():
     assert (consistent & (grid > limit)).any(axis=1).mean() <= delta and limit < 0.1
 
 
+def test_generalization_realizable_error_by_hand():
+    """ln N = 10 ln 2 at delta = 1/2: (2/100)(10 + 2) bits."""
+    assert realizable_error(log_covering_2m=10 * math.log(2), m=100, delta=0.5) == pytest.approx(0.24)
+
+
 def test_generalization_samples_needed_is_the_first_that_suffices():
     def gap(m):
         return 3 / math.sqrt(m) + math.log(m) / m

@@ -53,6 +53,19 @@ def test_vector_cover_update_count_is_attained(n):
     assert len(found.name) == found.most == n
 
 
+def test_vector_cover_projection_keeps_the_element_in_the_class():
+    """Without it this element leaves the ball by 10 %; with it the cover is proper."""
+    rng = stream(2852, "leave")
+    d, N, r = int(rng.integers(1, 4)), int(rng.integers(1, 8)), rng.uniform(1.01, 8)
+    X = rng.normal(size=(N, d))
+    X /= np.linalg.norm(X, axis=1).max()
+    w = rng.normal(size=d)
+    w /= np.linalg.norm(w)
+    outside, inside = (cover_vector(w, X, eps=1 / r, a=1, b=1, proper=proper).v for proper in (False, True))
+    assert np.linalg.norm(outside) > 1.1 and np.linalg.norm(inside) <= 1 + 1e-12
+    assert max(np.abs(X @ (w - v)).max() for v in (outside, inside)) <= 1 / r * (1 + 1e-11)
+
+
 def test_vector_cover_adversarial_search_stays_below_the_bound():
     """Hill climbing on w and the points from random starts: 3 of the 4.9 updates; the test above attains all."""
     rng, worst = stream(5, "adversary"), 0.0
