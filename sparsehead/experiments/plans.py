@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DomainError
-from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
+from ..measure.published import ATTENTION_AND, CURVES_AND, LAW_AND, PARITY
 from ..sweep.thresholds import trial_seed
 from ..train.spec import TrainSpec, preset
 
@@ -83,15 +83,16 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
     return Experiment("norms", "Norms of learned heads against T", tuple(specs), options={"mass_every": 10})
 
 
-def grid(Ts: Iterable[int] = PAPER_TS) -> Experiment:
-    """Figure 2 to the letter: 40 trials in each cell of the paper's grid.   Paper: law-and"""
-    specs = [spec for T in Ts for m in GRID_M for spec in conjunctions(T=T, m=m, trials=range(GRID_TRIALS))]
-    return Experiment("grid", "The paper's grid, 40 trials a cell", tuple(specs))
-
-
 @dataclass(frozen=True)
 class Law:
-    """A threshold experiment, for `law`: which T, how many trials at most for each, which settings."""
+    """A threshold experiment, for `law`: 3-sparse AND at each T.
+
+    Args:
+        name: what its results file is called.
+        Ts: context lengths.
+        most_trials: at most so many for each T (adaptive).
+        settings: arguments of `law`, such as method and preset_name.
+    """
 
     name: str
     Ts: tuple[int, ...]
@@ -99,33 +100,33 @@ class Law:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def laws(scale: str) -> list[Law]:
-    """The threshold experiments of a scale.   Paper: law-and"""
+Stage = Experiment | Law
+
+
+def plan(scale: str) -> list[Stage]:
+    """The stages of a scale, in the order in which they run: what tells most for its time comes first.
+
+    A later stage of the same name replaces the results of an earlier one: it has more of the same.
+    """
+    decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
     return {
-        "quick": [Law("law", (100, 300), 32)],
-        "default": [Law("law", (100, 300, 1000), 64)],
+        "quick": [attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2), Law("law", (100, 300), 32)],
+        "default": [attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), Law("law", (100, 300, 1000), 64)],
         "full": [
+            attention(),
+            curves(),
+            norms((30, 100, 300, 1000, 3000, 10_000), 10),
             Law("law", PAPER_TS, 160),
-            Law("law-decades", (100, 300, 1000, 3000, 10_000, 30_000, 100_000), 160),
+            Law("law-decades", decades[:5], 160),
+            parity(),
+            Law("law-decades", decades[:6], 160),
+            attention("paper"),
+            Law("law-decades", decades, 160),
+            curves("paper"),
             Law("law-paper", (100, 300), 96, {"preset_name": "paper"}),
+            Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
         ],
-    }[check_scale(scale)]
-
-
-def plan(scale: str) -> list[Experiment]:
-    """The experiments of a scale, quickest first; thresholds (`laws`) come on top."""
-    if check_scale(scale) == "quick":
-        return [attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2)]
-    if scale == "default":
-        return [attention(), curves(), parity(), norms((30, 100, 300, 1000), 5)]
-    return [
-        attention(),
-        curves(),
-        parity(),
-        norms((30, 100, 300, 1000, 3000, 10_000), 10),
-        attention("paper"),
-        curves("paper"),
-    ]
+    }[check_scale(scale)]  # fmt: skip
 
 
 def check_scale(scale: str) -> str:

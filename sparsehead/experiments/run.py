@@ -16,6 +16,18 @@ from .law import LawResult, law
 Report = Callable[[str, Progress | RoundProgress], None]
 
 
+def run_stage(
+    stage: plans.Stage, db: Path, folder: Path, *, workers: int = 2, report: Report | None = None
+) -> list[str]:
+    """Run what the store lacks of a stage and write its results files; the reasons of trials that could not be run."""
+    if isinstance(stage, plans.Law):
+        write_law(run_law(stage, db, workers=workers, report=report), stage.name, folder)
+        return []
+    problems = run_experiment(stage, db, workers=workers, report=report)
+    write_experiment(stage, db, folder)
+    return problems
+
+
 def run_experiment(
     experiment: plans.Experiment, db: Path, *, workers: int = 2, report: Report | None = None
 ) -> list[str]:
@@ -28,13 +40,14 @@ def run_experiment(
 
 def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None) -> LawResult:
     """Run one threshold experiment of the plan: 3-sparse AND, adaptive."""
-    title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}"
+    how = "".join(f", {value}" for value in plan.settings.values())
+    title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}{how}"
     return law(
         "and",
         s=3,
         Ts=plan.Ts,
         db=db,
-        policy=Adaptive(max_trials=plan.most_trials),
+        policy=Adaptive(max_trials=max(1, plan.most_trials)),
         workers=workers,
         progress=_named(title, report),
         **plan.settings,

@@ -11,7 +11,7 @@ from typing import Any
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..errors import FileError
 from ..experiments import plans
-from ..experiments.run import Report, run_experiment, run_law, write_experiment, write_law
+from ..experiments.run import Report, run_stage
 from ..provenance import made_by
 from .catalogue import draw_all
 from .page import write_report
@@ -67,11 +67,8 @@ def reproduce(
     except OSError as error:
         raise FileError(f"cannot make the folder {folder}: {error.strerror}; nothing was run.") from error
     problems: list[str] = []
-    for experiment in plans.plan(scale):
-        problems += run_experiment(experiment, db, workers=workers, report=report)
-        write_experiment(experiment, db, folder)
-    for plan in plans.laws(scale):
-        write_law(run_law(plan, db, workers=workers, report=report), plan.name, folder)
+    for stage in plans.plan(scale):
+        problems += run_stage(stage, db, folder, workers=workers, report=report)
     say("Checking the claims")
     context = Context(options={"results": str(folder)})
     findings = run_checks(context=context, progress=_tell(say))

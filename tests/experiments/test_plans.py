@@ -8,7 +8,8 @@ from sparsehead.train.spec import spec_id
 
 
 def ids(scale):
-    return {spec_id(spec) for experiment in plans.plan(scale) for spec in experiment.specs}
+    stages = [stage for stage in plans.plan(scale) if isinstance(stage, plans.Experiment)]
+    return {spec_id(spec) for experiment in stages for spec in experiment.specs}
 
 
 def test_larger_scales_contain_the_smaller_ones():
@@ -29,9 +30,20 @@ def test_the_papers_settings_are_the_papers():
     assert {(s.T, s.m, s.online, s.restarts) for s in parity} == {(10, 2048, True, 1), (15, 2048, True, 1)}
 
 
+def test_laws_come_in_every_scale_and_reach_a_hundred_thousand():
+    laws = {scale: [x for x in plans.plan(scale) if isinstance(x, plans.Law)] for scale in plans.SCALES}
+    assert all(laws.values()) and {x.name for x in laws["full"]} == {
+        "law",
+        "law-decades",
+        "law-paper",
+        "law-grid",
+    }
+    assert max(T for x in laws["full"] for T in x.Ts) == 100_000
+
+
 def test_trials_at_different_m_share_no_seed():
-    specs = plans.grid(Ts=(100,)).specs
-    assert len({s.seed for s in specs}) == len(specs) == 16 * 40
+    specs = [spec for m in (50, 60, 200) for spec in plans.conjunctions(T=100, m=m, trials=range(40))]
+    assert len({s.seed for s in specs}) == len(specs) == 120
 
 
 def test_an_unknown_scale_is_named():
