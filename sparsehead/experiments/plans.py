@@ -109,8 +109,9 @@ def plan(scale: str) -> list[Stage]:
     A later stage of the same name replaces the results of an earlier one: it has more of the same.
     """
     decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-    return {
-        "quick": [attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2), Law("law", (100, 300), 32)],
+    few = norms((30, 100, 300), 2)
+    stages: dict[str, list[Stage]] = {
+        "quick": [attention(seeds=2), curves(replicates=10), parity(seeds=2), few, Law("law", (100, 300), 32)],
         "default": [attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), Law("law", (100, 300, 1000), 64)],
         "full": [
             attention(),
@@ -126,7 +127,8 @@ def plan(scale: str) -> list[Stage]:
             Law("law-paper", (100, 300), 96, {"preset_name": "paper"}),
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
         ],
-    }[check_scale(scale)]  # fmt: skip
+    }  # fmt: skip
+    return stages[check_scale(scale)]
 
 
 def check_scale(scale: str) -> str:
