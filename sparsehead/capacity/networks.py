@@ -39,14 +39,14 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
     """One layer. Trainable embeddings behind a LayerNorm are a stage of their own.
 
     Without MLP, projection or a LayerNorm on the way, the first linear map of the read-out is multiplied into
-    the heads' values: x -> x W_V W_C w is one vector class.   Paper: single-layer-capacity
+    the heads' W_C: u = W_C w is one vector, and x -> x W_V W_C w one vector class where sigma is the
+    identity.   Paper: single-layer-capacity
     """
     layer = model.layers[0]
     stages: list[Stage] = []
     if model.encoding.kind == "trainable" and layer.norm_attention is not None:
         stages.append(_embedding_stage(model, price))
-    plain = layer.mlp is None and not layer.project and model.final_norm is None
-    merged = plain and layer.sigma == "identity"
+    merged = layer.mlp is None and not layer.project and model.final_norm is None
     G, bias = _first_map(model) if merged else (None, None)
     stages.append(cls_attention_stage(model, price, m=m, G=G, bias=bias))
     if merged and not model.decoder:

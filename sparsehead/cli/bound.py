@@ -30,6 +30,9 @@ def bound(
     eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None,
     form: Annotated[str, typer.Option(help="ours, paper, parametric, trauger-tewari or minimum.")] = "ours",
     accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05,
+    s: Annotated[
+        int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Capacity and generalisation, term by term, with a verdict."""
@@ -47,7 +50,19 @@ def bound(
         form=form,
         accuracy=accuracy,
     )
-    emit(result.to_dict(), as_json, lambda console: show(console, result))
+    floor = None if s is None else information_floor(s, result.T)
+    emit({**result.to_dict(), "floor": floor}, as_json, lambda console: show(console, result, floor))
+
+
+def information_floor(s: int, T: int) -> int:
+    """Samples below which no learner names the support of an s-conjunction in 80 % of cases."""
+    from ..capacity.floor import floor
+    from ..errors import DomainError
+    from ..rng import stream
+
+    if not 1 <= s < T:
+        raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
+    return floor("and", s=s, T=T, p=0.5 ** (1 / s), rng=stream(0, "floor"))
 
 
 def parse_norms(text: str) -> dict[str, float]:
@@ -69,7 +84,7 @@ def parse_norms(text: str) -> dict[str, float]:
     return found
 
 
-def show(console: Console, result: "Bound") -> None:
+def show(console: Console, result: "Bound", floor: int | None) -> None:
     """The verdict, the items, and every form beside the one asked for."""
     if result.vacuous:
         factor = "beyond 1e300" if result.vacuous_by is None else f"{result.vacuous_by:.3g}"
@@ -81,6 +96,8 @@ def show(console: Console, result: "Bound") -> None:
         f"ln N_inf at eps={result.eps:g}: {number(result.log_covering)}; samples for a gap of {result.accuracy:g}: "
         f"{number(result.samples_needed)}; in the realisable case {number(result.realizable_samples)}"
     )
+    if floor is not None:
+        console.print(f"no learner does with fewer than {floor} samples (information floor, 80 % of cases)")
     table = Table("item", "c", "p", "share", box=None)
     shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
     for term in shown:

@@ -87,6 +87,15 @@ def test_bound_json_keys(capsys):
     assert all({"name", "c", "p", "share"} <= set(term) for term in found["items"])
 
 
+def test_bound_with_the_information_floor_beside_it(capsys):
+    code, out, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--s", 3, "--json")
+    assert (
+        code == 0 and 29 <= json.loads(out)["floor"] <= 33
+    )  # theory: 31 at T = 300, +-1 from the simulation
+    code, _, err = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--s", 0)
+    assert code == 2 and "1 <= s < T=300" in err
+
+
 def test_bound_of_a_saved_model(capsys, tmp_path):
     file = tmp_path / "head.safetensors"
     save(small_model(2.0), file)

@@ -262,7 +262,7 @@ def test_single_layer_capacity_errors_add_up_as_the_items_say(sigma, decoder):
 
 def single_ratio(model, other, size):
     layer, X = model.layers[0], model.encoding
-    G = (model.decoder[0].W if model.decoder else model.w[:, None]) if layer.sigma == "identity" else None
+    through = layer.sigma == "identity"
     names = {k.name: k.p for k in model_items(model, m=8, price=Pricing("ours"))}
 
     def weights(source):
@@ -270,15 +270,12 @@ def single_ratio(model, other, size):
         for h in range(layer.H):
             part = source.layers[0]
             found[f"layer0.head{h}.QK"] = (part.W_K[h] @ (part.W_Q[h].T @ X.cls))[:, None]
-            found[f"layer0.head{h}.V"] = part.W_V[h] @ part.W_C[h] @ G if G is not None else part.W_V[h]
-            if G is None:
-                found[f"layer0.head{h}.C"] = part.W_C[h]
-        if source.decoder and G is None:
-            found["decoder0"] = np.vstack([source.decoder[0].W, source.decoder[0].b])
-        if source.decoder and G is not None:
-            found["constant"] = source.decoder[0].b[None]
-        if source.decoder or G is None:
-            found["w"] = source.w[:, None]
+            out = part.W_C[h] @ (source.decoder[0].W if source.decoder else source.w[:, None])
+            found[f"layer0.head{h}.V"] = part.W_V[h] @ out if through else part.W_V[h]
+            if not through:
+                found[f"layer0.head{h}.C"] = out
+        if source.decoder:
+            found["constant"], found["w"] = source.decoder[0].b[None], source.w[:, None]
         return found
 
     W = weights(model)
@@ -293,7 +290,7 @@ def single_ratio(model, other, size):
             record(f"{name}.QK", tokens)
             record(f"{name}.V", mixed[None])
             out = mixed @ V[f"{name}.V"]
-            if G is None:
+            if not through:
                 out = activation(layer.sigma)(out)
                 record(f"{name}.C", out[None])
                 out = out @ V[f"{name}.C"]
@@ -301,9 +298,6 @@ def single_ratio(model, other, size):
         if "constant" in V:
             record("constant", np.ones((1, 1)))
             y = np.maximum(y + V["constant"][0], 0)
-        if "decoder0" in V:
-            record("decoder0", one(y[None]))
-            y = np.maximum(one(y[None])[0] @ V["decoder0"], 0)
         if "w" in V:
             record("w", y[None])
             y = y @ V["w"]
