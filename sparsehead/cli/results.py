@@ -84,8 +84,16 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     if not rows:
         return "no outcomes match."
     table = Table(box=None, header_style="bold")
-    for name in rows[0]:
-        table.add_column(name, justify="left" if name in ("function", "settings") else "right", no_wrap=True)
+    for name in rows[0]:  # numbers keep their width; words give way on a narrow terminal
+        words = name in ("function", "settings")
+        widest = 0 if words else max(len(_cell(row[name])) for row in rows)
+        table.add_column(
+            name, justify="left" if words else "right", min_width=max(widest, 0 if words else len(name))
+        )
     for row in rows:
-        table.add_row(*(f"{v:.1f}" if isinstance(v, float) else str(v) for v in row.values()))
+        table.add_row(*map(_cell, row.values()))
     return table
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
