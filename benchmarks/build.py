@@ -3,7 +3,8 @@
     python benchmarks/build.py --T 4,8,16,32,64 --out results/build_vs_tracr
 
 Tracr (PyPI `tracr-pypi`, which brings JAX) is optional; without it only our rows are written. Its program reads each
-relevant position with one selector, joins the bits pairwise into a number, and looks the answer up.
+relevant position with one selector, joins the bits pairwise into a number, and looks the answer up. norm_QK is the norm
+that acts on tokens: it includes the 1/sqrt(k) by which Tracr's attention divides scores. norm_QK_stored leaves it out.
 """
 
 import argparse
@@ -64,6 +65,7 @@ def ours(name: str, T: int, s: int, encoding: str) -> dict[str, object]:
         "parameters": parameters(model),
         "norm_QK": product_norms(layer.W_Q[0], layer.W_K[0]).frobenius,
         "norm_QK_21": product_norms(layer.W_Q[0], layer.W_K[0]).n21,
+        "norm_QK_stored": product_norms(layer.W_Q[0], layer.W_K[0]).frobenius,
         "compile_seconds": compiled,
         "examples_per_second": rate,
         "wrong": int((model.predict(bits) != f(bits)).sum()),
@@ -116,6 +118,7 @@ def tracr_row(name: str, T: int, s: int) -> dict[str, object]:
         "parameters": sum(int(np.size(a)) for part in model.params.values() for a in part.values()),
         "norm_QK": max(n.frobenius for n in norms),
         "norm_QK_21": max(n.n21 for n in norms),
+        "norm_QK_stored": max(n.frobenius for n in norms) * np.sqrt(k),
         "compile_seconds": compiled,
         "examples_per_second": rate,
         "wrong": int(sum(int(a) != int(f(b)) for a, b in zip(decoded, bits))),

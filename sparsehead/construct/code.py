@@ -69,8 +69,12 @@ def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
 
     With signs=False only positive weights are considered.
     """
-    s = len(table).bit_length() - 1
-    values = np.asarray(table)
+    return _search(np.asarray(table).astype(np.uint8).tobytes(), signs)
+
+
+@lru_cache(maxsize=1024)
+def _search(table: bytes, signs: bool) -> Code:
+    values, s = np.frombuffer(table, dtype=np.uint8), len(table).bit_length() - 1
     candidates = np.array(list(_candidates(values, s, signs)), dtype=np.int64)
     if not signs:
         candidates = candidates[(candidates > 0).all(axis=1)]
