@@ -119,13 +119,26 @@ def test_large_scores_are_never_wrong(norm, encoding, size):
         assert close(result[0], reference, OUTPUT) and close(trained(result[1]), trained(obvious), GRADIENT)
 
 
-def test_the_guard_fires_where_sums_cancel():
+def test_the_guard_fires_where_sums_cancel_and_the_kernel_sums_apart():
     a = architecture("trainable", True, True, True, 9, T=23)
     p, (bits, labels) = random_weights(a, seed=3), sample(a, m=40)
     p["W_K.0"].mul_(300 / plain.tables(p)[0].abs().max())
     gradient = Ensemble.zeros(a, 1, dtype=torch.float64)
     assert bool(fast_step(p, gradient, bits, labels, Workspace(dtype=torch.float64))[2])
+    exact = plain.add_gradient(p, gradient, bits, labels, by_sample=True)
+    found = compiled(p, bits, labels)  # e^-600 still is a float64
+    assert (
+        found is not None and close(found[0], exact, OUTPUT) and close(found[1].flat, gradient.flat, GRADIENT)
+    )
+
+
+def test_the_kernel_hands_back_what_underflows():
+    a = architecture("trainable", True, True, True, 9, T=23)
+    p, (bits, labels) = random_weights(a, seed=3), sample(a, m=40)
+    p["W_K.0"].mul_(5000 / plain.tables(p)[0].abs().max())
     assert compiled(p, bits, labels) is None
+    p["W_K.0"].mul_(0.06)
+    assert compiled(Ensemble(a, p.flat.float()), bits.float(), labels.float()) is None  # e^-600 is no float32
 
 
 def test_an_ensemble_is_its_runs_one_by_one():

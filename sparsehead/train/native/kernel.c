@@ -9,22 +9,24 @@
 #include "samples.h"
 
 /* From G and g_0 to d_Y, d_small_Y and d_length: _through_values, _through_scores, _through_cls of gradient.py. */
-static void tables_gradient(const spec *S, long m, work *W)
+static inline __attribute__((always_inline)) void tables_gradient(const spec *S, long m, work *W, const int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C, HT = H * T;
     real here = S->bag ? 0 : 1;
     gemm(col, T, m, (operand){W->sums, 1, col}, (operand){0}, W->G, T, 0, 0, W->bits_B, W->gemm);
+    if (form == APART)
+        gemm(col, T, m, (operand){W->sums, 1, col}, (operand){0}, W->G_clear, T, 0, 0, W->clear_B, W->gemm);
     memset(W->d_a, 0, sizeof(real) * 2 * HT);
     memset(W->d_small_Y, 0, sizeof(real) * 3 * C);
     memset(W->d_length, 0, sizeof(real) * 2 * T);
     for (long x = 0; x < w; x++) {
         long h = x % H;
         const real *restrict G = W->G + x * T, *restrict V1 = W->Y + x * T, *restrict a0 = W->a + h * T;
-        const real *restrict a1 = a0 + HT;
+        const real *restrict a1 = a0 + HT, *restrict Gc = W->G_clear + x * T;
         real *restrict d_V = W->d_Y + x * T, *restrict d_a0 = W->d_a + h * T, *restrict d_a1 = d_a0 + HT;
         real g = W->g_0[x], D = W->small_Y[C + x], d_D = 0, d_E1 = 0;
         SUM(d_D, d_E1) for (long t = 0; t < T; t++) {
-            real G0 = g - G[t], u0 = a0[t] * G0, v = a1[t] * G[t] + here * u0;
+            real G0 = form == APART ? Gc[t] : g - G[t], u0 = a0[t] * G0, v = a1[t] * G[t] + here * u0;
             d_a1[t] += G[t] * V1[t];
             d_a0[t] += G0 * (here * V1[t] - D);
             d_V[t] = v;
@@ -39,11 +41,12 @@ static void tables_gradient(const spec *S, long m, work *W)
         const real *restrict G = W->G + (w + h) * T, *restrict e0 = W->e + h * T, *restrict e1 = e0 + HT;
         const real *restrict a0 = W->a + h * T, *restrict a1 = a0 + HT, *restrict s0 = W->s + h * T;
         const real *restrict s1 = s0 + HT, *restrict d_a0 = W->d_a + h * T, *restrict d_a1 = d_a0 + HT;
-        const real *restrict r0 = W->r, *restrict r1 = W->r + T;
+        const real *restrict r0 = W->r, *restrict r1 = W->r + T, *restrict Gc = W->G_clear + (w + h) * T;
         real *restrict d_K = W->d_Y + (w + h) * T, *restrict l0 = W->d_length, *restrict l1 = l0 + T;
         real g = W->g_0[w + h], d_D = 0, d_E1 = 0;
         SUM(d_D, d_E1) for (long t = 0; t < T; t++) {
-            real x1 = (G[t] + d_a1[t] * r1[t]) * e1[t], x0 = here * (g - G[t] + d_a0[t] * r0[t]) * e0[t];
+            real G0 = form == APART ? Gc[t] : g - G[t];
+            real x1 = (G[t] + d_a1[t] * r1[t]) * e1[t], x0 = here * (G0 + d_a0[t] * r0[t]) * e0[t];
             l1[t] += d_a1[t] * a1[t] + x1 * s1[t];
             l0[t] += here * d_a0[t] * a0[t] + x0 * s0[t];
             x1 *= r1[t];
@@ -203,20 +206,19 @@ static void adam(const spec *S, real *p, const real *g, real *m1, real *m2, long
     }
 }
 
-static void pack_bits(const uint8_t *bits, long m, long T, work *W, int both)
+/* Bits (flip = 0) or their complements (flip = 1) as a packed left operand and, if wanted, a packed right one. */
+static void pack_bits(const uint8_t *bits, long m, long T, uint8_t flip, real *left, real *right)
 {
-    real *out = W->bits_A;
     for (long k0 = 0; k0 < T; k0 += KC)
         for (long i0 = 0, kc = least(KC, T - k0); i0 < m; i0 += MR)
             for (long k = 0; k < kc; k++)
-                for (long i = 0; i < MR; i++) *out++ = i0 + i < m ? bits[(i0 + i) * T + k0 + k] : 0;
-    out = W->bits_B;
-    for (long j0 = 0; both && j0 < T; j0 += NC)
+                for (long i = 0; i < MR; i++) *left++ = i0 + i < m ? bits[(i0 + i) * T + k0 + k] ^ flip : 0;
+    for (long j0 = 0; right && j0 < T; j0 += NC)
         for (long k0 = 0, nc = least(NC, T - j0); k0 < m; k0 += KC)
             for (long j = 0, kc = least(KC, m - k0); j < nc; j += NR)
                 for (long k = 0; k < kc; k++)
                     for (long i = 0; i < NR; i++)
-                        *out++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] : 0;
+                        *right++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] ^ flip : 0;
 }
 
 /* Numbers of `real` that train or margins need as scratch for m samples. */
@@ -231,19 +233,31 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
 {
     work W;
     lay_out(S, n, &W, scratch);
-    pack_bits(bits, n, S->T, &W, 0);
-    tables(S, p, &W);
-    int unsafe = mix(S, n, &W);
-    if (!unsafe) read_out(S, p, n, &W, out);
-    return unsafe;
+    pack_bits(bits, n, S->T, 0, W.bits_A, 0);
+    tables(S, p, &W, DIFFERENCE);
+    if (mix(S, n, &W, DIFFERENCE)) {
+        pack_bits(bits, n, S->T, 1, W.clear_A, 0);
+        tables(S, p, &W, APART);
+        if (mix(S, n, &W, APART)) return 1;
+    }
+    read_out(S, p, n, &W, out);
+    return 0;
 }
 
 /* Mean loss of the m samples and its gradient g; margins too. Returns 1 if unsafe. */
-static int loss_and_gradient(const spec *S, const real *p, real *g, const real *labels, real *margin, real *loss, work *W)
+static int loss_and_gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels,
+                             real *margin, real *loss, work *W)
 {
     long m = S->m;
-    tables(S, p, W);
-    if (mix(S, m, W)) return 1;
+    int form = DIFFERENCE;
+    tables(S, p, W, DIFFERENCE);
+    if (mix(S, m, W, DIFFERENCE)) {
+        form = APART;
+        if (!W->has_clear) pack_bits(bits, m, S->T, 1, W->clear_A, W->clear_B);
+        W->has_clear = 1;
+        tables(S, p, W, APART);
+        if (mix(S, m, W, APART)) return 1;
+    }
     read_out(S, p, m, W, margin);
     double sum = 0;
     for (long n = 0; n < m; n++) {
@@ -254,7 +268,8 @@ static int loss_and_gradient(const spec *S, const real *p, real *g, const real *
     *loss = sum / m;
     read_out_gradient(S, p, g, m, W);
     mix_gradient(S, p, g, m, W);
-    tables_gradient(S, m, W);
+    if (form == APART) tables_gradient(S, m, W, APART);
+    else tables_gradient(S, m, W, DIFFERENCE);
     weights_gradient(S, p, g, m, W, cls_gradient(S, W));
     return 0;
 }
@@ -264,12 +279,12 @@ static int loss_and_gradient(const spec *S, const real *p, real *g, const real *
 long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, const uint8_t *bits, const real *labels,
            real *margin, long n_steps, real *losses, int *unsafe, real *scratch)
 {
-    work W;
+    work W = {0};
     lay_out(S, S->m, &W, scratch);
-    pack_bits(bits, S->m, S->T, &W, 1);
+    pack_bits(bits, S->m, S->T, 0, W.bits_A, W.bits_B);
     *unsafe = 0;
     for (long i = 0; i < n_steps; i++) {
-        if ((*unsafe = loss_and_gradient(S, p, g, labels, margin, losses + i, &W))) return i;
+        if ((*unsafe = loss_and_gradient(S, p, g, bits, labels, margin, losses + i, &W))) return i;
         if (!isfinite(losses[i])) return i;
         adam(S, p, g, m1, m2, step + i + 1);
     }
@@ -280,8 +295,8 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, const
 int gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin, real *loss,
              real *scratch)
 {
-    work W;
+    work W = {0};
     lay_out(S, S->m, &W, scratch);
-    pack_bits(bits, S->m, S->T, &W, 1);
-    return loss_and_gradient(S, p, g, labels, margin, loss, &W);
+    pack_bits(bits, S->m, S->T, 0, W.bits_A, W.bits_B);
+    return loss_and_gradient(S, p, g, bits, labels, margin, loss, &W);
 }

@@ -1,6 +1,11 @@
 /* From bits to margins and back for every sample: the product with the bit matrix, then readout.py, fused. */
 
 #define UNSAFE ((real)(1.0 / 1024)) /* as in table.py */
+#ifndef DOUBLE
+#define SMALL 4e-29f /* the smallest normal number to the power 3/4: nothing below is divided by */
+#else
+#define SMALL 1e-230
+#endif
 
 /* Mean and 1/sd of a row; writes the normalised row. Returns 1/sd. */
 static real normalise(const real *restrict x, real *restrict out, long d, double eps)
@@ -25,16 +30,18 @@ static void through_norm(real *restrict g, const real *restrict xhat, real r, lo
 }
 
 /* Numerators over denominators, sigma. Returns 1 if some denominator lost too many digits (NaN included). */
-static int mix(const spec *S, long m, work *W)
+static int mix(const spec *S, long m, work *W, int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns;
     int unsafe = 0;
     gemm(m, col, T, (operand){0}, (operand){W->change, 1, T}, W->sums, col, 0, W->bits_A, 0, W->gemm);
+    if (form == APART)
+        gemm(m, col, T, (operand){0}, (operand){W->clear, 1, T}, W->sums, col, 1, W->clear_A, 0, W->gemm);
     for (long n = 0; n < m; n++) {
         real *restrict sum = W->sums + n * col, *restrict inv = W->inverse + n * H, *restrict v = W->values + n * w;
         for (long h = 0; h < H; h++) {
             real den = sum[w + h] + W->base[w + h];
-            unsafe |= !(den > UNSAFE * W->total[h]);
+            unsafe |= !(den > (form == APART ? SMALL : UNSAFE * W->total[h]));
             inv[h] = 1 / den;
         }
         for (long j = 0; j < k; j++) SIMD for (long h = 0; h < H; h++) {

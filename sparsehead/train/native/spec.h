@@ -15,14 +15,18 @@ enum { IDENTITY, RELU, GELU, TANH };
 
 /* Scratch arrays of one run; see table.py and gradient.py for the meaning of the letters. */
 typedef struct {
-    real *raw, *M, *Y, *r, *s, *e, *a, *change, *base, *total, *q, *x_cls, *h_cls, *xhat_cls, *small, *small_Y;
+    real *raw, *M, *Y, *r, *s, *e, *a, *change, *clear, *base, *total, *q, *x_cls, *h_cls, *xhat_cls, *small, *small_Y;
     real *s_cls, *e_cls, *a_cls, *constant, *top, *var;
-    real *G, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
-    real *bits_A, *bits_B, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
+    real *G, *G_clear, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
+    real *bits_A, *bits_B, *clear_A, *clear_B, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
     real *rs2, *rsf, *d_z, *d_u, *d_h, *d_values, *d_margin, *gemm;
     double r_cls;
     long columns, C;
+    int has_clear; /* whether clear_A and clear_B are filled */
 } work;
+
+/* Sums over samples in one product, base + B (bit 1 - bit 0), or in two that cannot cancel, B bit1 + (1 - B) bit0. */
+enum { DIFFERENCE, APART };
 
 #define SIMD _Pragma("omp simd")
 #define PRAGMA(...) _Pragma(#__VA_ARGS__)
@@ -44,12 +48,13 @@ static long lay_out(const spec *S, long m, work *W, real *at)
     W->C = C;
 #define TAKE(name, n) W->name = take(&at, n)
     TAKE(raw, d * col); TAKE(M, d * C); TAKE(Y, C * T); TAKE(r, 2 * T); TAKE(s, 2 * H * T); TAKE(e, 2 * H * T);
-    TAKE(a, 2 * H * T); TAKE(change, col * T); TAKE(base, col); TAKE(total, H); TAKE(q, w); TAKE(x_cls, d);
+    TAKE(a, 2 * H * T); TAKE(change, col * T); TAKE(clear, col * T); TAKE(base, col); TAKE(total, H); TAKE(q, w); TAKE(x_cls, d);
     TAKE(h_cls, d); TAKE(xhat_cls, d); TAKE(small, 3 * d); TAKE(small_Y, 3 * C); TAKE(s_cls, H); TAKE(e_cls, H);
     TAKE(a_cls, H); TAKE(constant, w); TAKE(top, H); TAKE(var, T);
-    TAKE(G, col * T); TAKE(d_Y, C * T); TAKE(d_a, 2 * H * T); TAKE(d_M, d * C); TAKE(d_small_Y, 3 * C);
+    TAKE(G, col * T); TAKE(G_clear, col * T); TAKE(d_Y, C * T); TAKE(d_a, 2 * H * T); TAKE(d_M, d * C); TAKE(d_small_Y, 3 * C);
     TAKE(d_small, 3 * d); TAKE(d_length, 2 * T); TAKE(g_0, col); TAKE(d_q, w); TAKE(d_cls, d); TAKE(sum_z, d);
-    TAKE(bits_A, padded(m, MR) * T); TAKE(bits_B, m * padded(T, NR)); TAKE(sums, m * col); TAKE(inverse, m * H);
+    TAKE(bits_A, padded(m, MR) * T); TAKE(bits_B, m * padded(T, NR));
+    TAKE(clear_A, padded(m, MR) * T); TAKE(clear_B, m * padded(T, NR)); TAKE(sums, m * col); TAKE(inverse, m * H);
     TAKE(values, m * w); TAKE(acted, m * w); TAKE(slope, m * w); TAKE(z1, m * d); TAKE(h, m * d); TAKE(u, m * f);
     TAKE(act, m * f); TAKE(act_slope, m * f); TAKE(z2, m * d); TAKE(hf, m * d); TAKE(rs2, m); TAKE(rsf, m);
     TAKE(d_z, m * d); TAKE(d_u, m * f); TAKE(d_h, m * d); TAKE(d_values, m * w); TAKE(d_margin, m);

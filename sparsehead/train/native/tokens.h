@@ -99,7 +99,7 @@ static void scales(const spec *S, const real *p, work *W)
 }
 
 /* Scores, exponentials, and what a set bit changes in numerator and denominator. */
-static void tables(const spec *S, const real *p, work *W)
+static inline __attribute__((always_inline)) void tables(const spec *S, const real *p, work *W, const int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, C = W->C, HT = H * T;
     question(S, p, W);
@@ -120,12 +120,13 @@ static void tables(const spec *S, const real *p, work *W)
             top = s1[t] > top ? s1[t] : top;
             top = s0[t] > top ? s0[t] : top;
         }
-        real *restrict c = W->change + (w + h) * T;
+        real *restrict c = W->change + (w + h) * T, *restrict c0 = W->clear + (w + h) * T;
         SUM(low, high) for (long t = 0; t < T; t++) {
             real x0 = exp_negative(s0[t] - top), x1 = exp_negative(s1[t] - top);
             low += x0;
             high += x1;
-            c[t] = x1 - x0;
+            if (form == APART) c[t] = x1, c0[t] = x0;
+            else c[t] = x1 - x0;
             e0[t] = x0;
             e1[t] = x1;
             a0[t] = x0 * r0[t];
@@ -133,20 +134,21 @@ static void tables(const spec *S, const real *p, work *W)
         }
         W->e_cls[h] = exp_negative(W->s_cls[h] - top);
         W->a_cls[h] = W->e_cls[h] * (real)W->r_cls;
-        W->base[w + h] = low + W->e_cls[h];
+        W->base[w + h] = (form == APART ? 0 : low) + W->e_cls[h];
         W->total[h] = low + high + W->e_cls[h];
     }
     for (long x = 0; x < w; x++) {
         long h = x % H;
-        real *restrict V1 = W->Y + x * T, *restrict c = W->change + x * T;
+        real *restrict V1 = W->Y + x * T, *restrict c = W->change + x * T, *restrict c0 = W->clear + x * T;
         const real *restrict a0 = W->a + h * T, *restrict a1 = a0 + HT;
         real shift = W->small_Y[x], D = W->small_Y[C + x], here = S->bag ? 0 : 1, sum = 0;
         SUM(sum) for (long t = 0; t < T; t++) {
             real y = V1[t] + shift, u0 = a0[t] * (here * y - D);
             V1[t] = y;
-            c[t] = a1[t] * y - u0;
+            if (form == APART) c[t] = a1[t] * y, c0[t] = u0;
+            else c[t] = a1[t] * y - u0;
             sum += u0;
         }
-        W->base[x] = sum + W->a_cls[h] * W->small_Y[2 * C + x];
+        W->base[x] = (form == APART ? 0 : sum) + W->a_cls[h] * W->small_Y[2 * C + x];
     }
 }
