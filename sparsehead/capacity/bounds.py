@@ -75,8 +75,9 @@ def item(name: str, *, c: Real, p: Real, dim: Real = math.inf) -> Item:
 
 
 def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
-    """The x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps:  x_k = (eps/g)(c_k/p_k)^{1/3}, g =
-    sum c^{1/3} p^{2/3}.
+    """The x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps.
+
+    x_k = (eps/g)(c_k/p_k)^{1/3},  g = sum c^{1/3} p^{2/3}.
 
     By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf.
 
@@ -94,9 +95,7 @@ def log_capacity(items: Sequence[Item]) -> float:
 
 @dataclass(frozen=True)
 class Covering:
-    """ln N_inf at one resolution, how it was split (shares of ln N, one per item), and ln of ln N for the
-    huge.
-    """
+    """ln N_inf at one resolution, its shares (one per item), and ln of ln N for the huge."""
 
     log_covering: float
     log_log: float

@@ -159,9 +159,11 @@ def bound(
     def gap_at(n: Real) -> float:
         return declared.gap(n, form=form, margin=margin, delta=delta)
 
+    def realizable_at(n: Real) -> float:
+        return declared.realizable(n, form=form, margin=margin, delta=delta)
+
     gap = gap_at(m)
     enough = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
-    realizable = declared.realizable(m, form=form, margin=margin, delta=delta)
     return Bound(
         form=form,
         T=declared.T,
@@ -179,12 +181,10 @@ def bound(
         vacuous_by=enough / m if enough is not None else None,
         dominated_by=_dominant(items, at_eps, gap, confidence(m=m, delta=delta, penalty=penalty)),
         samples_needed=samples_needed(gap_at, accuracy=accuracy),
-        realizable_error=_finite(realizable),
-        realizable_samples=samples_needed(
-            lambda n: declared.realizable(n, form=form, margin=margin, delta=delta), accuracy=accuracy
-        ),
+        realizable_error=_finite(realizable_at(m)),
+        realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
-        notes=declared.notes + ((f"form {form}: {FORMS[form]}",)),
+        notes=(*declared.notes, f"form {form}: {FORMS[form]}"),
     )
 
 

@@ -64,8 +64,7 @@ def sup_distances(values: Float[Array, "n m out"], p: Real = 2) -> Float[Array, 
 def class_covering_number(
     values: Float[Array, "n m out"], *, eps: Real, p: Real = 2, time_limit: float = 30.0
 ) -> Cover:
-    """N_inf(F; eps; z_1..z_m; ||.||_p) of the n functions whose values are given; proper, as the definition
-    asks.
+    """N_inf(F; eps; z_1..z_m; ||.||_p) of the n functions whose values are given; proper.
 
     When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class
     may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one.

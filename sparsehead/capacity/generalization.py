@@ -1,5 +1,4 @@
-"""From covering numbers to error: chaining, uniform and margin bounds, the fast rate of the realisable case,
-sample sizes.
+"""From covering numbers to error: chaining, uniform and margin bounds, the realisable rate, sample sizes.
 
 Everywhere ln N must bound the covering number on EVERY sample of the size named, with proper covers.
 """
@@ -16,11 +15,11 @@ FINE = 1e-3  # above 1/FINE samples, the search stops at this relative width
 
 
 def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> float:
-    """An upper bound on the empirical Rademacher complexity of a class within A of one function, from eps ->
-    ln N(eps).
+    """A bound on the empirical Rademacher complexity of a class within A of one function, from ln N(eps).
 
-        R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),      best of q = 1/2, 1/4, 1/8 and
-        J >= 0.
+        R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
+
+    for the best of q = 1/2, 1/4, 1/8 and J >= 0.
 
     Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has
     N_j differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.
@@ -89,8 +88,7 @@ def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> 
 
 
 def uniform_gap(complexity: float, *, m: Real, delta: Real, b: Real = 1.0, penalty: float = 0.0) -> float:
-    """risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for all functions of the class at once, losses
-    in [0, b].
+    """risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for all of the class at once, losses in [0, b].
 
     complexity bounds R of the losses on every sample: chain with A = b/2 (centre the losses) and eps -> eps/L
     for an L-Lipschitz loss. Two-sided statements take delta/2 each.   Paper: generalization

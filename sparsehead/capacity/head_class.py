@@ -112,9 +112,7 @@ def _as_norms(bounds: HeadClass, form: str) -> tuple[MatrixNorms, MatrixNorms]:
 
 
 def _column(length: float, rows: int) -> MatrixNorms:
-    """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) times as
-    long.
-    """
+    """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) longer."""
     return MatrixNorms(length, length, length, length, length * math.sqrt(rows), rows, 1)
 
 

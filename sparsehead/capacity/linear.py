@@ -64,8 +64,7 @@ def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
 
 
 def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
-    """What no cover of the vector class can beat when the points are b e_1 .. b e_N, even with centres
-    anywhere:
+    """What no cover can beat on the points b e_1 .. b e_N, even with centres anywhere:
 
         ln( C(N, k) 2^k ),    k = min(N, ceil((ab / 2 eps)^2) - 1).
 
@@ -88,8 +87,7 @@ def log_Lambda(d_1: Real, log_N: float) -> float:
 def log_cover_matrix(
     *, B: Real, b: Real, eps: Real, d_1: int, N: Real, alpha: float | None = None, spectral: bool = True
 ) -> float:
-    """Class x -> W x, W with d_1 rows of lengths adding up to at most B, on N points ||x|| <= b, l2 error: a
-    proper cover.
+    """Class x -> W x, W of d_1 rows of total length <= B, on N points ||x|| <= b: a proper cover in l2.
 
         ln N_inf <= ln C(d_1 + K, d_1) + k ln(2 N d_1 + 1),
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
@@ -154,8 +152,7 @@ def log_cover_paper(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
 
 
 def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
-    """Class x -> W x or (x, z) -> z^T W x with |W_ij| adding up to at most B, inputs of size at most b, on
-    ALL such inputs:
+    """Class x -> W x or (x, z) -> z^T W x, |W_ij| adding up to <= B, on ALL inputs of size <= b:
 
         ln N <= (ceil((Bb/eps)^2) - 1) ln(2 n_entries + 1),
 

@@ -69,8 +69,7 @@ def head_error_bound(
 
 
 def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
-    """||V||(1 + 2 R^2 ||QK||): how much one self-attention head can stretch max_t ||x_t - x^_t||, rows in
-    the ball of radius R.
+    """||V||(1 + 2 R^2 ||QK||): the most that self-attention stretches max_t ||x_t - x^_t||, rows <= R.
 
     Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`.
 

@@ -92,9 +92,7 @@ def _check_class(value: float, limit: float, what: str, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class MatrixElement:
-    """The cover element V of W: row budgets c_j, update names (row, point, sign), the most updates there can
-    be.
-    """
+    """The cover element V of W: row budgets c_j, update names (row, point, sign), the most updates."""
 
     V: Float[Array, "d_1 d_2"]
     budgets: tuple[int, ...]
@@ -112,8 +110,7 @@ def cover_matrix(
     S: Real | None = None,
     alpha: float = 0.25,
 ) -> MatrixElement:
-    """V with ||(W - V) x_i|| <= eps for all i, rows of V adding up to at most B, and ||V||_spec <= S if S is
-    given.
+    """V with ||(W - V) x_i|| <= eps for all i, rows of V adding up to <= B, ||V|| <= S if S is given.
 
     Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
     Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
@@ -199,8 +196,7 @@ def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Arr
 
 
 def _into_class(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"], S: float) -> Float[Array, "d_1 d_2"]:
-    """The Q-nearest matrix with row lengths at most r and spectral norm at most S, by alternating directions
-    (ADMM).
+    """The Q-nearest matrix with row lengths <= r and spectral norm <= S, by alternating directions (ADMM).
 
     The Q-projection with a spectral bound has no closed form: rows weigh 1/r_j. One half-step is a weighted
     mean projected row by row, the other clips singular values. A last scaling makes the result lie in the

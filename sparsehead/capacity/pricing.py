@@ -1,5 +1,4 @@
-"""From norms to items: which norm a form charges for a weight, and what it costs to have read the norm off
-the weights.
+"""From norms to items: which norm a form charges, and what it costs to have read it off the weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
 class must be chosen from a countable family by a union bound: each norm is rounded up to a power of two 2^j,
@@ -63,8 +62,7 @@ class Pricing:
         return self.log_norm(f"{name} spectral", W.spectral)
 
     def linear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
-        """The item of a map x -> x W on N points of length at most b: ||W||_{2,1} b, and ||W||_{1,1} b
-        without T.
+        """The item of a map x -> x W on N points of length at most b: ||W||_{2,1} b (1,1 without T).
 
         A map with a single column is a vector class, whose cover is cheaper.
         """

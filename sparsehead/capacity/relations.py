@@ -1,6 +1,4 @@
-"""Covering numbers beside the other measures of size: VC dimension, fat-shattering dimension, Rademacher
-complexity.
-"""
+"""Covering numbers beside VC dimension, fat-shattering dimension and Rademacher complexity."""
 
 import math
 from itertools import combinations, product
@@ -25,8 +23,7 @@ def log_sauer(*, m: int, d: int) -> float:
 
 
 def log_cover_vc(*, m: int, d: int, eps: float) -> float:
-    """ln N_inf of a 0/1 class of VC dimension d on m points: patterns differ by 0 or 1, so for eps < 1 each
-    is its own ball.
+    """ln N_inf of a 0/1 class of VC dimension d on m points: for eps < 1 every pattern is its own ball.
 
     At most d ln(e m/d) when m >= d >= 1. For eps >= 1 one function covers all.   Paper: vc-cover
     Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 that is 0.21, less than one
@@ -36,8 +33,7 @@ def log_cover_vc(*, m: int, d: int, eps: float) -> float:
 
 
 def log_cover_fat(*, m: int, d: int, eps: float) -> float:
-    """ln of a bound on N_inf(F, eps, m) for F of functions into [0, 1] whose fat-shattering dimension at
-    eps/4 is d:
+    """ln of a bound on N_inf(F, eps, m), F into [0, 1] with fat-shattering dimension d at eps/4:
 
         N_inf <= P(eps) < 2 (m b^2)^{ceil(log2 y)},   b = floor(2/eps) + 1,   y = sum_{i <= d} C(m, i) b^i.
 
@@ -75,9 +71,7 @@ def fat_dimension(values: Float[Array, "n m"], gamma: float) -> int:
 
 
 def _levels(column: Float[Array, " n"], gamma: float) -> list[float]:
-    """A level is only good through the values at least gamma above and below: moving it to lowest-above -
-    gamma keeps both.
-    """
+    """A level may be moved up to gamma below the lowest value it must lie under."""
     return [v - gamma for v in np.unique(column)]
 
 

@@ -52,8 +52,7 @@ def head_outputs(
 
 
 def shatters(T: int, *, level: float = 0.5, scale: float | None = None) -> bool:
-    """Whether the heads make all 2^n patterns above and below `level` on the n sequences: then the
-    pseudo-dimension is >= n.
+    """Whether the heads make all 2^n patterns around `level` on the n sequences: pseudo-dimension >= n.
 
     Paper: pseudo-dimension
     """

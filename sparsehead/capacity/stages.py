@@ -27,9 +27,7 @@ from .pricing import Pricing
 
 @dataclass(frozen=True)
 class Stage:
-    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius of the rows that
-    leave.
-    """
+    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius that leaves."""
 
     items: tuple[Item, ...]
     log_lipschitz: float
@@ -59,9 +57,7 @@ def some(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
 def fold(
     norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
 ) -> tuple[Array, Array | None]:
-    """Gain and bias of a LayerNorm moved into the linear map behind it; what stays normalises and has no
-    weights.
-    """
+    """Gain and bias of a LayerNorm moved into the linear map behind it; what stays has no weights."""
     if norm is None:
         return W, some(b)
     moved = norm.bias @ W + (0 if b is None else b)
@@ -69,9 +65,7 @@ def fold(
 
 
 def normed(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
-    """ln radius and ln Lipschitz constant after the normalisation (gain and bias folded away): sqrt(d),
-    1/sqrt(eps).
-    """
+    """ln radius and ln Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
     if norm is None:
         return log_radius, 0.0
     return math.log(d) / 2, -math.log(norm.eps) / 2

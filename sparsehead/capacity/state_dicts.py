@@ -29,8 +29,7 @@ OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "W_O"
 def norms(
     weights: Model | Mapping[str, Any], *, heads: int | None = None
 ) -> dict[str, tuple[HeadNorms, ...]]:
-    """Norms per head, keyed by layer: "layer0", .. for a model, the prefix of the attention module for a
-    state dict.
+    """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
 
     Args:
         heads: heads per layer, needed for a state dict, which does not say. The temperature is
@@ -85,9 +84,7 @@ Pair = tuple[Array, Array | None]
 
 
 def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, Pair, Array]]:
-    """(W, b) of query, key and value, and the output matrix, per attention module; matrices act on rows from
-    the right.
-    """
+    """(W, b) of query, key and value, and the output matrix, per attention module; they act on rows."""
     found: dict[str, tuple[Pair, Pair, Pair, Array]] = {}
     for name in state:
         for suffix in FUSED:
@@ -139,9 +136,7 @@ def _separate(state: Mapping[str, Any], prefix: str, part: str) -> Pair:
 
 
 def _output(state: Mapping[str, Any], prefix: str) -> Array:
-    """The output projection, (width of all heads, d); GPT-2's c_proj is stored that way round, the others
-    transposed.
-    """
+    """The output projection, (width of all heads, d): GPT-2 stores it so, the others transposed."""
     stems = [prefix, prefix.rpartition(".")[0]]  # BERT keeps it beside the module, not in it
     for stem in stems:
         for part in OUTPUT:

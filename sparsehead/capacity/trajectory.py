@@ -49,9 +49,7 @@ def bounds_along(
 
 @dataclass(frozen=True)
 class Row:
-    """One model in a comparison: norms of the last layer's largest head, ln C of the whole, samples for the
-    accuracy.
-    """
+    """One model in a comparison: the largest norms of the last layer's heads, ln C, the bound."""
 
     name: str
     norm_QK: float
