@@ -65,7 +65,7 @@ def test_matrix_norms_equal_torch():
     assert n.n21 == pytest.approx(float(torch.linalg.vector_norm(t, dim=0).sum()))
     linear = torch.nn.Linear(5, 7)  # weight is (out, in): outputs are its rows
     assert matrix_norm(linear.weight.detach().numpy().T.astype(float), 2, 1) == pytest.approx(
-        float(linear.weight.norm(dim=1).sum()), rel=1e-6
+        float(linear.weight.detach().norm(dim=1).sum()), rel=1e-6
     )
 
 
