@@ -260,7 +260,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller shapes, fewer repetitions")
     parser.add_argument("--threads", type=int, default=2, help="cores for the comparison (a) to (e)")
     parser.add_argument(
-        "--json", type=Path, default=Path("benchmarks/engine.json"), help="where the JSON goes"
+        "--json", type=Path, default=Path("build/benchmark-engine.json"), help="where the JSON goes"
     )
     parser.add_argument(
         "--clock", choices=CLOCKS, default="wall", help="time that passed, or that we were given"
@@ -270,6 +270,7 @@ def main() -> None:
     clock = CLOCKS[given.clock]
     result = run(given.threads, given.quick)
     show(result)
+    given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(result, indent=1) + "\n")
     print(f"\nwritten to {given.json}")
 

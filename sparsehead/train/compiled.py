@@ -74,9 +74,10 @@ def kernel_spec(a: Architecture, m: int, **optimiser: float | int) -> Spec:
     return Spec(**{n: float(given.get(n, 0)) if n in _NUMBERS else int(given.get(n, 0)) for n in _FIELDS})
 
 
-def _cache_directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "sparsehead"
+def _directories() -> list[Path]:
+    """Where built kernels are kept: the user's cache, or a folder of our own among temporary files."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path(os.path.expanduser("~")) / ".cache")
+    return [Path(base) / "sparsehead", Path(tempfile.gettempdir()) / f"sparsehead-{os.getuid()}"]
 
 
 def _processor() -> str:
@@ -93,14 +94,14 @@ def _build(compiler: str, dtype: str) -> Path | None:
     text = b"".join((folder / name).read_bytes() for name in SOURCES)
     flags = [*FLAGS, *(["-DDOUBLE"] if dtype == "float64" else [])]
     key = hashlib.sha256(text + " ".join([compiler, *flags, _processor()]).encode()).hexdigest()[:16]
-    for directory in (_cache_directory(), Path(tempfile.gettempdir()) / f"sparsehead-{os.getuid()}"):
+    for directory in _directories():
         target = directory / f"kernel-{dtype}-{key}.so"
-        if target.exists():
-            return target
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if directory.stat().st_uid != os.getuid():
                 continue  # a library in somebody else's directory is not ours to load
+            if target.exists():
+                return target
             with tempfile.TemporaryDirectory(dir=directory) as work:
                 made = Path(work) / "kernel.so"
                 subprocess.run(

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sparsehead.errors import DomainError
-from sparsehead.train import engine
+from sparsehead.train import compiled, engine
 from sparsehead.train.data import training_set
 from sparsehead.train.engine import Slots
 from sparsehead.train.loop import make_slots, run_trials
@@ -124,3 +124,19 @@ def test_devices_and_dtypes_are_named_in_errors():
         Slots(spec_of(0), 1, dtype="float16")
     with pytest.raises(DomainError, match="device"):
         make_slots(spec_of(0), 1, dtype="float32", device="tpu")
+
+
+def test_without_a_compiler_the_kernel_is_done_without(monkeypatch, tmp_path):
+    for name, value in (("SPARSEHEAD_COMPILE", "0"), ("SPARSEHEAD_COMPILE", "1")):
+        compiled.library.cache_clear()
+        monkeypatch.setenv(name, value)
+        monkeypatch.setattr(compiled.shutil, "which", lambda name: None)
+        assert compiled.library("float32") is None
+    monkeypatch.undo()
+    compiled.library.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(compiled, "FLAGS", ["--no-such-flag"])  # a compiler that fails
+    monkeypatch.setattr(compiled.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert compiled.library("float32") is None
+    compiled.library.cache_clear()
+    assert not list(tmp_path.rglob("*.so"))
