@@ -116,7 +116,7 @@ def plan(scale: str) -> list[Stage]:
         "full": [
             attention(),
             curves(),
-            norms((30, 100, 300, 1000, 3000, 10_000), 10),
+            norms((30, 100, 300, 1000, 3000), 5),
             Law("law", PAPER_TS, 160),
             Law("law-decades", decades[:5], 160),
             parity(),
