@@ -67,6 +67,23 @@ def test_early_stopping_gives_the_verdict_of_the_whole_holdout():
             assert accuracy == pytest.approx(true, abs=1e-12)
 
 
+@pytest.mark.parametrize("errors", [29, 30])
+def test_the_last_error_decides(errors):
+    spec = spec_of(holdout=3000)  # 29 errors leave more than 0.99, 30 do not
+    holdout, left = Holdout(spec), [errors]
+
+    def predict(bits):
+        _, labels = next(
+            c for c in chunks if c[0] is bits or (c[0].shape == bits.shape and (c[0] == bits).all())
+        )
+        wrong = min(left[0], len(labels))
+        left[0] -= wrong
+        return labels ^ (np.arange(len(labels)) < wrong)
+
+    chunks = [holdout.chunk(i) for i in range(len(holdout.sizes))]
+    assert walk(predict, holdout, spec.allowed_errors)[1] == (errors == 29)
+
+
 def test_allowed_errors_is_exact():
     assert spec_of(holdout=10_000).allowed_errors == 99  # 100 errors are 0.99, which does not exceed 0.99
     assert spec_of(holdout=100).allowed_errors == 0
