@@ -51,13 +51,16 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """One head of value width s for a bag of approximately orthonormal vectors.
 
-    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. An absent bit reads at
-    most nu = max |<w_i, P_t>|, a present one at least about 1/s.   Paper: single-head-bag-approximate
+    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. Where [CLS] is attended
+    it scores beta as well and reads 0, so attention always has somewhere to go: with zeta the share of the rest and
+    nu = max |<w_i, P_t>|, an absent bit reads at most nu zeta, a present one at least (1 - zeta)/(s + 1) - nu zeta.
+    Without [CLS] an absent bit may read nu, and nu has to be below about 1/s.   Paper: single-head-bag-approximate
     """
     d, s = encoding.d, f.s
     rows = support_rows(encoding, f.support)
     targets = np.zeros((len(rows), s + 1))
     targets[:s, 0] = 1.0
+    targets[s, 0] = float(attends_cls)
     targets[:s, 1:] = np.eye(s)
     U = dual(rows, targets)
     slopes = np.delete(encoding.project(U[:, :1])[0][:, 1, 0], list(f.support))
