@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 from safetensors.numpy import save as to_bytes
+
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.encoding import bag, positional, trainable
 from sparsehead.errors import FileError
