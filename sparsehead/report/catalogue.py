@@ -75,7 +75,9 @@ def _parity(data: Data) -> Chart:
 
 
 def _norms(data: Data) -> Chart:
-    return library.norms_figure(data.get("norms", ()))
+    """Tracr's points are those of benchmarks/build.py, with the temperature of its scores included."""
+    tracr = [row for row in data.get("rows", ()) if row["tool"] == "tracr" and row["function"] == "and"]
+    return library.norms_figure([{"T": r["T"], "builder": "Tracr's", "norm": r["norm_QK"]} for r in tracr])
 
 
 def _learned(data: Data) -> Chart:
@@ -111,7 +113,10 @@ ENTRIES = (
     Entry("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
     Entry("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
     Entry(
-        "norms", "Ours: norms of written heads: ours, the paper's, Tracr's.", _norms, optional="tracr-norms"
+        "norms",
+        "Ours: norms of written heads: ours, the paper's, Tracr's.",
+        _norms,
+        optional="build_vs_tracr",
     ),
     Entry("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
     Entry("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
