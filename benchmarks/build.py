@@ -20,6 +20,7 @@ from sparsehead.capacity.norms import product_norms
 from sparsehead.construct import build, units, verify
 from sparsehead.functions import assignments, conjunction, parity
 from sparsehead.model import Model
+from sparsehead.provenance import processor
 
 FUNCTIONS = {"and": conjunction, "parity": parity}
 EVALUATED = 512  # inputs timed for our models; Tracr takes one at a time and gets TRACR_EVALUATED
@@ -152,7 +153,7 @@ def main() -> None:
     if options.out is not None:
         command = f"python benchmarks/build.py --T {options.T} --s {options.s} --out {options.out}"
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"command": command, "machine": platform.machine(), "python": platform.python_version()}
+        about = {"command": command, "machine": processor(), "python": platform.python_version()}
         options.out.with_suffix(".json").write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
         with options.out.with_suffix(".csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))

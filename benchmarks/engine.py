@@ -13,7 +13,6 @@ own matrix product, the best over several sizes, on one core.
 
 import argparse
 import json
-import platform
 import resource
 import sys
 import threading
@@ -28,6 +27,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 import baselines
 
+from sparsehead.provenance import processor
 from sparsehead.train import engine, general
 from sparsehead.train.engine import Slots
 from sparsehead.train.gradient import step as torch_step
@@ -202,7 +202,8 @@ def run(threads: int, quick: bool) -> dict[str, Any]:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     result: dict[str, Any] = {
-        "machine": platform.processor() or platform.machine(),
+        "command": "make bench",
+        "machine": processor(),
         "torch": torch.__version__,
         "compiled": loaded(spec_of(10, 5)).kernel is not None,
         "threads": threads,

@@ -1,5 +1,7 @@
-"""Which code made a result: the version, and the commit when it runs from a checkout."""
+"""Which code made a result, and on what: the version, the commit when it runs from a checkout, the processor."""
 
+import os
+import platform
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -19,3 +21,11 @@ def made_by() -> tuple[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return __version__, ""
     return __version__, done.stdout.strip()
+
+
+def processor() -> str:
+    """The processor's name and the number of cores."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"

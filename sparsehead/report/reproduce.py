@@ -12,7 +12,7 @@ from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..errors import FileError
 from ..experiments import plans
 from ..experiments.run import Report, run_stage
-from ..provenance import made_by
+from ..provenance import made_by, processor
 from .catalogue import draw_all
 from .page import write_report
 
@@ -97,22 +97,6 @@ def run_info(scale: str, seconds: float, workers: int) -> dict[str, str]:
         "Time": f"{seconds / 60:.1f} minutes in this call; trials that the store knew already cost none",
         "Finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
-
-
-def processor() -> str:
-    """The processor's name and the number of cores."""
-    import os
-
-    name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        names = [
-            line.split(":", 1)[1].strip()
-            for line in info.read_text().splitlines()
-            if line.startswith("model name")
-        ]
-        name = names[0] if names else name
-    return f"{name}, {os.cpu_count()} cores"
 
 
 def _tell(say: Callable[[str], None]) -> Callable[[Claim, Finding | None], None]:
