@@ -23,6 +23,9 @@ def reproduce(
         "reproduction"
     ),
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
+    ] = True,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -34,7 +37,7 @@ def reproduce(
         raise DomainError("--quick and --full were both given; choose one, or neither for about ten minutes.")
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
-        result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say)
+        result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)
     emit(result.as_json(), as_json, lambda console: console.print(result.summary()))
     if show:
         import webbrowser

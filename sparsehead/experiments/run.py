@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..measure.adaptive import Adaptive
+from ..measure.published import LAW_AND
+from ..results import write as write_table
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.local import RUNNER
@@ -55,9 +57,16 @@ def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | Non
 
 
 def write_law(result: LawResult, name: str, folder: Path) -> None:
-    """NAME.json for the law's chart, and success.json for the map of cells where it is the law of the plan."""
+    """NAME.json for the law's chart, tables of thresholds and cells as CSV, and success.json for the map of cells."""
     data = result.as_json()
     write(folder / f"{name}.json", data)
+    write_table(data["cells"], folder / f"{name}-cells.csv")
+    floor, points = {row["T"]: row["m"] for row in data["floor"]}, {point.T: point for point in LAW_AND}
+    rows = [
+        {**row, "floor": floor.get(row["T"]), "paper": points[row["T"]].m if row["T"] in points else None}
+        for row in data["thresholds"]
+    ]
+    write_table(rows, folder / f"{name}.csv")
     if name == "law":
         write(folder / "success.json", {"cells": data["cells"], "thresholds": data["thresholds"]})
 

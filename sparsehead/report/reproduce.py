@@ -1,9 +1,10 @@
 """The main job: experiments, checks, figures, report, in that order; each step leaves its result on disk."""
 
+import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..errors import FileError
 from ..experiments import plans
-from ..experiments.run import Report, run_stage
+from ..experiments.run import Report, run_stage, write
+from ..figures.render import render
 from ..provenance import made_by, processor
-from .catalogue import draw_all
+from ..store import Store
+from .catalogue import Drawn, draw_all
 from .page import write_report
 
 
@@ -54,11 +57,22 @@ class Reproduction:
 
 
 def reproduce(
-    scale: str, *, db: Path, folder: Path, workers: int, report: Report, say: Callable[[str], None]
+    scale: str,
+    *,
+    db: Path,
+    folder: Path,
+    workers: int,
+    report: Report,
+    say: Callable[[str], None],
+    train: bool = True,
 ) -> Reproduction:
     """Run what the store lacks of `scale`, check every claim, draw every figure, write folder/report.html.
 
-    Interrupted at any moment, it goes on where it was when called again.
+    Interrupted at any moment, it goes on where it was when called again. The folder also gets the results behind
+    the figures (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which says what was run.
+
+    Args:
+        train: False runs no experiment and reports on the results that the folder holds.
     """
     plans.check_scale(scale)
     started = time.monotonic()
@@ -67,34 +81,58 @@ def reproduce(
     except OSError as error:
         raise FileError(f"cannot make the folder {folder}: {error.strerror}; nothing was run.") from error
     problems: list[str] = []
-    for stage in plans.plan(scale):
+    for stage in plans.plan(scale) if train else ():
         problems += run_stage(stage, db, folder, workers=workers, report=report)
     say("Checking the claims")
     context = Context(options={"results": str(folder)})
     findings = run_checks(context=context, progress=_tell(say))
     say("Drawing the figures and writing the report")
     seconds = time.monotonic() - started
+    if train:
+        write(folder / "run.json", run_info(scale, seconds, workers, db))
+    figures = draw_all(folder)
+    _save_charts(figures, folder)
     path = write_report(
         folder / "report.html",
         findings=findings,
         claims=CLAIMS.values(),
-        figures=draw_all(folder),
-        run=run_info(scale, seconds, workers),
+        figures=figures,
+        run=_read_run(folder),
         problems=problems,
     )
     return Reproduction(tuple(findings), path, seconds, tuple(problems))
 
 
-def run_info(scale: str, seconds: float, workers: int) -> dict[str, str]:
+def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
+    """Every figure that could be drawn, as SVG and as PNG."""
+    for figure in figures:
+        if figure.chart is not None:
+            for form in ("svg", "png"):
+                (folder / f"{figure.name}.{form}").write_bytes(render(figure.chart, form))
+
+
+def _read_run(folder: Path) -> dict[str, str]:
+    path = folder / "run.json"
+    return (
+        json.loads(path.read_text())
+        if path.is_file()
+        else {"Command": "not recorded: the run has not finished"}
+    )
+
+
+def run_info(scale: str, seconds: float, workers: int, db: Path) -> dict[str, str]:
     """What was run, on what, how long: for the report's last section."""
     version, commit = made_by()
+    with Store(db, readonly=True) as store:
+        each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
+    trials, spent = len(each), sum(each)
     option = {"quick": " --quick", "default": "", "full": " --full"}[scale]
     return {
         "Command": f"sparsehead reproduce{option}",
         "Version": version + (f" ({commit})" if commit else ""),
         "Machine": f"{processor()}; {workers} worker processes of one thread",
         "Python": platform.python_version(),
-        "Time": f"{seconds / 60:.1f} minutes in this call; trials that the store knew already cost none",
+        "Time": f"{seconds / 60:.1f} minutes in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
         "Finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
 
