@@ -81,7 +81,7 @@ def _norms(data: Data) -> Chart:
 
 
 def _learned(data: Data) -> Chart:
-    return learned_vs_built_norms(data["points"])
+    return learned_vs_built_norms(data["points"], **{k: data[k] for k in ("norm",) if k in data})
 
 
 def _along(data: Data) -> Chart:

@@ -32,9 +32,8 @@ def test_learned_norms_stand_beside_written_ones(db):
         points = collect.learned_norms(store, plans.norms((30, 60), 1))["points"]
         along = collect.bound_along(store, plans.norms((30, 60), 1), T=30)["points"]
     written = {p["T"]: p["norm"] for p in points if p["source"] == "written"}
-    assert written[60] == pytest.approx(
-        3**0.5 * np.log((60 - 3 + 1) * 7 / 3)
-    )  # theory.md F1 and F9: beta sqrt s
+    # theory.md F1 and F9: beta sqrt s; tokens bit + position have squared norm 2
+    assert written[60] == pytest.approx(2 * 3**0.5 * np.log((60 - 3 + 1) * 7 / 3))
     learned = {p["T"]: p["norm"] for p in points if p["source"] == "learned"}
     assert set(learned) == {30, 60} and min(learned.values()) > 0
     assert along[-1]["bound"] > along[0]["bound"] and along[-1]["accuracy"] > 0.99
