@@ -67,6 +67,16 @@ CLAIMS: tuple[Claim, ...] = (
         check=f"{CHECKS}.experiments:check_parity",
     ),
     Claim(
+        label="dropout-cost",
+        kind="ours",
+        statement="At T = 1000, m = 80, a single run with the paper's dropout of 0.1 succeeds less often than the same "
+        "run without it: what separates our thresholds from the paper's at long contexts.",
+        where="not in the paper",
+        code=("sparsehead.experiments.plans:dropout", "sparsehead.experiments.collect:dropout"),
+        tests=("tests/experiments/test_collect.py::test_the_dropout_verdict_compares_runs_on_the_same_data",),
+        check=f"{CHECKS}.experiments:check_dropout",
+    ),
+    Claim(
         label="bound-along-training",
         kind="ours",
         statement="The capacity bound of the weights at each recorded step of training, beside the accuracy.",

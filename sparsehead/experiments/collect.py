@@ -104,6 +104,16 @@ def parity(store: Store, experiment: Experiment) -> dict[str, Any]:
     return {"curves": rows, "first_below": first}
 
 
+def dropout(store: Store, experiment: Experiment) -> dict[str, Any]:
+    """Runs with and without dropout on the same data: {dropout, seed, solved, steps}.   Paper: dropout-cost"""
+    runs = [
+        {name: record.spec[name] for name in ("dropout", "seed")}
+        | {"solved": record.solved, "steps": record.outcome["steps"]}
+        for record in _known(store, experiment)
+    ]
+    return {"T": experiment.specs[0].T, "m": experiment.specs[0].m, "runs": runs}
+
+
 def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
     """||W_QK||_F B_X^2, which bounds every score, of learned heads at success, at step 10, and of written heads.
 

@@ -83,6 +83,20 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
     return Experiment("norms", "Norms of learned heads against T", tuple(specs), options={"mass_every": 10})
 
 
+def dropout(T: int = 1000, m: int = 80, pairs: int = 24) -> Experiment:
+    """Ours: single runs with the paper's dropout and without, on the same data.   Paper: dropout-cost
+
+    At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials, and preset "fast" fewer.
+    """
+    specs = [
+        spec
+        for i in range(pairs)
+        for name in ("paper", "fast")
+        for spec in conjunctions(T=T, m=m, trials=[i], preset_name=name, restarts=1, stall=0)
+    ]
+    return Experiment("dropout", f"Runs with and without dropout at T = {T}, m = {m}", tuple(specs))
+
+
 @dataclass(frozen=True)
 class Law:
     """A threshold experiment, for `law`: 3-sparse AND at each T.
@@ -121,6 +135,7 @@ def plan(scale: str) -> list[Stage]:
             Law("law-decades", decades[:5], 160),
             parity(),
             Law("law-decades", decades[:6], 160),
+            dropout(),
             attention("paper"),
             Law("law-decades", decades, 160),
             curves("paper"),

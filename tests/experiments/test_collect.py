@@ -90,3 +90,16 @@ def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdic
     rows += [{"T": 15, "seed": 9, "first_below": 500}]
     write(tmp_path / "parity.json", {"curves": [], "first_below": rows})
     assert checks.check_parity(Context(options={"results": str(tmp_path)})).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("with_it", "verdict"), [((1, 0, 0, 0, 0, 0), "holds"), ((1, 1, 1, 1, 1, 0), "differs")]
+)
+def test_the_dropout_verdict_compares_runs_on_the_same_data(with_it, verdict, tmp_path):
+    runs = [{"dropout": 0.1, "seed": i, "solved": bool(x), "steps": 9} for i, x in enumerate(with_it)]
+    runs += [{"dropout": 0.0, "seed": i, "solved": True, "steps": 9} for i in range(len(with_it))]
+    runs += [{"dropout": 0.0, "seed": 99, "solved": True, "steps": 9}]  # its partner has not run yet
+    write(tmp_path / "dropout.json", {"T": 1000, "m": 80, "runs": runs})
+    finding = checks.check_dropout(Context(options={"results": str(tmp_path)}))
+    assert finding.verdict == verdict  # five of five unequal pairs: p = 1/32; one of one: 1/2
+    assert f"{sum(with_it)}/6" in finding.ours and "6/6" in finding.ours

@@ -5,6 +5,7 @@ A check without its results is "not run". "holds": the paper's number lies in ou
 """
 
 import json
+import math
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -130,6 +131,28 @@ def check_parity(context: Context) -> Finding:
         return _not_run("parity-curves", paper)
     detail = "Least/median/most over seeds; our median is compared with the paper's range. Its optimiser is unstated."
     return Finding("parity-curves", "holds" if all(good) else "differs", paper, "; ".join(parts), detail)
+
+
+def check_dropout(context: Context) -> Finding:
+    """Success of single runs with and without dropout, by an exact sign test on the pairs.   Paper: dropout-cost"""
+    data = _results(context, "dropout") or {}
+    by_seed: dict[int, dict[bool, bool]] = {}
+    for run in data.get("runs", []):
+        by_seed.setdefault(run["seed"], {})[run["dropout"] > 0] = run["solved"]
+    pairs = [pair for pair in by_seed.values() if len(pair) == 2]
+    if not pairs:
+        return _not_run("dropout-cost", "no number")
+    with_it, without = (sum(pair[key] for pair in pairs) for key in (True, False))
+    only_without = sum(pair[False] and not pair[True] for pair in pairs)
+    discordant = sum(pair[False] != pair[True] for pair in pairs)
+    chance = sum(math.comb(discordant, k) for k in range(only_without, discordant + 1)) / 2**discordant
+    shares = [wilson(k, len(pairs)) for k in (with_it, without)]
+    ours = (
+        f"T={data['T']}, m={data['m']}: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] with dropout, "
+        f"{without}/{len(pairs)} [{shares[1][0]:.2f}, {shares[1][1]:.2f}] without"
+    )
+    detail = f"Single runs of 1000 steps on the same data; one-sided sign test on {discordant} unequal pairs: p = {chance:.3g}."
+    return Finding("dropout-cost", "holds" if chance < 0.05 else "differs", "no number", ours, detail)
 
 
 def check_norms_learned(context: Context) -> Finding:
