@@ -151,7 +151,8 @@ def check_dropout(context: Context) -> Finding:
         f"T={data['T']}, m={data['m']}: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] with dropout, "
         f"{without}/{len(pairs)} [{shares[1][0]:.2f}, {shares[1][1]:.2f}] without"
     )
-    detail = f"Single runs of 1000 steps on the same data; one-sided sign test on {discordant} unequal pairs: p = {chance:.3g}."
+    test = f"one-sided sign test on {discordant} unequal pairs: p = {chance:.3g}"
+    detail = f"Single runs of 1000 steps on the same data; {test}."
     return Finding("dropout-cost", "holds" if chance < 0.05 else "differs", "no number", ours, detail)
 
 
