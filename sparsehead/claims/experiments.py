@@ -17,7 +17,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         tests=(
             "tests/sweep/test_thresholds.py::test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial",
-            "tests/experiments/test_collect.py::test_the_law_verdict_needs_the_points_and_the_form",
+            "tests/experiments/test_collect.py::test_the_law_verdict_needs_the_points_the_form_and_the_slope",
         ),
         check=f"{CHECKS}.experiments:check_law",
     ),

@@ -28,6 +28,7 @@ LAW_AND = tuple(
     ]
 )  # fmt: skip
 LAW_AND_FIT = (-98.65, 29.65)  # least squares m = a + b ln T through these points, R^2 = .915
+LAW_AND_SLOPE_ERROR = 2.26  # standard error of b, from R^2 and the 18 points
 GRID_M = tuple(range(50, 201, 10))
 GRID_TRIALS = 40
 GPU_HOURS = 150.0

@@ -72,12 +72,20 @@ def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("shift", "delta", "verdict"), [(0, 0.0, "holds"), (60, 0.0, "differs"), (0, 30.0, "differs")]
+    ("shift", "delta", "slope", "verdict"),
+    [
+        (0, 0.0, (22.0, 36.0), "holds"),
+        (60, 0.0, (22.0, 36.0), "differs"),
+        (0, 30.0, (22.0, 36.0), "differs"),
+        (0, 0.0, (7.8, 12.2), "differs"),
+    ],
 )
-def test_the_law_verdict_needs_the_points_and_the_form(shift, delta, verdict, tmp_path):
-    rows = [{"T": T, "m80": m + shift, "low": m + shift - 8.0, "high": m + shift + 8.0, "trials": 80}
-            for T, m in ((300, 69.0), (1000, 111.0))]  # fmt: skip
-    fit = {"params": {"a": -98.0, "b": 29.0}, "delta_aic": delta}
+def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, slope, verdict, tmp_path):
+    rows = [
+        {"T": T, "m80": m + shift, "low": m + shift - 8.0, "high": m + shift + 8.0, "trials": 80}
+        for T, m in ((300, 69.0), (1000, 111.0))
+    ]
+    fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": slope}, "delta_aic": delta}
     write(tmp_path / "law.json", {"thresholds": rows, "fits": {"log": fit}, "note": ""})
     assert checks.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
 

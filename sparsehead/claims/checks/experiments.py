@@ -11,7 +11,14 @@ from statistics import median
 from typing import Any
 
 from ...measure.intervals import clopper_pearson, wilson
-from ...measure.published import ATTENTION_AND, CURVES_AND, LAW_AND, LAW_AND_FIT, PARITY
+from ...measure.published import (
+    ATTENTION_AND,
+    CURVES_AND,
+    LAW_AND,
+    LAW_AND_FIT,
+    LAW_AND_SLOPE_ERROR,
+    PARITY,
+)
 from ..claim import Context, Finding
 
 ENOUGH = 0.99  # attention on the support that counts as "lies on it"
@@ -44,16 +51,30 @@ def check_law(context: Context) -> Finding:
     ]
     ours = "; ".join(f"T={r['T']}: {r['m80']:.0f} [{_show(r['low'])}, {_show(r['high'])}]" for r in rows)
     fits = data.get("fits", {})
-    logarithmic = fits.get("log", {}).get("delta_aic", 0.0) <= 4
-    holds = logarithmic and len(agree) >= 0.8 * len(compared)
+    log = fits.get("log", {})
+    slope_agrees, slope = _slope(log)
+    holds = log.get("delta_aic", 0.0) <= 4 and len(agree) >= 0.8 * len(compared) and slope_agrees
     verdict = "holds" if holds else "differs"
     laws = ", ".join(f"{name} {fit['delta_aic']:+.1f}" for name, fit in fits.items())
     detail = (
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
-        + (f"AIC above the best law: {laws}. " if laws else "")
+        + (f"{slope} AIC above the best law: {laws}. " if laws else "")
         + data.get("note", "")
     )
     return Finding("law-and", verdict, paper, ours, detail, {"agree": agree, "fits": fits})
+
+
+def _slope(log: dict[str, Any]) -> tuple[bool, str]:
+    """Whether the growth per ln T agrees with the paper's within both intervals, and the sentence that says so."""
+    low, high = log.get("intervals", {}).get("b", (None, None))
+    b, error = LAW_AND_FIT[1], 2 * LAW_AND_SLOPE_ERROR
+    agrees = (low is None or low <= b + error) and (high is None or high >= b - error)
+    word = "agrees with" if agrees else "differs from"
+    ours = log.get("params", {}).get("b", float("nan"))
+    return (
+        agrees,
+        f"Growth per ln T: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- {error:.1f}.",
+    )
 
 
 def check_curves(context: Context) -> Finding:
