@@ -1,10 +1,13 @@
 """The README's blocks run: `python` as a doctest, `console` line by line. `sh` blocks are for people: they install, or
 take minutes."""
 
+import csv
 import doctest
+import json
 import re
 import shlex
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -52,3 +55,27 @@ def test_every_verb_in_the_readme_is_a_command():
 
     assert set(re.findall(r"\bsparsehead (\w+)", "\n".join(blocks("sh") + blocks("console")))) <= set(VERBS)
     assert set(re.findall(r"`sparsehead (\w+)", README)) <= set(VERBS)
+
+
+def test_the_table_of_the_law_is_the_committed_result():
+    with (ROOT / "results" / "law-decades.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) >= 5
+    for row in rows:
+        m80, low, high = (f"{float(row[name]):.1f}" for name in ("m80", "low", "high"))
+        line = f"| {int(row['T']):,} | {m80} | {low} to {high} | {row['trials']} | {row['floor']} |"
+        assert line in README
+
+
+def test_the_figures_numbers_are_the_committed_results():
+    """What the README says of the paper's figures, recomputed from results/."""
+    results = {
+        n: json.loads((ROOT / "results" / f"{n}.json").read_text()) for n in ("law", "curves", "attention")
+    }
+    log = results["law"]["fits"]["log"]
+    low, high = log["intervals"]["b"]
+    assert f"| {log['params']['b']:.1f} [{low:.1f}, {high:.1f}] without dropout |" in README
+    solved = {m: sum(t["solved"] for t in results["curves"]["trials"] if t["m"] == m) for m in (200, 50)}
+    assert f"| {solved[200]}/40 and {solved[50]}/40 |" in README
+    total = median(run["total"] for run in results["attention"]["runs"])
+    assert f"| {total:.3f} (median of ten seeds) |".replace("0.", ".") in README
