@@ -3,8 +3,7 @@
 Names are imported when first used, so `import sparsehead` is quick and never brings in torch by itself.
 """
 
-from importlib import import_module
-from typing import Any
+from .lazy import names_from
 
 __version__ = "0.1.0"
 
@@ -35,12 +34,7 @@ _HOME = {
     "verify": "construct",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_from(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

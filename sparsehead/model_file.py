@@ -5,7 +5,6 @@ Every array field of the dataclasses that make up a `Model` becomes one tensor, 
 """
 
 import json
-import os
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from .block import Layer, LayerNorm, Mlp
 from .encoding import Encoding
 from .errors import FileError, SparseheadError
+from .files import write_whole
 from .model import Dense, Model
 from .types import Array
 
@@ -30,13 +30,7 @@ def save(model: Model, path: str | Path) -> Path:
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_bytes(to_bytes(tensors, metadata={HEADER: header}))
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise FileError(f"cannot write {path}: {error.strerror or error}; nothing was written.") from error
+    write_whole(path, to_bytes(tensors, metadata={HEADER: header}))
     return path
 
 

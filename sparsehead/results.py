@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import DomainError, FileError, MissingExtra, StoreError
+from .errors import DomainError, MissingExtra, StoreError
+from .files import write_whole
 from .store import Record, Store
 from .train.spec import TrainSpec
 
@@ -78,13 +79,7 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
             f"{path} ends in {path.suffix or 'nothing'!r}; tables are written as {', '.join(FORMATS)}."
         )
     content = {".csv": _csv, ".json": _json, ".parquet": _parquet}[form](rows)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise FileError(f"cannot write {path}: {error.strerror}; nothing was written.") from None
+    write_whole(path, content)
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

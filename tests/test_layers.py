@@ -20,6 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     *(
         "errors",
+        "files",
+        "lazy",
         "rng",
         "types",
         "functions",

@@ -7,7 +7,6 @@ inside their functions, so `--help` needs none of it.
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -46,8 +45,6 @@ def root(
 
 
 for verb, line in VERBS.items():
-    if find_spec(f"{__package__}.{verb}") is None:
-        continue
     module = import_module(f".{verb}", __package__)
     if hasattr(module, "app"):
         app.add_typer(module.app, name=verb, help=line)

@@ -1,6 +1,5 @@
 """Store -> the records that charts and verdicts are made of. Nothing is run here; what is missing is left out."""
 
-from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
@@ -24,11 +23,6 @@ def _known(store: Store, experiment: Experiment) -> list[Record]:
     """The experiment's records that the store holds, in the plan's order."""
     found = store.find(experiment.specs)
     return [found[key] for key in map(spec_id, experiment.specs) if key in found]
-
-
-def missing(store: Store, experiment: Experiment) -> int:
-    """How many of the experiment's trials the store lacks."""
-    return len(experiment.specs) - len(_known(store, experiment))
 
 
 def curves(store: Store, experiment: Experiment) -> dict[str, Any]:
@@ -182,13 +176,3 @@ def bound_along(store: Store, experiment: Experiment, *, T: int) -> dict[str, An
         ]
         return {"points": points, "T": T, "m": record.spec["m"]}
     return {"points": []}
-
-
-def cells(records: Iterable[Record]) -> Rows:
-    """{T, m, solved, trials} of any trials: what the success map shows."""
-    tally: dict[tuple[int, int], list[int]] = {}
-    for record in records:
-        entry = tally.setdefault((record.spec["T"], record.spec["m"]), [0, 0])
-        entry[0] += record.solved
-        entry[1] += 1
-    return [{"T": T, "m": m, "solved": a, "trials": n} for (T, m), (a, n) in sorted(tally.items())]

@@ -1,11 +1,11 @@
 """Run what is missing of a scale, and write what the store then says as small JSON files, one for each figure."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..files import write_whole
 from ..measure.adaptive import Adaptive
 from ..measure.published import LAW_AND
 from ..results import write as write_table
@@ -89,9 +89,7 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
 def write(path: Path, data: dict[str, Any]) -> None:
     """One JSON object; the file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_text(json.dumps(data, allow_nan=False))
-    temporary.replace(path)
+    write_whole(path, json.dumps(data, allow_nan=False).encode())
 
 
 def _named(title: str, report: Report | None) -> Callable[[Progress | RoundProgress], None] | None:

@@ -1,7 +1,6 @@
 """Weights found by gradient descent. Names are imported when first used: specs need no torch."""
 
-from importlib import import_module
-from typing import Any
+from ..lazy import names_from
 
 _HOME = {
     "Architecture": "architecture",
@@ -14,9 +13,4 @@ _HOME = {
     "spec_id": "spec",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_from(__name__, _HOME)

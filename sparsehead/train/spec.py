@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import DomainError
@@ -141,8 +141,3 @@ def task_of(spec: TrainSpec) -> Task:
     """The task: function, probability of a one, label noise."""
     f = target_function(spec)
     return Task.balanced(f, spec.noise) if spec.p is None else Task(f, spec.p, spec.noise)
-
-
-def with_settings(spec: TrainSpec, **settings: Any) -> TrainSpec:
-    """The spec with some settings changed."""
-    return replace(spec, **settings)

@@ -1,5 +1,7 @@
 """Runs do not know of each other; a run that diverges ends alone; slower forms reach the same verdicts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from sparsehead.train import compiled, engine
 from sparsehead.train.data import training_set
 from sparsehead.train.engine import Slots
 from sparsehead.train.loop import make_slots, run_trials
-from sparsehead.train.spec import preset, with_settings
+from sparsehead.train.spec import preset
 from sparsehead.train.weights import initial
 
 
@@ -63,7 +65,7 @@ def test_a_diverging_run_ends_alone(form, monkeypatch):
 def test_divergence_is_an_outcome_with_its_step():
     wild = spec_of(0, learning_rate=1e30, clip=0.0, norm=False, restarts=2, unique=False)
     calm = spec_of(1)
-    both = run_trials([wild, with_settings(wild, seed=1, learning_rate=1e-3, clip=1.0)])
+    both = run_trials([wild, replace(wild, seed=1, learning_rate=1e-3, clip=1.0)])
     assert both[0].status == "diverged" and 1 <= both[0].steps <= 20 and both[0].restarts_used == 2
     assert both[1].status != "diverged"
     assert run_trials([calm])[0].status == "solved"
@@ -113,7 +115,7 @@ def test_dropout_changes_training_but_not_prediction():
     bits = training_set(spec)[0]
     assert (slots.predict(0, bits) == slots.predict(0, bits)).all()
     dropped = slots.advance(0, 3)
-    plain = Slots(with_settings(spec, dropout=0.0), 1)
+    plain = Slots(replace(spec, dropout=0.0), 1)
     plain.load_data(0, training_set(spec))
     plain.start(0, spec, 0)
     assert dropped != plain.advance(0, 3)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from sparsehead.functions import parse
 from sparsehead.train import learn, preset, run_trials, spec_id
 from sparsehead.train.data import Fresh, Holdout, training_set
 from sparsehead.train.learners import walk
-from sparsehead.train.spec import TrainSpec, target_function, task_of, with_settings
+from sparsehead.train.spec import TrainSpec, target_function, task_of
 
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}
 
@@ -40,7 +40,7 @@ def test_a_trial_that_never_learns_spends_its_restarts():
 
 def test_best_of_five_is_the_first_restart_that_succeeds():
     spec = spec_of(m=16, seed=3, n_steps=80, stall=0)  # a trial that needs its third restart
-    (whole,), (fewer,) = run_trials([spec]), run_trials([with_settings(spec, restarts=2)])
+    (whole,), (fewer,) = run_trials([spec]), run_trials([replace(spec, restarts=2)])
     assert whole.solved and whole.restarts_used == 3
     assert not fewer.solved and fewer.restarts_used == 2
 
@@ -113,7 +113,7 @@ def test_holdout_labels_are_clean():
 
 def test_streams_are_separate():
     spec = spec_of()
-    assert (training_set(spec)[0] == training_set(with_settings(spec, n_steps=7))[0]).all()
+    assert (training_set(spec)[0] == training_set(replace(spec, n_steps=7))[0]).all()
     a, b = Fresh(spec, 0), Fresh(spec, 0)
     assert (a()[0] == b()[0]).all() and not (a()[0] == Fresh(spec, 0)()[0]).all()
     assert not (Fresh(spec, 0)()[0] == Fresh(spec, 1)()[0]).all()
@@ -143,7 +143,7 @@ def test_fresh_samples_every_step_learn_too():
 
 def test_stalled_runs_are_given_up():
     spec = spec_of(m=12, unique=False, restarts=1, n_steps=2000, seed=1, stall=0)
-    (full,), (cut,) = run_trials([spec]), run_trials([with_settings(spec, stall=100)])
+    (full,), (cut,) = run_trials([spec]), run_trials([replace(spec, stall=100)])
     assert not full.solved and full.steps == 2000
     assert cut.status == "budget_spent" and cut.steps < 2000
 
