@@ -1,8 +1,8 @@
-"""The compiled table path: found, built or done without.
+"""One layer, compiled: found, built or done without.
 
 `native/kernel.c` is built with the machine's own C compiler at first use and kept in the user's cache directory under
 a name that holds a hash of source, compiler and processor. Where there is no compiler, or SPARSEHEAD_COMPILE=0,
-`library` returns None and the same formulas run in torch (`table.py`), two to three times slower.
+`library` returns None and the same formulas run in torch (`table.py`, `general.py`), several times slower.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from .architecture import SIGMAS, Architecture
 from .parameters import layout
 
 FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
-SOURCES = ("kernel.c", "special.h", "gemm.h", "spec.h", "tokens.h", "samples.h")
+SOURCES = ("kernel.c", "special.h", "gemm.h", "spec.h", "tokens.h", "samples.h", "dropout.h")
 _SIZES = ("T", "d", "H", "k", "f", "m", "norm", "residual", "bias", "bag", "sigma", "trains_encoding")
 _WEIGHTS = (
     "W_Q",
@@ -46,7 +46,7 @@ _WEIGHTS = (
     "P",
 )
 _RULES = ("n_decayed", "n_trained", "decoupled", "warmup")
-_NUMBERS = ("temperature", "eps", "learning_rate", "beta_1", "beta_2", "adam_eps", "weight_decay", "clip")
+_NUMBERS = ("temperature", "eps", "dropout", "learning_rate", "beta_1", "beta_2", "adam_eps", "weight_decay", "clip")
 
 _FIELDS = _SIZES + _WEIGHTS + _RULES + _NUMBERS
 
@@ -132,8 +132,9 @@ def library(dtype: str) -> ctypes.CDLL | None:
         return None
     spec, p, n = ctypes.POINTER(Spec), ctypes.c_void_p, ctypes.c_long
     lib.scratch_size.argtypes, lib.scratch_size.restype = [spec, n], n
+    lib.training_scratch_size.argtypes, lib.training_scratch_size.restype = [spec], n
     lib.margins.argtypes, lib.margins.restype = [spec, p, p, n, p, p], ctypes.c_int
-    lib.gradient.argtypes, lib.gradient.restype = [spec, p, p, p, p, p, p, p], ctypes.c_int
-    lib.train.argtypes = [spec, p, p, p, p, n, p, p, p, n, p, ctypes.POINTER(ctypes.c_int), p]
+    lib.gradient.argtypes, lib.gradient.restype = [spec, p, p, n, n, p, p, p, p, p], ctypes.c_int
+    lib.train.argtypes = [spec, p, p, p, p, n, n, p, p, p, n, p, ctypes.POINTER(ctypes.c_int), p]
     lib.train.restype = n
     return lib

@@ -1,8 +1,8 @@
 """Slots in which runs are trained: weights, optimiser state and data of an ensemble of equal shape.
 
 Runs are advanced one after the other, each for many steps while it is in cache, so a run's numbers cannot depend on
-its companions. One-layer models without dropout take the table path, compiled where there is a compiler; other models
-take the general path.
+its companions. One-layer models take the compiled path where there is a compiler. In torch, those without dropout take
+the table path; other models take the general path.
 """
 
 import ctypes
@@ -49,12 +49,12 @@ class Slots:
         self.margins = torch.zeros(n_slots, spec.m, dtype=self.dtype, device=device)
         self.dropout_seeds = [0] * n_slots
         self.kernel = library(dtype) if spec.L == 1 and device == "cpu" else None
-        self.kernel_spec = kernel_spec(a, spec.m, **settings) if self.kernel else None
+        self.kernel_spec = kernel_spec(a, spec.m, dropout=spec.dropout, **settings) if self.kernel else None
         self.unsafe_steps = 0
 
     @property
     def has_table(self) -> bool:
-        """Whether training goes through the 2T + 1 tokens: one layer, no dropout."""
+        """Whether training can go through the 2T + 1 tokens: one layer, no dropout."""
         return self.spec.L == 1 and self.spec.dropout == 0
 
     def start(self, slot: int, spec: TrainSpec, restart: int) -> None:
@@ -85,7 +85,7 @@ class Slots:
         while len(losses) < n_steps:
             if fresh is not None:
                 self.load_data(slot, fresh())
-            if self.kernel is not None and self.has_table:
+            if self.kernel is not None:
                 losses += self._compiled(slot, n_steps - len(losses) if fresh is None else 1)
             else:
                 losses.append(self._step(slot))
@@ -101,10 +101,10 @@ class Slots:
         if self.has_table:
             loss, margins = step(p, self.gradient, bits, self.labels[own], self.workspace)
         else:
-            seed = self.dropout_seeds[slot] + self.optimiser.count(slot)
             loss, margins = general.step(
-                p, self.gradient, bits, self.labels[own], dropout=self.spec.dropout, seed=seed
-            )
+                p, self.gradient, bits, self.labels[own],
+                dropout=self.spec.dropout, seed=self.dropout_seeds[slot], number=self.optimiser.count(slot),
+            )  # fmt: skip
         self.margins[own] = margins
         if math.isfinite(float(loss)):
             self.optimiser.step(self.gradient, slot, slot + 1)
@@ -118,14 +118,19 @@ class Slots:
         at = self.optimiser
         done = self.kernel.train(
             self.kernel_spec, *map(_address, (self.weights.flat[slot], self.gradient.flat, *at.moments(slot))),
-            at.count(slot), *map(_address, (self.bits[slot], self.labels[slot], self.margins[slot])), n_steps,
-            _address(losses), unsafe, _address(self._scratch(self.spec.m)),
+            at.count(slot), self.dropout_seeds[slot],
+            *map(_address, (self.bits[slot], self.labels[slot], self.margins[slot])), n_steps,
+            _address(losses), unsafe, _address(self._training_scratch()),
         )  # fmt: skip
         at.advance(slot, done)
         if unsafe.value:
             self.unsafe_steps += 1
             return [*losses[:done].tolist(), self._step(slot)]
         return losses[: min(done + 1, n_steps)].tolist()
+
+    def _training_scratch(self) -> Tensor:
+        assert self.kernel is not None
+        return self.workspace("kernel, training", self.kernel.training_scratch_size(self.kernel_spec))
 
     def _scratch(self, m: int) -> Tensor:
         assert self.kernel is not None

@@ -5,8 +5,8 @@ Only the [CLS] query is computed in the last layer; and there tokens are mixed b
 m T H d + m H d k instead of m T d k H multiplications, which is less whenever k > 1. Keys are never formed either:
 W_K q is applied to the tokens.
 
-Dropout falls on the embedded tokens, on the attention weights, and on the outputs of attention and MLP. Its masks come
-from torch's generator, seeded anew for every step of a run from that run's own stream: companions do not matter.
+Dropout falls on the embedded tokens, on the attention weights, and on the outputs of attention and MLP; see `dropout.py`.
+One layer with dropout has a compiled form too, `native/dropout.h`; this file is what it is tested against.
 """
 
 import math
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .architecture import Architecture
+from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
 from .parameters import Ensemble
 from .plain import SIGMA, losses, norm, read_out, shifted
 
@@ -40,52 +41,53 @@ def _one(p: Ensemble, name: str) -> Tensor | None:
     return p.get(name)
 
 
-def attend_all(p: Ensemble, i: int, x: Tensor, dropout: float) -> Tensor:
+def attend_all(p: Ensemble, i: int, x: Tensor, dropout: Dropout) -> Tensor:
     """Mixed values (m, T+1, kH) of every query in layer i."""
     a = p.architecture
     z = norm(x[None], _one(p, f"g_1.{i}"), _one(p, f"c_1.{i}"), a.eps)[0]
     q, k, v = (_heads(shifted(z[None] @ p[f"W_{x}.{i}"], _one(p, f"b_{x}.{i}"))[0], a) for x in "QKV")
-    mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=1.0 / a.temperature)
-    return mixed.permute(0, 2, 3, 1).flatten(2)
+    weights = torch.softmax(q @ k.mT / a.temperature, dim=-1)  # (m, H, T+1, T+1)
+    weights = dropout(weights.permute(0, 2, 3, 1), ATTENTION + PLACES_PER_LAYER * i).permute(0, 3, 1, 2)
+    return (weights @ v).permute(0, 2, 3, 1).flatten(2)
 
 
-def attend_cls(p: Ensemble, i: int, x: Tensor, dropout: float) -> Tensor:
+def attend_cls(p: Ensemble, i: int, x: Tensor, dropout: Dropout) -> Tensor:
     """Mixed values (m, kH) of the [CLS] query in layer i; tokens are mixed before they are projected."""
     a = p.architecture
     z = norm(x[None], _one(p, f"g_1.{i}"), _one(p, f"c_1.{i}"), a.eps)[0]
     q = shifted((z[:, -1] @ p[f"W_Q.{i}"][0])[None], _one(p, f"b_Q.{i}"))[0].unflatten(-1, (a.k, a.H))
     asked = torch.einsum("dkh,mkh->mdh", p[f"W_K.{i}"][0].unflatten(-1, (a.k, a.H)), q) / a.temperature
-    weights = torch.softmax((z @ asked).mT, dim=-1)  # (m, H, T+1); the key bias shifts all scores alike
-    weights = F.dropout(weights, dropout)
-    tokens = weights @ z  # (m, H, d)
+    weights = torch.softmax(z @ asked, dim=1)  # (m, T+1, H); the key bias shifts all scores alike
+    weights = dropout(weights, ATTENTION + PLACES_PER_LAYER * i)
+    tokens = weights.mT @ z  # (m, H, d)
     mixed = torch.einsum("mhd,dkh->mkh", tokens, p[f"W_V.{i}"][0].unflatten(-1, (a.k, a.H)))
     if a.bias:  # weights need not add up to one after dropout
-        mixed = mixed + weights.sum(-1)[:, None] * p[f"b_V.{i}"][0].unflatten(-1, (a.k, a.H))
+        mixed = mixed + weights.sum(1)[:, None] * p[f"b_V.{i}"][0].unflatten(-1, (a.k, a.H))
     return mixed.flatten(1)
 
 
-def finish(p: Ensemble, i: int, x: Tensor, mixed: Tensor, dropout: float) -> Tensor:
-    """What follows the attention of layer i, at any number of tokens: rows (n, d) and mixed values (n, kH)."""
+def finish(p: Ensemble, i: int, x: Tensor, mixed: Tensor, dropout: Dropout) -> Tensor:
+    """What follows the attention of layer i, at any number n of tokens: rows (m, n, d), mixed values (m, n, kH)."""
     a = p.architecture
-    y = F.dropout(shifted((SIGMA[a.sigma](mixed) @ p[f"W_C.{i}"][0])[None], _one(p, f"b_C.{i}"))[0], dropout)
+    y = shifted(SIGMA[a.sigma](mixed) @ p[f"W_C.{i}"][0], _one(p, f"b_C.{i}"))
+    y = dropout(y, ATTENTION_OUTPUT + PLACES_PER_LAYER * i)
     z = x + y if a.residual else y
     if not a.mlp:
         return z
-    h = norm(z[None], _one(p, f"g_2.{i}"), _one(p, f"c_2.{i}"), a.eps)[0]
+    h = norm(z, _one(p, f"g_2.{i}"), _one(p, f"c_2.{i}"), a.eps)
     y = F.gelu(h @ p[f"W_1.{i}"][0] + p[f"b_1.{i}"][0]) @ p[f"W_2.{i}"][0] + p[f"b_2.{i}"][0]
-    y = F.dropout(y, dropout)
+    y = dropout(y, MLP_OUTPUT + PLACES_PER_LAYER * i)
     return z + y if a.residual else y
 
 
-def margins(p: Ensemble, bits: Tensor, *, dropout: float = 0.0) -> Tensor:
+def margins(p: Ensemble, bits: Tensor, *, dropout: Dropout = Dropout()) -> Tensor:
     """Margins (m,) of one run's samples, bits (m, T) in the weights' dtype."""
     last = p.architecture.L - 1
-    x = F.dropout(embed(p, bits), dropout)
+    x = dropout(embed(p, bits), EMBEDDING)
     for i in range(last):
-        mixed = attend_all(p, i, x, dropout)
-        x = finish(p, i, x.flatten(0, 1), mixed.flatten(0, 1), dropout).view_as(x)
-    z = finish(p, last, x[:, -1], attend_cls(p, last, x, dropout), dropout)
-    return read_out(p, z[None])[0]
+        x = finish(p, i, x, attend_all(p, i, x, dropout), dropout)
+    z = finish(p, last, x[:, -1:], attend_cls(p, last, x, dropout)[:, None], dropout)
+    return read_out(p, z[None, :, 0])[0]
 
 
 def chunks(a: Architecture, m: int) -> int:
@@ -95,9 +97,11 @@ def chunks(a: Architecture, m: int) -> int:
 
 
 def step(
-    p: Ensemble, gradient: Ensemble, bits: Tensor, labels: Tensor, *, dropout: float, seed: int
+    p: Ensemble, gradient: Ensemble, bits: Tensor, labels: Tensor, *, dropout: float, seed: int, number: int
 ) -> tuple[Tensor, Tensor]:
     """Mean loss (1,) and margins (1, m) of one run; writes the gradient of the mean loss.
+
+    seed and number (of the step, from 0) name the dropout masks.
 
     Samples are walked in chunks, so memory does not grow with m; chunk sizes depend on the shape alone.
     """
@@ -106,12 +110,12 @@ def step(
     n = chunks(a, m)
     gradient.flat.zero_()
     out = []
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        torch.manual_seed(seed)
+    with torch.enable_grad():
         for start in range(0, m, n):
             own = slice(start, start + n)
             leaf = Ensemble(a, p.flat.detach().requires_grad_(True))
-            margin = margins(leaf, bits[0, own], dropout=dropout)
+            drop = Dropout(dropout, seed, number, range(start, min(m, start + n)))
+            margin = margins(leaf, bits[0, own], dropout=drop)
             (g,) = torch.autograd.grad(losses(margin, labels[0, own]).sum() / m, leaf.flat)
             gradient.flat.add_(g)
             out.append(margin.detach())

@@ -39,21 +39,21 @@ def sample(a, m=11, n_runs=1, seed=1):
     return bits, (torch.rand(n_runs, m, generator=g) > 0.5).double()
 
 
-def compiled(p, bits, labels):
+def compiled(p, bits, labels, *, dropout=0.0, number=0, seed=0):
     """Margins and gradient of the compiled kernel, or None where it hands the step back."""
     a, m = p.architecture, bits.shape[1]
     name = str(p.flat.dtype).removeprefix("torch.")
-    lib, spec = library(name), kernel_spec(p.architecture, m)
+    lib, spec = library(name), kernel_spec(p.architecture, m, dropout=dropout)
     if lib is None:
         pytest.skip("no C compiler here; the torch form is tested instead")
     gradient = Ensemble.zeros(a, 1, dtype=p.flat.dtype)
     margins, loss = torch.zeros(m, dtype=p.flat.dtype), torch.zeros(1, dtype=p.flat.dtype)
     scratch = torch.full(
-        (lib.scratch_size(spec, m),), float("nan"), dtype=p.flat.dtype
+        (lib.training_scratch_size(spec),), float("nan"), dtype=p.flat.dtype
     )  # nothing may be read first
     given = bits[0].to(torch.uint8).contiguous(), labels[0].contiguous()
-    places = [x.data_ptr() for x in (p.flat, gradient.flat, *given, margins, loss, scratch)]
-    return None if lib.gradient(spec, *places) else (margins[None], gradient)
+    weights, slope, *rest = (x.data_ptr() for x in (p.flat, gradient.flat, *given, margins, loss, scratch))
+    return None if lib.gradient(spec, weights, slope, number, seed, *rest) else (margins[None], gradient)
 
 
 def trained(gradient):
@@ -79,7 +79,7 @@ def test_all_paths_agree_with_the_model(encoding, norm, residual, bias, mlp):
         obvious = Ensemble.zeros(a, 1, dtype=torch.float64)
         assert close(plain.add_gradient(p, obvious, bits, labels, by_sample=True), reference, OUTPUT)
         found = Ensemble.zeros(a, 1, dtype=torch.float64)
-        _, margins = general.step(p, found, bits, labels, dropout=0.0, seed=0)
+        _, margins = general.step(p, found, bits, labels, dropout=0.0, seed=0, number=0)
         assert close(margins, reference, OUTPUT) and close(trained(found), trained(obvious), GRADIENT)
         _, margins = safe.step(p, found, bits, labels, Workspace(dtype=torch.float64))
         assert close(margins, reference, OUTPUT) and close(trained(found), trained(obvious), GRADIENT)

@@ -1,4 +1,5 @@
-/* The table path, compiled: the formulas of table.py, readout.py, gradient.py and optimiser.py in fused loops.
+/* One layer, compiled: the formulas of table.py, readout.py, gradient.py and optimiser.py in fused loops, and with
+   dropout those of general.py.
 
    One run at a time, many steps per call, so that a run stays in cache and its numbers depend on nothing else.
    Compiled at first use where there is a compiler (compiled.py); without one the same formulas run in torch. */
@@ -7,6 +8,7 @@
 #include "spec.h"
 #include "tokens.h"
 #include "samples.h"
+#include "dropout.h"
 
 /* From G and g_0 to d_Y, d_small_Y and d_length: _through_values, _through_scores, _through_cls of gradient.py. */
 static inline __attribute__((always_inline)) void tables_gradient(const spec *S, long m, work *W, const int form)
@@ -88,7 +90,7 @@ static real cls_gradient(const spec *S, work *W)
 }
 
 /* From M, the small tokens and the constant to the weights: _through_weights of gradient.py. */
-static void weights_gradient(const spec *S, const real *p, real *g, long m, work *W, real rdr_cls)
+static void weights_gradient(const spec *S, const real *p, real *g, work *W, real rdr_cls)
 {
     long T = S->T, d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C;
     real *d_M = W->d_M, *d_q = W->d_q, *d_cls = W->d_cls, *total = W->sum_z;
@@ -155,9 +157,6 @@ static void weights_gradient(const spec *S, const real *p, real *g, long m, work
         through_norm(d_cls, W->xhat_cls, W->r_cls, d);
         for (long i = 0; i < d; i++) d_cls[i] -= W->xhat_cls[i] * (real)W->r_cls * rdr_cls / d;
     }
-    memset(total, 0, sizeof(real) * d);
-    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) total[i] += W->d_z[n * d + i];
-    if (S->bias) memcpy(g + S->b_C, total, sizeof(real) * d);
     if (!S->trains_encoding) return;
     real n0 = 0, n1 = 0, m0 = 0, m1 = 0;
     real *c0 = W->raw, *c1 = W->raw + d; /* raw is free now and holds d (kH + H) >= 2 d numbers */
@@ -221,17 +220,25 @@ static void pack_bits(const uint8_t *bits, long m, long T, uint8_t flip, real *l
                         *right++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] ^ flip : 0;
 }
 
-/* Numbers of `real` that train or margins need as scratch for m samples. */
+/* Numbers of `real` that margins needs as scratch for m samples; train and gradient, too, without dropout. */
 long scratch_size(const spec *S, long m)
 {
     work W;
     return lay_out(S, m, &W, 0);
 }
 
+/* Numbers of `real` that train and gradient need as scratch. */
+long training_scratch_size(const spec *S)
+{
+    work W;
+    drops Q;
+    return S->dropout > 0 ? lay_out_dropout(S, S->m, &W, &Q, 0) : lay_out(S, S->m, &W, 0);
+}
+
 /* Margins of n samples. Returns 1 if unsafe: the margins are then not to be used. */
 int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out, real *scratch)
 {
-    work W;
+    work W = {0};
     lay_out(S, n, &W, scratch);
     pack_bits(bits, n, S->T, 0, W.bits_A, 0);
     tables(S, p, &W, DIFFERENCE);
@@ -259,32 +266,50 @@ static int loss_and_gradient(const spec *S, const real *p, real *g, const uint8_
         if (mix(S, m, W, APART)) return 1;
     }
     read_out(S, p, m, W, margin);
-    double sum = 0;
-    for (long n = 0; n < m; n++) {
-        double z = margin[n], a = exp(-fabs(z)), y = labels[n];
-        sum += (z > 0 ? z : 0) - y * z + log1p(a); /* log(1 + e^z) - y z */
-        W->d_margin[n] = ((z > 0 ? 1 / (1 + a) : a / (1 + a)) - y) / m;
-    }
-    *loss = sum / m;
+    *loss = losses(labels, margin, m, W->d_margin);
     read_out_gradient(S, p, g, m, W);
-    mix_gradient(S, p, g, m, W);
+    output_gradient(S, p, g, m, W);
+    mix_gradient(S, m, W);
     if (form == APART) tables_gradient(S, m, W, APART);
     else tables_gradient(S, m, W, DIFFERENCE);
-    weights_gradient(S, p, g, m, W, cls_gradient(S, W));
+    weights_gradient(S, p, g, W, cls_gradient(S, W));
+    return 0;
+}
+
+/* Lays out what training needs and packs the bits, or prepares the masks. */
+static void prepare(const spec *S, const uint8_t *bits, long seed, work *W, drops *Q, real *scratch)
+{
+    if (S->dropout > 0) {
+        lay_out_dropout(S, S->m, W, Q, scratch);
+        Q->seed = seed;
+        memset(Q->keep, 0, sizeof(real) * BLOCK * Q->pd); /* padding is multiplied by zeros, so it must be finite */
+        memset(Q->keep_w, 0, sizeof(real) * 2 * Q->pH);
+        return;
+    }
+    lay_out(S, S->m, W, scratch);
+    pack_bits(bits, S->m, S->T, 0, W->bits_A, W->bits_B);
+}
+
+/* One step's loss and gradient; `step` counts from 0 and, with the seed, names the dropout masks. */
+static int one_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, long step,
+                    real *margin, real *loss, work *W, drops *Q)
+{
+    if (!(S->dropout > 0)) return loss_and_gradient(S, p, g, bits, labels, margin, loss, W);
+    dropped_loss_and_gradient(S, p, g, bits, labels, step, margin, loss, W, Q);
     return 0;
 }
 
 /* Up to n_steps updates. Returns the steps done; fewer if a loss was not finite (recorded in losses[returned]) or a
    step was unsafe (*unsafe = 1, nothing recorded): the caller then takes that step another way. */
-long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, const uint8_t *bits, const real *labels,
-           real *margin, long n_steps, real *losses, int *unsafe, real *scratch)
+long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long seed, const uint8_t *bits,
+           const real *labels, real *margin, long n_steps, real *losses, int *unsafe, real *scratch)
 {
     work W = {0};
-    lay_out(S, S->m, &W, scratch);
-    pack_bits(bits, S->m, S->T, 0, W.bits_A, W.bits_B);
+    drops Q;
+    prepare(S, bits, seed, &W, &Q, scratch);
     *unsafe = 0;
     for (long i = 0; i < n_steps; i++) {
-        if ((*unsafe = loss_and_gradient(S, p, g, bits, labels, margin, losses + i, &W))) return i;
+        if ((*unsafe = one_step(S, p, g, bits, labels, step + i, margin, losses + i, &W, &Q))) return i;
         if (!isfinite(losses[i])) return i;
         adam(S, p, g, m1, m2, step + i + 1);
     }
@@ -292,11 +317,11 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, const
 }
 
 /* The gradient alone, for tests. */
-int gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin, real *loss,
-             real *scratch)
+int gradient(const spec *S, const real *p, real *g, long step, long seed, const uint8_t *bits, const real *labels,
+             real *margin, real *loss, real *scratch)
 {
     work W = {0};
-    lay_out(S, S->m, &W, scratch);
-    pack_bits(bits, S->m, S->T, 0, W.bits_A, W.bits_B);
-    return loss_and_gradient(S, p, g, bits, labels, margin, loss, &W);
+    drops Q;
+    prepare(S, bits, seed, &W, &Q, scratch);
+    return one_step(S, p, g, bits, labels, step, margin, loss, &W, &Q);
 }

@@ -1,4 +1,5 @@
-/* From bits to margins and back for every sample: the product with the bit matrix, then readout.py, fused. */
+/* From bits to margins and back for every sample: the product with the bit matrix, then readout.py, fused.
+   Where there is dropout, keep_1 and keep_2 are what the outputs of attention and MLP are multiplied by. */
 
 #define UNSAFE ((real)(1.0 / 1024)) /* as in table.py */
 #ifndef DOUBLE
@@ -29,6 +30,20 @@ static void through_norm(real *restrict g, const real *restrict xhat, real r, lo
     SIMD for (long i = 0; i < d; i++) g[i] = r * (g[i] - a - xhat[i] * b);
 }
 
+/* sigma, and its slope where it has one. */
+static void act_on_values(const spec *S, long m, work *W)
+{
+    long n = m * S->k * S->H;
+    if (S->sigma == IDENTITY) memcpy(W->acted, W->values, sizeof(real) * n);
+    else
+        for (long x = 0; x < n; x++) {
+            real v = W->values[x];
+            if (S->sigma == RELU) W->acted[x] = v > 0 ? v : 0, W->slope[x] = v > 0;
+            if (S->sigma == TANH) W->acted[x] = tanh(v), W->slope[x] = 1 - W->acted[x] * W->acted[x];
+            if (S->sigma == GELU) gelu(v, W->acted + x, W->slope + x);
+        }
+}
+
 /* Numerators over denominators, sigma. Returns 1 if some denominator lost too many digits (NaN included). */
 static int mix(const spec *S, long m, work *W, int form)
 {
@@ -51,16 +66,7 @@ static int mix(const spec *S, long m, work *W, int form)
             v[x] = ratio + W->constant[x];
         }
     }
-    if (S->sigma == IDENTITY) {
-        memcpy(W->acted, W->values, sizeof(real) * m * w);
-        return unsafe;
-    }
-    for (long x = 0; x < m * w; x++) {
-        real v = W->values[x];
-        if (S->sigma == RELU) W->acted[x] = v > 0 ? v : 0, W->slope[x] = v > 0;
-        if (S->sigma == TANH) W->acted[x] = tanh(v), W->slope[x] = 1 - W->acted[x] * W->acted[x];
-        if (S->sigma == GELU) gelu(v, W->acted + x, W->slope + x);
-    }
+    act_on_values(S, m, W);
     return unsafe;
 }
 
@@ -70,8 +76,10 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
     const real *restrict head = p + S->head, *restrict gain = p + S->g_f, *restrict shift = p + S->c_f;
     gemm(m, d, w, (operand){W->acted, w, 1}, (operand){p + S->W_C, d, 1}, W->z1, d, 0, 0, 0, W->gemm);
     real *restrict offset = W->sum_z, *z = W->z1;
-    for (long i = 0; i < d; i++) offset[i] = (S->bias ? p[S->b_C + i] : 0) + (S->residual ? W->x_cls[i] : 0);
+    real rest = S->residual ? 1 : 0;
+    for (long i = 0; i < d; i++) offset[i] = (S->bias ? p[S->b_C + i] : 0) + (W->keep_1 ? 0 : rest * W->x_cls[i]);
     for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z[n * d + i] += offset[i];
+    if (W->keep_1) SIMD for (long x = 0; x < m * d; x++) z[x] = z[x] * W->keep_1[x] + rest * W->x_cls[x];
     if (f) {
         for (long n = 0; n < m; n++) {
             real *restrict h = W->h + n * d, *restrict xhat = W->d_h + n * d; /* kept there for the gradient */
@@ -90,9 +98,11 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
             SIMD for (long i = 0; i < f; i++) gelu(u[i] + b[i], g + i, s + i);
         }
         gemm(m, d, f, (operand){W->act, f, 1}, (operand){p + S->W_2, d, 1}, W->z2, d, 0, 0, 0, W->gemm);
-        const real *restrict b_2 = p + S->b_2, rest = S->residual ? 1 : 0;
+        const real *restrict b_2 = p + S->b_2;
         real *restrict z2 = W->z2;
-        for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z2[n * d + i] += b_2[i] + rest * z[n * d + i];
+        for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z2[n * d + i] += b_2[i];
+        if (W->keep_2) SIMD for (long x = 0; x < m * d; x++) z2[x] *= W->keep_2[x];
+        SIMD for (long x = 0; x < m * d; x++) z2[x] += rest * z[x];
         z = W->z2;
     }
     for (long n = 0; n < m; n++) {
@@ -107,6 +117,14 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
         }
         margin[n] = out;
     }
+}
+
+/* The gradient before dropout from the one after it; in d_y where there is any. */
+static const real *dropped(const real *grad, const real *keep, long n, work *W)
+{
+    if (!keep) return grad;
+    SIMD for (long x = 0; x < n; x++) W->d_y[x] = grad[x] * keep[x];
+    return W->d_y;
 }
 
 /* Gradients of head, final norm and MLP; leaves the gradient at the attention's output in d_z. */
@@ -138,12 +156,13 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
         g[S->head + d + i] = per;
     }
     if (!f) return;
+    const real *d_y = dropped(W->d_z, W->keep_2, m * d, W);
     memset(g + S->b_2, 0, sizeof(real) * d);
     memset(g + S->b_1, 0, sizeof(real) * f);
     real *restrict d_b2 = g + S->b_2;
-    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) d_b2[i] += W->d_z[n * d + i];
-    gemm(f, d, m, (operand){W->act, 1, f}, (operand){W->d_z, d, 1}, g + S->W_2, d, 0, 0, 0, W->gemm);
-    gemm(m, f, d, (operand){W->d_z, d, 1}, (operand){p + S->W_2, 1, d}, W->d_u, f, 0, 0, 0, W->gemm);
+    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) d_b2[i] += d_y[n * d + i];
+    gemm(f, d, m, (operand){W->act, 1, f}, (operand){d_y, d, 1}, g + S->W_2, d, 0, 0, 0, W->gemm);
+    gemm(m, f, d, (operand){d_y, d, 1}, (operand){p + S->W_2, 1, d}, W->d_u, f, 0, 0, 0, W->gemm);
     for (long n = 0; n < m; n++) {
         real *restrict du = W->d_u + n * f, *restrict s = W->act_slope + n * f, *restrict b = g + S->b_1;
         SIMD for (long i = 0; i < f; i++) du[i] *= s[i], b[i] += du[i];
@@ -171,18 +190,28 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
     }
 }
 
-/* From d_z to the gradient at numerators and denominators (in sums), with that of W_C, b_C and the constant. */
-static void mix_gradient(const spec *S, const real *p, real *g, long m, work *W)
+/* From d_z to the gradient at the values, with that of W_C and b_C; sum_z is the latter, wanted or not. */
+static void output_gradient(const spec *S, const real *p, real *g, long m, work *W)
 {
-    long d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns;
-    gemm(w, d, m, (operand){W->acted, 1, w}, (operand){W->d_z, d, 1}, g + S->W_C, d, 0, 0, 0, W->gemm);
-    gemm(m, w, d, (operand){W->d_z, d, 1}, (operand){p + S->W_C, 1, d}, W->d_values, w, 0, 0, 0, W->gemm);
+    long d = S->d, w = S->k * S->H;
+    const real *restrict d_y = dropped(W->d_z, W->keep_1, m * d, W);
+    gemm(w, d, m, (operand){W->acted, 1, w}, (operand){d_y, d, 1}, g + S->W_C, d, 0, 0, 0, W->gemm);
+    gemm(m, w, d, (operand){d_y, d, 1}, (operand){p + S->W_C, 1, d}, W->d_values, w, 0, 0, 0, W->gemm);
+    memset(W->sum_z, 0, sizeof(real) * d);
+    for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) W->sum_z[i] += d_y[n * d + i];
+    if (S->bias) memcpy(g + S->b_C, W->sum_z, sizeof(real) * d);
+    if (S->sigma != IDENTITY) for (long x = 0; x < m * w; x++) W->d_values[x] *= W->slope[x];
+}
+
+/* From d_values to the gradient at numerators and denominators (in sums), with that of the constant. */
+static void mix_gradient(const spec *S, long m, work *W)
+{
+    long H = S->H, k = S->k, w = k * H, col = W->columns;
     memset(W->g_0, 0, sizeof(real) * col);
     memset(W->constant, 0, sizeof(real) * w);
     for (long n = 0; n < m; n++) {
         real *restrict sum = W->sums + n * col, *restrict dv = W->d_values + n * w, *restrict bottom = sum + w;
-        const real *restrict inv = W->inverse + n * H, *restrict slope = W->slope + n * w;
-        if (S->sigma != IDENTITY) for (long x = 0; x < w; x++) dv[x] *= slope[x];
+        const real *restrict inv = W->inverse + n * H;
         for (long h = 0; h < H; h++) bottom[h] = 0;
         for (long j = 0; j < k; j++) SIMD for (long h = 0; h < H; h++) {
             long x = j * H + h;
@@ -193,4 +222,16 @@ static void mix_gradient(const spec *S, const real *p, real *g, long m, work *W)
         }
         SIMD for (long x = 0; x < col; x++) W->g_0[x] += sum[x];
     }
+}
+
+/* Mean cross-entropy log(1 + e^z) - y z of the margins z, and its gradient at them. */
+static real losses(const real *labels, const real *margin, long m, real *d_margin)
+{
+    double sum = 0;
+    for (long n = 0; n < m; n++) {
+        double z = margin[n], a = exp(-fabs(z)), y = labels[n];
+        sum += (z > 0 ? z : 0) - y * z + log1p(a);
+        d_margin[n] = ((z > 0 ? 1 / (1 + a) : a / (1 + a)) - y) / m;
+    }
+    return sum / m;
 }

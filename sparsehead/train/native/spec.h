@@ -7,7 +7,7 @@ typedef struct {
     long g_1, c_1, b_Q, b_K, b_V, b_C, g_2, c_2, b_1, b_2, g_f, c_f;
     long E, P_cls, P;
     long n_decayed, n_trained, decoupled, warmup;
-    double temperature, eps;
+    double temperature, eps, dropout;
     double learning_rate, beta_1, beta_2, adam_eps, weight_decay, clip;
 } spec;
 
@@ -20,6 +20,7 @@ typedef struct {
     real *G, *G_clear, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
     real *bits_A, *bits_B, *clear_A, *clear_B, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
     real *rs2, *rsf, *d_z, *d_u, *d_h, *d_values, *d_margin, *gemm;
+    real *keep_1, *keep_2, *d_y; /* only where there is dropout, and then x_cls has a row for every sample */
     double r_cls;
     long columns, C;
     int has_clear; /* whether clear_A and clear_B are filled */

@@ -1,5 +1,16 @@
 /* Forward pass over the 2T + 1 distinct tokens: table.py, fused. Arrays indexed [row][t]; bit value b in front. */
 
+/* What joins all values alike: c_1^T W_V + b_V. */
+static void values_constant(const spec *S, const real *p, real *restrict constant)
+{
+    long w = S->k * S->H;
+    for (long x = 0; x < w; x++) constant[x] = S->bias ? p[S->b_V + x] : 0;
+    for (long i = 0; S->norm && i < S->d; i++) {
+        real c = p[S->c_1 + i];
+        SIMD for (long x = 0; x < w; x++) constant[x] += c * p[S->W_V + i * w + x];
+    }
+}
+
 static void question(const spec *S, const real *p, work *W)
 {
     long d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns;
@@ -28,12 +39,7 @@ static void question(const spec *S, const real *p, work *W)
         for (long j = 0; j < k; j++) SIMD for (long h = 0; h < H; h++) asked[h] += key[j * H + h] * W->q[j * H + h];
         for (long h = 0; h < H; h++) asked[h] /= (real)S->temperature;
     }
-    for (long x = 0; x < w; x++) W->constant[x] = S->bias ? p[S->b_V + x] : 0;
-    if (S->norm)
-        for (long i = 0; i < d; i++) {
-            real c = p[S->c_1 + i];
-            SIMD for (long x = 0; x < w; x++) W->constant[x] += c * p[S->W_V + i * w + x];
-        }
+    values_constant(S, p, W->constant);
 }
 
 static void matrix(const spec *S, const real *p, work *W)

@@ -1,0 +1,147 @@
+"""Dropout: masks that depend on where they fall alone, and a compiled path that is the general one under the same masks."""
+
+
+import numpy as np
+import pytest
+import torch
+
+from sparsehead.train import engine, general
+from sparsehead.train.dropout import ATTENTION, EMBEDDING, MLP_OUTPUT, Dropout, keys, threshold
+from sparsehead.train.parameters import Ensemble
+
+from .test_engine import spec_of, train_together
+from .test_table import GRADIENT, OPTIONS, OUTPUT, architecture, close, compiled, random_weights, sample, trained
+
+
+def scrambled(x):
+    """lowbias32 on whole numbers, from its definition."""
+    x ^= x >> 16
+    x = x * 0x7FEB352D % 2**32
+    x ^= x >> 15
+    x = x * 0x846CA68B % 2**32
+    return x ^ x >> 16
+
+
+def split_mix(x):
+    """The finaliser of splitmix64, on whole numbers."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def kept_by_definition(p, seed, step, place, n, row, i, width):
+    """The rule of dropout.py for one element, in Python's own integers."""
+    golden = 0x9E3779B97F4A7C15
+    key = split_mix((split_mix((seed + step * golden) % 2**64) + ((place << 32) + n) * golden) % 2**64)
+    half = -(-width // 2)
+    word = scrambled(((row * half + i % half) * (key >> 32 | 1) + key) % 2**32)
+    return (word % 2**16 if i < half else word >> 16) >= threshold(p)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 16])
+def test_masks_follow_their_definition(width):
+    seed, step = 2**61 + 12345, 77
+    masks = Dropout(0.3, seed, step, range(3, 7)).kept(ATTENTION, 9, width)
+    expected = [
+        [[kept_by_definition(0.3, seed, step, ATTENTION, n, row, i, width) for i in range(width)] for row in range(9)]
+        for n in range(3, 7)
+    ]
+    assert masks.tolist() == expected
+
+
+def test_a_chunk_draws_what_the_whole_would():
+    whole = Dropout(0.1, 5, 3, range(8)).kept(EMBEDDING, 6, 10)
+    part = Dropout(0.1, 5, 3, range(2, 5)).kept(EMBEDDING, 6, 10)
+    assert torch.equal(whole[2:5], part)
+
+
+def test_masks_are_fair_and_independent():
+    """Shares within five standard errors; samples, steps, places, seeds, rows and columns uncorrelated."""
+    p, n, rows, width = 0.1, 40, 301, 64
+    base = Dropout(p, 1, 0, range(n)).kept(EMBEDDING, rows, width)
+    others = {
+        "step": Dropout(p, 1, 1, range(n)).kept(EMBEDDING, rows, width),
+        "place": Dropout(p, 1, 0, range(n)).kept(MLP_OUTPUT, rows, width),
+        "seed": Dropout(p, 2, 0, range(n)).kept(EMBEDDING, rows, width),
+        "sample": base.roll(1, 0),
+        "row": base.roll(1, 1),
+        "column": base.roll(1, 2),
+        "half": base.roll(width // 2, 2),
+    }
+    size, sd = base.numel(), (p * (1 - p)) ** 0.5
+    assert abs(float(base.double().mean()) - (1 - p)) < 5 * sd / size**0.5 + 2**-17
+    shares = base.double().mean((0, 1)).numpy()
+    assert np.abs(shares - (1 - p)).max() < 5 * sd / (n * rows) ** 0.5
+    for name, other in others.items():
+        both = float((base.double() - 1 + p).mul(other.double() - 1 + p).mean()) / sd**2
+        assert abs(both) < 5 / size**0.5, name
+
+
+def test_keys_differ_between_samples_steps_and_places():
+    found = [tuple(x) for place in range(4) for step in range(50) for x in zip(*keys(9, step, place, range(50)), strict=True)]
+    assert len(set(found)) == len(found)
+    assert all(odd % 2 == 1 for _, odd in found)
+
+
+@pytest.mark.parametrize(("encoding", "norm", "residual", "bias", "mlp"), OPTIONS)
+def test_the_compiled_path_is_the_general_one_under_the_same_masks(encoding, norm, residual, bias, mlp):
+    shapes = ({"H": 1, "sigma": "identity"}, {"H": 3, "d": 7, "T": 50, "sigma": "relu"}, {"H": 9, "d": 17, "T": 23, "sigma": "gelu"})
+    for shape, (p_drop, number) in zip(shapes, ((0.1, 0), (0.5, 3), (0.3, 900)), strict=True):
+        a = architecture(encoding, norm, residual, bias, mlp, **shape)
+        p, (bits, labels) = random_weights(a), sample(a)
+        expected = Ensemble.zeros(a, 1, dtype=torch.float64)
+        _, margins = general.step(p, expected, bits, labels, dropout=p_drop, seed=2**60 + 1, number=number)
+        found = compiled(p, bits, labels, dropout=p_drop, number=number, seed=2**60 + 1)
+        assert close(found[0], margins, OUTPUT)
+        assert close(trained(found[1]), trained(expected), GRADIENT)
+
+
+def test_the_papers_shape_in_float32():
+    a = architecture("trainable", True, True, True, 256, T=300, d=64, H=16, k=4)
+    p, (bits, labels) = random_weights(a), sample(a, m=20)
+    p.flat.mul_(0.2)
+    exact = Ensemble.zeros(a, 1, dtype=torch.float64)
+    _, margins = general.step(p, exact, bits, labels, dropout=0.1, seed=4, number=2)
+    single = Ensemble(a, p.flat.float())
+    found = compiled(single, bits.float(), labels.float(), dropout=0.1, number=2, seed=4)
+    assert close(found[0].double(), margins, 1e-4)
+    error = (trained(found[1]).double() - trained(exact)).norm() / trained(exact).norm()
+    assert float(error) < 1e-4
+
+
+@pytest.mark.parametrize("L", [1, 2])
+def test_compiled_and_torch_train_alike(L, monkeypatch):
+    specs = [spec_of(seed, dropout=0.1, L=L) for seed in range(2)]
+    fast = train_together(specs, 4, dtype="float64")
+    monkeypatch.setattr(engine, "library", lambda dtype: None)
+    assert close(fast, train_together(specs, 4, dtype="float64"), 1e-7)
+
+
+def test_deep_models_drop_at_every_place():
+    """With two layers, a mask that was forgotten at a place would leave the margins as they are without that place."""
+    a = architecture("trainable", True, True, True, 9, L=2)
+    p, (bits, _) = random_weights(a), sample(a)
+    drop = Dropout(0.4, 1, 0, range(bits.shape[1]))
+    places = []
+
+    class Watched(Dropout):
+        def __call__(self, x, place):
+            places.append(place)
+            return drop(x, place)
+
+    margins = general.margins(p, bits[0], dropout=Watched())
+    assert places == list(range(7))
+    assert not torch.allclose(margins, general.margins(p, bits[0]))
+
+
+def test_nothing_is_drawn_without_dropout():
+    x = torch.ones(2, 3)
+    assert Dropout()(x, EMBEDDING) is x
+
+
+def test_kept_elements_are_scaled_so_that_the_mean_stays():
+    drop = Dropout(0.25, 1, 0, range(2))
+    values = set(drop(torch.ones(2, 100, 8), EMBEDDING).flatten().tolist())
+    assert sorted(values) == pytest.approx([0.0, 4 / 3])
+
+
