@@ -12,6 +12,7 @@ from ..train.spec import TrainSpec, preset
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)
+LONG = {30_000: 64, 100_000: 24}  # trials at contexts where one takes minutes
 ROOMY = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
 
 
@@ -105,7 +106,7 @@ class Law:
         name: what its results file is called.
         Ts: context lengths.
         most_trials: at most so many for each T (adaptive).
-        settings: arguments of `law`, such as method and preset_name.
+        settings: arguments of `law`, such as method, preset_name, and most_trials at single T.
     """
 
     name: str
@@ -134,13 +135,13 @@ def plan(scale: str) -> list[Stage]:
             Law("law", PAPER_TS, 160),
             Law("law-decades", decades[:5], 160),
             parity(),
-            Law("law-decades", decades[:6], 160),
             dropout(),
             attention("paper"),
-            Law("law-decades", decades, 160),
-            curves("paper"),
-            Law("law-paper", (100, 300), 96, {"preset_name": "paper"}),
+            Law("law-paper", (100, 300), 64, {"preset_name": "paper"}),
+            Law("law-decades", decades, 160, {"most_trials": LONG}),
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
+            Law("law-paper", (100, 300, 1000), 64, {"preset_name": "paper", "most_trials": {1000: 48}}),
+            curves("paper"),
         ],
     }  # fmt: skip
     return stages[check_scale(scale)]

@@ -15,6 +15,12 @@ from ..sweep.local import RUNNER
 from . import collect, plans
 from .law import LawResult, law
 
+GATHER = {
+    "curves": collect.curves,
+    "attention": collect.attention,
+    "parity": collect.parity,
+    "dropout": collect.dropout,
+}
 Report = Callable[[str, Progress | RoundProgress], None]
 
 
@@ -42,7 +48,7 @@ def run_experiment(
 
 def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None) -> LawResult:
     """Run one threshold experiment of the plan: 3-sparse AND, adaptive."""
-    how = "".join(f", {value}" for value in plan.settings.values())
+    how = "".join(f", {value}" for value in plan.settings.values() if isinstance(value, str))
     title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}{how}"
     return law(
         "and",
@@ -80,10 +86,7 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
             middle = sorted({spec.T for spec in experiment.specs})[-2]
             write(folder / "bound-training.json", collect.bound_along(store, experiment, T=middle))
         else:
-            gather = {"curves": collect.curves, "attention": collect.attention, "parity": collect.parity}[
-                kind
-            ]
-            write(folder / f"{experiment.name}.json", gather(store, experiment))
+            write(folder / f"{experiment.name}.json", GATHER[kind](store, experiment))
 
 
 def write(path: Path, data: dict[str, Any]) -> None:

@@ -46,7 +46,17 @@ _WEIGHTS = (
     "P",
 )
 _RULES = ("n_decayed", "n_trained", "decoupled", "warmup")
-_NUMBERS = ("temperature", "eps", "dropout", "learning_rate", "beta_1", "beta_2", "adam_eps", "weight_decay", "clip")
+_NUMBERS = (
+    "temperature",
+    "eps",
+    "dropout",
+    "learning_rate",
+    "beta_1",
+    "beta_2",
+    "adam_eps",
+    "weight_decay",
+    "clip",
+)
 
 _FIELDS = _SIZES + _WEIGHTS + _RULES + _NUMBERS
 

@@ -4,9 +4,9 @@ Element `i` of row `row` of sample `n` is dropped, at one place of the network a
 
     scramble(k_0 + k_1 (row * half + i mod half)),        half = ceil(width / 2),
 
-lie below p 2^16: the lower sixteen for i < half, the upper ones beyond. The keys (k_0, k_1 odd) of a sample come from the
-run's seed, the step, the place and n. `scramble` is Wellons' lowbias32, the keys are made by the finaliser of splitmix64
-(Steele, Lea and Flood 2014). `native/dropout.h` is the same in C.
+lie below p 2^16: the lower sixteen for i < half, the upper ones beyond. The keys (k_0, k_1 odd) of a sample come from
+the run's seed, the step, the place and n. `scramble` is Wellons' lowbias32, the keys are made by the finaliser of
+splitmix64 (Steele, Lea and Flood 2014). `native/dropout.h` is the same in C.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,9 @@ def _scramble_64(x: Shaped[Array, " n"]) -> Shaped[Array, " n"]:
 
 def keys(seed: int, step: int, place: int, samples: range) -> tuple[Shaped[Array, " n"], Shaped[Array, " n"]]:
     """k_0 and k_1 of these samples, as int32 with the bits of the uint32 that are meant."""
-    run = np.array([seed], dtype=np.uint64) + np.array([step], dtype=np.uint64) * _GOLDEN  # arrays wrap around
+    run = (
+        np.array([seed], dtype=np.uint64) + np.array([step], dtype=np.uint64) * _GOLDEN
+    )  # arrays wrap around
     number = np.arange(samples.start, samples.stop, dtype=np.uint64) + np.uint64(place << 32)
     key = _scramble_64(_scramble_64(run) + number * _GOLDEN)
     high = (key >> np.uint64(32)) | np.uint64(1)
@@ -61,7 +63,9 @@ class Dropout:
 
     def kept(self, place: int, rows: int, width: int, device: str | torch.device = "cpu") -> Tensor:
         """Whether each element (n, rows, width) is kept."""
-        first, odd = (torch.from_numpy(k)[:, None].to(device) for k in keys(self.seed, self.step, place, self.samples))
+        first, odd = (
+            torch.from_numpy(k)[:, None].to(device) for k in keys(self.seed, self.step, place, self.samples)
+        )
         half = (width + 1) // 2
         x = torch.arange(rows * half, dtype=torch.int32, device=device) * odd + first  # int32 wraps around
         x ^= (x >> 16) & 0xFFFF

@@ -5,8 +5,8 @@ Only the [CLS] query is computed in the last layer; and there tokens are mixed b
 m T H d + m H d k instead of m T d k H multiplications, which is less whenever k > 1. Keys are never formed either:
 W_K q is applied to the tokens.
 
-Dropout falls on the embedded tokens, on the attention weights, and on the outputs of attention and MLP; see `dropout.py`.
-One layer with dropout has a compiled form too, `native/dropout.h`; this file is what it is tested against.
+Dropout falls on the embedded tokens, on the attention weights, and on the outputs of attention and MLP; see
+`dropout.py`. One layer with dropout has a compiled form too, `native/dropout.h`; this file is what it is tested against.
 """
 
 import math
@@ -20,6 +20,7 @@ from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_
 from .parameters import Ensemble
 from .plain import SIGMA, losses, norm, read_out, shifted
 
+NONE = Dropout()
 ELEMENTS = 2**21  # numbers in one (samples, tokens, d) array: eight megabytes in float32
 
 
@@ -80,7 +81,7 @@ def finish(p: Ensemble, i: int, x: Tensor, mixed: Tensor, dropout: Dropout) -> T
     return z + y if a.residual else y
 
 
-def margins(p: Ensemble, bits: Tensor, *, dropout: Dropout = Dropout()) -> Tensor:
+def margins(p: Ensemble, bits: Tensor, *, dropout: Dropout = NONE) -> Tensor:
     """Margins (m,) of one run's samples, bits (m, T) in the weights' dtype."""
     last = p.architecture.L - 1
     x = dropout(embed(p, bits), EMBEDDING)

@@ -42,11 +42,11 @@ def test_learned_norms_stand_beside_written_ones(db):
 def test_an_empty_store_gives_empty_records_and_checks_say_not_run(tmp_path):
     path = tmp_path / "empty.db"
     Store(path).close()
-    for stage in plans.plan("quick"):
+    for stage in plans.plan("full"):
         if isinstance(stage, plans.Experiment):
             write_experiment(stage, path, tmp_path)
     context = Context(options={"results": str(tmp_path)})
-    for name in ("law", "curves", "attention", "parity", "norms_learned", "bound_along_training"):
+    for name in ("law", "curves", "attention", "parity", "norms_learned", "bound_along_training", "dropout"):
         for chosen in (context, Context()):
             assert getattr(checks, f"check_{name}")(chosen).verdict == "not run"
 

@@ -33,6 +33,12 @@ def test_repeating_a_law_runs_nothing_and_says_the_same(exhaustive):
     assert again.seconds < found.seconds
 
 
+def test_single_context_lengths_may_have_fewer_trials(exhaustive):
+    call, found = exhaustive
+    fewer = law("and", **call, most_trials={50: 16})
+    assert fewer.cells[20] == found.cells[20] and fewer.thresholds[50].trials == 16
+
+
 def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, tmp_path):
     call, _ = exhaustive
     chart = tmp_path / "law.svg"

@@ -1,5 +1,4 @@
-"""Dropout: masks that depend on where they fall alone, and a compiled path that is the general one under the same masks."""
-
+"""Dropout: masks that depend on where they fall alone, and a compiled path that is the general one under them."""
 
 import numpy as np
 import pytest
@@ -10,7 +9,17 @@ from sparsehead.train.dropout import ATTENTION, EMBEDDING, MLP_OUTPUT, Dropout, 
 from sparsehead.train.parameters import Ensemble
 
 from .test_engine import spec_of, train_together
-from .test_table import GRADIENT, OPTIONS, OUTPUT, architecture, close, compiled, random_weights, sample, trained
+from .test_table import (
+    GRADIENT,
+    OPTIONS,
+    OUTPUT,
+    architecture,
+    close,
+    compiled,
+    random_weights,
+    sample,
+    trained,
+)
 
 
 def scrambled(x):
@@ -43,7 +52,10 @@ def test_masks_follow_their_definition(width):
     seed, step = 2**61 + 12345, 77
     masks = Dropout(0.3, seed, step, range(3, 7)).kept(ATTENTION, 9, width)
     expected = [
-        [[kept_by_definition(0.3, seed, step, ATTENTION, n, row, i, width) for i in range(width)] for row in range(9)]
+        [
+            [kept_by_definition(0.3, seed, step, ATTENTION, n, row, i, width) for i in range(width)]
+            for row in range(9)
+        ]
         for n in range(3, 7)
     ]
     assert masks.tolist() == expected
@@ -78,14 +90,23 @@ def test_masks_are_fair_and_independent():
 
 
 def test_keys_differ_between_samples_steps_and_places():
-    found = [tuple(x) for place in range(4) for step in range(50) for x in zip(*keys(9, step, place, range(50)), strict=True)]
+    found = [
+        tuple(x)
+        for place in range(4)
+        for step in range(50)
+        for x in zip(*keys(9, step, place, range(50)), strict=True)
+    ]
     assert len(set(found)) == len(found)
     assert all(odd % 2 == 1 for _, odd in found)
 
 
 @pytest.mark.parametrize(("encoding", "norm", "residual", "bias", "mlp"), OPTIONS)
 def test_the_compiled_path_is_the_general_one_under_the_same_masks(encoding, norm, residual, bias, mlp):
-    shapes = ({"H": 1, "sigma": "identity"}, {"H": 3, "d": 7, "T": 50, "sigma": "relu"}, {"H": 9, "d": 17, "T": 23, "sigma": "gelu"})
+    shapes = (
+        {"H": 1, "sigma": "identity"},
+        {"H": 3, "d": 7, "T": 50, "sigma": "relu"},
+        {"H": 9, "d": 17, "T": 23, "sigma": "gelu"},
+    )
     for shape, (p_drop, number) in zip(shapes, ((0.1, 0), (0.5, 3), (0.3, 900)), strict=True):
         a = architecture(encoding, norm, residual, bias, mlp, **shape)
         p, (bits, labels) = random_weights(a), sample(a)
@@ -143,5 +164,3 @@ def test_kept_elements_are_scaled_so_that_the_mean_stays():
     drop = Dropout(0.25, 1, 0, range(2))
     values = set(drop(torch.ones(2, 100, 8), EMBEDDING).flatten().tolist())
     assert sorted(values) == pytest.approx([0.0, 4 / 3])
-
-
