@@ -22,6 +22,38 @@ CLAIMS: tuple[Claim, ...] = (
         check=f"{CHECKS}.experiments:check_law",
     ),
     Claim(
+        label="law-grid",
+        kind="figure",
+        statement="The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each "
+        "m = 50, 60, .., 200, forty trials of five restarts; the smallest m with at least 80 % solved.",
+        where="paper figure 2 and appendix C",
+        code=("sparsehead.sweep.thresholds:grid_cells", "sparsehead.measure.thresholds:grid"),
+        tests=("tests/experiments/test_collect.py::test_other_laws_are_judged_like_the_first",),
+        check=f"{CHECKS}.experiments:check_law_grid",
+    ),
+    Claim(
+        label="law-dropout",
+        kind="figure",
+        statement="The same with the paper's dropout of 0.1, at some of its context lengths.",
+        where="paper figure 2 and appendix C",
+        code=("sparsehead.train.dropout:Dropout", "sparsehead.experiments.law:law"),
+        tests=(
+            "tests/train/test_dropout.py::test_the_compiled_path_is_the_general_one_under_the_same_masks",
+            "tests/experiments/test_collect.py::test_other_laws_are_judged_like_the_first",
+        ),
+        check=f"{CHECKS}.experiments:check_law_dropout",
+    ),
+    Claim(
+        label="law-decades",
+        kind="ours",
+        statement="From T = 100 to T = 10^5, a hundred times further than the paper, the number of samples that a head "
+        "needs without dropout is described by a + b ln T as well as by any other law.",
+        where="not in the paper",
+        code=("sparsehead.experiments.law:law", "sparsehead.measure.laws:fit_laws"),
+        tests=("tests/experiments/test_collect.py::test_the_law_over_decades_is_judged_by_its_form",),
+        check=f"{CHECKS}.experiments:check_law_decades",
+    ),
+    Claim(
         label="curves-and",
         kind="figure",
         statement="T = 300, best of five restarts: with m = 200 all 40 replicates are solved, first above "

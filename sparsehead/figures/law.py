@@ -17,6 +17,7 @@ from .theme import (
     ORANGE,
     PURPLE,
     RED,
+    SKY,
     WIDTH,
     Chart,
     Panel,
@@ -26,14 +27,15 @@ from .theme import (
 )
 
 OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "information floor", "capacity bound"
+DROPOUT = "measured here, with dropout"
 FIT_NAMES = {name: f"fit {formula}" for name, formula in FORMULAS.items()}
 FIT_POINTS = 60
 COLOURS = {
-    OURS: BLUE, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
+    OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
     FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
 }  # fmt: skip
 DASHES: dict[str, list[int]] = {
-    OURS: [1, 0], PAPER: [1, 0], FLOOR: [2, 2], BOUND: [8, 3],
+    OURS: [1, 0], DROPOUT: [1, 0], PAPER: [1, 0], FLOOR: [2, 2], BOUND: [8, 3],
     FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [6, 3], FIT_NAMES["linear"]: [10, 3, 2, 3],
 }  # fmt: skip
 SAMPLES = "samples m at which 80 % of trials succeed"
@@ -49,6 +51,7 @@ CONTEXT = "context length T (bits, log scale)"
 def law_chart(
     thresholds: Rows,
     *,
+    dropout: Rows = (),
     paper: Sequence[Threshold] = LAW_AND,
     floor: Rows = (),
     bound: Rows = (),
@@ -60,6 +63,7 @@ def law_chart(
     Args:
         thresholds: {T, m80, low, high, trials}; an m80 of None means that no sample size tried was enough, and is
             drawn as a triangle at `low`. A low or high of None leaves that side open: the bar runs to the edge.
+        dropout: the same for runs with the paper's dropout.
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
         floor, bound: {T, m}; the bound lies orders of magnitude higher and gets a second panel, logarithmic in m.
         fits: {"log" | "power" | "linear": {params: {a, b}, intervals: {b: [low, high]}, aic}}, as `law --json` prints
@@ -68,16 +72,20 @@ def law_chart(
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
     """
-    rows = [_threshold(row) for row in thresholds]
+    rows, dropped = (
+        [_threshold(row, OURS) for row in thresholds],
+        [_threshold(row, DROPOUT) for row in dropout],
+    )
     printed = [
         {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40}
         for p in paper
     ]
     if not rows and not printed:
         raise DomainError("the law: there is nothing to draw yet, 0 thresholds arrived.")
-    Ts = [row["T"] for row in [*rows, *printed]]
+    Ts = [row["T"] for row in [*rows, *dropped, *printed]]
     data = {
         "thresholds": rows,
+        "dropout": dropped,
         "paper": printed,
         "lines": [*_line(floor, FLOOR), *(r for n, f in (fits or {}).items() for r in _fit(n, f, Ts))],
         "bound": _line(bound, BOUND),
@@ -94,12 +102,12 @@ def law_chart(
     )
 
 
-def _threshold(row: Mapping[str, Any]) -> dict[str, Any]:
+def _threshold(row: Mapping[str, Any], series: str) -> dict[str, Any]:
     known = finite(row["m80"])
     m = row["m80"] if known else row.get("low")
     return {
         "T": row["T"], "m": m, "low": row.get("low"), "high": row.get("high") if known else None,
-        "trials": row.get("trials"), "series": OURS, "reached": known,
+        "trials": row.get("trials"), "series": series, "reached": known,
     }  # fmt: skip
 
 
@@ -119,7 +127,7 @@ def _fit(name: str, fit: Mapping[str, Any], Ts: Sequence[Real]) -> list[dict[str
 
 
 def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bool) -> Panel:
-    parts = [data["thresholds"], data["paper"], data["bound"] if log else ()]
+    parts = [data["thresholds"], data["dropout"], data["paper"], data["bound"] if log else ()]
     ms = [row[key] for part in parts for row in part for key in ("m", "low", "high") if finite(row.get(key))]
     ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]
     ms = [m for m in ms if m > 0] or [10, 100]
@@ -131,7 +139,7 @@ def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bo
         edges = 0, max(ms) * 1.08
         shown = {"scale": alt.Scale(domain=edges, nice=False), "axis": alt.Axis(title=SAMPLES, tickCount=6)}
     color = alt.Color("series:N", scale=alt.Scale(domain=used, range=[COLOURS[n] for n in used]), title=None)
-    symbols = [{OURS: "circle", PAPER: "diamond"}.get(name, "stroke") for name in used]
+    symbols = [{OURS: "circle", DROPOUT: "square", PAPER: "diamond"}.get(name, "stroke") for name in used]
     shape = alt.Shape("series:N", scale=alt.Scale(domain=used, range=symbols), title=None)
     dashes = alt.Scale(domain=used, range=[DASHES[name] for name in used])
     look: dict[str, Any] = {"x": x, "y": alt.Y("m:Q", **shown), "color": color}
@@ -141,11 +149,14 @@ def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bo
     )
     layers = [lines, lines.properties(data=alt.NamedData(name="bound"))] if log else [lines]
     layers += _points("paper", look, shape, shown, edges, stroke=1.2, fill="white")
-    layers += _points("thresholds", look, shape, shown, edges, stroke=2.2, fill=BLUE)
-    beyond = named("thresholds").transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
-    layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=BLUE))
-    if not log:  # the flat panel has no room for words
-        layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=BLUE))
+    for name, colour in (("thresholds", BLUE), ("dropout", SKY)):
+        if not data[name]:
+            continue
+        layers += _points(name, look, shape, shown, edges, stroke=2.2, fill=colour)
+        beyond = named(name).transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
+        layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=colour))
+        if not log:  # the flat panel has no room for words
+            layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=colour))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT if not log else HEIGHT - 60)
 
 

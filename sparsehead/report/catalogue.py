@@ -6,7 +6,7 @@ arguments of its chart function, as JSON. Figures without such a file are comput
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,21 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure. `needs` names its results file (without .json); an `optional` one is used when it is there."""
+    """One figure. `needs` names its results file (without .json); an `optional` one is used when it is there.
+
+    `beside` names, by the key under which they are drawn, files whose thresholds join the figure when they are there.
+    """
 
     name: str
     line: str
     draw: Callable[[Data], Chart]
     needs: str | None = None
     optional: str | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def law_figure(data: Data) -> Chart:
-    keys = ("floor", "bound", "fits", "target")
+    keys = ("floor", "bound", "fits", "target", "dropout")
     options: dict[str, Any] = {key: data[key] for key in keys if key in data}
     if not data.get("paper", True):
         options["paper"] = ()
@@ -97,8 +101,13 @@ ENTRIES = (
     Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),
     Entry("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
     Entry(
-        "law", "Paper 2, notes 5: samples needed against T, on the paper's range.", law_figure, needs="law"
+        "law",
+        "Paper 2, notes 5: samples needed against T, on the paper's range.",
+        law_figure,
+        needs="law",
+        beside={"dropout": "law-paper"},
     ),
+    Entry("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", law_figure, needs="law-grid"),
     Entry(
         "law-decades",
         "Ours: the law over decades of T: floor, fits, bound.",
@@ -149,7 +158,12 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
     if source is None:
         return entry.draw({})
     try:
-        return entry.draw(read_results(folder, source))
+        more = {
+            key: read_results(folder, other)["thresholds"]
+            for key, other in entry.beside.items()
+            if _is_there(folder, other)
+        }
+        return entry.draw({**read_results(folder, source), **more})
     except SparseheadError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

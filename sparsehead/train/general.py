@@ -6,7 +6,8 @@ m T H d + m H d k instead of m T d k H multiplications, which is less whenever k
 W_K q is applied to the tokens.
 
 Dropout falls on the embedded tokens, on the attention weights, and on the outputs of attention and MLP; see
-`dropout.py`. One layer with dropout has a compiled form too, `native/dropout.h`; this file is what it is tested against.
+`dropout.py`. One layer with dropout has a compiled form too, `native/dropout.h`; this file is what it is tested
+against.
 """
 
 import math

@@ -46,7 +46,18 @@ def test_an_empty_store_gives_empty_records_and_checks_say_not_run(tmp_path):
         if isinstance(stage, plans.Experiment):
             write_experiment(stage, path, tmp_path)
     context = Context(options={"results": str(tmp_path)})
-    for name in ("law", "curves", "attention", "parity", "norms_learned", "bound_along_training", "dropout"):
+    for name in (
+        "law",
+        "law_grid",
+        "law_dropout",
+        "law_decades",
+        "curves",
+        "attention",
+        "parity",
+        "norms_learned",
+        "bound_along_training",
+        "dropout",
+    ):
         for chosen in (context, Context()):
             assert getattr(checks, f"check_{name}")(chosen).verdict == "not run"
 
@@ -88,6 +99,36 @@ def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, s
     fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": slope}, "delta_aic": delta}
     write(tmp_path / "law.json", {"thresholds": rows, "fits": {"log": fit}, "note": ""})
     assert checks.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
+
+
+@pytest.mark.parametrize(("name", "check"), [("law-grid", "law_grid"), ("law-paper", "law_dropout")])
+def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    finding = getattr(checks, f"check_{check}")(context)
+    assert finding.verdict == "not run" and "--full" in finding.detail
+    row = {"T": 1000, "m80": 75.0, "low": 68.0, "high": 85.0, "trials": 80}
+    fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": (22.0, 36.0)}, "delta_aic": 0.0}
+    for m80, verdict in ((75.0, "differs"), (111.0, "holds")):
+        shifted = {
+            key: value + m80 - 75.0 if key in ("m80", "low", "high") else value for key, value in row.items()
+        }
+        write(tmp_path / f"{name}.json", {"thresholds": [shifted], "fits": {"log": fit}, "note": ""})
+        assert getattr(checks, f"check_{check}")(context).verdict == verdict
+
+
+@pytest.mark.parametrize(("delta", "verdict"), [(0.0, "holds"), (3.0, "holds"), (9.0, "differs")])
+def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
+    rows = [
+        {"T": T, "m80": m, "low": m - 8, "high": m + 8, "trials": 80}
+        for T, m in ((100, 50.0), (10_000, 90.0))
+    ]
+    fit = {"params": {"a": 10.0, "b": 9.0}, "intervals": {"b": (7.0, 11.0)}, "delta_aic": delta}
+    write(
+        tmp_path / "law-decades.json",
+        {"thresholds": rows, "fits": {"log": fit, "power": {**fit, "delta_aic": 0.0}}},
+    )
+    finding = checks.check_law_decades(Context(options={"results": str(tmp_path)}))
+    assert finding.verdict == verdict and "T=10000: 90 [82, 98]" in finding.ours
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def made_up_results():
     steps = range(0, 101, 10)
     return {
         "law": law,
+        "law-grid": law,
         "law-decades": {**law, "bound": [{"T": T, "m": 1e6 * math.log(T)} for T in Ts]},
         "success": {"cells": [{"T": T, "m": m, "solved": 3, "trials": 4} for T in Ts for m in (50, 100)]},
         "curves": {

@@ -89,6 +89,18 @@ def test_the_law_over_decades_shows_the_capacity_bound(tmp_path):
     assert point["T"] == 100 and point["m"] > 1e6  # far above what is needed: see the bound's own tests
 
 
+def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
+    row = {"T": 300, "m80": 60.0, "low": 55.0, "high": 65.0, "trials": 40}
+    (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row]}))
+    alone = draw("law", tmp_path).to_dict()
+    assert alone["datasets"]["dropout"] == [] and "with dropout" not in json.dumps(alone)
+    (tmp_path / "law-paper.json").write_text(json.dumps({"thresholds": [{**row, "m80": 70.0, "high": None}]}))
+    spec = draw("law", tmp_path).to_dict()
+    (point,) = spec["datasets"]["dropout"]
+    assert (point["T"], point["m"], point["series"]) == (300, 70.0, "measured here, with dropout")
+    assert [p["m"] for p in spec["datasets"]["thresholds"]] == [60.0]
+
+
 def test_a_law_of_another_function_hides_the_papers_points(tmp_path):
     row = {"T": 10, "m80": 20.0, "low": 15.0, "high": 25.0, "trials": 40}
     (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row], "paper": False, "target": "parity"}))

@@ -21,6 +21,7 @@ from ...measure.published import (
 )
 from ..claim import Context, Finding
 
+ONLY_FULL = ("law-grid", "law-dropout", "law-decades", "dropout-cost")  # what smaller scales leave out
 ENOUGH = 0.99  # attention on the support that counts as "lies on it"
 MEDIAN_STEPS = (60, 140)  # around the paper's median first step, 99
 
@@ -32,16 +33,32 @@ def _results(context: Context, name: str) -> dict[str, Any] | None:
 
 
 def _not_run(label: str, paper: str) -> Finding:
-    return Finding(label, "not run", paper, "no results yet", "`sparsehead reproduce` measures it.")
+    how = "sparsehead reproduce" + (" --full" if label in ONLY_FULL else "")
+    return Finding(label, "not run", paper, "no results yet", f"`{how}` measures it.")
 
 
 def check_law(context: Context) -> Finding:
     """m_80(T) against the paper's points, and which law describes the trials best.   Paper: law-and"""
+    return _against_the_paper(context, "law-and", "law")
+
+
+def check_law_grid(context: Context) -> Finding:
+    """The same by the paper's own protocol.   Paper: law-grid"""
+    return _against_the_paper(context, "law-grid", "law-grid")
+
+
+def check_law_dropout(context: Context) -> Finding:
+    """The same with the paper's dropout; few T, so that points decide and the slope is told.   Paper: law-dropout"""
+    return _against_the_paper(context, "law-dropout", "law-paper")
+
+
+def _against_the_paper(context: Context, label: str, name: str) -> Finding:
+    """Points, form and slope of a measured law against the paper's."""
     paper = f"m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T on T = 100..1100"
-    data = _results(context, "law")
-    rows = [row for row in (data or {}).get("thresholds", []) if row["m80"] is not None]
+    data = _results(context, name)
+    rows = _measured(data)
     if data is None or not rows:
-        return _not_run("law-and", paper)
+        return _not_run(label, paper)
     points = {point.T: point for point in LAW_AND}
     compared = [(row, points[row["T"]]) for row in rows if row["T"] in points and row["low"] and row["high"]]
     agree = [
@@ -49,19 +66,43 @@ def check_law(context: Context) -> Finding:
         for row, point in compared
         if row["low"] <= point.m + 2 * point.bar and row["high"] >= point.m - 2 * point.bar
     ]
-    ours = "; ".join(f"T={r['T']}: {r['m80']:.0f} [{_show(r['low'])}, {_show(r['high'])}]" for r in rows)
     fits = data.get("fits", {})
     log = fits.get("log", {})
     slope_agrees, slope = _slope(log)
     holds = log.get("delta_aic", 0.0) <= 4 and len(agree) >= 0.8 * len(compared) and slope_agrees
-    verdict = "holds" if holds else "differs"
-    laws = ", ".join(f"{name} {fit['delta_aic']:+.1f}" for name, fit in fits.items())
     detail = (
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
-        + (f"{slope} AIC above the best law: {laws}. " if laws else "")
+        + (f"{slope} {_above_best(fits)} " if fits else "")
         + data.get("note", "")
     )
-    return Finding("law-and", verdict, paper, ours, detail, {"agree": agree, "fits": fits})
+    evidence = {"agree": agree, "fits": fits}
+    return Finding(label, "holds" if holds else "differs", paper, _points(rows), detail, evidence)
+
+
+def check_law_decades(context: Context) -> Finding:
+    """Whether a + b ln T describes the trials over decades of T as well as any law.   Paper: law-decades"""
+    data = _results(context, "law-decades")
+    rows, fits = _measured(data), (data or {}).get("fits", {})
+    if data is None or len(rows) < 2 or "log" not in fits:
+        return _not_run("law-decades", "no number")
+    _, slope = _slope(fits["log"])
+    verdict = "holds" if fits["log"]["delta_aic"] <= 4 else "differs"
+    return Finding(
+        "law-decades", verdict, "no number", _points(rows), f"{slope} {_above_best(fits)}", {"fits": fits}
+    )
+
+
+def _measured(data: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [row for row in (data or {}).get("thresholds", []) if row["m80"] is not None]
+
+
+def _points(rows: list[dict[str, Any]]) -> str:
+    return "; ".join(f"T={r['T']}: {r['m80']:.0f} [{_show(r['low'])}, {_show(r['high'])}]" for r in rows)
+
+
+def _above_best(fits: dict[str, Any]) -> str:
+    above = [f"{name} {fit['delta_aic']:+.1f}" for name, fit in fits.items()]
+    return f"AIC above the best law: {', '.join(above)}."
 
 
 def _slope(log: dict[str, Any]) -> tuple[bool, str]:
