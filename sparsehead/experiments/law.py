@@ -82,7 +82,7 @@ def law(
     seed: int = 0,
     method: str = "adaptive",
     policy: Adaptive | None = None,
-    most_trials: Mapping[int, int] | None = None,
+    exceptions: Mapping[int, Mapping[str, Any]] | None = None,
     preset_name: str = "fast",
     workers: int = 2,
     progress: Callable[[RoundProgress], None] | None = None,
@@ -96,7 +96,7 @@ def law(
         method: "adaptive" spends trials where they tell most; "grid" is the paper's protocol, 40 trials at each
             m = 50, 60, .., 200.
         policy: how adaptive goes about it: width wanted, trials at most.
-        most_trials: by T, fewer trials than the policy's, where they take long.
+        exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
         DomainError: no T, an unknown method, or settings that cannot be meant.
@@ -123,12 +123,9 @@ def law(
             cells = grid_cells(make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, progress=inside)
             thresholds = {T: grid_threshold(cells[T], rng=stream(seed, "bootstrap", T)) for T in lengths}
         else:
-            plain, few = policy or Adaptive(), most_trials or {}
-            limits = {
-                T: replace(plain, max_trials=min(plain.max_trials, few.get(T, plain.max_trials)))
-                for T in lengths
-            }
-            policies = {T: _above(limit, floor.get(T, 0)) for T, limit in limits.items()}
+            plain, apart = policy or Adaptive(), exceptions or {}
+            wanted = {T: replace(plain, **apart.get(T, {})) for T in lengths}
+            policies = {T: _above(own, floor.get(T, 0)) for T, own in wanted.items()}
             cells = _adaptive(sweep, policies, make, seed, progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
     return LawResult(thresholds, cells, fit_laws(cells), floor, time.monotonic() - started)

@@ -33,9 +33,9 @@ def test_repeating_a_law_runs_nothing_and_says_the_same(exhaustive):
     assert again.seconds < found.seconds
 
 
-def test_single_context_lengths_may_have_fewer_trials(exhaustive):
+def test_the_policy_may_differ_at_single_context_lengths(exhaustive):
     call, found = exhaustive
-    fewer = law("and", **call, most_trials={50: 16})
+    fewer = law("and", **call, exceptions={50: {"max_trials": 16}})
     assert fewer.cells[20] == found.cells[20] and fewer.thresholds[50].trials == 16
 
 
