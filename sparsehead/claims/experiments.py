@@ -102,7 +102,7 @@ CLAIMS: tuple[Claim, ...] = (
         label="dropout-cost",
         kind="ours",
         statement="At T = 1000, m = 80, a single run with the paper's dropout of 0.1 succeeds less often than the same "
-        "run without it: what separates our thresholds from the paper's at long contexts.",
+        "run without it on the same data.",
         where="not in the paper",
         code=("sparsehead.experiments.plans:dropout", "sparsehead.experiments.collect:dropout"),
         tests=("tests/experiments/test_collect.py::test_the_dropout_verdict_compares_runs_on_the_same_data",),

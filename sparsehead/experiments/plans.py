@@ -12,7 +12,7 @@ from ..train.spec import TrainSpec, preset
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)
-LONG = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
+LONG = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
 DROPPED = {
     1000: {"max_trials": 32, "start": 95}
 }  # with dropout a failure takes minutes: not far below the threshold
