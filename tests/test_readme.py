@@ -69,13 +69,28 @@ def test_the_table_of_the_law_is_the_committed_result():
 
 def test_the_figures_numbers_are_the_committed_results():
     """What the README says of the paper's figures, recomputed from results/."""
-    results = {
-        n: json.loads((ROOT / "results" / f"{n}.json").read_text()) for n in ("law", "curves", "attention")
-    }
-    log = results["law"]["fits"]["log"]
-    low, high = log["intervals"]["b"]
-    assert f"| {log['params']['b']:.1f} [{low:.1f}, {high:.1f}] without dropout |" in README
-    solved = {m: sum(t["solved"] for t in results["curves"]["trials"] if t["m"] == m) for m in (200, 50)}
-    assert f"| {solved[200]}/40 and {solved[50]}/40 |" in README
-    total = median(run["total"] for run in results["attention"]["runs"])
-    assert f"| {total:.3f} (median of ten seeds) |".replace("0.", ".") in README
+
+    def read(name):
+        return json.loads((ROOT / "results" / f"{name}.json").read_text())
+
+    def slope(name):
+        log = read(name)["fits"]["log"]
+        return "{:.1f} [{:.1f}, {:.1f}]".format(log["params"]["b"], *log["intervals"]["b"])
+
+    def solved(name):
+        count = {m: sum(t["solved"] for t in read(name)["trials"] if t["m"] == m) for m in (200, 50)}
+        return f"{count[200]}/40 and {count[50]}/40"
+
+    def total(name):
+        return f"{median(run['total'] for run in read(name)['runs']):.3f}".removeprefix("0")
+
+    assert f"| {slope('law')}; with dropout {slope('law-paper')} |" in README
+    assert f"| {solved('curves')}; with dropout {solved('curves-paper')} |" in README
+    assert (
+        f"| {total('attention')} (median of ten seeds); with dropout {total('attention-paper')} |" in README
+    )
+    power = read("law-decades")["fits"]["power"]
+    low, high = power["intervals"]["b"]
+    a, b = power["params"]["a"], power["params"]["b"]
+    assert f"m_80 = {a:.1f} T^{b:.3f}, exponent {low:.3f} to {high:.3f}" in README
+    assert f"({read('law-decades')['fits']['log']['delta_aic']:.1f} AIC)" in README
