@@ -80,6 +80,10 @@ def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_p
     write(tmp_path / "curves.json", {"trials": trials(50, *below) + trials(200, *above), "curves": []})
     finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict and f"m=50: {below[0]}/40" in finding.ours
+    assert "dropout" not in finding.detail
+    write(tmp_path / "curves-paper.json", {"trials": trials(50, 3, 2) + trials(200, 5, 0), "curves": []})
+    finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
+    assert finding.verdict == verdict and "With the paper's dropout: m=200: 5/5, m=50: 3/5." in finding.detail
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,11 @@ def check_curves(context: Context) -> Finding:
     fitted = sum(t["train_accuracy"] > 0.999 for t in below) / len(below)
     detail = "; ".join(f"not so: {what}" for what in failed) or "; ".join(checks)
     detail += f". Training accuracy reached 100 % in {fitted:.0%} of the runs at m = 50."
+    dropped = (_results(context, "curves-paper") or {}).get("trials", [])
+    if dropped:
+        shares = [[t["solved"] for t in dropped if t["m"] == m] for m in (200, 50)]
+        told = [f"m={m}: {sum(share)}/{len(share)}" for m, share in zip((200, 50), shares, strict=True)]
+        detail += f" With the paper's dropout: {', '.join(told)}."
     return Finding("curves-and", "differs" if failed else "holds", paper, ours, detail, {"steps": steps})
 
 
