@@ -30,6 +30,7 @@ OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "informatio
 DROPOUT = "measured here, with dropout"
 FIT_NAMES = {name: f"fit {formula}" for name, formula in FORMULAS.items()}
 FIT_POINTS = 60
+BESIDE = 8  # pixels by which a second series at the same T stands aside
 COLOURS = {
     OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
     FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
@@ -152,7 +153,8 @@ def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bo
     for name, colour in (("thresholds", BLUE), ("dropout", SKY)):
         if not data[name]:
             continue
-        layers += _points(name, look, shape, shown, edges, stroke=2.2, fill=colour)
+        shift = BESIDE if name == "dropout" else 0
+        layers += _points(name, look, shape, shown, edges, stroke=2.2, fill=colour, shift=shift)
         beyond = named(name).transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
         layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=colour))
         if not log:  # the flat panel has no room for words
@@ -169,6 +171,7 @@ def _points(
     *,
     stroke: float,
     fill: str,
+    shift: int = 0,
 ) -> list[Panel]:
     """Points with bars; where an interval is open the bar runs to the edge of the plot."""
     base = named(name).transform_filter("datum.reached !== false")
@@ -176,9 +179,9 @@ def _points(
         "from": f"isValid(datum.low) ? datum.low : {edges[0]}",
         "to": f"isValid(datum.high) ? datum.high : {edges[1]}",
     }
-    bars = base.transform_calculate(**ends).mark_rule(strokeWidth=stroke, clip=True)
+    bars = base.transform_calculate(**ends).mark_rule(strokeWidth=stroke, clip=True, xOffset=shift)
     bars = bars.encode(x=look["x"], y=alt.Y("from:Q", **shown), y2="to:Q", color=look["color"])
-    points = base.mark_point(size=64, strokeWidth=1.7, opacity=1, fill=fill)
+    points = base.mark_point(size=64, strokeWidth=1.7, opacity=1, fill=fill, xOffset=shift)
     return [bars, points.encode(**look, shape=shape, tooltip=TIPS)]
 
 
