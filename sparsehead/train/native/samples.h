@@ -100,9 +100,12 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
         gemm(m, d, f, (operand){W->act, f, 1}, (operand){p + S->W_2, d, 1}, W->z2, d, 0, 0, 0, W->gemm);
         const real *restrict b_2 = p + S->b_2;
         real *restrict z2 = W->z2;
-        for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) z2[n * d + i] += b_2[i];
-        if (W->keep_2) SIMD for (long x = 0; x < m * d; x++) z2[x] *= W->keep_2[x];
-        SIMD for (long x = 0; x < m * d; x++) z2[x] += rest * z[x];
+        for (long n = 0; n < m; n++) {
+            real *restrict out = z2 + n * d;
+            const real *restrict from = z + n * d, *restrict keep = W->keep_2 + n * d;
+            if (W->keep_2) SIMD for (long i = 0; i < d; i++) out[i] = (out[i] + b_2[i]) * keep[i] + rest * from[i];
+            else SIMD for (long i = 0; i < d; i++) out[i] += b_2[i] + rest * from[i];
+        }
         z = W->z2;
     }
     for (long n = 0; n < m; n++) {
