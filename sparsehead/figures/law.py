@@ -73,10 +73,8 @@ def law_chart(
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
     """
-    rows, dropped = (
-        [_threshold(row, OURS) for row in thresholds],
-        [_threshold(row, DROPOUT) for row in dropout],
-    )
+    rows = [_threshold(row, OURS) for row in thresholds]
+    dropped = [_threshold(row, DROPOUT) for row in dropout]
     printed = [
         {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40}
         for p in paper
@@ -150,13 +148,16 @@ def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bo
     )
     layers = [lines, lines.properties(data=alt.NamedData(name="bound"))] if log else [lines]
     layers += _points("paper", look, shape, shown, edges, stroke=1.2, fill="white")
-    for name, colour in (("thresholds", BLUE), ("dropout", SKY)):
+    for name, colour, shift in (("thresholds", BLUE, 0), ("dropout", SKY, BESIDE)):
         if not data[name]:
             continue
-        shift = BESIDE if name == "dropout" else 0
         layers += _points(name, look, shape, shown, edges, stroke=2.2, fill=colour, shift=shift)
         beyond = named(name).transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
-        layers.append(beyond.mark_point(shape="triangle-up", size=120, filled=True, opacity=1, color=colour))
+        layers.append(
+            beyond.mark_point(
+                shape="triangle-up", size=120, filled=True, opacity=1, color=colour, xOffset=shift
+            )
+        )
         if not log:  # the flat panel has no room for words
             layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=colour))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT if not log else HEIGHT - 60)

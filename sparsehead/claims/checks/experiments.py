@@ -48,7 +48,7 @@ def check_law_grid(context: Context) -> Finding:
 
 
 def check_law_dropout(context: Context) -> Finding:
-    """The same with the paper's dropout; few T, so that points decide and the slope is told.   Paper: law-dropout"""
+    """The same with the paper's dropout, at few T.   Paper: law-dropout"""
     return _against_the_paper(context, "law-dropout", "law-paper")
 
 

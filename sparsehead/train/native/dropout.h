@@ -122,14 +122,9 @@ static long lay_out_dropout(const spec *S, long m, work *W, drops *Q, real *at)
     TAKE(constant, w); TAKE(d_constant, w); TAKE(d_sum, pH); TAKE(small, pH > pd ? pH : pd);
 #undef TAKE
 #define TAKE(name, n) W->name = take(&at, n)
-    TAKE(values, m * w); TAKE(acted, m * w); TAKE(slope, m * w); TAKE(z1, m * d); TAKE(h, m * d); TAKE(u, m * S->f);
-    TAKE(act, m * S->f); TAKE(act_slope, m * S->f); TAKE(z2, m * d); TAKE(hf, m * d); TAKE(rs2, m); TAKE(rsf, m);
-    TAKE(d_z, m * d); TAKE(d_u, m * S->f); TAKE(d_h, m * d); TAKE(d_values, m * w); TAKE(d_margin, m); TAKE(sum_z, d);
     TAKE(x_cls, m * d); TAKE(keep_1, m * (d + 1)); TAKE(keep_2, m * (d + 1)); TAKE(d_y, m * d);
-    long most = m > d ? m : d;
-    most = most > S->f ? most : S->f;
-    TAKE(gemm, gemm_scratch(most));
 #undef TAKE
+    lay_out_readout(S, m, 0, W, &at);
     return at - start;
 }
 

@@ -40,10 +40,25 @@ static real *take(real **at, long n)
     return p;
 }
 
+#define TAKE(name, n) W->name = take(at, n)
+/* What follows the attention, with or without dropout, for m samples; products have at most `rows` rows. */
+static void lay_out_readout(const spec *S, long m, long rows, work *W, real **at)
+{
+    long d = S->d, w = S->k * S->H, f = S->f;
+    TAKE(values, m * w); TAKE(acted, m * w); TAKE(slope, m * w); TAKE(z1, m * d); TAKE(h, m * d); TAKE(u, m * f);
+    TAKE(act, m * f); TAKE(act_slope, m * f); TAKE(z2, m * d); TAKE(hf, m * d); TAKE(rs2, m); TAKE(rsf, m);
+    TAKE(d_z, m * d); TAKE(d_u, m * f); TAKE(d_h, m * d); TAKE(d_values, m * w); TAKE(d_margin, m); TAKE(sum_z, d);
+    rows = rows > m ? rows : m;
+    rows = rows > d ? rows : d;
+    rows = rows > f ? rows : f;
+    TAKE(gemm, gemm_scratch(rows));
+}
+#undef TAKE
+
 /* Lays the arrays out from `at` on; called with NULL it only measures. m is the number of samples of this call. */
 static long lay_out(const spec *S, long m, work *W, real *at)
 {
-    long T = S->T, d = S->d, H = S->H, w = S->k * H, col = w + H, C = col + (S->norm ? 3 : 0), f = S->f;
+    long T = S->T, d = S->d, H = S->H, w = S->k * H, col = w + H, C = col + (S->norm ? 3 : 0);
     real *start = at;
     W->columns = col;
     W->C = C;
@@ -53,16 +68,10 @@ static long lay_out(const spec *S, long m, work *W, real *at)
     TAKE(h_cls, d); TAKE(xhat_cls, d); TAKE(small, 3 * d); TAKE(small_Y, 3 * C); TAKE(s_cls, H); TAKE(e_cls, H);
     TAKE(a_cls, H); TAKE(constant, w); TAKE(top, H); TAKE(var, T);
     TAKE(G, col * T); TAKE(G_clear, col * T); TAKE(d_Y, C * T); TAKE(d_a, 2 * H * T); TAKE(d_M, d * C); TAKE(d_small_Y, 3 * C);
-    TAKE(d_small, 3 * d); TAKE(d_length, 2 * T); TAKE(g_0, col); TAKE(d_q, w); TAKE(d_cls, d); TAKE(sum_z, d);
+    TAKE(d_small, 3 * d); TAKE(d_length, 2 * T); TAKE(g_0, col); TAKE(d_q, w); TAKE(d_cls, d);
     TAKE(bits_A, padded(m, MR) * T); TAKE(bits_B, m * padded(T, NR));
     TAKE(clear_A, padded(m, MR) * T); TAKE(clear_B, m * padded(T, NR)); TAKE(sums, m * col); TAKE(inverse, m * H);
-    TAKE(values, m * w); TAKE(acted, m * w); TAKE(slope, m * w); TAKE(z1, m * d); TAKE(h, m * d); TAKE(u, m * f);
-    TAKE(act, m * f); TAKE(act_slope, m * f); TAKE(z2, m * d); TAKE(hf, m * d); TAKE(rs2, m); TAKE(rsf, m);
-    TAKE(d_z, m * d); TAKE(d_u, m * f); TAKE(d_h, m * d); TAKE(d_values, m * w); TAKE(d_margin, m);
-    long most = C > m ? C : m;
-    most = most > d ? most : d;
-    most = most > f ? most : f;
-    TAKE(gemm, gemm_scratch(most));
 #undef TAKE
+    lay_out_readout(S, m, C, W, &at);
     return at - start;
 }
