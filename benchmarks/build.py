@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from sparsehead.capacity.norms import product_norms
-from sparsehead.construct import build, units, verify
+from sparsehead.certify import verify
+from sparsehead.construct import build, units
 from sparsehead.functions import assignments, conjunction, parity
 from sparsehead.model import Model
 from sparsehead.provenance import processor

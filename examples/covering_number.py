@@ -3,7 +3,7 @@
 import itertools
 
 import sparsehead as sh
-from sparsehead.capacity.function_classes import class_covering_number, evaluate
+from sparsehead.covering.function_classes import class_covering_number, evaluate
 
 points = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]  # decimals as text are compared exactly
 for eps in ("0.05", "0.2", "0.5"):

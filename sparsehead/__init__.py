@@ -16,7 +16,7 @@ _HOME = {
     "bound": "capacity",
     "build": "construct",
     "conjunction": "functions",
-    "covering_number": "capacity",
+    "covering_number": "covering",
     "disjunction": "functions",
     "from_table": "functions",
     "law": "experiments.law",
@@ -31,7 +31,7 @@ _HOME = {
     "symmetric": "functions",
     "threshold": "functions",
     "to_torch": "construct",
-    "verify": "construct",
+    "verify": "certify",
 }
 __all__ = sorted(_HOME)
 __getattr__ = names_from(__name__, _HOME)

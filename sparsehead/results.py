@@ -9,8 +9,8 @@ from typing import Any
 
 from .errors import DomainError, MissingExtra, StoreError
 from .files import write_whole
+from .spec import TrainSpec
 from .store import Record, Store
-from .train.spec import TrainSpec
 
 FORMATS = (".csv", ".parquet", ".json")
 SETTINGS = {name: field.default for name, field in TrainSpec.__dataclass_fields__.items()}

@@ -20,7 +20,7 @@ import numpy as np
 
 from .errors import StoreError
 from .provenance import made_by
-from .train.spec import TrainSpec, spec_id
+from .spec import TrainSpec, spec_id
 from .types import Array, Shaped
 
 APPLICATION_ID = 0x5370_4864  # "SpHd": how `file` and we recognise a store

@@ -17,37 +17,13 @@ PACKAGE = ROOT / "sparsehead"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # The data flow, read downwards: a file imports only from files above it, or from its own folder.
-ORDER = [
-    *(
-        "errors",
-        "files",
-        "lazy",
-        "rng",
-        "types",
-        "functions",
-        "explain",
-        "task",
-        "encoding",
-        "heads",
-        "block",
-        "model",
-        "model_file",
-    ),
-    *(
-        "capacity",
-        "construct",
-        "train",
-        "probe",
-        "read",
-        "measure",
-        "provenance",
-        "store",
-        "results",
-        "sweep",
-        "experiments",
-    ),
-    *("figures", "claims", "report", "cli", "__main__"),
-]
+FLOW = """
+    errors files lazy rng types logs
+    functions explain task encoding heads block model model_file ranges architecture spec
+    covering capacity floor construct certify read train measure
+    provenance store results sweep experiments probe figures claims report lab cli __main__
+"""
+ORDER = FLOW.split()
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")
 
 

@@ -11,8 +11,8 @@ import pytest
 from sparsehead import store as store_module
 from sparsehead.errors import DomainError, MissingExtra, StoreError
 from sparsehead.results import condition, find, summary, write
+from sparsehead.spec import preset, spec_id
 from sparsehead.store import APPLICATION_ID, Store, pack, unpack
-from sparsehead.train.spec import preset, spec_id
 
 
 def spec(seed, **settings):
@@ -174,7 +174,7 @@ def test_kill_between_two_commits_keeps_the_first(path):
     code = f"""
 import os
 from sparsehead.store import Store
-from sparsehead.train.spec import preset
+from sparsehead.spec import preset
 store = Store({str(path)!r})
 spec = lambda seed: preset("fast", function="and", s=3, T=50, m=40, seed=seed)
 store.add(spec(0), {{"status": "solved"}})

@@ -1,19 +1,17 @@
-"""Covering numbers, capacity and generalisation, with constants, on real weights.
+"""Capacity bounds with explicit constants: norms of a model come in, ln N_inf and an error bound go out.
 
-logs, norms, state_dicts              numbers and norms
-metrics, covers, external             covering and packing numbers of point sets
-function_classes                      the same for functions on a sample
+Read in this order:
+
+norms, state_dicts                    norms of matrices, of heads, of checkpoints
+lipschitz                             how far softmax, heads and LayerNorm carry a change
 linear, perceptron                    linear classes: the bound, and the cover that proves it
-lipschitz                             softmax, heads, LayerNorm
-bounds, pricing, head_class           items, forms, the class of heads with given norms
-stages, attention_stages, networks    models to items
-generalization, relations, shattering from covering numbers to error, and to other measures
-certificate, trajectory               the verdict; along training, and side by side
-floor, elimination                    what no learner can beat
+items, pricing, head_class            items (c, p), their prices in each form, the class of heads with given norms
+stages, attention_stages, networks    from a model to its items
+generalization                        from covering numbers to error and sample size
+bound, trajectory                     the public `bound`; the same along training
 """
 
-from .certificate import Bound, bound
-from .covers import Cover, covering_number
+from .bound import Bound, bound
 from .state_dicts import norms
 
-__all__ = ["Bound", "Cover", "bound", "covering_number", "norms"]
+__all__ = ["Bound", "bound", "norms"]

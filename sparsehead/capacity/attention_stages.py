@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 
 from ..block import Layer
+from ..logs import LOG_ZERO, Real, ln, log_sum
 from ..model import Model
 from ..types import Array, Float
-from .bounds import Item
-from .logs import LOG_ZERO, Real, ln, log_sum
+from .items import Item
 from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
 from .pricing import Pricing
 from .stages import Stage, ValuePath, appended, constant_item, fold, head_items, normed, some, value_path

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import DomainError
-from .bounds import Item
-from .logs import Real, check_count, check_eps, check_norm, exp, ln
+from ..logs import Real, check_count, check_eps, check_norm, exp, ln
+from .items import Item
 from .norms import MatrixNorms
 from .pricing import Pricing
 

@@ -8,7 +8,7 @@ points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however m
 import math
 
 from ..errors import DomainError
-from .logs import Real, check_count, check_eps, check_norm, exp, ln, log1p_exp, log_sum
+from ..logs import Real, check_count, check_eps, check_norm, exp, ln, log1p_exp, log_binomial, log_sum
 
 
 def ratio(a: Real, b: Real, eps: Real) -> float:
@@ -166,17 +166,3 @@ def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
     log_r = ratio(B, b, eps)
     factor = log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))
     return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
-
-
-def log_binomial(n: int, k: int) -> float:
-    """ln C(n, k) for 0 <= k <= n.
-
-    >>> round(math.exp(log_binomial(10, 3)))
-    120
-    """
-    if not 0 <= k <= n:
-        raise DomainError(f"C(n, k) needs 0 <= k <= n, got n={n}, k={k}.")
-    k = min(k, n - k)
-    if k < 1000:  # a sum of logs keeps the digits that lgamma(n) - lgamma(n-k) loses when k << n
-        return math.fsum(math.log(n - i) - math.log(i + 1) for i in range(k))
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

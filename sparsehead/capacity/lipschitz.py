@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
+from ..logs import Real, check_norm
 from ..types import Array, Float
-from .logs import Real, check_norm
 
 LIPSCHITZ = {
     "identity": 1.0,

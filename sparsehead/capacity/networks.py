@@ -12,6 +12,7 @@ import numpy as np
 
 from ..block import Layer
 from ..errors import DomainError
+from ..logs import LOG_ZERO, Real, check_count, ln
 from ..model import Dense, Model
 from ..types import Array, Float
 from .attention_stages import (
@@ -22,8 +23,7 @@ from .attention_stages import (
     token_counts,
     token_radius,
 )
-from .bounds import Item
-from .logs import LOG_ZERO, Real, check_count, ln
+from .items import Item
 from .norms import matrix_norms
 from .pricing import Pricing
 from .stages import Stage, dense_stage, fold, mlp_stage, network_items, normed, read_stage

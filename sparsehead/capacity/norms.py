@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DomainError, ShapeError
+from ..logs import Real
 from ..types import Array, Float
-from .logs import Real
 
 
 def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:

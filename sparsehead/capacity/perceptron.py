@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DomainError, ShapeError
+from ..logs import Real, check_eps, check_norm, ln
 from ..types import Array, Float
 from .linear import updates_allowed
-from .logs import Real, check_eps, check_norm, ln
 
 ROUNDING = 1e-12  # relative; a constraint met up to rounding counts as met
 

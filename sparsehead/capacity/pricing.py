@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .bounds import Item, check_form
+from ..logs import LOG_ZERO, ln, log1p_exp, log_ln
+from .items import Item, check_form
 from .linear import log_Lambda
-from .logs import LOG_ZERO, ln, log1p_exp, log_ln
 from .norms import MatrixNorms
 
 Measured = TypeVar("Measured")

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..block import LayerNorm, Mlp
+from ..logs import LOG_ZERO, ln, log_sum
 from ..model import Dense
 from ..types import Array, Float
-from .bounds import Item
+from .items import Item
 from .lipschitz import LIPSCHITZ
-from .logs import LOG_ZERO, ln, log_sum
 from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
 from .pricing import Pricing
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..logs import Real
 from ..model import Model
-from .bounds import log_capacity
-from .certificate import Bound, bound
+from .bound import Bound, bound
 from .head_class import head_class, head_class_items
-from .logs import Real
+from .items import log_capacity
 from .networks import model_items
 from .pricing import Pricing
 from .state_dicts import norms

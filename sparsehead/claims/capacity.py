@@ -51,7 +51,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A maximum over samples of a maximum over positions is one maximum over mT tokens; hence "
         "covers of Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
         where="paper, proof of theorem 4.2; notes section 3.1",
-        code=("sparsehead.capacity.function_classes:sup_distances",),
+        code=("sparsehead.covering.function_classes:sup_distances",),
         tests=(
             "tests/claims/test_capacity.py::test_head_capacity_packing_of_real_heads_stays_below_the_bound",
         ),
@@ -66,7 +66,7 @@ CLAIMS: tuple[Claim, ...] = (
         where="paper theorem 4.2; notes section 3.1",
         code=(
             "sparsehead.capacity.head_class:head_class_items",
-            "sparsehead.capacity.bounds:covering",
+            "sparsehead.capacity.items:covering",
         ),
         tests=(
             "tests/claims/test_capacity.py::test_head_capacity_packing_of_real_heads_stays_below_the_bound",
@@ -80,8 +80,8 @@ CLAIMS: tuple[Claim, ...] = (
         "circle that carry the bits of their own index are shattered by queries of length T^2.",
         where="paper proposition 4.4",
         code=(
-            "sparsehead.capacity.shattering:shatters",
-            "sparsehead.capacity.shattering:shattering_head",
+            "sparsehead.covering.shattering:shatters",
+            "sparsehead.covering.shattering:shattering_head",
         ),
         tests=(
             "tests/claims/test_capacity.py::test_pseudo_dimension_is_at_least_log2_T",
@@ -154,8 +154,8 @@ CLAIMS: tuple[Claim, ...] = (
         "/ eps^2, attained at x_k proportional to (c_k / p_k)^{1/3}.",
         where="paper lemma A.8",
         code=(
-            "sparsehead.capacity.bounds:split",
-            "sparsehead.capacity.bounds:log_capacity",
+            "sparsehead.capacity.items:split",
+            "sparsehead.capacity.items:log_capacity",
         ),
         tests=("tests/claims/test_capacity.py::test_split_lemma_closed_form_is_the_minimum",),
         check=f"{CHECKS}.linear_covers:check_split_lemma",

@@ -29,7 +29,7 @@ CLAIMS: tuple[Claim, ...] = (
         "set lies within eps of one of its members; the covering number is the size of the smallest. It "
         "never grows with eps.",
         where="notes section 2.1.1",
-        code=("sparsehead.capacity:covering_number",),
+        code=("sparsehead.covering:covering_number",),
         tests=(
             "tests/claims/test_covering.py::test_pseudometric_cover_equals_brute_force_and_the_sandwich_holds",
             "tests/claims/test_covering.py::test_pseudometric_cover_falls_as_eps_grows",
@@ -43,7 +43,7 @@ CLAIMS: tuple[Claim, ...] = (
         "0.5 it is 3 for the set as first printed and 1 for the set as used later; the printed 2 belongs to "
         "neither.",
         where="notes section 2.1.2, figures 1 and 2",
-        code=("sparsehead.capacity:covering_number",),
+        code=("sparsehead.covering:covering_number",),
         tests=("tests/claims/test_covering.py::test_covering_example_both_readings",),
         check=f"{CHECKS}.covering:check_covering_example",
     ),
@@ -55,8 +55,8 @@ CLAIMS: tuple[Claim, ...] = (
         "samples.",
         where="paper definition in section 3; notes definition 2.1",
         code=(
-            "sparsehead.capacity.function_classes:class_covering_number",
-            "sparsehead.capacity.function_classes:evaluate",
+            "sparsehead.covering.function_classes:class_covering_number",
+            "sparsehead.covering.function_classes:evaluate",
         ),
         tests=(
             "tests/claims/test_covering.py::test_covering_number_of_all_sign_functions_is_2_to_the_m",
@@ -70,7 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="For F = {f(.; theta)} a cover may be given by its parameters: a subset of Theta whose "
         "functions cover F at the m points. Two parameters with the same values on the sample count once.",
         where="notes definition 2.2",
-        code=("sparsehead.capacity.function_classes:evaluate_parameters",),
+        code=("sparsehead.covering.function_classes:evaluate_parameters",),
         tests=(
             "tests/claims/test_covering.py::test_parameterized_covering_number_counts_parameters_by_their_functions",
         ),

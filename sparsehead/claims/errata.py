@@ -127,7 +127,7 @@ NOTES: tuple[Claim, ...] = (
         "section 2.1.1",
         "A pseudometric also needs d(x, x) = 0: d = 1 everywhere satisfies both printed axioms, and then no "
         "point covers even itself at eps < 1. And the covering number is a size, not a subset.",
-        "capacity:covering_number",
+        "covering:covering_number",
     ),
     _notes(
         2,
@@ -135,35 +135,35 @@ NOTES: tuple[Claim, ...] = (
         "The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and N(0.5) = 2 "
         "is false for both: it is 3 for the first set and 1 for the second. {(.2, 3), (.6, 2.5)} covers "
         "neither.",
-        "capacity:covering_number",
+        "covering:covering_number",
     ),
     _notes(
         3,
         "section 2.1.2, end",
         "'As eps increases the covering number can only increase' is the wrong way round: an eps-cover is "
         "also an eps'-cover for every eps' >= eps.",
-        "capacity:covering_number",
+        "covering:covering_number",
     ),
     _notes(
         4,
         "section 2.1.2, end",
         "'More spread out, hence larger' holds for scaling, N(cT, eps) = N(T, eps/c), not for adding "
         "points: N({-1, 1}, 1) = 2 but N({-1, 0, 1}, 1) = 1 with centres in the set.",
-        "capacity:covering_number",
+        "covering:covering_number",
     ),
     _notes(
         5,
         "section 2.1.2, after definition 2.1",
         "Not every single value f(z_i) is the point to cover but the vector of all m: the +-1 functions on "
         "m points have two values, and covering number 2^m.",
-        "capacity.function_classes:class_covering_number",
+        "covering.function_classes:class_covering_number",
     ),
     _notes(
         6,
         "section 2.1",
         "N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted. Our "
         "eps is named at every call.",
-        "capacity:covering_number",
+        "covering:covering_number",
     ),
     _notes(
         7,
@@ -178,14 +178,14 @@ NOTES: tuple[Claim, ...] = (
         "section 2.2.1",
         "(em/VC)^VC needs m >= VC and eps < 1: at m = 1, VC = 4 it is 0.21, less than one function. The "
         "constant e is Euler's number.",
-        "capacity.relations:log_cover_vc",
+        "covering.relations:log_cover_vc",
     ),
     _notes(
         9,
         "section 2.2.2",
         "In the exponent 'de' must be d eps, the logarithm is base 2, and m >= d is needed: literally at m "
         "= 1, d = 8 the bound is below 1e-40 while N_inf([0,1]^X, .1, 1) = 5.",
-        "capacity.relations:log_cover_fat",
+        "covering.relations:log_cover_fat",
     ),
     _notes(
         10,
@@ -214,7 +214,7 @@ NOTES: tuple[Claim, ...] = (
         "section 3.1, display of theorem 4.2",
         "The '=' is '<=': the product of two covers is a cover, rarely the smallest; and the infimum over "
         "the split of eps and the constants are missing.",
-        "capacity.bounds:split",
+        "capacity.items:split",
     ),
     _notes(
         14,
@@ -290,7 +290,7 @@ NOTES: tuple[Claim, ...] = (
         "section 5, end",
         "log2 C(T, s) is of the order s log(T/s), not s log T: at s = T it is 0. For AND a label carries "
         "only H(2^-s) bits.",
-        "capacity.floor:fano",
+        "floor.floor:fano",
     ),
     _notes(
         25,

@@ -25,7 +25,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A 0/1 class of VC dimension d has N_inf(F, eps, m) <= sum_{i<=d} C(m, i) <= (em/d)^d for "
         "eps < 1 and m >= d.",
         where="notes section 2.2.1",
-        code=("sparsehead.capacity.relations:log_cover_vc",),
+        code=("sparsehead.covering.relations:log_cover_vc",),
         tests=(
             "tests/claims/test_generalization_bounds.py::test_vc_cover_is_the_number_of_patterns_and_below_sauer",
         ),
@@ -37,7 +37,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="A class in [0,1]^X with fat-shattering dimension d at eps/4 has N_inf(F, eps, m) < 2 (m "
         "b^2)^{ceil(log2 y)}, b = floor(2/eps) + 1, y = sum_{i<=d} C(m, i) b^i.",
         where="notes section 2.2.2",
-        code=("sparsehead.capacity.relations:log_cover_fat",),
+        code=("sparsehead.covering.relations:log_cover_fat",),
         tests=("tests/claims/test_generalization_bounds.py::test_fat_cover_bounds_covers_and_packings",),
         check=f"{CHECKS}.generalization:check_fat_cover",
     ),
@@ -91,8 +91,8 @@ CLAIMS: tuple[Claim, ...] = (
         "ln(T/s) samples.",
         where="paper section 5, end; notes section 5, end",
         code=(
-            "sparsehead.capacity.floor:fano",
-            "sparsehead.capacity.floor:floor",
+            "sparsehead.floor.floor:fano",
+            "sparsehead.floor.floor:floor",
         ),
         tests=(
             "tests/claims/test_floor.py::test_sample_lower_bound_fano_is_below_the_floor",
@@ -108,12 +108,12 @@ CLAIMS: tuple[Claim, ...] = (
         "like 4.3 ln T for s = 3 and balanced labels.",
         where="not in the paper",
         code=(
-            "sparsehead.capacity.floor:floor_curve",
-            "sparsehead.capacity.floor:identification",
+            "sparsehead.floor.floor:floor_curve",
+            "sparsehead.floor.floor:identification",
         ),
         tests=(
             "tests/claims/test_floor.py::test_sample_lower_bound_floor_on_the_papers_grid",
-            "tests/capacity/test_floor.py::test_elimination_equals_brute_force",
+            "tests/floor/test_floor.py::test_elimination_equals_brute_force",
         ),
         check=f"{CHECKS}.floor:check_information_floor",
     ),
@@ -124,10 +124,10 @@ CLAIMS: tuple[Claim, ...] = (
         "exactly 2^-m, so the threshold is log2 C(T, s) + O(1).",
         where="not in the paper",
         code=(
-            "sparsehead.capacity.floor:parity_bounds",
-            "sparsehead.capacity.elimination:parity_counts",
+            "sparsehead.floor.floor:parity_bounds",
+            "sparsehead.floor.elimination:parity_counts",
         ),
-        tests=("tests/capacity/test_floor.py::test_parity_brackets_hold_and_are_tighter_than_jensen",),
+        tests=("tests/floor/test_floor.py::test_parity_brackets_hold_and_are_tighter_than_jensen",),
         check=f"{CHECKS}.floor:check_parity_floor",
     ),
 )

@@ -14,7 +14,7 @@ CLAIMS: tuple[Claim, ...] = (
         where=PAPER,
         code=(
             "sparsehead.construct:build",
-            "sparsehead.construct:verify",
+            "sparsehead.certify:verify",
         ),
         tests=(
             "tests/claims/test_representation.py::test_sparse_representation_every_function_of_three_bits",
@@ -221,11 +221,11 @@ CLAIMS: tuple[Claim, ...] = (
         "exactly, pattern by pattern of the s relevant bits, by Dinkelbach's iteration: O(T) a step.",
         where="not in the paper",
         code=(
-            "sparsehead.construct:verify",
-            "sparsehead.construct.ranges:extremes",
+            "sparsehead.certify:verify",
+            "sparsehead.ranges:extremes",
         ),
         tests=(
-            "tests/construct/test_verify.py::test_patterns_agree_with_enumeration",
+            "tests/certify/test_verify.py::test_patterns_agree_with_enumeration",
             "tests/claims/test_representation.py::test_exact_certificate_for_a_hundred_thousand_positions",
         ),
         check=f"{CHECKS}.representation:check_exact_certificate",

@@ -56,8 +56,8 @@ def bound(
 
 def information_floor(s: int, T: int) -> int:
     """Samples below which no learner names the support of an s-conjunction in 80 % of cases."""
-    from ..capacity.floor import floor
     from ..errors import DomainError
+    from ..floor.floor import floor
     from ..rng import stream
 
     if not 1 <= s < T:

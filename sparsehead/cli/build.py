@@ -38,8 +38,9 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
+    from ..certify import verify
     from ..construct import build as construct
-    from ..construct import norm_report, units, verify
+    from ..construct import norm_report, units
     from ..functions import parse
     from ..model_file import save
 

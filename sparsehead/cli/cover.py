@@ -24,8 +24,8 @@ def cover(
     as_json: AsJson = False,
 ) -> None:
     """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
-    from ..capacity import covering_number
-    from ..capacity.metrics import fraction_of
+    from ..covering import covering_number
+    from ..covering.metrics import fraction_of
 
     points = read_csv(file)
     found = covering_number(points, eps=eps, p=p, external=external, time_limit=time_limit)
@@ -93,7 +93,7 @@ def read_csv(file: Path) -> list[list[str]]:
 
 def is_number(text: str) -> bool:
     """A finite decimal number; 1/3 too, since fractions are exact here."""
-    from ..capacity.metrics import fraction_of
+    from ..covering.metrics import fraction_of
 
     try:
         return abs(float(fraction_of(text))) < float("inf")

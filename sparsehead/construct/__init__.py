@@ -1,19 +1,17 @@
-"""Weights written down rather than learned, and the certificate that they compute what they should.
+"""Weights written down rather than learned: a sparse function comes in, a Model goes out.
+
+Read in this order:
 
 code, positional_code, threshold_code   the integers with which to add up the relevant bits
 attention, assemble                     key and value vectors; from them to a Model
 decoder                                 ReLU units that are exact on intervals
 multi, linear, paper                    s heads, cancelling heads; AND and OR without ReLU; the paper's own weights
 build                                   the public `build`
-ranges, chain, bounds, search, patterns what a model can output, over all inputs
-verify, certificate                     the public `verify`
 norm_report, export                     norms; torch and TransformerLens
 """
 
 from .build import build, units
-from .certificate import Certificate
 from .export import lens_weights, to_torch
 from .norm_report import norm_report
-from .verify import verify
 
-__all__ = ["Certificate", "build", "lens_weights", "norm_report", "to_torch", "units", "verify"]
+__all__ = ["build", "lens_weights", "norm_report", "to_torch", "units"]

@@ -9,10 +9,10 @@ from ..block import Layer
 from ..encoding import Encoding
 from ..functions import SparseFunction
 from ..model import Dense, Model
+from ..ranges import Choices, extremes
 from ..types import Array, Float
 from .attention import Selection
 from .decoder import Decoder
-from .ranges import Choices, extremes
 
 
 def query_and_key(

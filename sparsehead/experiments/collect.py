@@ -12,8 +12,8 @@ from ..construct import build
 from ..encoding import positional
 from ..functions import conjunction
 from ..measure.published import ATTENTION_AND, PARITY
+from ..spec import spec_id
 from ..store import Record, Store
-from ..train.spec import spec_id
 from .plans import Experiment
 
 Rows = list[dict[str, Any]]

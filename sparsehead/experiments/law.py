@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..capacity.floor import floor_curve
 from ..errors import DomainError
+from ..floor.floor import floor_curve
 from ..functions import FAMILIES, kind
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
@@ -18,10 +18,10 @@ from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
+from ..spec import TrainSpec, preset, target_function
 from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, grid_cells
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
-from ..train.spec import TrainSpec, preset, target_function
 
 METHODS = ("adaptive", "grid")
 SHORT = 1500  # context lengths up to here are measured side by side

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..measure.published import ATTENTION_AND
+from ..spec import TrainSpec
 from ..train.data import Holdout
 from ..train.learning import learn_spec
 from ..train.outcome import Progress
-from ..train.spec import TrainSpec
 
 
 def run_with_maps(

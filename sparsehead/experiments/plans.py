@@ -6,8 +6,8 @@ from typing import Any
 
 from ..errors import DomainError
 from ..measure.published import ATTENTION_AND, CURVES_AND, LAW_AND, PARITY
+from ..spec import TrainSpec, preset
 from ..sweep.thresholds import trial_seed
-from ..train.spec import TrainSpec, preset
 
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..block import Layer
-from ..capacity import bound, covering_number, norms
-from ..construct import build, verify
-from ..construct.ranges import Choices, extremes
+from ..capacity import bound, norms
+from ..certify import verify
+from ..construct import build
+from ..covering import covering_number
 from ..encoding import positional
 from ..figures.bounds import bound_terms_chart
 from ..figures.built import built_head_chart
@@ -21,6 +22,7 @@ from ..figures.norms import norms_chart
 from ..figures.theme import Chart
 from ..functions import SparseFunction, conjunction, parse
 from ..model import Model
+from ..ranges import Choices, extremes
 from ..rng import stream
 
 FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DomainError, SparseheadError, StoreError
+from ..spec import TrainSpec, spec_id
 from ..store import Record, Store
-from ..train.spec import TrainSpec, spec_id
 from .units import cost, total_cost, units
 
 RUNNER = "sparsehead.train.loop:run_trials"

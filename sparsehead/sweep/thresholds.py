@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ..errors import DomainError, SparseheadError
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell, merge
+from ..spec import TrainSpec, spec_id
 from ..store import Record
-from ..train.spec import TrainSpec, spec_id
 from .local import LocalSweep, Progress
 
 MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial

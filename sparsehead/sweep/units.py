@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from ..errors import DomainError
-from ..train.spec import TrainSpec
+from ..spec import TrainSpec
 
 
 def units(specs: Iterable[TrainSpec], *, batch: int, workers: int = 1) -> list[list[TrainSpec]]:

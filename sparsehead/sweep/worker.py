@@ -59,7 +59,7 @@ def _serve(
 ) -> bool:
     """Run one unit; False when the store has failed and going on makes no sense."""
     from ..errors import StoreError
-    from ..train.spec import TrainSpec, spec_id
+    from ..spec import TrainSpec, spec_id
 
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
     last = time.monotonic()

@@ -15,7 +15,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from .architecture import SIGMAS, Architecture
+from ..architecture import SIGMAS, Architecture
 from .parameters import layout
 
 FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..rng import stream
+from ..spec import TrainSpec, task_of
 from ..types import Array, Shaped
-from .spec import TrainSpec, task_of
 
 FIRST = 256  # rows of the first holdout chunk: enough to stop at chance level
 MOST = 2**25  # bits in one chunk

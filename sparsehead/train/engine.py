@@ -16,6 +16,7 @@ from torch import Tensor
 from ..errors import DomainError
 from ..model import Model
 from ..rng import stream
+from ..spec import TrainSpec
 from ..types import Array, Float, Shaped
 from . import general
 from .compiled import kernel_spec, library
@@ -23,7 +24,6 @@ from .data import Fresh, Sample
 from .optimiser import Adam
 from .parameters import Ensemble
 from .safe import Margins, step
-from .spec import TrainSpec
 from .weights import initial, to_model
 from .workspace import Workspace
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .architecture import Architecture
+from ..architecture import Architecture
 from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
 from .parameters import Ensemble
 from .plain import SIGMA, losses, norm, read_out, shifted

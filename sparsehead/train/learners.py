@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import DomainError
 from ..functions import conjunction, disjunction, kind, parity
 from ..rng import stream
+from ..spec import TrainSpec, spec_id, target_function
 from ..task import explanations
 from ..types import Array, Shaped
 from .data import Holdout, Sample, training_set
 from .outcome import Outcome
-from .spec import TrainSpec, spec_id, target_function
 
 FITTED_AT_ONCE = ("logistic", "tree", "exhaustive")
 STRENGTHS = (1.0, 0.1, 10.0, 0.03, 100.0)  # inverse L1 penalties, tried in this order

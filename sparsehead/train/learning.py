@@ -4,11 +4,11 @@ from typing import Any
 
 from ..errors import DomainError
 from ..functions import SparseFunction
+from ..spec import TrainSpec
+from ..spec import preset as preset_spec
 from .learners import FITTED_AT_ONCE, fit_at_once
 from .loop import make_slots
 from .outcome import Progress, Run
-from .spec import TrainSpec
-from .spec import preset as preset_spec
 from .trial import Trial
 
 

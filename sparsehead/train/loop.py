@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..errors import DomainError
+from ..spec import TrainSpec, spec_id
 from .engine import Slots
 from .learners import FITTED_AT_ONCE, fit_at_once
 from .networks import NetworkSlots
 from .outcome import Outcome, Progress
-from .spec import TrainSpec, spec_id
 from .trial import Trial
 
 

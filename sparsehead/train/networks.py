@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from ..model import Model
 from ..rng import stream
+from ..spec import TrainSpec
 from ..types import Array, Shaped
 from .data import Fresh, Sample
 from .plain import losses
-from .spec import TrainSpec
 
 WIDTH = 256  # hidden units of the MLP, two layers of them
 STATE = 64  # state of the LSTM

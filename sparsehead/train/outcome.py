@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import Model
-from .spec import TrainSpec
+from ..spec import TrainSpec
 
 Progress = Callable[[dict[str, Any]], None]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .architecture import Architecture
+from ..architecture import Architecture
 
 ALIGN = 16
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..capacity.norms import head_norms
 from ..model import Model
+from ..spec import TrainSpec, spec_id, target_function
 from .data import Fresh, Holdout, training_set
 from .engine import Slots
 from .learners import walk
 from .networks import NetworkSlots
 from .outcome import Outcome
-from .spec import TrainSpec, spec_id, target_function
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100

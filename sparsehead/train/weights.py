@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from .. import encoding as encodings
+from ..architecture import Architecture
 from ..block import Layer, LayerNorm, Mlp
 from ..encoding import Encoding
 from ..errors import ShapeError
 from ..model import Model
 from ..rng import stream
+from ..spec import TrainSpec
 from ..types import Array, Float
-from .architecture import Architecture
 from .parameters import Ensemble, layout
-from .spec import TrainSpec
 
 
 def fixed_encoding(a: Architecture, *, rng: np.random.Generator) -> Encoding:

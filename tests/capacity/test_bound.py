@@ -10,7 +10,7 @@ import pytest
 from sparsehead import encoding
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity import bound
-from sparsehead.capacity.bounds import FORMS
+from sparsehead.capacity.items import FORMS
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.trajectory import bounds_along, compare_models
 from sparsehead.errors import DomainError

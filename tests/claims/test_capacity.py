@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from sparsehead import encoding
 from sparsehead.block import Layer
-from sparsehead.capacity.bounds import FORMS, covering, item, log_capacity, split
-from sparsehead.capacity.function_classes import class_packing_number
 from sparsehead.capacity.head_class import (
     head_class,
     head_class_items,
     printed_corollary,
     trauger_tewari_rademacher,
 )
+from sparsehead.capacity.items import FORMS, covering, item, log_capacity, split
 from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.capacity.shattering import shattered_inputs, shattering_head, shatters
+from sparsehead.covering.function_classes import class_packing_number
+from sparsehead.covering.shattering import shattered_inputs, shattering_head, shatters
 from sparsehead.heads import softmax
 from sparsehead.model import Model
 from sparsehead.rng import stream

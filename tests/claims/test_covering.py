@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsehead.capacity import covering_number
-from sparsehead.capacity.covers import packing_number
-from sparsehead.capacity.function_classes import (
+from sparsehead.covering import covering_number
+from sparsehead.covering.covers import packing_number
+from sparsehead.covering.function_classes import (
     class_covering_number,
     class_packing_number,
     evaluate,

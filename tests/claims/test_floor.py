@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sparsehead.capacity.floor import fano, floor_curve, floor_slope, identification, union_bound
+from sparsehead.floor.floor import fano, floor_curve, floor_slope, identification, union_bound
 from sparsehead.rng import stream
 
 BALANCED = 0.5 ** (1 / 3)

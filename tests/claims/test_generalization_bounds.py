@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sparsehead.capacity.function_classes import class_covering_number, class_packing_number
 from sparsehead.capacity.generalization import (
     confidence,
     dudley,
@@ -23,7 +22,8 @@ from sparsehead.capacity.generalization import (
     samples_needed,
     uniform_gap,
 )
-from sparsehead.capacity.relations import (
+from sparsehead.covering.function_classes import class_covering_number, class_packing_number
+from sparsehead.covering.relations import (
     cover_vc_printed,
     empirical_rademacher,
     fat_dimension,

@@ -10,16 +10,16 @@ import math
 import numpy as np
 import pytest
 
-from sparsehead.capacity import covering_number
-from sparsehead.capacity.bounds import covering, item
-from sparsehead.capacity.covers import cover_graph
-from sparsehead.capacity.function_classes import class_covering_number, evaluate_parameters
 from sparsehead.capacity.generalization import rademacher_closed
 from sparsehead.capacity.head_class import head_class, head_class_items, printed_corollary
+from sparsehead.capacity.items import covering, item
 from sparsehead.capacity.linear import log_cover_lower, log_cover_vector
 from sparsehead.capacity.lipschitz import head_error_bound
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.capacity.relations import cover_vc_printed, log_cover_fat, log_cover_vc
+from sparsehead.covering import covering_number
+from sparsehead.covering.covers import cover_graph
+from sparsehead.covering.function_classes import class_covering_number, evaluate_parameters
+from sparsehead.covering.relations import cover_vc_printed, log_cover_fat, log_cover_vc
 from sparsehead.encoding import random_bag, random_positions
 from sparsehead.heads import softmax, tf_head
 from sparsehead.rng import stream

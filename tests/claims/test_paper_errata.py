@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sparsehead.capacity.norms import matrix_norm
-from sparsehead.construct import build, verify
+from sparsehead.certify import verify
+from sparsehead.construct import build
 from sparsehead.construct.paper import bump, bump_net, paper_model, smallest_distance
 from sparsehead.encoding import bag, positional, random_positions
 from sparsehead.functions import assignments, from_table, parity, symmetric, threshold

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sparsehead.capacity.norms import product_norms
-from sparsehead.construct import build, norm_report, units, verify
+from sparsehead.certify import verify
+from sparsehead.construct import build, norm_report, units
 from sparsehead.construct.code import Code
 from sparsehead.construct.norm_report import predicted_scores
 from sparsehead.encoding import positional, random_positions

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sparsehead.construct import build, units, verify
+from sparsehead.certify import verify
+from sparsehead.construct import build, units
 from sparsehead.encoding import positional, random_positions, trainable
 from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, conjunction, from_table, majority, parity, parse, symmetric

@@ -6,7 +6,7 @@ from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, parity, parse
 from sparsehead.model_file import save
 
-from .test_verify import practical
+from ..certify.test_verify import practical
 
 torch = pytest.importorskip("torch")
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.experiments import plans
-from sparsehead.train.spec import spec_id
+from sparsehead.spec import spec_id
 
 
 def ids(scale):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sparsehead.errors import DomainError
 from sparsehead.rng import stream
+from sparsehead.spec import preset, spec_id
 from sparsehead.train.outcome import Outcome
-from sparsehead.train.spec import preset, spec_id
 
 
 def specs(n):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sparsehead.errors import DomainError, SparseheadError, StoreError
+from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep, run_sweep
 from sparsehead.sweep.units import units
-from sparsehead.train.spec import spec_id
 
 HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")

@@ -6,9 +6,9 @@ import pytest
 from sparsehead.errors import DomainError, SparseheadError
 from sparsehead.measure import Adaptive, fit_laws, grid
 from sparsehead.rng import stream
+from sparsehead.spec import preset
 from sparsehead.sweep import LocalSweep, adaptive_cells, grid_cells
 from sparsehead.sweep.thresholds import trial_seed
-from sparsehead.train.spec import preset
 
 
 @pytest.fixture(autouse=True)

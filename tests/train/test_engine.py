@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from sparsehead.errors import DomainError
+from sparsehead.spec import preset
 from sparsehead.train import compiled, engine
 from sparsehead.train.data import training_set
 from sparsehead.train.engine import Slots
 from sparsehead.train.loop import make_slots, run_trials
-from sparsehead.train.spec import preset
 from sparsehead.train.weights import initial
 
 

@@ -12,7 +12,8 @@ import pytest
 from sparsehead.cli.app import main
 from sparsehead.errors import DomainError
 from sparsehead.model_file import load
-from sparsehead.train import preset, run_trials
+from sparsehead.spec import preset
+from sparsehead.train import run_trials
 
 
 @pytest.mark.parametrize("learner", ["mlp", "logistic", "tree", "exhaustive"])

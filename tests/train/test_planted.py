@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
+from sparsehead.spec import preset
 from sparsehead.train import engine
 from sparsehead.train.data import training_set
 from sparsehead.train.engine import Slots
-from sparsehead.train.spec import preset
 from sparsehead.train.weights import initial
 
 SPEC = preset("fast", function="x1 & x4", T=9, m=40, seed=5, d=8, H=2, k=4, mlp=16, restarts=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from sparsehead.architecture import Architecture
 from sparsehead.train import general, plain, safe
-from sparsehead.train.architecture import Architecture
 from sparsehead.train.compiled import kernel_spec, library
 from sparsehead.train.gradient import step as fast_step
 from sparsehead.train.parameters import Ensemble

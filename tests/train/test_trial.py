@@ -9,10 +9,10 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.functions import parse
-from sparsehead.train import learn, preset, run_trials, spec_id
+from sparsehead.spec import TrainSpec, preset, spec_id, target_function, task_of
+from sparsehead.train import learn, run_trials
 from sparsehead.train.data import Fresh, Holdout, training_set
 from sparsehead.train.learners import walk
-from sparsehead.train.spec import TrainSpec, target_function, task_of
 
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}
 

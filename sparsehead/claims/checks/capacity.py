@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from ...capacity import bound
-from ...capacity.bounds import item, log_capacity
-from ...capacity.function_classes import class_covering_number, evaluate_parameters
+from ...capacity.items import item, log_capacity
 from ...capacity.lipschitz import (
     attention_lipschitz,
     head_error_bound,
@@ -15,7 +14,8 @@ from ...capacity.lipschitz import (
     softmax_l1_bound,
 )
 from ...capacity.norms import spectral_norm
-from ...capacity.shattering import shatters
+from ...covering.function_classes import class_covering_number, evaluate_parameters
+from ...covering.shattering import shatters
 from ...heads import HeadWeights, layer_norm, softmax, tf_head, tf_layer
 from ...rng import stream
 from ...types import Array, Float

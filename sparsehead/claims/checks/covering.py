@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...capacity.covers import covering_number
-from ...capacity.function_classes import class_covering_number, evaluate, evaluate_parameters
+from ...covering.covers import covering_number
+from ...covering.function_classes import class_covering_number, evaluate, evaluate_parameters
 from ...rng import stream
 from ..claim import Context, Finding, finding
 

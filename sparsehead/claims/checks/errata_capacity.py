@@ -7,8 +7,8 @@ import numpy as np
 
 from ... import heads
 from ...capacity import bound
-from ...capacity.function_classes import class_covering_number, evaluate_parameters
 from ...capacity.linear import log_cover_lower
+from ...covering.function_classes import class_covering_number, evaluate_parameters
 from ...heads import HeadWeights, attention_head, softmax, tf_head, tf_heads, tf_layer
 from ...rng import stream
 from ...types import Array, Float

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 
-from ...capacity.covers import covering_number
-from ...capacity.function_classes import class_covering_number, evaluate
 from ...capacity.generalization import rademacher_closed
-from ...capacity.relations import cover_vc_printed, log_cover_vc
+from ...covering.covers import covering_number
+from ...covering.function_classes import class_covering_number, evaluate
+from ...covering.relations import cover_vc_printed, log_cover_vc
 from ..claim import Context, Finding, finding
 from .covering import FIRST, SECOND
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import encoding as encodings
 from ...capacity.norms import matrix_norm
-from ...construct import verify
+from ...certify import verify
 from ...construct.paper import bump, bump_net, paper_model
 from ...encoding import Encoding
 from ...functions import conjunction, parity

@@ -2,8 +2,8 @@
 
 import math
 
-from ...capacity.elimination import parity_counts
-from ...capacity.floor import fano, floor_curve, floor_slope, parity_bounds
+from ...floor.elimination import parity_counts
+from ...floor.floor import fano, floor_curve, floor_slope, parity_bounds
 from ...rng import stream
 from ..claim import Context, Finding, finding
 

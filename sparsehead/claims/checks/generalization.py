@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from ...capacity.function_classes import class_covering_number
 from ...capacity.generalization import (
     finite_class_samples,
     rademacher,
@@ -14,7 +13,8 @@ from ...capacity.generalization import (
     samples_needed,
     uniform_gap,
 )
-from ...capacity.relations import (
+from ...covering.function_classes import class_covering_number
+from ...covering.relations import (
     empirical_rademacher,
     fat_dimension,
     log_cover_fat,

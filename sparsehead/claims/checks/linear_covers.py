@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from ...capacity.bounds import item, log_capacity, split
-from ...capacity.function_classes import class_packing_number
+from ...capacity.items import item, log_capacity, split
 from ...capacity.linear import (
     log_cover_lower,
     log_cover_matrix_closed,
@@ -15,6 +14,7 @@ from ...capacity.linear import (
 )
 from ...capacity.norms import matrix_norm
 from ...capacity.perceptron import cover_matrix, cover_vector
+from ...covering.function_classes import class_packing_number
 from ...rng import stream
 from ..claim import Context, Finding, finding
 

@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from ...capacity.norms import product_norms
-from ...construct import build, units, verify
+from ...certify import verify
+from ...construct import build, units
 from ...construct.code import best_code
 from ...construct.decoder import plateaus
 from ...construct.paper import bump

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from ..errors import DomainError
+from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps
 from ..model import Model
-from .bounds import FORMS, Covering, Item, check_form, covering, log_capacity
 from .generalization import confidence, margin_gap, realizable_error, samples_needed
 from .head_class import WIDTH, head_class, head_class_items
-from .logs import LOG_ZERO, Real, check_count, check_delta, check_eps
+from .items import FORMS, Covering, Item, check_form, covering, log_capacity
 from .networks import model_items
 from .pricing import Pricing
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sparsehead.capacity import covering_number
-from sparsehead.capacity.covers import packing_number
-from sparsehead.capacity.function_classes import evaluate
+from sparsehead.covering import covering_number
+from sparsehead.covering.covers import packing_number
+from sparsehead.covering.function_classes import evaluate
 from sparsehead.errors import DomainError, ParseError, ShapeError
 from sparsehead.rng import stream
 

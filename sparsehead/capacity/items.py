@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DomainError
+from ..logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
 from ..types import Array, Float
-from .logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
 
 FORMS = {
     "ours": "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",

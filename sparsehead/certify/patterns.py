@@ -7,11 +7,11 @@ from ..errors import DomainError
 from ..functions import SparseFunction, assignments
 from ..heads import softmax
 from ..model import Model
+from ..ranges import Choices, attaining, extremes, leakage
 from ..types import Array, Float, Shaped
-from .bounds import Box, Region, Zonotope, activated, interval_output, output_range
 from .certificate import TOLERANCE, Certificate
 from .chain import Step, line_ranges, relu_chain
-from .ranges import Choices, attaining, extremes, leakage
+from .regions import Box, Region, Zonotope, activated, interval_output, output_range
 from .search import plain_inputs, worst_inputs
 
 Ranges = Float[Array, "patterns 2"]

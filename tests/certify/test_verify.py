@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from sparsehead.block import Layer, LayerNorm, Mlp
-from sparsehead.construct import build, verify
-from sparsehead.construct.bounds import Box, Zonotope, output_range
-from sparsehead.construct.certificate import spell_bits
-from sparsehead.construct.chain import breakpoints, relu_chain, tail
+from sparsehead.certify import verify
+from sparsehead.certify.certificate import spell_bits
+from sparsehead.certify.chain import breakpoints, relu_chain, tail
+from sparsehead.certify.regions import Box, Zonotope, output_range
+from sparsehead.construct import build
 from sparsehead.encoding import positional, trainable
 from sparsehead.errors import DomainError
 from sparsehead.functions import (

@@ -5,11 +5,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import DomainError
-from ..functions import FAMILIES, SparseFunction, family, parse, random_support
-from ..rng import stream
-from ..task import Task
 from .architecture import Architecture
+from .errors import DomainError
+from .functions import FAMILIES, SparseFunction, family, parse, random_support
+from .rng import stream
+from .task import Task
 
 PRESETS: dict[str, dict[str, Any]] = {"fast": {"stall": 100}, "paper": {"dropout": 0.1}}
 LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DomainError
-from ..functions import assignments
-from ..types import Array, Bool, Float, Int, Shaped
+from .errors import DomainError
+from .functions import assignments
+from .types import Array, Bool, Float, Int, Shaped
 
 CHUNK = 2**22  # patterns x tokens handled at once
 ROUNDS = 100  # Dinkelbach converges superlinearly; this many rounds are never needed

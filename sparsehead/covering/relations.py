@@ -6,9 +6,8 @@ from itertools import combinations, product
 import numpy as np
 
 from ..errors import DomainError
+from ..logs import check_count, check_eps, exp, log_binomial, log_sum
 from ..types import Array, Float
-from .linear import log_binomial
-from .logs import check_count, check_eps, exp, log_sum
 
 
 def log_sauer(*, m: int, d: int) -> float:

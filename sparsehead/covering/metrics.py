@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, ParseError, ShapeError
+from ..logs import Real, check_eps
 from ..types import Array, Bool, Float
-from .logs import Real, check_eps
 
 TIE = 1e-12  # relative: a few roundings of a float64 distance
 DOUBT = 1e-9  # relative: closer to eps than this, the distance is recomputed exactly

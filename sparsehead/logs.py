@@ -8,7 +8,7 @@ stops being true. Everything between the norms and the printed figure is therefo
 import math
 from collections.abc import Iterable
 
-from ..errors import DomainError
+from .errors import DomainError
 
 LOG_ZERO = -math.inf
 LARGEST = 709.0  # exp(709) is the last power below the float's ceiling
@@ -80,3 +80,17 @@ def check_count(name: str, value: Real) -> Real:
     if not is_number(value) or math.isinf(value) or value < 1 or value != int(value):
         raise DomainError(f"{name} counts things, so it is a whole number >= 1; got {value}.")
     return int(value) if value < 2**63 else value
+
+
+def log_binomial(n: int, k: int) -> float:
+    """ln C(n, k) for 0 <= k <= n.
+
+    >>> round(math.exp(log_binomial(10, 3)))
+    120
+    """
+    if not 0 <= k <= n:
+        raise DomainError(f"C(n, k) needs 0 <= k <= n, got n={n}, k={k}.")
+    k = min(k, n - k)
+    if k < 1000:  # a sum of logs keeps the digits that lgamma(n) - lgamma(n-k) loses when k << n
+        return math.fsum(math.log(n - i) - math.log(i + 1) for i in range(k))
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from sparsehead.capacity.elimination import consistent_counts, parity_counts
-from sparsehead.capacity.floor import (
+from sparsehead.errors import DomainError
+from sparsehead.floor.elimination import consistent_counts, parity_counts
+from sparsehead.floor.floor import (
     agreement,
     expected_wrong,
     fano,
@@ -17,7 +18,6 @@ from sparsehead.capacity.floor import (
     swap_bounds,
     union_bound,
 )
-from sparsehead.errors import DomainError
 from sparsehead.rng import stream
 
 BALANCED = 0.5 ** (1 / 3)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sparsehead.construct.ranges import Choices, attaining, extremes, leakage
 from sparsehead.errors import DomainError
 from sparsehead.functions import assignments
+from sparsehead.ranges import Choices, attaining, extremes, leakage
 from sparsehead.rng import stream
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ..errors import DomainError
+from .errors import DomainError
 
 SIGMAS = ("identity", "relu", "gelu", "tanh")
 ENCODINGS = ("trainable", "random", "positional", "bag")

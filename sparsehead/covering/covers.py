@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError
+from ..logs import Real
 from ..types import Array, Bool
-from .logs import Real
 from .metrics import check_p, exact_radius, read_points, within
 
 SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3

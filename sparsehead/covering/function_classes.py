@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, ShapeError
+from ..logs import Real, check_eps
 from ..types import Array, Float
 from .covers import Cover, Packing, cover_graph, pack_graph
-from .logs import Real, check_eps
 from .metrics import MOST_POINTS, check_p, close_matrix
 
 
