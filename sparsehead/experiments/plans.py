@@ -41,7 +41,7 @@ def conjunctions(
     *, T: int, m: int, trials: Iterable[int], preset_name: str = "fast", **settings: Any
 ) -> list[TrainSpec]:
     """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
-    seeds = [trial_seed(0, m, i) for i in trials]
+    seeds = [trial_seed(0, T=T, m=m, trial=i) for i in trials]
     return [preset(preset_name, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
 
 
@@ -73,7 +73,11 @@ def parity(seeds: int = PARITY[0].seeds, n_steps: int = 3000) -> Experiment:
     settings = dict(
         online=True, restarts=1, n_steps=n_steps, weight_decay=0.0, stall=0, s=3, function="parity"
     )
-    specs = [preset("fast", T=p.T, m=p.batch, seed=i, **settings) for p in PARITY for i in range(seeds)]
+    specs = [
+        preset("fast", T=p.T, m=p.batch, seed=trial_seed(0, T=p.T, m=p.batch, trial=i), **settings)
+        for p in PARITY
+        for i in range(seeds)
+    ]
     return Experiment("parity", "Loss on parity at T = 10 and 15", tuple(specs), options={"record_every": 1})
 
 

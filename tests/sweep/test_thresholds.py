@@ -1,14 +1,21 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from sparsehead.errors import DomainError, SparseheadError
+from sparsehead.experiments import plans
 from sparsehead.measure import Adaptive, fit_laws, grid
+from sparsehead.measure.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead.rng import stream
 from sparsehead.spec import preset
 from sparsehead.sweep import LocalSweep, adaptive_cells, grid_cells
 from sparsehead.sweep.thresholds import trial_seed
+from sparsehead.train.data import training_set
+from sparsehead.train.parameters import Ensemble, layout
+from sparsehead.train.weights import initial
 
 
 @pytest.fixture(autouse=True)
@@ -47,20 +54,49 @@ def test_grid_runs_every_cell(tmp_path):
 
 
 def test_trials_that_cannot_be_run_are_named(tmp_path):
+    bad = trial_seed(0, T=100, m=50, trial=1)
     with (
-        LocalSweep(tmp_path / "r.db", runner="fake_runner:run", options={"bad": [50_001]}) as sweep,
+        LocalSweep(tmp_path / "r.db", runner="fake_runner:run", options={"bad": [bad]}) as sweep,
         pytest.raises(
-            SparseheadError, match="1 of 3 trials could not be run; the first, T=100, m=50, seed=50001"
+            SparseheadError, match=f"1 of 3 trials could not be run; the first, T=100, m=50, seed={bad}"
         ),
     ):
         grid_cells(make_spec, [100], [50], sweep, trials=3, seed=0)
 
 
-def test_every_trial_has_a_seed_of_its_own():
-    seeds = {trial_seed(base, m, trial) for base in (0, 1) for m in (50, 51, 999_999) for trial in (0, 999)}
-    assert len(seeds) == 12
-    with pytest.raises(DomainError, match="at most 1000 trials"):
-        trial_seed(0, 50, 1000)
+def test_no_two_trials_of_the_papers_grid_share_a_seed():
+    Ts = [point.T for point in LAW_AND] + [3000, 10_000, 30_000, 100_000]
+    cells = [
+        (base, T, m, trial) for base in (0, 1) for T in Ts for m in GRID_M for trial in range(GRID_TRIALS)
+    ]
+    seeds = {trial_seed(base, T=T, m=m, trial=trial) for base, T, m, trial in cells}
+    assert len(seeds) == len(cells) == 28_160
+    assert max(seeds) < 2**53
+
+
+def test_trials_at_two_context_lengths_are_independent():
+    """Equal (m, trial), T = 100 and 1100: other support, other bits, other initial matrices."""
+    specs = [make_spec(T, 50, trial_seed(0, T=T, m=50, trial=0)) for T in (100, 1100)]
+    short, long = (training_set(spec)[0] for spec in specs)
+    assert 0.3 < (short == long[:, :100]).mean() < 0.8  # p = 2^(-1/3): .67 agree by chance, 1 if shared
+    shapes = [layout(spec.architecture) for spec in specs]
+    weights = [Ensemble(s.architecture, torch.from_numpy(initial(s, 0))[None]) for s in specs]
+    matrices = [s.name for s in shapes[0].segments if s.init == "normal"]
+    assert len(matrices) >= 8
+    for name in matrices:
+        one, other = (w[name].flatten()[:64].numpy() for w in weights)
+        assert not np.isclose(one, other).any()
+
+
+def test_a_plan_shares_no_seed_between_context_lengths():
+    for experiment in (plans.parity(), plans.norms((30, 100, 300), 5)):
+        assert len({spec.seed for spec in experiment.specs}) == len(experiment.specs)
+
+
+@pytest.mark.parametrize("call", [dict(base=-1, trial=0), dict(base=0, trial=-1)])
+def test_negative_seeds_are_refused(call):
+    with pytest.raises(DomainError, match=">= 0"):
+        trial_seed(call["base"], T=100, m=50, trial=call["trial"])
 
 
 def test_the_engine_is_the_default_runner(tmp_path):
