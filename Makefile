@@ -6,8 +6,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ARGS   ?=
+# CHROMIUM=install lets `make test` install Chromium with apt-get where there is none.
+CHROMIUM ?=
+export CHROMIUM
 
-.PHONY: reproduce full test test-all lint format bench figures clean
+.PHONY: reproduce full test test-all lint format bench clean help
 .DEFAULT_GOAL := help
 
 help:

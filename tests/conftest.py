@@ -7,6 +7,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pytest workers share two co
 import jaxtyping
 import pytest
 
+
+def pytest_terminal_summary(terminalreporter, config):
+    """The seed of the order, in which tests run at random; -q hides the line in which the plugin itself says it."""
+    seed = getattr(config.option, "randomly_seed", None)
+    if isinstance(seed, int):
+        terminalreporter.write_line(f"order of the tests: repeat it with -p randomly --randomly-seed={seed}")
+
+
 hook = jaxtyping.install_import_hook("sparsehead", "beartype.beartype")
 
 

@@ -18,10 +18,10 @@ from sparsehead.rng import stream
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
 def test_200_points_exactly_in_seconds(d):
     points = stream(d, "points").normal(size=(200, d))
-    started = time.perf_counter()
+    started = time.process_time()
     found = covering_number(points, eps=0.5 * math.sqrt(d))
     assert found.exact and found.lower == found.size == found.upper == len(found.centers)
-    assert time.perf_counter() - started < 10  # 0.05 s alone; a loaded machine may take its time
+    assert time.process_time() - started < 10  # processor time, of which it takes 0.05 s
     centers = np.array(found.centers)
     assert (
         np.linalg.norm(points[:, None] - centers[None], axis=2).min(axis=1).max()

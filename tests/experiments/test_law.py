@@ -16,21 +16,25 @@ def exhaustive(tmp_path_factory):
     """The learner that tries every subset, on data as they come: its law is the information floor's."""
     db = tmp_path_factory.mktemp("law") / "results.db"
     call = dict(Ts=[20, 50], s=3, db=db, learner="exhaustive", policy=Adaptive(start=20, max_trials=64))
-    return call, law("and", **call)
+    began = []
+    found = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
+    assert any(began)
+    return call, found
 
 
 def test_the_exhaustive_learner_meets_the_information_floor(exhaustive):
     _, found = exhaustive
-    assert found.floor == {20: 20, 50: 24}  # theory.md E7, p = 2^(-1/3)
+    assert found.floor == {20: 20, 50: 24}  # bits are 1 with p = 2^(-1/3), which balances AND of 3
     for T, threshold in found.thresholds.items():
         assert threshold.low - 2 <= found.floor[T] <= threshold.high + 2  # 64 trials; the floor itself is +-1
 
 
 def test_repeating_a_law_runs_nothing_and_says_the_same(exhaustive):
     call, found = exhaustive
-    again = law("and", **call)
+    began = []
+    again = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
     assert again.cells == found.cells and again.thresholds == found.thresholds
-    assert again.seconds < found.seconds
+    assert not any(began)
 
 
 def test_the_policy_may_differ_at_single_context_lengths(exhaustive):
@@ -45,7 +49,7 @@ def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, 
     arguments = ["law", "and", "--s", "3", "--T", "20,50", "--learner", "exhaustive", "--start", "20",
                  "--trials", "64", "--db", str(call["db"]), "--out", str(chart), "--json"]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-m", "sparsehead", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "sparsehead", *arguments], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 
 import pytest
@@ -57,13 +58,28 @@ def results(tmp_path_factory):
     return folder
 
 
+def do_without_browser(why):
+    """Skip the test, saying why; in continuous integration fail it, so that these tests cannot go unrun unnoticed."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{why}, and CI is set: continuous integration must run the browser tests.")
+    pytest.skip(f"{why}; the browser tests need it.")
+
+
+@pytest.fixture(scope="session")
+def without_browser():
+    return do_without_browser
+
+
 @pytest.fixture(scope="session")
 def browser():
-    """The system's Chromium, headless; tests that need it are skipped where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api")
+    """The system's Chromium, headless; without one, tests that need it are skipped, or fail in CI."""
+    try:
+        from playwright import sync_api
+    except ImportError:
+        do_without_browser("the Python package playwright is not installed")
     path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
     if path is None:
-        pytest.skip("no Chromium on this machine; scripts/chromium.sh installs one where it may")
+        do_without_browser("there is no Chromium on this machine (Debian: apt-get install chromium)")
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield chromium

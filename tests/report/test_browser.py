@@ -54,6 +54,13 @@ def visit(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.parametrize(("ci", "way_out"), [("true", pytest.fail.Exception), ("", pytest.skip.Exception)])
+def test_a_missing_browser_skips_the_tests_but_fails_them_in_ci(ci, way_out, without_browser, monkeypatch):
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(way_out, match="there is no browser"):
+        without_browser("there is no browser")
+
+
 def test_no_error_and_no_request_but_the_file(visit, report):
     assert visit.errors == []
     assert visit.requests == [report.as_uri()]

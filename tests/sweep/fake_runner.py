@@ -1,6 +1,7 @@
 """Runners that stand in for training: the outcome depends on the spec alone, the time is settable.
 
-Also a script: `python fake_runner.py DB N SLEEP` sweeps N specs with two workers, for tests that kill it.
+Also a script: `python fake_runner.py DB N SLEEP FOLDER` sweeps N specs with two workers, for tests that kill it; each
+worker that has begun a trial leaves a file of its process id in FOLDER.
 """
 
 import math
@@ -26,8 +27,10 @@ def outcome_of(spec):
     return Outcome(spec_id(spec), status, spec.seed, 1, 1.0, 0.5, None, 0.25, history)
 
 
-def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=()):
+def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=(), begun=None):
     for spec in specs:
+        if begun is not None:
+            Path(begun, str(os.getpid())).touch()
         time.sleep(sleep)
         progress({"step": spec.seed})
         if spec.seed in bad:
@@ -55,5 +58,5 @@ if __name__ == "__main__":
     from sparsehead.sweep import run_sweep
 
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
-    db, n, sleep = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    run_sweep(specs(n), db, runner="fake_runner:run", options={"sleep": sleep}, batch=4)
+    db, n, sleep, begun = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    run_sweep(specs(n), db, runner="fake_runner:run", options={"sleep": sleep, "begun": begun}, batch=4)

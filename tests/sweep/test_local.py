@@ -53,7 +53,8 @@ def worker_processes(parent):
     return found
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=200):
+    """Return once `condition()` holds. The limit only ends a test that would never end."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -102,7 +103,7 @@ def test_a_worker_that_dies_is_replaced_and_its_spec_given_up(db):
 
 
 def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
-    with LocalSweep(db, runner="fake_runner:run", options={"sleep": 0.2}, workers=1) as sweep:
+    with LocalSweep(db, runner="fake_runner:run", workers=1) as sweep:
         sweep.store.close()
         db.unlink()
         db.write_text("no longer a store " * 20)
@@ -128,7 +129,7 @@ def test_units_keep_shapes_together_and_every_worker_busy():
 
 
 def start(db, n, sleep):
-    command = [sys.executable, str(HERE / "fake_runner.py"), str(db), str(n), str(sleep)]
+    command = [sys.executable, str(HERE / "fake_runner.py"), str(db), str(n), str(sleep), str(db.parent)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
@@ -136,19 +137,19 @@ def test_ctrl_c_leaves_no_process_behind(db):
     process = start(db, 300, 0.05)
     wait_until(lambda: db.exists() and len(worker_processes(process.pid)) == 2 and committed(db) > 3)
     process.send_signal(signal.SIGINT)
-    assert "KeyboardInterrupt" in process.communicate(timeout=20)[1]
-    wait_until(lambda: not worker_processes(process.pid), 5)
+    assert "KeyboardInterrupt" in process.communicate(timeout=120)[1]
+    wait_until(lambda: not worker_processes(process.pid))
     assert 3 < committed(db) < 300
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_workers_in_the_middle_of_a_long_trial_leave_with_their_parent(db, how):
-    process = start(db, 4, 60)
-    wait_until(lambda: len(worker_processes(process.pid)) == 2)
-    time.sleep(1)  # let them begin
+    process = start(db, 4, 3600)
+    wait_until(lambda: len([file for file in db.parent.iterdir() if file.name.isdigit()]) == 2)
+    assert len(worker_processes(process.pid)) == 2
     process.send_signal(how)
-    process.communicate(timeout=20)
-    wait_until(lambda: not worker_processes(process.pid), 5)  # a kill is noticed within 0.25 s
+    process.communicate(timeout=120)
+    wait_until(lambda: not worker_processes(process.pid))
 
 
 def committed(db):
@@ -172,10 +173,10 @@ def test_kill_9_at_random_moments_loses_and_repeats_nothing(db, tmp_path, kills)
         process.kill()
         process.communicate()
         assert committed(db) >= before
-        wait_until(lambda process=process: not worker_processes(process.pid), 10)  # they look every 0.25 s
+        wait_until(lambda process=process: not worker_processes(process.pid))
     assert committed(db) > 0  # the kills came while there was work
-    assert start(db, n, 0.0).wait(timeout=60) == 0
+    assert start(db, n, 0.0).wait(timeout=200) == 0
     undisturbed = tmp_path / "undisturbed.db"
-    assert start(undisturbed, n, 0.0).wait(timeout=60) == 0
+    assert start(undisturbed, n, 0.0).wait(timeout=200) == 0
     assert content(db) == content(undisturbed)
     assert len(content(db)) == n

@@ -1,11 +1,6 @@
 """Other learners behind the same interface, and the command."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
@@ -81,18 +76,3 @@ def test_bad_input_is_one_line_and_code_two(words, message, capsys):
     assert ran(*words) == 2
     errors = capsys.readouterr().err
     assert message in errors and len(errors.strip().splitlines()) == 1
-
-
-def test_interrupting_ends_cleanly_and_leaves_no_process():
-    words = ["x1 ^ x4 ^ x7 ^ x9", "--T", "400", "--m", "300", "--steps", "100000"]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "sparsehead", "learn", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    time.sleep(6)
-    assert run.poll() is None, run.communicate()[1]
-    run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=30)
-    assert run.returncode == 130 and "Traceback" not in errors
-    with pytest.raises(ProcessLookupError):
-        os.killpg(run.pid, 0)
