@@ -18,5 +18,5 @@ outputs.sum().backward()
 trainable = [name for name, p in module.named_parameters() if p.grad is not None]
 print(f"gradients for {len(trainable)} tensors, such as {trainable[0]}")
 
-path = sh.save(model, "majority.safetensors")
+path = sh.save(model, "majority.safetensors", force=True)
 print(f"{path.name}: {sh.load(path).predict(bits[:5])} for labels {f(bits[:5])}")

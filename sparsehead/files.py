@@ -1,21 +1,177 @@
-"""Files that appear whole or not at all."""
+"""The only place that writes files, and what may be read: regular files, whole or not at all.
 
+A target is checked before the work that produces its content (`check_target`) and again when it is written
+(`write_whole`). The rules:
+
+- The target is a regular file or does not exist; its folder exists and can be written to. Directories, device nodes,
+  FIFOs and sockets are refused.
+- A symbolic link to a regular file is written through: the file that it points to is replaced, the link stays. Any
+  other link (dangling, circular, to a device or a folder) is refused.
+- A file that exists is replaced only with force=True, which is `--force` on the command line.
+- The content is written to a temporary file in the target's folder, flushed to the disk and moved into place, so
+  that what was there before stays whole until then. Whatever fails, Ctrl-C included, leaves no temporary file.
+"""
+
+import errno
 import os
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from .errors import FileError
 
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write `content` beside `path`, then move it there; whatever fails leaves what was there before.
+
+def check_target(path: str | Path, *, force: bool = False) -> Path:
+    """The file to write for `path`: `path` itself, or the regular file that the link `path` points to.
 
     Raises:
-        FileError: the folder is missing, full or read-only.
+        FileError: nothing may or can be written there; the message says why and what would work.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    given = os.fspath(path)
+    name = shown(given)
+    if not given or given.endswith(os.sep) or os.path.basename(given) in (".", ".."):
+        raise FileError(f"cannot write {name}: it names no file; give a file name such as out/result.")
     try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise FileError(f"cannot write {path}: {error.strerror or error}; nothing was written.") from error
+        target = Path(os.path.realpath(given)) if os.path.islink(given) else Path(given)
+        mode = _mode(target)
+        if target != Path(given) and mode is None:
+            raise FileError(f"cannot write {name}: it is a link to {shown(target)}, which does not exist.")
+        if mode is not None and not stat.S_ISREG(mode):
+            raise FileError(
+                f"cannot write {name}: it is {_kind(mode)}, not a regular file; give another name."
+            )
+        _check_folder(target.parent, name)
+    except (OSError, ValueError) as error:
+        raise refused(given, error) from error
+    if mode is not None and not force:
+        raise FileError(f"cannot write {name}: it exists; --force (in Python force=True) replaces it.")
+    return target
+
+
+def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Path:
+    """Write `content` to `path` under the rules above; returns `path`.
+
+    Raises:
+        FileError: nothing was written, and what was there before is as it was.
+    """
+    target = check_target(path, force=force)
+    # Not made from the target's name, which may be as long as the file system allows.
+    part = target.parent / f".sparsehead-{secrets.token_hex(8)}.part"
+    try:
+        _write_part(part, content, _mode(target))
+        # Somebody else may have made the target meanwhile.
+        os.replace(part, check_target(path, force=force))
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    _flush_folder(target.parent)
+    return Path(path)
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder `path`, made with its parents if it is not there, and writable.
+
+    Raises:
+        FileError: there cannot be a folder of that name, or nothing can be written to it.
+    """
+    try:
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        _check_folder(folder, shown(path))
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from error
+    return folder
+
+
+def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> Path:
+    """`path`, if it is a regular file of at most `most` bytes: reading a FIFO or /dev/zero would never end.
+
+    Args:
+        wanted: what should be there, such as "a CSV with one point per row"; the message asks for it.
+    """
+    name = shown(path)
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {name}: {_reason(error)}; give {wanted}.") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError(
+            f"cannot read {name}: it is {_kind(status.st_mode)}, not a regular file; give {wanted}."
+        )
+    if most is not None and status.st_size > most:
+        raise FileError(f"cannot read {name}: it has {status.st_size} bytes, at most {most} are read.")
+    return Path(path)
+
+
+def refused(path: str | Path, error: BaseException) -> FileError:
+    """What to raise when the system refuses a file operation; a FileError stays as it is."""
+    if isinstance(error, FileError):
+        return error
+    return FileError(f"cannot write {shown(path)}: {_reason(error)}; nothing was written.")
+
+
+def shown(path: str | Path) -> str:
+    """A path for a message: long ones are cut in the middle, control characters are escaped."""
+    text = os.fspath(path)
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return f"{printable[:60]}...{printable[-20:]}" if len(printable) > 200 else printable or "''"
+
+
+def _mode(path: Path) -> int | None:
+    """The mode of what is at `path`, links not followed; None when nothing is there."""
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _kind(mode: int) -> str:
+    return next((words for test, words in KINDS if test(mode)), "a link or a special file")
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    if not folder.is_dir():
+        raise FileError(f"cannot write {name}: {shown(folder)} is no folder; make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"cannot write {name}: the folder {shown(folder)} is read-only.")
+
+
+def _reason(error: BaseException) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+
+
+def _write_part(part: Path, content: bytes, mode: int | None) -> None:
+    """A new file with this content, on the disk; it takes over the permissions of the file it will replace."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    with os.fdopen(os.open(part, flags, 0o666), "wb") as file:
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        file.write(content)
+        file.flush()
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            # Some network file systems have no fsync; a full disk reports itself here and must not pass.
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+
+
+def _flush_folder(folder: Path) -> None:
+    """Bring the new name to the disk, where the system can; the content is there already."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -23,14 +23,14 @@ HEADER = "sparsehead"
 PARTS: dict[str, type] = {c.__name__: c for c in (Model, Encoding, Layer, LayerNorm, Mlp, Dense)}
 
 
-def save(model: Model, path: str | Path) -> Path:
-    """Write `model` to `path`; the file appears whole or not at all."""
+def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
+    """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True."""
     from safetensors.numpy import save as to_bytes
 
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
     path = Path(path)
-    write_whole(path, to_bytes(tensors, metadata={HEADER: header}))
+    write_whole(path, to_bytes(tensors, metadata={HEADER: header}), force=force)
     return path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DomainError, MissingExtra, StoreError
-from .files import write_whole
+from .files import check_target, write_whole
 from .spec import TrainSpec
 from .store import Record, Store
 
@@ -68,18 +68,23 @@ def condition(text: str) -> tuple[str, Any]:
     return name, parsed if isinstance(parsed, bool | int | float | str | None) else value
 
 
-def write(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json.
-
-    The file appears whole or not at all.
-    """
-    form = path.suffix.lower()
-    if form not in FORMATS:
+def check_table(path: Path, *, force: bool = False) -> None:
+    """Refuse, before any row is read, a file that `write` could not write."""
+    if path.suffix.lower() not in FORMATS:
         raise DomainError(
             f"{path} ends in {path.suffix or 'nothing'!r}; tables are written as {', '.join(FORMATS)}."
         )
-    content = {".csv": _csv, ".json": _json, ".parquet": _parquet}[form](rows)
-    write_whole(path, content)
+    check_target(path, force=force)
+
+
+def write(rows: list[dict[str, Any]], path: Path, *, force: bool = False) -> None:
+    """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json.
+
+    The file appears whole or not at all; one that exists is replaced only with `force`.
+    """
+    check_table(path, force=force)
+    content = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()](rows)
+    write_whole(path, content, force=force)
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

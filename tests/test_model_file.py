@@ -134,6 +134,6 @@ def test_a_damaged_structure_is_one_clear_line(written, change, says):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path):
-    with pytest.raises(FileError, match="nothing was written"):
+    with pytest.raises(FileError, match="is no folder; make it first"):
         save(rich_model(), tmp_path / "no" / "such" / "folder.safetensors")
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .output import AsJson, emit
+from .output import AsJson, Force, emit
 
 if TYPE_CHECKING:
     from ..functions import SparseFunction
@@ -35,15 +35,19 @@ def build(
     ] = True,
     seed: Annotated[int, typer.Option(help="Names the random positions.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the model to this .safetensors file.")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
     from ..certify import verify
     from ..construct import build as construct
     from ..construct import norm_report, units
+    from ..files import check_target
     from ..functions import parse
     from ..model_file import save
 
+    if out is not None:
+        check_target(out, force=force)
     f = parse(expression, T=T)
     model = construct(
         f,
@@ -57,7 +61,7 @@ def build(
         seed=seed,
     )
     certificate = verify(model, f)
-    written = None if out is None else str(save(model, out))
+    written = None if out is None else str(save(model, out, force=force))
     result: dict[str, Any] = {
         "function": str(f),
         "T": T,

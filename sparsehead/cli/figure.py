@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .output import AsJson, emit
+from .output import AsJson, Force, emit
 
 
 def figure(
@@ -14,6 +14,7 @@ def figure(
         Path | None, typer.Option(help="Where to write it: .svg, .png, .pdf or .html (default NAME.svg).")
     ] = None,
     results: Annotated[Path, typer.Option(help="Folder with the measured results.")] = Path("results"),
+    force: Force = False,
     show_list: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -33,6 +34,7 @@ def figure(
             raise DomainError("figure needs a NAME, got none; the names are listed above.")
         return
     from ..figures.render import FORMATS, render
+    from ..files import check_target, write_whole
 
     path = out or Path(f"{name}.svg")
     form = path.suffix.removeprefix(".").lower()
@@ -40,13 +42,9 @@ def figure(
         raise DomainError(
             f"--out {path} ends in {path.suffix or 'nothing'!r}; figures are written as .svg, .png, .pdf or .html."
         )
+    check_target(path, force=force)
     content = render(draw(name, results), form)
-    from ..errors import FileError
-
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}; nothing was written.") from None
+    write_whole(path, content, force=force)
     emit(
         {"figure": name, "path": str(path), "bytes": len(content)},
         as_json,

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .output import AsJson, emit
+from .output import AsJson, Force, emit, emit_on_failure
 from .progress import SweepLine
 
 LENGTHS = "Context lengths, such as 100,300,1000."
@@ -32,18 +32,16 @@ def law(
         "results.db"
     ),
     out: Annotated[Path | None, typer.Option(help="Draw the chart: .svg, .png, .pdf or .html.")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
-    from ..errors import DomainError
     from ..experiments.law import law as measure
     from ..measure.adaptive import Adaptive
 
     lengths = _lengths(Ts)
-    if out is not None and (out.suffix not in (".svg", ".png", ".pdf", ".html") or not out.parent.is_dir()):
-        raise DomainError(
-            f"--out {out} cannot be drawn: charts are .svg, .png, .pdf or .html in a folder that exists."
-        )
+    if out is not None:
+        _check_chart(out, force=force)
     with SweepLine() as line:
         found = measure(
             function, Ts=lengths, s=s, db=db, seed=seed, method=method, preset_name=preset, workers=workers,
@@ -52,14 +50,31 @@ def law(
         )  # fmt: skip
     result = found.as_json()
     if out is not None:
-        from ..figures.render import render
-        from ..report.catalogue import law_figure
-
         target = function if s is None else f"{function} of {s} bits"
-        published = function == "and" and s == 3
-        out.write_bytes(render(law_figure({**result, "target": target, "paper": published}), out.suffix[1:]))
+        described = {**result, "target": target, "paper": function == "and" and s == 3}
+        with emit_on_failure(result, as_json, lambda console: _show(console, result)):
+            _draw(described, out, force=force)
         result["chart"] = str(out)
     emit(result, as_json, lambda console: _show(console, result))
+
+
+def _check_chart(out: Path, *, force: bool) -> None:
+    """Refuse a chart that could not be written, before anything is measured."""
+    from ..errors import DomainError
+    from ..figures.render import FORMATS
+    from ..files import check_target
+
+    if out.suffix.removeprefix(".").lower() not in FORMATS:
+        raise DomainError(f"--out {out} cannot be drawn: charts are .svg, .png, .pdf or .html files.")
+    check_target(out, force=force)
+
+
+def _draw(result: dict[str, Any], out: Path, *, force: bool) -> None:
+    from ..figures.render import render
+    from ..files import write_whole
+    from ..report.catalogue import law_figure
+
+    write_whole(out, render(law_figure(result), out.suffix[1:].lower()), force=force)
 
 
 def _lengths(text: str) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from .output import AsJson, emit, status_console
+from .output import AsJson, Force, emit, emit_on_failure, status_console
 
 
 def learn(
@@ -31,22 +31,19 @@ def learn(
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from ..errors import DomainError
+    from ..files import check_target
     from ..train.learning import learn as train
     from ..train.threads import use_threads
 
-    if out is not None and (learner != "transformer" or not out.parent.is_dir()):
-        raise DomainError(
-            f"--out {out} cannot be written: "
-            + (
-                f"{out.parent} is no folder."
-                if learner == "transformer"
-                else f"a {learner} has no attention model."
-            )
-        )
+    if out is not None:
+        if learner != "transformer":
+            raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
+        check_target(out, force=force)
     use_threads(threads)
     with Line(restarts) as line:
         run = train(
@@ -68,7 +65,8 @@ def learn(
     if out is not None and run.model is not None:
         from ..model_file import save
 
-        result["model"] = str(save(run.model, out))
+        with emit_on_failure(result, as_json, lambda console: _show(console, expression, result)):
+            result["model"] = str(save(run.model, out, force=force))
     emit(result, as_json, lambda console: _show(console, expression, result))
 
 

@@ -1,12 +1,14 @@
 """What every command does with its result: a table for people, or one JSON object for scripts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -26,3 +28,13 @@ def emit(result: dict[str, Any], as_json: bool, show: Callable[[Console], None])
         typer.echo(json.dumps(result, allow_nan=False))
     else:
         show(console())
+
+
+@contextmanager
+def emit_on_failure(result: dict[str, Any], as_json: bool, show: Callable[[Console], None]) -> Iterator[None]:
+    """For writing a file after long work: if that fails, `result` is printed before the error is reported."""
+    try:
+        yield
+    except Exception:
+        emit(result, as_json, show)
+        raise

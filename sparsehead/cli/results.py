@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .output import AsJson, emit
+from .output import AsJson, Force, emit
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -50,15 +50,17 @@ def export(
     out: Annotated[Path, typer.Argument(help="Where to write: .csv, .parquet or .json.")],
     db: Db = DEFAULT,
     where: Where = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Every outcome as one row of a table."""
-    from ..results import write
+    from ..results import check_table, write
     from ..store import Store
 
+    check_table(out, force=force)
     with Store(db, readonly=True) as store:
         rows = [record.flat() for record in store.records(_conditions(where))]
-    write(rows, out)
+    write(rows, out, force=force)
     emit(
         {"path": str(out), "rows": len(rows)}, as_json, lambda c: c.print(f"wrote {len(rows)} rows to {out}")
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..files import write_whole
+from ..files import make_folder, write_whole
 from ..measure.adaptive import Adaptive
 from ..measure.published import LAW_AND
 from ..results import write as write_table
@@ -66,13 +66,13 @@ def write_law(result: LawResult, name: str, folder: Path) -> None:
     """NAME.json for the law's chart, tables of thresholds and cells as CSV, and success.json for the map of cells."""
     data = result.as_json()
     write(folder / f"{name}.json", data)
-    write_table(data["cells"], folder / f"{name}-cells.csv")
+    write_table(data["cells"], folder / f"{name}-cells.csv", force=True)
     floor, points = {row["T"]: row["m"] for row in data["floor"]}, {point.T: point for point in LAW_AND}
     rows = [
         {**row, "floor": floor.get(row["T"]), "paper": points[row["T"]].m if row["T"] in points else None}
         for row in data["thresholds"]
     ]
-    write_table(rows, folder / f"{name}.csv")
+    write_table(rows, folder / f"{name}.csv", force=True)
     if name in ("law", "law-grid"):  # the grid comes later and has every cell
         write(folder / "success.json", {"cells": data["cells"], "thresholds": data["thresholds"]})
 
@@ -90,9 +90,9 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
 
 
 def write(path: Path, data: dict[str, Any]) -> None:
-    """One JSON object; the file appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(data, allow_nan=False).encode())
+    """One JSON object; the file appears whole or not at all, and replaces the one of an earlier run."""
+    make_folder(path.parent)
+    write_whole(path, json.dumps(data, allow_nan=False).encode(), force=True)
 
 
 def _named(title: str, report: Report | None) -> Callable[[Progress | RoundProgress], None] | None:

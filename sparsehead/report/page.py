@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError
 from ..figures.render import specification
+from ..files import make_folder, write_whole
 from .catalogue import Drawn
 from .parts import claims_table, errata_section, escape, figure_block, run_list, tally, verdict_of
 
@@ -124,13 +124,5 @@ def write_report(
         FileError: the file cannot be written.
     """
     text = report_html(findings=findings, claims=claims, figures=figures, run=run, problems=problems)
-    new = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        raise FileError(
-            f"cannot write the report to {path}: {error.strerror}; nothing was changed."
-        ) from None
-    return path
+    make_folder(path.parent)
+    return write_whole(path, text.encode(), force=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
-from ..errors import FileError
 from ..experiments import plans
 from ..experiments.run import Report, run_stage, write
 from ..figures.render import render
+from ..files import make_folder, write_whole
 from ..provenance import made_by, processor
 from ..store import Store
 from .catalogue import Drawn, draw_all
@@ -76,10 +76,7 @@ def reproduce(
     """
     plans.check_scale(scale)
     started = time.monotonic()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror}; nothing was run.") from error
+    make_folder(folder)
     problems: list[str] = []
     for stage in plans.plan(scale) if train else ():
         problems += run_stage(stage, db, folder, workers=workers, report=report)
@@ -108,7 +105,7 @@ def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
     for figure in figures:
         if figure.chart is not None:
             for form in ("svg", "png"):
-                (folder / f"{figure.name}.{form}").write_bytes(render(figure.chart, form))
+                write_whole(folder / f"{figure.name}.{form}", render(figure.chart, form), force=True)
 
 
 def _read_run(folder: Path) -> dict[str, str]:
