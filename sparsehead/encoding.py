@@ -157,7 +157,7 @@ def trainable(P: Float[Array, "T d"], E: Float[Array, "2 d"], cls: Float[Array, 
 
 
 def bag(T: int) -> Encoding:
-    """Bag of vectors with exactly orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings"""
+    """Bag of vectors with exactly orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings, bag-symmetry"""
     _need_positions(T)
     return _written("bag", None, T, T + RESERVED)
 

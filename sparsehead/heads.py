@@ -53,7 +53,7 @@ def attention_head(
 ) -> Float[Array, " out"]:
     """y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ).
 
-    The general head: every part is the caller's. Norm maps R^T to the simplex.   Paper: attention-head
+    The general head: every part is the caller's. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
     """
     a = norm(np.array([score(x, z) for x in X], dtype=np.float64))
     return phi_out(np.array([phi_in(x) for x in X]).T @ a)
@@ -87,7 +87,10 @@ def tf_head(
 
 
 def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> Float[Array, "T d"]:
-    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head per position, shared weights.   Paper: tf-layer"""
+    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head per position, shared weights.
+
+    Paper: tf-layer, self-attention
+    """
     rows = softmax(X @ W.W_Q @ (X @ W.W_K).T)
     return activation(sigma)(rows @ X @ W.W_V) @ W.W_C
 
@@ -95,7 +98,10 @@ def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> 
 def tf_scalar(
     X: Float[Array, "T d"], W: HeadWeights, w: Float[Array, " d"], *, cls: int = -1, sigma: str = "relu"
 ) -> float:
-    """w^T y_[CLS]: the layer's output at the [CLS] row, read by w. [CLS] is itself attended.   Paper: tf-scalar"""
+    """w^T y_[CLS]: the layer's output at the [CLS] row, read by w. [CLS] is itself attended.
+
+    Paper: tf-scalar, bag-symmetry
+    """
     return float(w @ tf_layer(X, W, sigma=sigma)[cls])
 
 

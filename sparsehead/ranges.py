@@ -49,6 +49,7 @@ def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
 
     Raises:
         DomainError: the scores spread so far that a total weight underflows.
+    Paper: exact-certificate
     """
     patterns = assignments(len(choices.support))
     rows = max(1, CHUNK // len(choices.weights))

@@ -33,6 +33,7 @@ def test_project_is_every_token_times_the_matrix(encoding):
         np.testing.assert_allclose(X @ W, rows, atol=1e-14)  # rounding of d <= 8 products
 
 
+@pytest.mark.claim("encodings")
 @pytest.mark.parametrize("encoding", all_kinds(4), ids=lambda e: e.kind)
 def test_tokens_are_as_the_paper_writes_them(encoding):
     b = np.array([1, 0, 0, 1])
@@ -50,6 +51,7 @@ def test_one_hot_rows_are_exactly_orthonormal(encoding):
     assert (bits == encoding.E).all()
 
 
+@pytest.mark.claim("encodings")
 @pytest.mark.parametrize("make", [random_positions, random_bag])
 def test_coherence_is_the_largest_product_of_two_rows(make, monkeypatch):
     encoding = make(40, 20, rng=stream(2))

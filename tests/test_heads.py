@@ -31,6 +31,7 @@ def weights(rng, d=6, k=3, v=4):
     return HeadWeights(*(rng.normal(size=s) for s in [(d, k), (d, k), (d, v), (v, d)]))
 
 
+@pytest.mark.claim("tf-layer")
 def test_attention_is_torchs_scaled_dot_product():
     rng = stream(0)
     X, W = rng.normal(size=(7, 6)), weights(rng)
@@ -41,6 +42,7 @@ def test_attention_is_torchs_scaled_dot_product():
     np.testing.assert_allclose(tf_layer(X, W), np.maximum(oracle, 0) @ W.W_C, atol=ORACLE)
 
 
+@pytest.mark.claim("attention-head", "self-attention", "tf-layer", "tf-scalar", "tf-head", "tf-heads")
 def test_the_general_head_specialises_to_every_other_form():
     rng = stream(1)
     X, W = rng.normal(size=(5, 6)), weights(rng)
@@ -62,6 +64,7 @@ def test_the_general_head_specialises_to_every_other_form():
     np.testing.assert_allclose(tf_heads(X, [W, W]), 2 * layer, atol=1e-12)
 
 
+@pytest.mark.claim("attention-head")
 def test_norm_is_pluggable():
     X = np.array([[1.0], [2.0], [4.0]])
     hard = lambda s: (s == s.max()).astype(float)  # noqa: E731
@@ -70,6 +73,7 @@ def test_norm_is_pluggable():
     assert y.tolist() == [41.0]
 
 
+@pytest.mark.claim("tf-mlp")
 def test_tf_mlp_reads_cls_through_two_relu_layers():
     rng = stream(2)
     X, W, W_1, W_2, w = (
@@ -81,6 +85,7 @@ def test_tf_mlp_reads_cls_through_two_relu_layers():
     assert tf_mlp(X, [W], W_1, W_2, w) == pytest.approx(np.maximum(np.maximum(y @ W_1, 0) @ W_2, 0) @ w)
 
 
+@pytest.mark.claim("tf-deep")
 def test_projection_stays_in_the_unit_ball_and_moves_nothing_inside_it():
     X = np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]])
     np.testing.assert_allclose(project_rows(X), [[0.3, 0.4], [0.6, 0.8], [0, 0]])
@@ -110,6 +115,7 @@ def test_unknown_activation_and_no_heads_are_refused():
         tf_heads(np.ones((2, 3)), [])
 
 
+@pytest.mark.claim("practical-block")
 @pytest.mark.parametrize("H", [1, 2, 4])
 def test_the_practical_block_is_torchs_pre_ln_encoder_layer(H):
     d, f = 8, 20

@@ -57,6 +57,7 @@ def by_definition(model, b):
     return model.read_out(X[-1:])[0]
 
 
+@pytest.mark.claim("model")
 @pytest.mark.parametrize("kind", ["positional", "random", "trainable", "bag"])
 @pytest.mark.parametrize("rich", [False, True])
 @pytest.mark.parametrize("attends_cls", [False, True])
@@ -75,6 +76,7 @@ def test_outputs_and_attention_equal_the_definitions_on_every_input(kind, rich, 
     assert (model.attention(bits)[..., -1] == 0).all() != attends_cls
 
 
+@pytest.mark.claim("tf-scalar", "tf-heads", "tf-mlp")
 def test_tf_scalar_tf_heads_and_tf_mlp_are_models():
     rng = stream(2)
     encoding = random_positions(6, 8, rng=rng)
@@ -97,6 +99,7 @@ def test_tf_scalar_tf_heads_and_tf_mlp_are_models():
     np.testing.assert_allclose(with_mlp(bits), expected, atol=EXACT, rtol=EXACT)
 
 
+@pytest.mark.claim("tf-deep")
 def test_depth_with_the_projection_is_tf_deep():
     rng = stream(3)
     d, encoding = 5, trainable(rng.normal(size=(4, 5)), rng.normal(size=(2, 5)), rng.normal(size=5))

@@ -142,7 +142,7 @@ def bound(
         form: one of FORMS.
         accuracy: the gap that samples_needed asks for.
         a_posteriori: whether to pay the union bound; by default True for a model and False for norms.
-    Paper: generalization
+    Paper: generalization, single-layer-capacity
     """
     check_form(form)
     m, delta = int(check_count("m", m)), check_delta(delta)

@@ -54,7 +54,7 @@ class HeadClass:
 
 
 def head_class(norms: Mapping[str, Real]) -> HeadClass:
-    """The class from a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}."""
+    """The class from a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}.   Paper: positional-capacity"""
     if unknown := sorted(set(norms) - set(KEYS)):
         raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(KEYS)}.")
     if missing := [key for key in REQUIRED if key not in norms]:

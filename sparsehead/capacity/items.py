@@ -103,7 +103,7 @@ class Covering:
 
 
 def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
-    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma
+    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma, head-capacity
 
     `ours`, `paper` and `trauger-tewari` use the closed form; `parametric` and `minimum` split numerically,
     and `minimum` is never above `ours` or `parametric` on the same items: it tries their splits too.

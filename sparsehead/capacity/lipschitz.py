@@ -44,7 +44,7 @@ def jacobian_entries(p: Float[Array, " T"]) -> float:
 def jacobian_operator(p: Float[Array, " T"]) -> float:
     """||J||_{inf -> 1} = max over subsets S of 4 q (1 - q), q = p(S); by enumeration, so for short p.
 
-    Paper: softmax-lipschitz
+    Paper: softmax-lipschitz, head-assumptions
 
     The maximum of the convex v -> ||J v||_1 over the cube is at a vertex +-1, that is, at a subset.
     """

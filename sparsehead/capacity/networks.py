@@ -30,7 +30,7 @@ from .stages import Stage, dense_stage, fold, mlp_stage, network_items, normed, 
 
 
 def model_items(model: Model, *, m: Real, price: Pricing) -> tuple[Item, ...]:
-    """The items of the model's class on m samples.   Paper: multi-layer-capacity"""
+    """The items of the model's class on m samples.   Paper: multi-layer-capacity, multi-head-capacity"""
     check_count("m", m)
     return network_items(_single(model, m, price) if model.L == 1 else _deep(model, m, price))
 

@@ -79,6 +79,7 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
     Frobenius and spectral norms survive thin QR factorisations, ||R_A R_B^T||; row i of A B^T has squared
     length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in
     slabs of rows.
+    Paper: representation-norms
     """
     if A.shape[1] != B.shape[1]:
         raise ShapeError(f"the two factors have inner widths {A.shape[1]} and {B.shape[1]}; A B^T needs one.")

@@ -33,7 +33,7 @@ def verify(model: Model, f: SparseFunction, *, method: str | None = None) -> Cer
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); chosen by T if left out.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.
-    Paper: exact-certificate
+    Paper: exact-certificate, sparse-representation
     """
     if model.T != f.T:
         raise DomainError(f"the model reads T={model.T} bits, the function T={f.T}; they must agree.")

@@ -1,11 +1,20 @@
-"""What a claim is, and what checking one returns."""
+"""What a claim is, how one is declared, and what checking one returns.
+
+A claim is one decorated function: label, kind, place in print, statement and check stand in one spot.
+
+    @claim("split-lemma", kind="lemma", where="paper lemma A.8", statement="...")
+    def check_split_lemma(context: Context) -> Finding: ...
+
+The code and the tests behind it are found by the label: see `evidence`. What has no check, a drawing or a remark
+about wording, is declared as a plain `Claim(..)`.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DomainError
+from .evidence import labelled_code, marked_tests
 
 KINDS = (
     "definition",
@@ -20,46 +29,6 @@ KINDS = (
     "erratum",
 )
 VERDICTS = ("holds", "differs", "fails", "not run")
-CHECKS = "sparsehead.claims.checks"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement: of the paper, of the notes, or an erratum of either.
-
-    Args:
-        label: kebab-case; what `Paper: label` in a docstring refers to.
-        kind: one of KINDS; "ours" marks what neither the paper nor the notes contain.
-        statement: what it says, in our words and with our constants.
-        where: its numbers in the paper and in the notes; they stand nowhere else.
-        code: what implements it, as "package.module:name".
-        tests: what tests it, as "tests/path.py::test_name".
-        check: the function that recomputes it for `sparsehead reproduce`, as "package.module:name".
-        text_only: True for a remark about wording or a citation, which nothing can compute.
-    """
-
-    label: str
-    kind: str
-    statement: str
-    where: str
-    code: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    check: str | None = None
-    text_only: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise DomainError(
-                f"claim {self.label}: kind {self.kind!r} is unknown; the kinds are {', '.join(KINDS)}."
-            )
-
-    @property
-    def status(self) -> str:
-        """ "implemented" when code and a test stand behind it and its check, if it names one, exists."""
-        if self.text_only:
-            return "text only"
-        alive = bool(self.code and self.tests) and (self.check is None or exists(self.check))
-        return "implemented" if alive else "not yet"
 
 
 @dataclass(frozen=True)
@@ -67,6 +36,7 @@ class Finding:
     """What checking a claim gave.
 
     Args:
+        label: the claim's; filled in by the claim itself.
         verdict: "holds", "differs" (true in form, another number), "fails", or "not run". For an erratum the
             statement judged is ours: "holds" means that the fault of the printed form was demonstrated.
         paper: the number or statement as printed.
@@ -91,9 +61,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may use: the results store (None: checks of experiments are not run), a seed for its samples."""
+    """What a check may use: a seed for its samples, and options ("results": the folder with results files)."""
 
-    store: Any = None
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -101,24 +70,78 @@ class Context:
 Check = Callable[[Context], Finding]
 
 
-def finding(label: str, holds: bool, *, paper: str, ours: str, detail: str = "", **data: Any) -> Finding:
+@dataclass(frozen=True)
+class Claim:
+    """One statement: of the paper, of the notes, ours, or an erratum of the first two.
+
+    Args:
+        label: kebab-case; what `Paper: label` in a docstring and `pytest.mark.claim(label)` refer to.
+        kind: one of KINDS; "ours" marks what neither the paper nor the notes contain.
+        where: its numbers in the paper and in the notes; they stand nowhere else.
+        statement: what it says, in our words and with our constants.
+        check: recomputes it for `sparsehead reproduce`; None where there is nothing to compute.
+        about: for an erratum, the label of the claim that it corrects: the code behind that one is behind both.
+        text_only: True for a remark about wording or a citation, which no code stands behind.
+    """
+
+    label: str
+    kind: str
+    where: str
+    statement: str
+    check: Check | None = None
+    about: str | None = None
+    text_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise DomainError(
+                f"claim {self.label}: kind {self.kind!r} is unknown; the kinds are {', '.join(KINDS)}."
+            )
+
+    def __call__(self, context: Context) -> Finding:
+        """The Finding of its check, under the claim's label."""
+        if self.check is None:
+            raise DomainError(
+                f"claim {self.label} has no check; its tests are {', '.join(self.tests) or 'none'}."
+            )
+        return replace(self.check(context), label=self.label)
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """What implements it, as "package.module:name": every docstring with its label in a `Paper:` line."""
+        found = labelled_code()
+        inherited = found.get(self.about, ()) if self.about else ()
+        return tuple(dict.fromkeys([*found.get(self.label, ()), *inherited]))
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What tests it, as "tests/path.py::test_name": every test marked with its label; () without a checkout."""
+        return marked_tests().get(self.label, ())
+
+    @property
+    def status(self) -> str:
+        """ "implemented" when code stands behind it, "text only" when none can, else "not yet"."""
+        if self.text_only:
+            return "text only"
+        return "implemented" if self.code else "not yet"
+
+
+def claim(
+    label: str, *, kind: str, where: str, statement: str, about: str | None = None
+) -> Callable[[Check], Claim]:
+    """Declare a claim by decorating its check; the arguments are those of `Claim`."""
+
+    def declare(check: Check) -> Claim:
+        return Claim(label, kind, where, statement, check, about)
+
+    return declare
+
+
+def finding(holds: bool, *, paper: str, ours: str, detail: str = "", **data: Any) -> Finding:
     """A Finding whose verdict is "holds" or "fails"."""
-    return Finding(label, "holds" if holds else "fails", paper, ours, detail, data)
+    return judged("holds" if holds else "fails", paper=paper, ours=ours, detail=detail, **data)
 
 
-def resolve(reference: str) -> Any:
-    """The object that "package.module:name" names."""
-    module, _, name = reference.partition(":")
-    found: Any = import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
-
-
-def exists(reference: str) -> bool:
-    """Whether `reference` names something that is there."""
-    try:
-        resolve(reference)
-    except (ModuleNotFoundError, AttributeError):
-        return False
-    return True
+def judged(verdict: str, *, paper: str, ours: str, detail: str = "", **data: Any) -> Finding:
+    """A Finding with any verdict; the claim puts its label on it."""
+    return Finding("", verdict, paper, ours, detail, data)

@@ -1,292 +1,246 @@
-"""Entries: the definitions (paper sections 3 and 5.1; notes sections 2, 2.1, 2.3 and 5)."""
+"""The definitions agree with one another: every special form is the general head with its parts filled in."""
 
-from .claim import CHECKS, Claim
+import itertools
 
-HEADS = "tests/test_heads.py::"
+import numpy as np
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        label="matrix-norms",
-        kind="definition",
-        statement="||M||_{p,q} takes the p-norm of each column, then the q-norm of those numbers; so "
-        "||W||_{2,1} sums column lengths and ||X^T||_{2,inf} is the longest row of X. Always spectral <= "
-        "Frobenius <= (2,1) <= sqrt(columns) Frobenius.",
-        where="paper section 3, notation; notes section 2",
-        code=(
-            "sparsehead.capacity.norms:matrix_norm",
-            "sparsehead.capacity.norms:matrix_norms",
-        ),
-        tests=(
-            "tests/capacity/test_norms.py::test_matrix_norms_convention_columns_first",
-            "tests/capacity/test_norms.py::test_matrix_norms_chain",
-        ),
-        check=f"{CHECKS}.definitions:check_matrix_norms",
-    ),
-    Claim(
-        label="pseudometric-cover",
-        kind="definition",
-        statement="In a pseudometric space an eps-cover of a set is a subset such that every point of the "
-        "set lies within eps of one of its members; the covering number is the size of the smallest. It "
-        "never grows with eps.",
-        where="notes section 2.1.1",
-        code=("sparsehead.covering:covering_number",),
-        tests=(
-            "tests/claims/test_covering.py::test_pseudometric_cover_equals_brute_force_and_the_sandwich_holds",
-            "tests/claims/test_covering.py::test_pseudometric_cover_falls_as_eps_grows",
-        ),
-        check=f"{CHECKS}.covering:check_pseudometric_cover",
-    ),
-    Claim(
-        label="covering-example",
-        kind="figure",
-        statement="Three points in the plane at eps = 0.05 and 0.5. At 0.05 the covering number is 3. At "
-        "0.5 it is 3 for the set as first printed and 1 for the set as used later; the printed 2 belongs to "
-        "neither.",
-        where="notes section 2.1.2, figures 1 and 2",
-        code=("sparsehead.covering:covering_number",),
-        tests=("tests/claims/test_covering.py::test_covering_example_both_readings",),
-        check=f"{CHECKS}.covering:check_covering_example",
-    ),
-    Claim(
-        label="covering-number",
-        kind="definition",
-        statement="N_inf(F; eps; z_1..z_m): the size of the smallest C inside F such that every f in F has "
-        "a member of C within eps of it at all m points at once; N_inf(F, eps, m) is the supremum over "
-        "samples.",
-        where="paper definition in section 3; notes definition 2.1",
-        code=(
-            "sparsehead.covering.function_classes:class_covering_number",
-            "sparsehead.covering.function_classes:evaluate",
-        ),
-        tests=(
-            "tests/claims/test_covering.py::test_covering_number_of_all_sign_functions_is_2_to_the_m",
-            "tests/claims/test_covering.py::test_covering_number_of_a_subsample_is_compared_by_packing",
-        ),
-        check=f"{CHECKS}.covering:check_covering_number",
-    ),
-    Claim(
-        label="parameterized-covering-number",
-        kind="definition",
-        statement="For F = {f(.; theta)} a cover may be given by its parameters: a subset of Theta whose "
-        "functions cover F at the m points. Two parameters with the same values on the sample count once.",
-        where="notes definition 2.2",
-        code=("sparsehead.covering.function_classes:evaluate_parameters",),
-        tests=(
-            "tests/claims/test_covering.py::test_parameterized_covering_number_counts_parameters_by_their_functions",
-        ),
-        check=f"{CHECKS}.covering:check_parameterized_covering_number",
-    ),
-    Claim(
-        label="attention-head",
-        kind="definition",
-        statement="y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ), with Norm: "
-        "R^T -> simplex; Score, Norm, phi_in and phi_out are whatever the caller gives.",
-        where="paper definition 3.1; notes definition 2.4",
-        code=("sparsehead.heads:attention_head",),
-        tests=(
-            "tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",
-            "tests/test_heads.py::test_norm_is_pluggable",
-        ),
-        check=f"{CHECKS}.definitions:check_attention_head",
-    ),
-    Claim(
-        label="self-attention",
-        kind="definition",
-        statement="The head with a token of the sequence as its context: z = x_tau, one output per tau.",
-        where="notes equation (1)",
-        code=("sparsehead.heads:attention_head", "sparsehead.heads:tf_layer"),
-        tests=("tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",),
-        check=f"{CHECKS}.definitions:check_self_attention",
-    ),
-    Claim(
-        label="tf-layer",
-        kind="definition",
-        statement="Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C: the head with Score(x, z) = z^T "
-        "W_Q W_K^T x, linear phi_in, phi_out = W_C^T sigma(.), sigma Lipschitz with sigma(0) = 0, and "
-        "softmax, at every position.",
-        where="paper definition 3.2; notes definition 2.5",
-        code=("sparsehead.heads:tf_layer", "sparsehead.heads:attention"),
-        tests=(
-            "tests/test_heads.py::test_attention_is_torchs_scaled_dot_product",
-            "tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",
-        ),
-        check=f"{CHECKS}.definitions:check_tf_layer",
-    ),
-    Claim(
-        label="tf-scalar",
-        kind="definition",
-        statement="One extra token [CLS], itself attended, and the output w^T y_[CLS].",
-        where="paper section 3, scalar output; notes definition 2.5, last line",
-        code=("sparsehead.heads:tf_scalar",),
-        tests=(
-            "tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",
-            "tests/test_model.py::test_tf_scalar_tf_heads_and_tf_mlp_are_models",
-        ),
-        check=f"{CHECKS}.definitions:check_tf_scalar",
-    ),
-    Claim(
-        label="tf-head",
-        kind="definition",
-        statement="f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ): the layer with k = d and W_C "
-        "dropped.",
-        where="paper section 4, with corollary 4.5; notes section 3.2",
-        code=("sparsehead.heads:tf_head",),
-        tests=("tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",),
-        check=f"{CHECKS}.definitions:check_tf_head",
-    ),
-    Claim(
-        label="tf-heads",
-        kind="definition",
-        statement="Multi-head attention: the sum of H heads, each with its own weights.",
-        where="paper appendix A (A.12); notes section 4",
-        code=("sparsehead.heads:tf_heads",),
-        tests=(
-            "tests/test_heads.py::test_the_general_head_specialises_to_every_other_form",
-            "tests/test_model.py::test_tf_scalar_tf_heads_and_tf_mlp_are_models",
-        ),
-        check=f"{CHECKS}.definitions:check_tf_heads",
-    ),
-    Claim(
-        label="tf-mlp",
-        kind="definition",
-        statement="f_tf+mlp: a head, or s heads, read at [CLS] by a three-layer ReLU net ((y^T W_1)_+ "
-        "W_2)_+ w.",
-        where="paper section 5; notes section 5",
-        code=("sparsehead.heads:tf_mlp", "sparsehead.heads:mlp"),
-        tests=(
-            "tests/test_heads.py::test_tf_mlp_reads_cls_through_two_relu_layers",
-            "tests/test_model.py::test_tf_scalar_tf_heads_and_tf_mlp_are_models",
-        ),
-        check=f"{CHECKS}.definitions:check_tf_mlp",
-    ),
-    Claim(
-        label="tf-deep",
-        kind="definition",
-        statement="Depth L: g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C ), with Pi the projection of each row "
-        "to the unit ball, which stands in for LayerNorm.",
-        where="paper section 4, with theorem 4.7",
-        code=("sparsehead.heads:tf_deep", "sparsehead.heads:project_rows"),
-        tests=(
-            "tests/test_heads.py::test_projection_stays_in_the_unit_ball_and_moves_nothing_inside_it",
-            "tests/test_model.py::test_depth_with_the_projection_is_tf_deep",
-        ),
-        check=f"{CHECKS}.definitions:check_tf_deep",
-    ),
-    Claim(
-        label="attention-modules",
-        kind="figure",
-        statement="Three modules side by side: a head with a general context, a self-attention layer, and a "
-        "layer read at [CLS]; scores in grey, normalised weights in blue.",
-        where="paper figure 1; notes figure 3",
-        code=("sparsehead.figures.diagram:attention_module_diagram",),
-        tests=(
-            "tests/figures/test_diagrams.py::test_weights_are_blue_and_as_thick_as_they_are_large",
-            "tests/figures/test_diagrams.py::test_scores_are_grey_and_one_per_pair",
-        ),
-    ),
-    Claim(
-        label="model",
-        kind="ours",
-        statement="Any of the modules above with its encoding and read-out is one frozen Model, evaluated "
-        "on all 2T + 1 distinct tokens instead of m sequences; the numbers are those of the definitions.",
-        where="not in the paper",
-        code=("sparsehead.model:Model",),
-        tests=("tests/test_model.py::test_outputs_and_attention_equal_the_definitions_on_every_input",),
-        check=f"{CHECKS}.definitions:check_model",
-    ),
-    Claim(
-        label="practical-block",
-        kind="definition",
-        statement="What the experiments train: pre-LayerNorm, biases, scores over sqrt(k), GELU MLP of "
-        "width 4d, residuals and a final LayerNorm (the minGPT block, to which the paper points).",
-        where="paper, setup of the experiments",
-        code=("sparsehead.block:block", "sparsehead.block:Layer"),
-        tests=("tests/test_heads.py::test_the_practical_block_is_torchs_pre_ln_encoder_layer",),
-    ),
-    Claim(
-        label="sparse-function",
-        kind="definition",
-        statement="f: {0,1}^T -> Y is s-sparse if it depends only on the bits in a set I of s positions.",
-        where="paper section 5; notes definition 5.1",
-        code=(
-            "sparsehead.functions:SparseFunction",
-            "sparsehead.functions:is_sparse",
-        ),
-        tests=("tests/claims/test_sparse_functions.py::test_sparse_function_depends_on_s_positions",),
-        check=f"{CHECKS}.definitions:check_sparse_function",
-    ),
-    Claim(
-        label="symmetric",
-        kind="definition",
-        statement="An s-sparse f is symmetric if its value depends only on how many bits of I are 1; "
-        "monotone if in addition it never falls when a bit rises.",
-        where="paper section 5; notes definition 5.2",
-        code=(
-            "sparsehead.functions:is_symmetric",
-            "sparsehead.functions:is_monotone",
-        ),
-        tests=("tests/claims/test_sparse_functions.py::test_symmetric_function_depends_on_the_count_alone",),
-        check=f"{CHECKS}.definitions:check_symmetric",
-    ),
-    Claim(
-        label="bounded-function",
-        kind="definition",
-        statement="f is B-bounded if ||f(b)||_inf <= B for every b.",
-        where="paper section 5; notes definition 5.3",
-        code=("sparsehead.functions:sup_norm",),
-        tests=(
-            "tests/claims/test_sparse_functions.py::test_bounded_function_has_the_largest_absolute_value_as_norm",
-        ),
-        check=f"{CHECKS}.definitions:check_bounded_function",
-    ),
-    Claim(
-        label="uniform-approximation",
-        kind="definition",
-        statement="f^ approximates f eps-uniformly under b -> X(b) if ||f^(X(b)) - f(b)||_inf <= eps for "
-        "every one of the 2^T inputs.",
-        where="paper section 5; notes definition 5.4",
-        code=("sparsehead.functions:uniform_distance",),
-        tests=(
-            "tests/claims/test_sparse_functions.py::test_uniform_distance_is_the_supremum_over_all_inputs",
-        ),
-        check=f"{CHECKS}.definitions:check_uniform_approximation",
-    ),
-    Claim(
-        label="encodings",
-        kind="definition",
-        statement="b -> X(b): (a) deterministic positions, X = E_b + P; (b) the same with P trainable; (c) "
-        "bag of vectors, X = diag(b) V. Rows are approximately orthonormal (all |<v_i, v_j>| <= Delta); "
-        "E_0, E_1 and [CLS] are exactly orthogonal to everything.",
-        where="paper section 5; notes section 5",
-        code=(
-            "sparsehead.encoding:positional",
-            "sparsehead.encoding:random_positions",
-            "sparsehead.encoding:trainable",
-            "sparsehead.encoding:bag",
-            "sparsehead.encoding:random_bag",
-        ),
-        tests=(
-            "tests/test_encoding.py::test_tokens_are_as_the_paper_writes_them",
-            "tests/test_encoding.py::test_coherence_is_the_largest_product_of_two_rows",
-        ),
-        check=f"{CHECKS}.definitions:check_encodings",
-    ),
-    Claim(
-        label="bag-symmetry",
-        kind="remark",
-        statement="A scalar Transformer on a bag of vectors does not see the order of its tokens: permuting "
-        "the rows of diag(b) V changes nothing.",
-        where="paper section 5; notes section 5",
-        code=("sparsehead.heads:tf_scalar", "sparsehead.encoding:bag"),
-        tests=("tests/claims/test_registry.py::test_a_theory_claim_checks_out",),
-        check=f"{CHECKS}.definitions:check_bag_symmetry",
-    ),
-    Claim(
-        label="sparse-reading",
-        kind="figure",
-        statement="A head that reads s of T tokens and ignores the others.",
-        where="notes figure 4",
-        code=("sparsehead.figures.diagram:head_reads_chart",),
-        tests=("tests/figures/test_diagrams.py::test_the_head_that_reads_s_of_T_says_where_it_looks",),
-    ),
+from .. import encoding as encodings
+from ..block import Layer
+from ..capacity.norms import matrix_norm, matrix_norms
+from ..heads import (
+    HeadWeights,
+    activation,
+    attention_head,
+    mlp,
+    project_rows,
+    softmax,
+    tf_deep,
+    tf_head,
+    tf_heads,
+    tf_layer,
+    tf_mlp,
+    tf_scalar,
+)
+from ..model import Model
+from ..rng import stream
+from ..types import Array, Float
+from .claim import Claim, Context, Finding, claim, finding
+
+ROUNDING = 1e-12  # float64 sums of a few dozen products
+
+
+def _case(context: Context, name: str) -> tuple[Float[Array, "T d"], HeadWeights, np.random.Generator]:
+    rng = stream(context.seed, name)
+    shapes = [(6, 3), (6, 3), (6, 4), (4, 6)]
+    return rng.normal(size=(7, 6)), HeadWeights(*(rng.normal(size=s) for s in shapes)), rng
+
+
+def _row_by_row(X: Float[Array, "T d"], W: HeadWeights, z: Float[Array, " d"]) -> Float[Array, " d"]:
+    """The layer's output for the context z, from the general head and nothing else."""
+    return attention_head(
+        X,
+        z,
+        score=lambda x, z: float(z @ W.W_Q @ W.W_K.T @ x),
+        norm=softmax,
+        phi_in=lambda x: W.W_V.T @ x,
+        phi_out=lambda y: W.W_C.T @ activation("relu")(y),
+    )
+
+
+def agreement(paper: str, error: float, detail: str) -> Finding:
+    return finding(
+        error < ROUNDING,
+        paper=paper,
+        ours=f"largest difference {error:.1e}",
+        detail=detail,
+        error=error,
+    )
+
+
+@claim(
+    "matrix-norms",
+    kind="definition",
+    where="paper section 3, notation; notes section 2",
+    statement="||M||_{p,q} takes the p-norm of each column, then the q-norm of those numbers; so ||W||_{2,1} sums "
+    "column lengths and ||X^T||_{2,inf} is the longest row of X. Always spectral <= Frobenius <= (2,1) <= "
+    "sqrt(columns) Frobenius.",
+)
+def check_matrix_norms(context: Context) -> Finding:
+    M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
+    got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
+    error = float(np.abs(np.array(got) - [6, 3 + 17**0.5, 17**0.5, 8]).max())
+    rng = stream(context.seed, "norms")
+    chains = [matrix_norms(rng.normal(size=(5, n))) for n in (1, 3, 9)]
+    ordered = all(
+        n.spectral <= n.frobenius * (1 + ROUNDING) <= n.n21 * (1 + 2 * ROUNDING)
+        and n.n21 <= n.columns**0.5 * n.frobenius * (1 + ROUNDING)
+        for n in chains
+    )
+    return finding(
+        error < ROUNDING and ordered,
+        paper="columns first",
+        ours=f"{got[0]:.4g}, {got[1]:.4g}, {got[2]:.4g}, {got[3]:.4g} as by hand",
+        detail="||M||_{2,1}, ||M^T||_{2,1}, ||M^T||_{2,inf}, ||M||_{1,1} of [[3,0],[4,1],[0,0]]; the chain "
+        "on random M.",
+    )
+
+
+@claim(
+    "attention-head",
+    kind="definition",
+    where="paper definition 3.1; notes definition 2.4",
+    statement="y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ), with Norm: R^T -> "
+    "simplex; Score, Norm, phi_in and phi_out are whatever the caller gives.",
+)
+def check_attention_head(context: Context) -> Finding:
+    X, W, rng = _case(context, "head")
+    z = rng.normal(size=6)
+    a = softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
+    by_hand = W.W_C.T @ np.maximum(sum(a[t] * (W.W_V.T @ X[t]) for t in range(7)), 0)
+    error = float(np.abs(_row_by_row(X, W, z) - by_hand).max())
+    return agreement("the displayed sum", error, "The general head against its sum, term by term.")
+
+
+@claim(
+    "self-attention",
+    kind="definition",
+    where="notes equation (1)",
+    statement="The head with a token of the sequence as its context: z = x_tau, one output per tau.",
+)
+def check_self_attention(context: Context) -> Finding:
+    X, W, _ = _case(context, "self")
+    layer = tf_layer(X, W)
+    error = max(float(np.abs(_row_by_row(X, W, X[t]) - layer[t]).max()) for t in range(7))
+    return agreement("z = x_tau", error, "Every row of the layer is the general head with z = x_tau.")
+
+
+@claim(
+    "tf-layer",
+    kind="definition",
+    where="paper definition 3.2; notes definition 2.5",
+    statement="Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C: the head with Score(x, z) = z^T W_Q W_K^T x, "
+    "linear phi_in, phi_out = W_C^T sigma(.), sigma Lipschitz with sigma(0) = 0, and softmax, at every "
+    "position.",
+)
+def check_tf_layer(context: Context) -> Finding:
+    X, W, _ = _case(context, "layer")
+    S = X @ W.W_Q @ (X @ W.W_K).T
+    A = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
+    error = float(np.abs(tf_layer(X, W) - np.maximum(A @ X @ W.W_V, 0) @ W.W_C).max())
+    return agreement("the matrix form", error, "The layer against softmax written out on one random case.")
+
+
+@claim(
+    "tf-scalar",
+    kind="definition",
+    where="paper section 3, scalar output; notes definition 2.5, last line",
+    statement="One extra token [CLS], itself attended, and the output w^T y_[CLS].",
+)
+def check_tf_scalar(context: Context) -> Finding:
+    X, W, rng = _case(context, "scalar")
+    w = rng.normal(size=6)
+    error = abs(tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
+    return agreement("w^T y_[CLS]", error, "[CLS] is the last row and is attended like the others.")
+
+
+@claim(
+    "tf-head",
+    kind="definition",
+    where="paper section 4, with corollary 4.5; notes section 3.2",
+    statement="f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ): the layer with k = d and W_C dropped.",
+)
+def check_tf_head(context: Context) -> Finding:
+    X, W, _ = _case(context, "tf-head")
+    eye = HeadWeights(W.W_Q @ W.W_K.T, np.eye(6), np.eye(6), np.eye(6))
+    layer = tf_layer(X, eye)
+    rows = [tf_head(X, X[t], W_QK=eye.W_Q, W_V=np.eye(6)) for t in range(7)]
+    error = float(np.abs(np.array(rows) - layer).max())
+    return agreement("k = d, no W_C", error, "The head is the layer with W_C = I, row by row.")
+
+
+@claim(
+    "tf-heads",
+    kind="definition",
+    where="paper appendix A (A.12); notes section 4",
+    statement="Multi-head attention: the sum of H heads, each with its own weights.",
+)
+def check_tf_heads(context: Context) -> Finding:
+    X, W, rng = _case(context, "heads")
+    V = HeadWeights(*(rng.normal(size=M.shape) for M in (W.W_Q, W.W_K, W.W_V, W.W_C)))
+    error = float(np.abs(tf_heads(X, [W, V]) - tf_layer(X, W) - tf_layer(X, V)).max())
+    return agreement("sum of heads", error, "Two heads with different weights, summed.")
+
+
+@claim(
+    "tf-mlp",
+    kind="definition",
+    where="paper section 5; notes section 5",
+    statement="f_tf+mlp: a head, or s heads, read at [CLS] by a three-layer ReLU net ((y^T W_1)_+ W_2)_+ w.",
+)
+def check_tf_mlp(context: Context) -> Finding:
+    X, W, rng = _case(context, "mlp")
+    W_1, W_2, w = rng.normal(size=(6, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)
+    y = tf_heads(X, [W, W], sigma="identity")[-1]
+    hidden = [max(0.0, float(y @ W_1[:, j])) for j in range(5)]
+    output = sum(w[j] * max(0.0, sum(h * W_2[i, j] for i, h in enumerate(hidden))) for j in range(4))
+    error = max(abs(tf_mlp(X, [W, W], W_1, W_2, w) - output), abs(mlp(y, W_1, W_2, w) - output))
+    return agreement("((y^T W_1)_+ W_2)_+ w", float(error), "Two heads, read by the net unit by unit.")
+
+
+@claim(
+    "tf-deep",
+    kind="definition",
+    where="paper section 4, with theorem 4.7",
+    statement="Depth L: g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C ), with Pi the projection of each row to the unit "
+    "ball, which stands in for LayerNorm.",
+)
+def check_tf_deep(context: Context) -> Finding:
+    X, W, _ = _case(context, "deep")
+    one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
+    step = lambda Z: project_rows(  # noqa: E731
+        np.maximum(project_rows(softmax(Z @ W.W_Q @ (Z @ W.W_K).T) @ Z @ W.W_V), 0) @ W.W_C
+    )
+    error = float(np.abs(tf_deep(X, [[one], [one], [one]]) - step(step(step(X)))).max())
+    longest = float(np.linalg.norm(step(X), axis=1).max())
+    return agreement(
+        "unit-ball projection",
+        max(error, longest - 1),
+        f"Three layers; longest row {longest:.3f} <= 1.",
+    )
+
+
+@claim(
+    "model",
+    kind="ours",
+    where="not in the paper",
+    statement="Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all 2T + 1 "
+    "distinct tokens instead of m sequences; the numbers are those of the definitions.",
+)
+def check_model(context: Context) -> Finding:
+    rng = stream(context.seed, "model")
+    W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
+    w = rng.normal(size=9)
+    layer = Layer(W.W_Q[None], W.W_K[None], W.W_V[None], W.W_C[None], sigma="relu")
+    model = Model(encodings.positional(6), (layer,), w)
+    bits = np.array(list(itertools.product([0, 1], repeat=6)))
+    slow = np.array([tf_scalar(model.encoding(b), W, w) for b in bits])
+    error = float(np.abs(model(bits) - slow).max())
+    return agreement("f_tf-scalar", error, "All 64 inputs of T = 6, against the definition one at a time.")
+
+
+ATTENTION_MODULES = Claim(
+    "attention-modules",
+    kind="figure",
+    where="paper figure 1; notes figure 3",
+    statement="Three modules side by side: a head with a general context, a self-attention layer, and a layer read "
+    "at [CLS]; scores in grey, normalised weights in blue.",
+)
+
+
+PRACTICAL_BLOCK = Claim(
+    "practical-block",
+    kind="definition",
+    where="paper, setup of the experiments",
+    statement="What the experiments train: pre-LayerNorm, biases, scores over sqrt(k), GELU MLP of width 4d, "
+    "residuals and a final LayerNorm (the minGPT block, to which the paper points).",
 )

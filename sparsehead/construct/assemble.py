@@ -44,7 +44,10 @@ def intervals(
 
 
 def with_mlp(encoding: Encoding, selection: Selection, decoder: Decoder, *, attends_cls: bool) -> Model:
-    """f_tf+mlp: the head puts o on the first axis, one ReLU layer decodes it."""
+    """f_tf+mlp: the head puts o on the first axis, one ReLU layer decodes it.
+
+    Paper: symmetric-representation, general-representation
+    """
     W_Q, W_K = query_and_key(encoding, selection.key)
     axis = np.eye(1, encoding.d)
     layer = Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=selection.value[None, :, None], W_C=axis[None])
@@ -59,7 +62,8 @@ def head_alone(encoding: Encoding, selection: Selection, decoder: Decoder, *, at
 
     Tokens whose pairing with E_0 + E_1 (+ [CLS]) is 1 carry a constant, so unit k has the value vector
     w - t_k (E_0 + E_1 + [CLS]). Where the encoding has no such constant (a bag of vectors, or positions that
-    are not orthogonal to the bits) the value bias b_V takes its place.   Paper: single-head
+    are not orthogonal to the bits) the value bias b_V takes its place.
+    Paper: single-head, monotone-symmetric-representation
     """
     W_Q, W_K = query_and_key(encoding, selection.key)
     W_V = np.repeat(selection.value[:, None], len(decoder.kinks), axis=1)

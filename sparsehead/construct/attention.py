@@ -50,6 +50,7 @@ def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array
 
     Raises:
         DomainError: the rows are linearly dependent.
+    Paper: single-head-random
     """
     gram = rows @ rows.T
     if np.linalg.cond(gram) > 1e12:
@@ -83,7 +84,7 @@ def additive_selection(
     C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C), bit 1 multiplies a token's weight by 1 + eps, position i has value
     (sign c_i - m) / eps and bit 1 the value m / (1 + eps). The numerator is then, exactly,
     e^beta sum_i c_i b_i + m * (ones outside), and the denominator varies by a factor of at most 1 + eps.
-    Differs: F1 of the theory has positive weights only.   Paper: single-head
+    Differs: F1 of the theory has positive weights only.   Paper: single-head, single-head-random
     """
     sizes = np.abs(np.array(code.weights, dtype=np.float64))
     move, at_support, at_one = _bit_and_position(code)

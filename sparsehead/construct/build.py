@@ -63,7 +63,7 @@ def build(
         seed: names the random positions.
     Raises:
         DomainError: the arguments do not fit together, or d is too small; the message says what would work.
-    Paper: sparse-representation
+    Paper: sparse-representation, representation-norms
     """
     _check(f, encoding, method, heads, readout, epsilon)
     write = partial(

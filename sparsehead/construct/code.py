@@ -68,6 +68,7 @@ def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
     """The code that this file's head promises, for a table of 2^s values that depends on all s bits.
 
     With signs=False only positive weights are considered.
+    Paper: best-code
     """
     return _search(np.asarray(table).astype(np.uint8).tobytes(), signs)
 

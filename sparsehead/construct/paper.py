@@ -31,7 +31,7 @@ def bump(x: Float[Array, "*n"], delta: float, *, printed: bool = False) -> Float
     """psi(x) = nu(x) + nu(2 delta - x) - 1: 1 on [0, 2 delta], 0 outside [-delta, 3 delta]; centre delta.
 
     Differs: with the second ramp subtracted (printed=True) psi vanishes at its centre, where it should be 1.
-    Paper: errata-paper-1
+    Paper: errata-paper-1, bump
     """
     if printed:
         return ramp(x, delta) - ramp(2 * delta - x, delta)
@@ -77,7 +77,7 @@ def paper_model(
         printed: any of "bump", "delta", "key": the parts to leave as printed.
     Raises:
         DomainError: [CLS] is not attended in a bag of vectors, which the construction needs.
-    Paper: sparse-representation
+    Paper: sparse-representation, general-representation
     """
     if unknown := set(printed) - ERRATA:
         raise DomainError(f"no erratum is called {sorted(unknown)[0]!r}; choose from {sorted(ERRATA)}.")

@@ -61,7 +61,7 @@ def covering_number(
         external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150
             points); elsewhere the bracket P(2 eps) <= N_ext <= N_int.
         time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
-    Paper: pseudometric-cover
+    Paper: pseudometric-cover, covering-example
 
     >>> covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]], eps=0.5).size
     1

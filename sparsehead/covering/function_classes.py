@@ -20,7 +20,7 @@ from .metrics import MOST_POINTS, check_p, close_matrix
 
 
 def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -> Float[Array, "n m out"]:
-    """f(z) for every function and every sample point, as one array (definition 2.1)."""
+    """f(z) for every function and every sample point, as one array (definition 2.1).   Paper: covering-number"""
     table = [[np.atleast_1d(np.asarray(f(z), dtype=np.float64)) for z in sample] for f in functions]
     try:
         values = np.array(table, dtype=np.float64)
@@ -48,7 +48,7 @@ def _at(f: Callable[[Any, Any], Any], theta: Any, z: Any) -> Any:
 
 
 def sup_distances(values: Float[Array, "n m out"], p: Real = 2) -> Float[Array, "n n"]:
-    """max_i ||f_a(z_i) - f_b(z_i)||_p for every pair of functions."""
+    """max_i ||f_a(z_i) - f_b(z_i)||_p for every pair of functions.   Paper: token-aggregation"""
     if len(values) > MOST_POINTS:
         raise DomainError(f"all pairs are compared: at most {MOST_POINTS} functions, got {len(values)}.")
     D = np.zeros((len(values), len(values)))

@@ -100,7 +100,7 @@ def law(
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
         DomainError: no T, an unknown method, or settings that cannot be meant.
-    Paper: law-and
+    Paper: law-and, law-dropout, law-decades
     """
     if not Ts:
         raise DomainError("law needs at least one context length T, got none.")

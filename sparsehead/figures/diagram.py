@@ -100,7 +100,7 @@ def attention_module_diagram(panels: Sequence[tuple[str, Model, Shaped[Array, " 
 
     Args:
         panels: (module, model, bits) with module one of MODULES; the model's first layer and head are drawn.
-    Paper: tf-head
+    Paper: tf-head, attention-modules
     """
     if not panels:
         raise DomainError("attention modules: there is nothing to draw yet, 0 models arrived.")
@@ -192,7 +192,7 @@ def head_reads_chart(
     """A head that reads s of T positions (notes, figure 4): the tokens read in blue, the ignored ones in grey.
 
     Lines are the weights of the [CLS] query, averaged over heads, of the model on this input.
-    Paper: sparse-function
+    Paper: sparse-function, sparse-reading
     """
     b = check_bits(bits, model.T)
     weights = model.attention(b[None])[0].mean(axis=0)

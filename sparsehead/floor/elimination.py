@@ -55,6 +55,7 @@ def parity_counts(*, s: int, T: int, m: int, trials: int, rng: np.random.Generat
     """For each trial, the number N of s-parities that explain m samples of fair bits, by full enumeration.
 
     Work is C(T, s) per trial; more than 2 million sets are refused (`floor.parity_bounds` has no such limit).
+    Paper: parity-floor
     """
     _check(s=s, T=T, m=m, p=0.5)
     if m > 62 or math.comb(T, s) > 2_000_000:

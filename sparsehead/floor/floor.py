@@ -63,7 +63,7 @@ def floor_curve(
         One m per T, non-decreasing in T: every T sees the same simulated data, extended by columns. Where
         counting would take too long (beyond T = 3000 at s = 3 with balanced labels) the curve continues with
         its asymptotic slope, a little steeper than the curve (up to a sample per decade). For parity the Poisson
-        value, which `parity_bounds` brackets to within one sample.
+        value, which `parity_bounds` brackets to within one sample.   Paper: information-floor
     """
     Ts = list(Ts)
     if not Ts or Ts != sorted(set(Ts)):
@@ -98,7 +98,7 @@ def floor_curve(
 def identification(
     *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
 ) -> list[Identification]:
-    """P_opt and P_unique for s-conjunctions at m samples, one entry per T, by elimination simulation."""
+    """P_opt and P_unique for s-conjunctions at m samples, one entry per T, by simulation.   Paper: information-floor"""
     N = consistent_counts(s=s, Ts=Ts, m=m, p=p, trials=trials, rng=rng)
     share, alone = 1 / N, N == 1
     cut = (N >= CAP).mean(axis=0) / CAP
@@ -221,8 +221,8 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
 
     the polynomials that touch at x = 0, 1 (and 2). Combined with Jensen (1/(1+mu) <= P_opt), Cantelli
     (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). The values between are those of a Poisson X.
-
     Differs: theory.md E8 has the last three only; at T=20, m=12, s=3 its [.782, 1] becomes [.861, .874].
+    Paper: parity-floor
     """
     _check(s=s, T=T, m=m, p=0.5)
     sets = math.comb(T, s)

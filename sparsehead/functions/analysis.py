@@ -28,7 +28,7 @@ def is_symmetric(f: SparseFunction) -> bool:
 
 
 def is_monotone(f: SparseFunction) -> bool:
-    """Whether turning a 0 into a 1 never turns f from 1 to 0."""
+    """Whether turning a 0 into a 1 never turns f from 1 to 0.   Paper: symmetric"""
     pairs = [halves(f.values, i) for i in range(f.s)]
     return all(bool((low <= high).all()) for low, high in pairs)
 

@@ -88,7 +88,7 @@ def fit_laws(
     Args:
         cells: for each T, its cells (m, solved, trials).
         level: of the profile-likelihood intervals of a, b and the slope.
-    Paper: law-and
+    Paper: law-and, law-decades
     """
     data = _Trials.of(cells, target)
     if (note := data.why_not()) is not None:

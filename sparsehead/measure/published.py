@@ -3,6 +3,7 @@
 Figures draw these points, verdicts compare with them, and the protocols take their settings from here.
 Digitised from the paper's vector figures where it prints no table; bars are standard deviations of about 100
 bootstrap resamples (inferred). Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6 and appendix C.
+Paper: law-and, curves-and, attention-and, parity-curves
 """
 
 from dataclasses import dataclass

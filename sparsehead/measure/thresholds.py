@@ -54,7 +54,7 @@ def grid(
     52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
     The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
 
-    Paper: law-and
+    Paper: law-and, law-grid
     """
     merged = merge(cells)
     trials = sum(cell.trials for cell in merged)

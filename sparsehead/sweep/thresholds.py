@@ -81,7 +81,7 @@ def grid_cells(
     seed: int,
     progress: Callable[[Progress], None] | None = None,
 ) -> dict[int, list[Cell]]:
-    """The paper's protocol: `trials` trials at every (T, m).   Paper: law-and"""
+    """The paper's protocol: `trials` trials at every (T, m).   Paper: law-and, law-grid"""
     specs = [
         make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
         for T in Ts

@@ -54,6 +54,7 @@ class Dropout:
         p: share that is dropped; what is kept is divided by 1 - p. 0 draws nothing.
         seed, step: of the run.
         samples: the numbers of the samples at hand, so that a chunk draws what the whole would.
+    Paper: law-dropout
     """
 
     p: float = 0.0

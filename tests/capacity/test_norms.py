@@ -18,6 +18,7 @@ from sparsehead.rng import stream
 M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
 
 
+@pytest.mark.claim("matrix-norms")
 def test_matrix_norms_convention_columns_first():
     assert matrix_norm(M, 2, 1) == 6
     assert matrix_norm(M.T, 2, 1) == pytest.approx(3 + math.sqrt(17))
@@ -25,6 +26,7 @@ def test_matrix_norms_convention_columns_first():
     assert matrix_norm(M, 1, 1) == 8
 
 
+@pytest.mark.claim("matrix-norms")
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 8))
 def test_matrix_norms_chain(seed, rows, columns):

@@ -44,6 +44,7 @@ def damaged(model, rng, size):
     return replace(model, layers=(replace(layer, W_K=layer.W_K + size * rng.normal(size=layer.W_K.shape)),))
 
 
+@pytest.mark.claim("exact-certificate")
 @pytest.mark.parametrize("options", BUILDS, ids=str)
 def test_patterns_agree_with_enumeration(options):
     rng = stream(1, "verify", str(options))

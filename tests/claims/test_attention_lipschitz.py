@@ -24,6 +24,7 @@ from sparsehead.heads import activation, attention_head, layer_norm, softmax
 from sparsehead.rng import stream
 
 
+@pytest.mark.claim("softmax-lipschitz")
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 40), st.floats(1e-6, 30), st.floats(0.01, 20))
 def test_softmax_lipschitz_holds_at_random(seed, T, delta, spread):
@@ -34,6 +35,7 @@ def test_softmax_lipschitz_holds_at_random(seed, T, delta, spread):
     assert moved <= softmax_l1_bound(delta) * (1 + 1e-9) + 1e-15 and softmax_l1_bound(delta) <= delta
 
 
+@pytest.mark.claim("softmax-lipschitz")
 @pytest.mark.parametrize("T", [2, 3, 5])
 @pytest.mark.parametrize("delta", [0.1, 1.0, 4.0])
 def test_softmax_lipschitz_is_attained_by_search(T, delta):
@@ -50,6 +52,7 @@ def test_softmax_lipschitz_is_attained_by_search(T, delta):
     assert 0.999 <= best <= 1 + 1e-9
 
 
+@pytest.mark.claim("head-assumptions")
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 9))
 def test_head_assumptions_jacobian_of_softmax(seed, T):
@@ -87,6 +90,7 @@ def tf(X, z, W_QK, W_V):
     )
 
 
+@pytest.mark.claim("head-lipschitz")
 def test_head_lipschitz_holds_with_constant_one():
     """Random pairs of heads; the worst ratio seen is near .8."""
     worst = 0.0
@@ -103,6 +107,7 @@ def test_head_lipschitz_holds_with_constant_one():
     assert 0.5 <= worst <= 1
 
 
+@pytest.mark.claim("head-lipschitz")
 def test_head_lipschitz_is_attained():
     """X = (1, -1), W_V = 1, keys exchanged: ratio 1 to rounding, so no constant below 1 works."""
     delta = 0.7
@@ -116,6 +121,7 @@ def test_head_lipschitz_is_attained():
     assert z.shape == (1,)
 
 
+@pytest.mark.claim("multi-layer-capacity")
 @pytest.mark.parametrize("QK", [1.0, 3.0])
 def test_multi_layer_capacity_stretch_of_attention_by_search(QK):
     """L-BFGS over two inputs in the unit ball and W_QK of spectral norm QK, W_V = I, for the largest stretch.
@@ -147,6 +153,7 @@ def test_multi_layer_capacity_stretch_of_attention_by_search(QK):
     assert limit == 1 + 2 * QK and 0.5 <= best / limit <= 1
 
 
+@pytest.mark.claim("layer-norm")
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.floats(1e-6, 1), st.floats(1e-8, 10))
 def test_layer_norm_radius_and_lipschitz(seed, d, eps, scale):
@@ -162,6 +169,7 @@ def test_layer_norm_radius_and_lipschitz(seed, d, eps, scale):
     assert np.linalg.norm(out - out_y) <= limit * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.claim("layer-norm")
 def test_layer_norm_lipschitz_is_attained_at_zero():
     d, eps, step = 6, 1e-2, 1e-7
     move = np.array([1.0, -1.0, 0, 0, 0, 0]) * step  # any move of mean zero

@@ -37,6 +37,7 @@ def ln_N(norms=NORMS, *, form="ours", m=500, T=100, eps=0.1, **more):
     return covering(items, eps=eps, form=form).log_covering
 
 
+@pytest.mark.claim("split-lemma")
 @settings(deadline=None)
 @given(st.lists(st.tuples(sizes, sizes), min_size=1, max_size=6), sizes, st.integers(0, 10**6))
 def test_split_lemma_closed_form_is_the_minimum(pairs, eps, seed):
@@ -55,6 +56,7 @@ def test_split_lemma_shares_add_up_and_name_the_dominant_item():
     assert found.shares == pytest.approx((1 / 3, 2 / 3, 0)) and found.log_covering == pytest.approx(27)
 
 
+@pytest.mark.claim("single-layer-capacity")
 def test_single_layer_capacity_is_the_displayed_formula():
     V21, V, QK, B, L, m, T, k, eps = 2.0, 1.5, 7.0, 1.2, 1.13, 500, 100, 5, 0.1
     inner = V21 ** (2 / 3) * math.exp(log_Lambda(k, math.log(m)) / 3)
@@ -62,6 +64,7 @@ def test_single_layer_capacity_is_the_displayed_formula():
     assert ln_N(L=L) == pytest.approx((L * B / eps) ** 2 * inner**3, rel=1e-12)
 
 
+@pytest.mark.claim("single-layer-capacity")
 @settings(deadline=None)
 @given(st.floats(1e-3, 1e3), st.sampled_from(sorted(FORMS)))
 def test_single_layer_capacity_is_invariant_under_rescaling(c, form):
@@ -98,6 +101,7 @@ def test_single_layer_capacity_grows_like_log_T_and_not_at_all_without_it():
     assert len({ln_N(T=T, form="trauger-tewari") for T in Ts}) == 1
 
 
+@pytest.mark.claim("multi-head-capacity")
 def test_multi_head_capacity_adds_under_the_cube_and_a_zero_head_adds_nothing():
     """H equal heads: H^3 times one. A head of norm zero: exactly nothing."""
     assert ln_N(H=3) == pytest.approx(27 * ln_N(), rel=1e-12)
@@ -110,6 +114,7 @@ def test_multi_head_capacity_adds_under_the_cube_and_a_zero_head_adds_nothing():
         )
 
 
+@pytest.mark.claim("positional-capacity")
 def test_positional_capacity_adds_the_positions_length():
     assert ln_N({**NORMS, "BX": 0.9, "BP": 0.3}) == pytest.approx(ln_N({**NORMS, "BX": 1.2}), rel=1e-12)
 
@@ -133,6 +138,7 @@ def scalar_model(T, kappa, nu):
     return Model(encoding=X, layers=(layer,), w=np.eye(T + 3)[0])
 
 
+@pytest.mark.claim("token-aggregation", "head-capacity")
 def test_head_capacity_packing_of_real_heads_stays_below_the_bound():
     """ln P(F_n, 2 eps) <= ln N(F, eps) <= the bound, F_n sampled heads with |kappa| = 3, |nu| = 1, evaluated
     by definition.
@@ -185,6 +191,7 @@ def test_single_layer_capacity_stops_growing_with_m_on_boolean_data():
     assert at[0].log_covering < at[1].log_covering == at[2].log_covering
 
 
+@pytest.mark.claim("pseudo-dimension")
 @pytest.mark.parametrize("T", [4, 8, 16, 32, 100])
 def test_pseudo_dimension_is_at_least_log2_T(T):
     assert shatters(T)
@@ -192,6 +199,7 @@ def test_pseudo_dimension_is_at_least_log2_T(T):
     assert X.shape == (int(math.log2(T)), T, 3) and np.linalg.norm(X, axis=2).max() <= math.sqrt(2) + 1e-12
 
 
+@pytest.mark.claim("pseudo-dimension")
 def test_pseudo_dimension_margin_needs_large_norms():
     """At |w_QK| = T^2 outputs are within 3e-7 of the bits; at norm 1 the patterns are still there, within .3
     of 1/2.
@@ -208,6 +216,7 @@ def test_pseudo_dimension_margin_needs_large_norms():
         assert low <= np.abs(outputs - 0.5).min() <= high
 
 
+@pytest.mark.claim("trauger-tewari")
 def test_trauger_tewari_printed_bound_has_no_T_and_falls_in_m():
     values = [trauger_tewari_rademacher(B=1, BX=1, QK11=5, d=64, m=m) for m in (10**2, 10**4, 10**6)]
     assert values == sorted(values, reverse=True) and values[-1] < 0.2

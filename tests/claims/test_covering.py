@@ -50,6 +50,7 @@ def brute_packing(near):
 grid_points = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=9, unique=True)
 
 
+@pytest.mark.claim("pseudometric-cover")
 @settings(deadline=None)
 @given(grid_points, st.integers(1, 6), st.sampled_from([1, 2, math.inf]))
 def test_pseudometric_cover_equals_brute_force_and_the_sandwich_holds(points, eps, p):
@@ -70,6 +71,7 @@ def test_pseudometric_cover_equals_brute_force_and_the_sandwich_holds(points, ep
         assert outer.exact and all(min(math.dist(c, q) for c in outer.centers) <= eps + 1e-9 for q in points)
 
 
+@pytest.mark.claim("pseudometric-cover")
 @settings(deadline=None)
 @given(grid_points, st.integers(1, 20), st.integers(1, 20))
 def test_pseudometric_cover_falls_as_eps_grows(points, a, b):
@@ -96,6 +98,7 @@ def test_pseudometric_cover_may_shrink_when_points_are_added():
     assert covering_number([-1, 1], eps=1, external=True).size == 1
 
 
+@pytest.mark.claim("covering-example")
 @pytest.mark.parametrize(
     ("points", "eps", "size"),
     [(T_1, "0.05", 3), (T_1, "0.5", 3), (T_2, "0.05", 3), (T_2, "0.5", 1)]
@@ -117,6 +120,7 @@ def test_covering_example_distances_are_these_fractions():
     assert squared(T_2) == [Fraction(1, 4), Fraction(1, 80), Fraction(113, 400)]
 
 
+@pytest.mark.claim("covering-number")
 def test_covering_number_of_all_sign_functions_is_2_to_the_m():
     """Definition 2.1 covers joint value vectors: at each point there are two values, together 2^m functions."""
     m = 5
@@ -126,6 +130,7 @@ def test_covering_number_of_all_sign_functions_is_2_to_the_m():
     assert class_covering_number(values, eps=2).size == 1
 
 
+@pytest.mark.claim("parameterized-covering-number")
 def test_parameterized_covering_number_counts_parameters_by_their_functions():
     """theta and -theta give the same x -> theta^2 x, so 5 parameters make 3 functions."""
     values = evaluate_parameters(lambda z, theta: theta**2 * z, [-2, -1, 0, 1, 2], [1.0, 0.5])
@@ -133,6 +138,7 @@ def test_parameterized_covering_number_counts_parameters_by_their_functions():
     assert class_covering_number(values, eps=1.0).size == 2
 
 
+@pytest.mark.claim("covering-number")
 def test_covering_number_of_a_subsample_is_compared_by_packing():
     """P(F_n, 2 eps) <= N_ext(F, eps), and N_int(F_n, eps) <= N_ext(F, eps/2), F the lines of slope in [-1,
     1] on [0, 1].

@@ -208,6 +208,7 @@ KINDS = {
 }
 
 
+@pytest.mark.claim("multi-layer-capacity")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("L", [2, 3])
 def test_multi_layer_capacity_errors_add_up_as_the_items_say(kind, L):
@@ -244,6 +245,7 @@ def test_multi_layer_capacity_bound_is_not_absurdly_loose_for_two_bare_blocks():
     assert 0.03 <= max(ratios) <= 1
 
 
+@pytest.mark.claim("single-layer-capacity")
 @pytest.mark.parametrize("sigma", ["identity", "relu"])
 @pytest.mark.parametrize("decoder", [False, True])
 def test_single_layer_capacity_errors_add_up_as_the_items_say(sigma, decoder):

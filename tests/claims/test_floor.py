@@ -12,6 +12,7 @@ BALANCED = 0.5 ** (1 / 3)
 PAPER_T = [100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100]
 
 
+@pytest.mark.claim("information-floor")
 def test_sample_lower_bound_floor_on_the_papers_grid():
     opt = floor_curve("and", s=3, Ts=PAPER_T, p=BALANCED, rng=stream(0, "opt"))
     table = [27, 28, 30, 31, 32, 34, 34, 35, 36, 36, 36, 37]
@@ -53,11 +54,13 @@ def test_sample_lower_bound_acceptance_of_the_papers_data_sets():
     assert point.unique > 0.968 - 3 * point.unique_error
 
 
+@pytest.mark.claim("sample-lower-bound")
 def test_sample_lower_bound_fano_is_below_the_floor():
     floors = floor_curve("and", s=3, Ts=[100, 300], p=BALANCED, trials=200, rng=stream(0, "fano"))
     assert all(fano("and", s=3, T=T, p=BALANCED) <= m for T, m in zip([100, 300], floors))
 
 
+@pytest.mark.claim("sample-lower-bound")
 def test_sample_lower_bound_slope_is_the_entropy_of_a_label_not_a_single_swap():
     """Fair bits, T = 20 .. 1600: the tabulated floors grow by 8.0 per ln T, more than one swap's 7.5."""
     slope = np.polyfit(np.log([20, 50, 100, 200, 300, 500, 800, 1600]), [35, 43, 47, 54, 58, 62, 65, 70], 1)[

@@ -46,6 +46,7 @@ def exact_cover(values):
     return log_covering
 
 
+@pytest.mark.claim("rademacher-cover")
 def test_rademacher_cover_chaining_bounds_the_exact_complexity():
     """All 2^8 signs, exact covers, classes of 2 to 60 functions within 1 of zero; worst ratio seen about .6."""
     worst = 0.0
@@ -82,6 +83,7 @@ def test_rademacher_cover_figures():
     assert dudley(C=1e-2, A=1, m=100) == pytest.approx(0.5408, abs=1e-4)
 
 
+@pytest.mark.claim("generalization")
 def test_generalization_uniform_bound_holds_on_a_finite_class():
     """2000 samples of size 50 from a class of 8 threshold losses: the gap is exceeded in fewer than delta of
     them.
@@ -106,6 +108,7 @@ def test_generalization_margin_gap_is_monotone(log_C, m, margin, delta):
     assert gap <= 1 + confidence(m=m, delta=delta)  # J = 0: losses lie in [0, 1]
 
 
+@pytest.mark.claim("realizable")
 def test_generalization_ghost_sample_step():
     """P(Bin(m, e) >= m e / 2) >= 1/2 whenever m e >= 1.
 
@@ -118,6 +121,7 @@ def test_generalization_ghost_sample_step():
     assert 1 - 3 * math.exp(-2) <= smallest <= 0.61
 
 
+@pytest.mark.claim("realizable")
 def test_generalization_realizable_error_holds_on_a_finite_class():
     """Thresholds on a grid of 16, margin bound with ln N = ln 16: bad consistent functions are rarer than
     delta.
@@ -134,6 +138,7 @@ def test_generalization_realizable_error_by_hand():
     assert realizable_error(log_covering_2m=10 * math.log(2), m=100, delta=0.5) == pytest.approx(0.24)
 
 
+@pytest.mark.claim("sample-size")
 def test_generalization_samples_needed_is_the_first_that_suffices():
     def gap(m):
         return 3 / math.sqrt(m) + math.log(m) / m
@@ -149,6 +154,7 @@ def test_generalization_samples_needed_is_the_first_that_suffices():
     )
 
 
+@pytest.mark.claim("vc-cover")
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 40), st.floats(0.01, 0.99))
 def test_vc_cover_is_the_number_of_patterns_and_below_sauer(seed, m, n, eps):
@@ -166,6 +172,7 @@ def test_vc_cover_is_attained_by_thresholds():
     assert vc_dimension(patterns) == 1 and round(math.exp(log_cover_vc(m=7, d=1, eps=0.5))) == 8
 
 
+@pytest.mark.claim("fat-cover")
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 24), st.sampled_from([0.1, 0.3, 0.6]))
 def test_fat_cover_bounds_covers_and_packings(seed, m, n, eps):

@@ -29,6 +29,7 @@ def in_ball(rng, n, d, radius=1.0):
     return radius * x * np.where(rng.random(n) < 1 / 3, 1, rng.random(n))[:, None]
 
 
+@pytest.mark.claim("vector-cover")
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 12), st.floats(0.3, 9), st.booleans())
 def test_vector_cover_element_is_found_within_the_promised_updates(seed, d, N, r, proper):
@@ -43,6 +44,7 @@ def test_vector_cover_element_is_found_within_the_promised_updates(seed, d, N, r
     assert np.array_equal(replay_vector(found.name, X, eps=eps, a=a, b=b, proper=proper), found.v)
 
 
+@pytest.mark.claim("vector-cover")
 @pytest.mark.parametrize("n", [4, 16, 64, 256])
 def test_vector_cover_update_count_is_attained(n):
     """Points e_1 .. e_n and w = 1/sqrt(n) each: every coordinate needs its own update, n of them; r^2 is just
@@ -96,6 +98,7 @@ def test_vector_cover_counts_every_name():
     assert len(names) >= 10 and math.log(len(names)) <= log_cover_vector(a=1, b=1, eps=eps, N=2)
 
 
+@pytest.mark.claim("zhang-cover")
 @settings(deadline=None)
 @given(st.floats(0.5, 12), st.integers(1, 10**6))
 def test_vector_cover_beats_zhang_and_respects_the_lower_bound(r, N):
@@ -116,10 +119,12 @@ def test_vector_cover_is_within_a_factor_of_the_lower_bound():
         assert 4 <= upper / log_cover_lower(a=1, b=1, eps=1 / r, N=10**6) <= 8
 
 
+@pytest.mark.claim("zhang-cover")
 def test_zhang_cover_is_the_formula():
     assert log_cover_zhang(a=2, b=3, eps=1.5, N=7) == pytest.approx(36 * 16 * math.log(2 * 18 * 7 + 1))
 
 
+@pytest.mark.claim("parametric-cover")
 def test_parametric_cover_by_volume_on_the_line():
     """d = 1: [-1, 1] at eps needs ceil(1/eps) points; 1 + 2/eps is enough and less than 4 times as many."""
     for eps in (0.9, 0.3, 0.01):
@@ -130,6 +135,7 @@ def test_parametric_cover_by_volume_on_the_line():
         )
 
 
+@pytest.mark.claim("linear-cover")
 @pytest.mark.parametrize("spectral", [False, True])
 def test_linear_cover_element_is_found_within_the_promised_updates(spectral):
     """Error, class and update count on random matrices, half of them with one dominant row; worst
@@ -172,11 +178,13 @@ def test_linear_cover_figures():
     assert log_cover_paper(**scale) == pytest.approx(100 * math.log(64e6))
 
 
+@pytest.mark.claim("linear-cover")
 def test_linear_cover_as_printed_is_no_bound_without_its_constant():
     """d_1 = N = 1: the printed form is 0, one function for every eps; [-1, 1] at eps = .1 needs 10."""
     assert log_cover_paper(B=1, b=1, eps=0.1, d_1=1, N=1) == 0 < math.log(10)
 
 
+@pytest.mark.claim("trauger-tewari")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 40))
 def test_trauger_tewari_cover_exists_whatever_the_points(seed, n, k):

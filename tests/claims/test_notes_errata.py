@@ -28,6 +28,7 @@ T_1 = [["0.5", "0.7"], ["0.2", "3"], ["0.6", "2.5"]]
 T_2 = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]
 
 
+@pytest.mark.claim("errata-notes-1")
 def test_notes_erratum_01_pseudometric_needs_d_x_x_zero():
     """d = 1 everywhere is symmetric and obeys the triangle inequality, yet at eps < 1 no point covers even
     itself.
@@ -40,6 +41,7 @@ def test_notes_erratum_01_pseudometric_needs_d_x_x_zero():
     assert found.size == 4
 
 
+@pytest.mark.claim("errata-notes-2")
 def test_notes_erratum_02_the_example_is_2_for_neither_set():
     assert covering_number(T_1, eps="0.5").size == 3
     assert covering_number(T_2, eps="0.5").size == 1  # (.5, .7) and (.2, .3) are exactly .5 apart
@@ -47,10 +49,12 @@ def test_notes_erratum_02_the_example_is_2_for_neither_set():
     assert math.dist((0.5, 0.7), (0.2, 3)) > 0.5
 
 
+@pytest.mark.claim("errata-notes-3")
 def test_notes_erratum_03_covering_numbers_fall_as_eps_grows():
     assert [covering_number(T_2, eps=e).size for e in ("0.05", "0.2", "0.5")] == [3, 2, 1]
 
 
+@pytest.mark.claim("errata-notes-4")
 def test_notes_erratum_04_more_spread_is_not_more_covers():
     """Adding points can lower the proper number; scaling is what is true: N(cT, eps) = N(T, eps/c)."""
     assert covering_number([-1, 1], eps=1).size > covering_number([-1, 0, 1], eps=1).size
@@ -58,6 +62,7 @@ def test_notes_erratum_04_more_spread_is_not_more_covers():
     assert covering_number(3 * points, eps=6).size == covering_number(points, eps=2).size
 
 
+@pytest.mark.claim("errata-notes-5")
 def test_notes_erratum_05_functions_are_covered_jointly():
     """All +-1 functions on 4 points: two values, sixteen functions."""
     values = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
@@ -65,18 +70,21 @@ def test_notes_erratum_05_functions_are_covered_jointly():
     assert class_covering_number(values[:, :, None], eps=0.5).size == 16
 
 
+@pytest.mark.claim("errata-notes-7")
 def test_notes_erratum_07_the_hidden_logarithm_is_there():
     """R <= const sqrt(C/m) is not what chaining gives: R/sqrt(C/m) grows like ln m."""
     ratios = [rademacher_closed(log_C=0.0, A=1.0, m=m) * math.sqrt(m) for m in (10**4, 10**8, 10**16)]
     assert ratios[0] < ratios[1] / 1.8 < ratios[2] / 3.3
 
 
+@pytest.mark.claim("errata-notes-8")
 def test_notes_erratum_08_vc_bound_needs_m_at_least_d():
     assert cover_vc_printed(m=1, d=4) == pytest.approx(0.213, abs=1e-3)  # fewer than one function
     assert log_cover_vc(m=1, d=4, eps=0.5) == pytest.approx(math.log(2))
     assert log_cover_vc(m=10, d=4, eps=1.0) == 0  # and nothing to cover at eps = 1
 
 
+@pytest.mark.claim("errata-notes-9")
 def test_notes_erratum_09_fat_bound_misprints_eps_and_needs_m_at_least_d():
     """m = 1, d = 8, eps = .1, all functions into [0, 1] on one point: 5 balls are needed, the printed form
     says < 1e-40.
@@ -90,11 +98,13 @@ def test_notes_erratum_09_fat_bound_misprints_eps_and_needs_m_at_least_d():
     assert log_cover_fat(m=m, d=1, eps=eps) >= math.log(5)
 
 
+@pytest.mark.claim("errata-notes-10")
 def test_notes_erratum_10_the_rademacher_factor_turns_negative():
     C, A, m = 100.0, 1.0, 4
     assert 1 + math.log(A * math.sqrt(m / C)) < 0 <= rademacher_closed(log_C=math.log(C), A=A, m=m) == A
 
 
+@pytest.mark.claim("errata-notes-12")
 def test_notes_erratum_12_phi_out_must_be_fixed_or_covered():
     """Score and phi_in single functions, phi_out(y; c) = c y, c in [0, 1]: the product cover has one element,
     the class needs 5.
@@ -104,6 +114,7 @@ def test_notes_erratum_12_phi_out_must_be_fixed_or_covered():
     assert covering([item("score", c=0, p=1), item("in", c=0, p=1)], eps=0.1, form="ours").log_covering == 0
 
 
+@pytest.mark.claim("errata-notes-13")
 def test_notes_erratum_13_the_product_cover_is_an_upper_bound():
     """Scores that do not matter (all values equal): the product of the covers has more elements than the head
     needs.
@@ -120,6 +131,7 @@ def test_notes_erratum_13_the_product_cover_is_an_upper_bound():
     assert class_covering_number(values, eps=0.26).size == value < score * value
 
 
+@pytest.mark.claim("errata-notes-14")
 def test_notes_erratum_14_the_bound_is_on_the_logarithm():
     """x_i = e_i, a = b = 1, eps = .2: N grows like n^6, while the printed right side grows like log n."""
     lower = [math.exp(log_cover_lower(a=1, b=1, eps=0.2, N=n)) for n in (100, 1000)]
@@ -128,11 +140,13 @@ def test_notes_erratum_14_the_bound_is_on_the_logarithm():
     assert log_cover_vector(a=1, b=1, eps=0.2, N=100) <= 25 * math.log(201) + 1e-9
 
 
+@pytest.mark.claim("errata-notes-15")
 def test_notes_erratum_15_W_acts_on_its_columns():
     with pytest.raises(ValueError, match="matmul"):
         np.ones((2, 3)) @ np.ones(2)  # W in R^{d1 x d2} takes x in R^{d2}
 
 
+@pytest.mark.claim("errata-notes-16")
 def test_notes_erratum_16_the_score_is_bilinear():
     """Doubling z doubles the score's change: no bound in W and x alone can hold."""
     X, W, W_hat = np.eye(2), np.eye(2), np.zeros((2, 2))
@@ -140,6 +154,7 @@ def test_notes_erratum_16_the_score_is_bilinear():
     assert moved[1] == 100 * moved[0]
 
 
+@pytest.mark.claim("errata-notes-17")
 def test_notes_erratum_17_the_printed_bound_breaks_under_rescaling():
     """Classes (c, q, v) and (1, c^2 q, c v) are the same functions; the printed bound forgets Q as c grows,
     ours agrees.
@@ -156,6 +171,7 @@ def test_notes_erratum_17_the_printed_bound_breaks_under_rescaling():
     assert printed[0] > 100 * printed[2]
 
 
+@pytest.mark.claim("errata-notes-18")
 def test_notes_erratum_18_layers_amplify_where_heads_add():
     """One error in a head's scores: a second head added to it leaves the error as it was, a second layer on
     top doubles it.
@@ -174,6 +190,7 @@ def test_notes_erratum_18_layers_amplify_where_heads_add():
     assert abs(above[0] - above[1]) > 1.9 * alone
 
 
+@pytest.mark.claim("errata-notes-20")
 def test_notes_erratum_20_approximately_orthonormal_is_no_basis():
     """T + 3 = 203 vectors in d = 64 dimensions with small inner products: far too many for a basis."""
     X = random_positions(200, 64, rng=stream(20, "positions"))
@@ -181,6 +198,7 @@ def test_notes_erratum_20_approximately_orthonormal_is_no_basis():
     assert len(rows) == 203 > 64 == np.linalg.matrix_rank(rows) and X.coherence() < 0.7
 
 
+@pytest.mark.claim("errata-notes-21")
 def test_notes_erratum_21_bag_is_diag_b_V():
     """V is T x d: V diag(b) is not even defined for T != d, diag(b) V is the encoding."""
     X, b = random_bag(5, 9, rng=stream(21, "bag")), np.array([1, 0, 1, 1, 0])
@@ -190,11 +208,13 @@ def test_notes_erratum_21_bag_is_diag_b_V():
     assert np.array_equal(X(b)[:-1], np.diag(b) @ V)
 
 
+@pytest.mark.claim("errata-notes-24")
 def test_notes_erratum_24_the_information_is_s_log_T_over_s():
     """log2 C(T, s) at s = T/2 is below T, while s log2 T is above T/2 log2 T: not of the same order."""
     ratios = [math.log2(math.comb(T, T // 2)) / (T / 2 * math.log2(T)) for T in (16, 1024, 65536)]
     assert ratios[0] > 1.7 * ratios[1] > 2.5 * ratios[2]
 
 
+@pytest.mark.claim("errata-notes-25")
 def test_notes_erratum_25_the_number_of_functions_is_T_to_the_s():
     assert math.comb(200, 3) / math.comb(100, 3) == pytest.approx(8, rel=0.03)  # not 2

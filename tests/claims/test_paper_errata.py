@@ -14,6 +14,7 @@ from sparsehead.functions import assignments, from_table, parity, symmetric, thr
 from sparsehead.rng import stream
 
 
+@pytest.mark.claim("errata-paper-1")
 def test_errata_paper_1_the_printed_bump_is_zero_at_its_centre():
     delta = 0.25
     x = np.linspace(-1, 1.5, 1001)
@@ -29,6 +30,7 @@ def test_errata_paper_1_the_printed_bump_is_zero_at_its_centre():
     assert printed.counterexample is not None
 
 
+@pytest.mark.claim("errata-paper-2")
 def test_errata_paper_2_delta_of_an_eighth_misses_what_the_head_delivers():
     """The head is within g/4 of its target; a bump that is flat for g/8 does not see it."""
     f = from_table(T=8, support=(1, 4), table=(0, 0, 1, 0))  # not symmetric: one head per bit, g = 2
@@ -42,6 +44,7 @@ def test_errata_paper_2_delta_of_an_eighth_misses_what_the_head_delivers():
     assert not found.exact
 
 
+@pytest.mark.claim("errata-paper-3")
 @pytest.mark.parametrize("d", [128, 512])
 def test_errata_paper_3_the_sum_of_positions_is_no_key_when_positions_are_not_orthogonal(d):
     support, T, s = (20, 90, 150), 200, 3
@@ -63,12 +66,14 @@ def test_errata_paper_3_the_sum_of_positions_is_no_key_when_positions_are_not_or
     assert errors[False] < 0.07  # leak <= g/8 n/(T s), twice
 
 
+@pytest.mark.claim("errata-paper-4")
 def test_errata_paper_4_the_first_layer_reaches_B_over_delta_plus_2():
     for B, delta in ((1.0, 0.25), (2.0, 0.1)):
         (first, _), _ = bump_net(np.array([[-B], [B]]), np.array([1, 0]), delta, 1)
         assert np.abs(first.b).max() == pytest.approx(B / delta + 2)
 
 
+@pytest.mark.claim("errata-paper-5")
 def test_errata_paper_5_the_target_falls_with_the_number_of_ones():
     f = threshold((1, 3, 4), 2, T=6)  # increasing in the number of ones
     model = paper_model(f, positional(6))
@@ -79,6 +84,7 @@ def test_errata_paper_5_the_target_falls_with_the_number_of_ones():
     assert all(lowest[r] > highest[r + 1] for r in range(3))
 
 
+@pytest.mark.claim("errata-paper-6")
 @pytest.mark.parametrize("s", [2, 3, 5])
 def test_errata_paper_6_the_true_norms(s):
     T = 9
@@ -95,6 +101,7 @@ def test_errata_paper_6_the_true_norms(s):
     assert matrix_norm(a.W_K[0] @ a.W_Q[0].T, 2, 1) == pytest.approx(R * math.sqrt(s))
 
 
+@pytest.mark.claim("bump")
 def test_bump_nets_are_exact_within_a_quarter_of_the_smallest_distance():
     rng = stream(0, "bump")
     targets = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [3.0, 2.0]])

@@ -52,6 +52,7 @@ def all_functions_of_three_bits(T, step=1):
     ]
 
 
+@pytest.mark.claim("sparse-representation", "single-head-bag-approximate")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_sparse_representation_every_function_of_three_bits(encoding):
     step = 1 if encoding == "positional" else 5
@@ -59,6 +60,7 @@ def test_sparse_representation_every_function_of_three_bits(encoding):
         assert largest_error(f, **ENCODINGS[encoding]) < EXACT, f
 
 
+@pytest.mark.claim("sparse-representation")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("T", [6, 9])
 def test_sparse_representation_random_functions_of_four_and_five_bits(encoding, T):
@@ -80,6 +82,7 @@ def test_sparse_representation_complete(encoding, T):
     assert worst < EXACT
 
 
+@pytest.mark.claim("monotone-symmetric-representation")
 @pytest.mark.parametrize("encoding", ["positional", "random", "trainable", "bag"])
 @pytest.mark.parametrize("attends_cls", [True, False])
 def test_monotone_symmetric_representation_by_the_head_alone(encoding, attends_cls):
@@ -92,6 +95,7 @@ def test_monotone_symmetric_representation_by_the_head_alone(encoding, attends_c
             assert np.abs(model(assignments(8)) - f(assignments(8))).max() < EXACT
 
 
+@pytest.mark.claim("symmetric-representation")
 def test_symmetric_representation_takes_one_head_and_2s_units():
     for k in range(1, 31):
         f = symmetric((0, 2, 5, 7), [(k >> j) & 1 for j in range(5)], T=8)
@@ -101,6 +105,7 @@ def test_symmetric_representation_takes_one_head_and_2s_units():
         assert np.abs(model(assignments(8)) - f(assignments(8))).max() < EXACT
 
 
+@pytest.mark.claim("general-representation")
 def test_general_representation_takes_one_head_and_fewer_units_than_the_paper():
     rng = stream(2, "general")
     for s in (3, 4, 5):
@@ -113,6 +118,7 @@ def test_general_representation_takes_one_head_and_fewer_units_than_the_paper():
             assert [dense.b.shape[0] for dense in paper.decoder] == [4 * s * 2**s, 2 * 2**s]
 
 
+@pytest.mark.claim("general-representation")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_paper_method_is_exact_once_repaired(encoding):
     rng = stream(3, "paper")
@@ -127,6 +133,7 @@ def test_paper_method_has_the_printed_widths_for_symmetric_functions():
     assert model.H == 1
 
 
+@pytest.mark.claim("single-head")
 def test_single_head_leaks_the_same_share_on_every_input():
     f = parity((1, 4, 6), T=9)
     model = build(f)
@@ -135,6 +142,7 @@ def test_single_head_leaks_the_same_share_on_every_input():
     np.testing.assert_allclose(outside, 1 / 8, atol=1e-14)  # lam = 1/(2(s+1))
 
 
+@pytest.mark.claim("single-head")
 @pytest.mark.parametrize("attends_cls", [True, False])
 def test_single_head_fills_the_predicted_interval(attends_cls):
     """o in [(1-lam) v, (1-lam) v + lam (T-s)/n], both ends attained."""
@@ -149,6 +157,7 @@ def test_single_head_fills_the_predicted_interval(attends_cls):
         assert high == pytest.approx((1 - lam) * j / s + lam * (T - s) / n, abs=1e-13)
 
 
+@pytest.mark.claim("single-head-trainable")
 def test_single_head_trainable_needs_four_dimensions_and_little_position():
     f = parity((7, 500, 999), T=1000)
     model = build(f, "trainable")
@@ -157,6 +166,7 @@ def test_single_head_trainable_needs_four_dimensions_and_little_position():
     assert verify(model, f).exact
 
 
+@pytest.mark.claim("single-head-bag")
 def test_single_head_bag_has_no_leakage_into_its_output():
     """o = v / (1 + v) exactly, whatever the irrelevant bits."""
     f = symmetric((1, 4, 6), (0, 1, 0, 1), T=9)
@@ -166,6 +176,7 @@ def test_single_head_bag_has_no_leakage_into_its_output():
     np.testing.assert_allclose(o, v / (1 + v), atol=1e-12)
 
 
+@pytest.mark.claim("linear-head")
 @pytest.mark.parametrize("eps", [0.25, 0.05, 0.01])
 def test_linear_head_approximates_and_or_within_epsilon(eps):
     for make in (conjunction, disjunction):
@@ -176,6 +187,7 @@ def test_linear_head_approximates_and_or_within_epsilon(eps):
             assert largest_error(f, encoding=encoding, epsilon=eps, seed=0) <= eps
 
 
+@pytest.mark.claim("single-head-random")
 def test_single_head_random_ten_thousand_positions_in_512_dimensions():
     f = parity((17, 4_000, 9_999), T=10_000)
     found = verify(build(f, "random", d=512, seed=0), f)
@@ -183,6 +195,7 @@ def test_single_head_random_ten_thousand_positions_in_512_dimensions():
     assert found.gap == pytest.approx(1 / 6, abs=1e-3)  # half of 1/s, but for the one [CLS] token among 10^4
 
 
+@pytest.mark.claim("exact-certificate")
 @pytest.mark.parametrize("encoding", ["positional", "trainable", "bag"])
 def test_exact_certificate_for_a_hundred_thousand_positions(encoding):
     import time
@@ -193,6 +206,7 @@ def test_exact_certificate_for_a_hundred_thousand_positions(encoding):
     assert time.process_time() - start < 10  # processor time, of which it takes about 1 s
 
 
+@pytest.mark.claim("representation-norms")
 def test_representation_norms_grow_as_log_T():
     T = np.array([100, 300, 1000, 3000, 10_000, 30_000, 100_000])
     for f_of, per_log in (
@@ -213,6 +227,7 @@ def test_representation_norms_grow_as_log_T():
         assert halves[1] < halves[0]
 
 
+@pytest.mark.claim("representation-norms")
 def test_representation_norms_are_those_predicted():
     # |eta| = 9.4, 13.4, 17.4 at T = 100, 1000, 10000 for s = 3 counting
     for T, expected in ((100, 9.4), (1000, 13.4), (10_000, 17.4)):
@@ -239,6 +254,7 @@ def test_representation_norms_of_place_values_at_eight_bits():
         assert math.sqrt(sum(e * e for e in eta)) == pytest.approx(expected, abs=0.1)
 
 
+@pytest.mark.claim("single-head-random")
 def test_single_head_random_dual_vectors_beat_the_sum_of_positions():
     """T = 1000, s = 3: the plain sum overlaps on d = 64 and 256, the dual keeps its gap."""
     from sparsehead.construct.assemble import intervals
@@ -258,6 +274,7 @@ def test_single_head_random_dual_vectors_beat_the_sum_of_positions():
         assert max(gaps) < 0
 
 
+@pytest.mark.claim("s-heads")
 @pytest.mark.parametrize("encoding", ["positional", "trainable", "random"])
 def test_s_heads_compute_random_functions(encoding):
     rng = stream(5, "s-heads")
@@ -270,6 +287,7 @@ def test_s_heads_compute_random_functions(encoding):
         assert np.abs(model(assignments(9)) - f(assignments(9))).max() < EXACT
 
 
+@pytest.mark.claim("cancelling-heads")
 def test_cancelling_heads_give_the_linear_count():
     """Z o_1 - N o_2 = sum (e^eta - 1) b_i, for any f of the count."""
     f = symmetric((0, 3, 8), (1, 0, 1, 1), T=10)

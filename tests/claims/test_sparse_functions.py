@@ -38,6 +38,7 @@ def determines(labels, keys):
     return all(seen.setdefault(tuple(key), label) == label for key, label in zip(keys, labels))
 
 
+@pytest.mark.claim("sparse-function")
 @pytest.mark.parametrize("s", [0, 1, 2, 3, 4, 5])
 def test_sparse_function_depends_on_s_positions(s):
     """5.1: some I of size s determines the value."""
@@ -51,6 +52,7 @@ def test_no_function_is_sparser_than_its_input_is_long():
     assert not is_sparse(conjunction((0, 1), T=2), 3)
 
 
+@pytest.mark.claim("symmetric")
 def test_symmetric_function_depends_on_the_count_alone():
     """5.2, completed: equal counts inside I imply equal values."""
     verdicts = []
@@ -61,6 +63,7 @@ def test_symmetric_function_depends_on_the_count_alone():
     assert 0 < sum(verdicts) < len(verdicts)
 
 
+@pytest.mark.claim("errata-notes-19")
 def test_errata_notes_19_symmetry_needs_its_conclusion():
     """As printed, 5.2 says that counts of ANY two inputs are equal, which holds for no f that reads a bit."""
     f = majority((0, 2, 3), T=T)
@@ -69,12 +72,14 @@ def test_errata_notes_19_symmetry_needs_its_conclusion():
     assert len(set(counts.tolist())) > 1
 
 
+@pytest.mark.claim("bounded-function")
 def test_bounded_function_has_the_largest_absolute_value_as_norm():
     """5.3"""
     for f in some_functions():
         assert sup_norm(f) == np.abs(f(BITS)).max()
 
 
+@pytest.mark.claim("uniform-approximation")
 def test_uniform_distance_is_the_supremum_over_all_inputs():
     """5.4, for functions; equality of objects is equality on all inputs because supports are minimal."""
     functions = [*itertools.islice(some_functions(), 0, 256, 9), parity((1, 4), T=T), parse("x1 & x4", T=T)]

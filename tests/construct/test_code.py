@@ -17,6 +17,7 @@ def test_every_order_of_the_cube_is_enumerated():
     assert [len(canonical_orders(s)[0]) for s in range(1, 6)] == [1, 1, 2, 14, 516]
 
 
+@pytest.mark.claim("best-code")
 @pytest.mark.parametrize("s", [2, 3, 4, 5])
 def test_no_random_weights_beat_the_best_code(s):
     rng = stream(3, "codes", s)
@@ -28,6 +29,7 @@ def test_no_random_weights_beat_the_best_code(s):
         assert count_changes(table, rivals).min() >= code.changes
 
 
+@pytest.mark.claim("best-code")
 @pytest.mark.parametrize("s", [3, 4, 5, 6, 7])
 def test_linear_threshold_functions_change_once(s):
     rng = stream(4, "thresholds", s)

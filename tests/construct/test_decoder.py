@@ -7,6 +7,7 @@ from sparsehead.construct.decoder import interpolation, plateaus
 from sparsehead.errors import DomainError
 
 
+@pytest.mark.claim("exact-decoder")
 @given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1), st.integers(0, 3)), min_size=1, max_size=8))
 def test_plateaus_are_exact_on_every_interval_with_two_units_per_change(pieces):
     space, width, values = (np.array(x, dtype=float) for x in zip(*pieces))

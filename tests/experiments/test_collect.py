@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsehead.claims.checks import experiments as checks
+from sparsehead.claims import experiments as checks
 from sparsehead.claims.claim import Context
 from sparsehead.experiments import collect, plans
 from sparsehead.experiments.run import run_experiment, write, write_experiment
@@ -18,6 +18,7 @@ def db(tmp_path_factory):
     return path
 
 
+@pytest.mark.claim("attention-and")
 def test_the_attention_map_is_kept_and_lies_on_the_support(db):
     with Store(db, readonly=True) as store:
         data = collect.attention(store, plans.attention(seeds=1))
@@ -27,6 +28,7 @@ def test_the_attention_map_is_kept_and_lies_on_the_support(db):
     assert run["total"] + run["on_cls"] + run["irrelevant_total"] == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.claim("bound-along-training", "norms-learned")
 def test_learned_norms_stand_beside_written_ones(db):
     with Store(db, readonly=True) as store:
         points = collect.learned_norms(store, plans.norms((30, 60), 1))["points"]
@@ -67,6 +69,7 @@ def trials(m, solved, failed, step=80):
     return rows + [{"m": m, "solved": False, "steps": 1000, "train_accuracy": 1.0}] * failed
 
 
+@pytest.mark.claim("curves-and")
 @pytest.mark.parametrize(
     ("below", "above", "verdict"),
     [
@@ -86,6 +89,7 @@ def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_p
     assert finding.verdict == verdict and "With the paper's dropout: m=200: 5/5, m=50: 3/5." in finding.detail
 
 
+@pytest.mark.claim("law-and")
 @pytest.mark.parametrize(
     ("shift", "delta", "slope", "verdict"),
     [
@@ -105,6 +109,7 @@ def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, s
     assert checks.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
+@pytest.mark.claim("law-grid", "law-dropout")
 @pytest.mark.parametrize(("name", "check"), [("law-grid", "law_grid"), ("law-paper", "law_dropout")])
 def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
     context = Context(options={"results": str(tmp_path)})
@@ -120,6 +125,7 @@ def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
         assert getattr(checks, f"check_{check}")(context).verdict == verdict
 
 
+@pytest.mark.claim("law-decades")
 @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "holds"), (3.0, "holds"), (9.0, "differs")])
 def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
     rows = [
@@ -135,6 +141,7 @@ def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
     assert finding.verdict == verdict and "T=10000: 90 [82, 98]" in finding.ours
 
 
+@pytest.mark.claim("parity-curves")
 @pytest.mark.parametrize(
     ("steps", "verdict"), [((200, 500), "holds"), ((200, None), "differs"), ((900, 500), "differs")]
 )
@@ -145,6 +152,7 @@ def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdic
     assert checks.check_parity(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
+@pytest.mark.claim("dropout-cost")
 @pytest.mark.parametrize(
     ("with_it", "verdict"), [((1, 0, 0, 0, 0, 0), "holds"), ((1, 1, 1, 1, 1, 0), "differs")]
 )

@@ -21,6 +21,7 @@ def edges(rows, colour):
     return list({r["edge"]: r for r in rows if r["colour"] == colour}.values())
 
 
+@pytest.mark.claim("attention-modules")
 def test_weights_are_blue_and_as_thick_as_they_are_large(shown):
     chart = shown(attention_module_diagram([("scalar", model(), BITS)]))
     found = edges(chart.data["lines0"], BLUE)
@@ -30,6 +31,7 @@ def test_weights_are_blue_and_as_thick_as_they_are_large(shown):
     assert widest["value"] == pytest.approx(want.max(), rel=1e-5)
 
 
+@pytest.mark.claim("attention-modules")
 def test_scores_are_grey_and_one_per_pair(shown):
     chart = shown(
         attention_module_diagram(
@@ -54,6 +56,7 @@ def test_softmax_rows_of_the_layer_sum_to_one(shown):
         assert sum(r["value"] for r in rows if r["what"] == f"weight in y{tau}") == pytest.approx(1, rel=1e-5)
 
 
+@pytest.mark.claim("sparse-reading")
 def test_the_head_that_reads_s_of_T_says_where_it_looks(shown):
     chart = shown(head_reads_chart(model(), BITS, (1, 3), formula="x1 & x3"))
     on = 100 * model().attention(BITS[None])[0, 0, [1, 3]].sum()

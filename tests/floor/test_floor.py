@@ -34,6 +34,7 @@ def brute_force(*, T, s, m, p, trials, rng):
     return np.array(counts)
 
 
+@pytest.mark.claim("information-floor")
 @pytest.mark.parametrize(
     ("T", "s", "m", "p"), [(8, 3, 12, 0.5), (9, 3, 9, BALANCED), (9, 2, 6, 0.6), (8, 1, 3, 0.5)]
 )
@@ -86,6 +87,7 @@ def test_the_expected_number_of_wrong_sets_is_exact():
     assert abs(N.mean() - 1 - mu) < 4 * N.std() / math.sqrt(len(N))
 
 
+@pytest.mark.claim("parity-floor")
 def test_parity_brackets_hold_and_are_tighter_than_jensen():
     N = parity_counts(s=3, T=20, m=12, trials=3000, rng=stream(4, "parity"))
     b = parity_bounds(s=3, T=20, m=12)

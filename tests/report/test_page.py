@@ -11,20 +11,14 @@ from sparsehead.figures.bounds import bound_terms_chart
 from sparsehead.report.catalogue import Drawn
 from sparsehead.report.page import report_html, write_report
 
+# Real labels, so that the code and the tests behind them are found; the statements are made up.
 CLAIMS = [
+    Claim("law-and", "figure", "paper figure 2", "m grows like log T"),
     Claim(
-        "law-and",
-        "figure",
-        "m grows like log T",
-        "paper figure 2",
-        code=("a.b:c",),
-        tests=("tests/t.py::test_law",),
+        "softmax-lipschitz", "lemma", "paper A.1", "<b>softmax</b> is 1-Lipschitz", check=lambda context: None
     ),
-    Claim("softmax-lipschitz", "lemma", "<b>softmax</b> is 1-Lipschitz", "paper A.1", check="a.b:check"),
-    Claim("practical-block", "definition", "what trains", "paper 6"),
-    Claim(
-        "errata-notes-3", "erratum", "more eps, fewer balls", "notes 2.1", tests=("tests/t.py::test_erratum",)
-    ),
+    Claim("practical-block", "definition", "paper 6", "what trains"),
+    Claim("errata-notes-3", "erratum", "notes 2.1", "more eps, fewer balls"),
 ]
 FINDINGS = [
     Finding("law-and", "differs", "29.65 per ln T", "27.1 [24.0, 30.2]", "fitted to 4 T"),
@@ -56,8 +50,8 @@ def test_a_claim_has_statement_numbers_verdict_code_and_test(page):
         "29.65 per ln T",
         "27.1 [24.0, 30.2]",
         "differs",
-        "a.b:c",
-        "tests/t.py::test_law",
+        "sparsehead.experiments.law:law",
+        "tests/experiments/test_collect.py::test_the_law_verdict",
     ):
         assert text in row
 
@@ -73,7 +67,7 @@ def test_errata_have_their_demonstration_outside_the_table(page):
         "more eps, fewer balls",
         "can only increase",
         "N(.05) = 3 &gt; N(.5) = 1",
-        "tests/t.py::test_erratum",
+        "tests/claims/test_errata.py::test_errata_notes_3",
     ):
         assert text in section
     assert "errata-notes-3" not in page[: page.index('<section id="figures">')]

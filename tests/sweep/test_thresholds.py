@@ -30,6 +30,7 @@ def make_spec(T, m, seed):
 POLICIES = {T: Adaptive(start=60, max_trials=96) for T in (100, 1000, 10_000)}
 
 
+@pytest.mark.claim("law-and")
 def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path):
     seen = []
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:

@@ -100,6 +100,7 @@ def test_keys_differ_between_samples_steps_and_places():
     assert all(odd % 2 == 1 for _, odd in found)
 
 
+@pytest.mark.claim("law-dropout")
 @pytest.mark.parametrize(("encoding", "norm", "residual", "bias", "mlp"), OPTIONS)
 def test_the_compiled_path_is_the_general_one_under_the_same_masks(encoding, norm, residual, bias, mlp):
     shapes = (

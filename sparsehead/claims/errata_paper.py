@@ -4,21 +4,28 @@ import itertools
 
 import numpy as np
 
-from ... import encoding as encodings
-from ...capacity.norms import matrix_norm
-from ...certify import verify
-from ...construct.paper import bump, bump_net, paper_model
-from ...encoding import Encoding
-from ...functions import conjunction, parity
-from ...rng import stream
-from ..claim import Context, Finding, finding
+from .. import encoding as encodings
+from ..capacity.norms import matrix_norm
+from ..certify import verify
+from ..construct.paper import bump, bump_net, paper_model
+from ..encoding import Encoding
+from ..functions import conjunction, parity
+from ..rng import stream
+from .claim import Context, Finding, claim, finding
 
 
+@claim(
+    "errata-paper-1",
+    kind="erratum",
+    where="paper appendix B, MLP lemma",
+    statement="The printed bump is 0 at its centre, where it should be 1; psi(x) = nu(x) + nu(2 delta - x) - 1 is "
+    "right.",
+    about="bump",
+)
 def check_errata_paper_1(context: Context) -> Finding:
     centre = np.array([0.25])
     printed, repaired = float(bump(centre, 0.25, printed=True)[0]), float(bump(centre, 0.25)[0])
     return finding(
-        "errata-paper-1",
         abs(printed) < 1e-12 and abs(repaired - 1) < 1e-12,
         paper=f"psi = {printed:g} at its centre",
         ours=f"psi = {repaired:g}",
@@ -26,6 +33,14 @@ def check_errata_paper_1(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-paper-2",
+    kind="erratum",
+    where="paper appendix B, MLP lemma",
+    statement="delta = g/8 contradicts an approximation that is only good to g/4: values inside the allowed error "
+    "fall outside the bump. delta = g/4 works.",
+    about="bump",
+)
 def check_errata_paper_2(context: Context) -> Finding:
     """A value 3/16 of a gap off its target: inside the allowed g/4, outside a plateau of g/8."""
     g = 1.0
@@ -35,7 +50,6 @@ def check_errata_paper_2(context: Context) -> Finding:
         (one, two), w = bump_net(targets, np.array([1.0, 0.0]), delta, 1)
         outputs[name] = float((two(one(y)) @ w)[0])
     return finding(
-        "errata-paper-2",
         outputs["g/8"] < 0.9 and abs(outputs["g/4"] - 1) < 1e-12,
         paper=f"delta = g/8 decodes {outputs['g/8']:.2f}",
         ours=f"delta = g/4 decodes {outputs['g/4']:.2f}",
@@ -59,13 +73,20 @@ def head_error(
     return float(np.abs(model.cls_state(bits)[:, 0] - target).max())
 
 
+@claim(
+    "errata-paper-3",
+    kind="erratum",
+    where="paper appendix B, one head, encoding (a)",
+    statement="For Delta > 0 the printed keys (the sum of the positions of I) give unequal scores inside I, and the "
+    "stated error is exceeded however large R is: the softmax prefers one of them. Dual keys repair it.",
+    about="single-head",
+)
 def check_errata_paper_3(context: Context) -> Finding:
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
     errors = [max(head_error(e, (20, 70, 150), printed=p, rng=rng) for e in draws) for p in (True, False)]
     allowed, delta = (2 / 3) / 4, max(e.coherence() for e in draws)
     return finding(
-        "errata-paper-3",
         errors[0] > allowed > errors[1],
         paper=f"error <= g/4 = {allowed:.3f}",
         ours=f"{errors[0]:.3f} as printed, {errors[1]:.4f} with dual keys",
@@ -75,12 +96,19 @@ def check_errata_paper_3(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-paper-4",
+    kind="erratum",
+    where="paper appendix B, MLP lemma",
+    statement="||W_1||_inf can reach B/delta + 2, more than printed: the biases of the outer kinks are counted in "
+    "it.",
+    about="bump",
+)
 def check_errata_paper_4(context: Context) -> Finding:
     delta, B = 0.25, 1.0
     (first, _), _ = bump_net(np.array([[-B], [B]]), np.array([0.0, 1.0]), delta, 1)
     largest = float(np.abs(first.b).max())
     return finding(
-        "errata-paper-4",
         abs(largest - (B / delta + 2)) < 1e-12,
         paper=f"at most B/delta = {B / delta:g}",
         ours=f"B/delta + 2 = {largest:g}",
@@ -89,6 +117,14 @@ def check_errata_paper_4(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-paper-5",
+    kind="erratum",
+    where="paper appendix B, target of encoding (a)",
+    statement="The printed target (1/s) sum chi_i, chi = +1 for a zero bit, decreases in the number of ones; a "
+    "monotone function needs its sign changed.",
+    about="single-head",
+)
 def check_errata_paper_5(context: Context) -> Finding:
     f = conjunction((1, 3, 4), T=6)
     model = paper_model(f, encodings.positional(6))
@@ -98,7 +134,6 @@ def check_errata_paper_5(context: Context) -> Finding:
         bits[0, list(f.support)[:count]] = 1
         outputs.append(float(model.cls_state(bits)[0, 0]))
     return finding(
-        "errata-paper-5",
         outputs == sorted(outputs, reverse=True) and verify(model, f).exact,
         paper="a monotone function of the head's output",
         ours=f"{', '.join(f'{o:.2f}' for o in outputs)} for 0 to 3 ones",
@@ -108,6 +143,15 @@ def check_errata_paper_5(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-paper-6",
+    kind="erratum",
+    where="paper proposition 5.1, norms",
+    statement="The true norms at Delta = 0 are smaller than the printed O(s): ||W_K||, ||W_V||, ||W_C||_F = "
+    "sqrt(s), sqrt(2), 1 for (a) and sqrt(s+1), sqrt(2s), sqrt(s) for (c); ||W_K W_Q^T||_{2,1} = R "
+    "sqrt(s).",
+    about="representation-norms",
+)
 def check_errata_paper_6(context: Context) -> Finding:
     s = 3
     f, norms = parity((1, 3, 4), T=7), {}
@@ -120,7 +164,6 @@ def check_errata_paper_6(context: Context) -> Finding:
     right = np.allclose(norms["a"], expected[0]) and np.allclose(norms["c"], expected[1])
     right = bool(right and np.allclose(norms["a: W_K W_Q^T / R"], s**0.5))
     return finding(
-        "errata-paper-6",
         right,
         paper=f"O(s), s = {s}",
         ours=f"(a) {', '.join(f'{n:.3f}' for n in norms['a'])}; (c) {', '.join(f'{n:.3f}' for n in norms['c'])}",

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...covering.covers import covering_number
-from ...covering.function_classes import class_covering_number, evaluate, evaluate_parameters
-from ...rng import stream
-from ..claim import Context, Finding, finding
+from ..covering.covers import covering_number
+from ..covering.function_classes import class_covering_number, evaluate, evaluate_parameters
+from ..rng import stream
+from .claim import Context, Finding, claim, finding
 
 FIRST = (("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5"))  # the notes' set as first printed
 SECOND = (("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65"))  # as used from eps = 0.5 on
@@ -25,6 +25,14 @@ def brute_force(D: np.ndarray, eps: float) -> int:
     )
 
 
+@claim(
+    "pseudometric-cover",
+    kind="definition",
+    where="notes section 2.1.1",
+    statement="In a pseudometric space an eps-cover of a set is a subset such that every point of the set lies "
+    "within eps of one of its members; the covering number is the size of the smallest. It never grows "
+    "with eps.",
+)
 def check_pseudometric_cover(context: Context) -> Finding:
     rng = stream(context.seed, "cover")
     worst, falls = 0, True
@@ -36,7 +44,6 @@ def check_pseudometric_cover(context: Context) -> Finding:
         worst = max(worst, *(abs((s or 0) - t) for s, t in zip(sizes, truth)))
         falls = falls and truth == sorted(truth, reverse=True)
     return finding(
-        "pseudometric-cover",
         worst == 0 and falls,
         paper="N(eps) <= N(eps/2)",
         ours=f"largest difference from brute force {worst}",
@@ -45,6 +52,13 @@ def check_pseudometric_cover(context: Context) -> Finding:
     )
 
 
+@claim(
+    "covering-example",
+    kind="figure",
+    where="notes section 2.1.2, figures 1 and 2",
+    statement="Three points in the plane at eps = 0.05 and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 "
+    "for the set as first printed and 1 for the set as used later; the printed 2 belongs to neither.",
+)
 def check_covering_example(context: Context) -> Finding:
     sets = {"as printed": FIRST, "as used at 0.5": SECOND}
     found = {
@@ -62,13 +76,19 @@ def check_covering_example(context: Context) -> Finding:
     )
 
 
+@claim(
+    "covering-number",
+    kind="definition",
+    where="paper definition in section 3; notes definition 2.1",
+    statement="N_inf(F; eps; z_1..z_m): the size of the smallest C inside F such that every f in F has a member of "
+    "C within eps of it at all m points at once; N_inf(F, eps, m) is the supremum over samples.",
+)
 def check_covering_number(context: Context) -> Finding:
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
     values = evaluate(signs, range(m))
     jointly, at_one_point = (class_covering_number(v, eps=0.5).size for v in (values, values[:, :1]))
     return finding(
-        "covering-number",
         jointly == 2**m and at_one_point == 2,
         paper="max over the sample",
         ours=f"{jointly} on {m} points, {at_one_point} on one",
@@ -77,12 +97,18 @@ def check_covering_number(context: Context) -> Finding:
     )
 
 
+@claim(
+    "parameterized-covering-number",
+    kind="definition",
+    where="notes definition 2.2",
+    statement="For F = {f(.; theta)} a cover may be given by its parameters: a subset of Theta whose functions "
+    "cover F at the m points. Two parameters with the same values on the sample count once.",
+)
 def check_parameterized_covering_number(context: Context) -> Finding:
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])
     cover = class_covering_number(values, eps=0.5)
     return finding(
-        "parameterized-covering-number",
         cover.size == 3,
         paper="a subset of Theta",
         ours=f"{cover.size} parameters of {len(thetas)}",

@@ -5,16 +5,24 @@ import math
 
 import numpy as np
 
-from ... import heads
-from ...capacity import bound
-from ...capacity.linear import log_cover_lower
-from ...covering.function_classes import class_covering_number, evaluate_parameters
-from ...heads import HeadWeights, attention_head, softmax, tf_head, tf_heads, tf_layer
-from ...rng import stream
-from ...types import Array, Float
-from ..claim import Context, Finding, finding
+from .. import heads
+from ..capacity import bound
+from ..capacity.linear import log_cover_lower
+from ..covering.function_classes import class_covering_number, evaluate_parameters
+from ..heads import HeadWeights, attention_head, softmax, tf_head, tf_heads, tf_layer
+from ..rng import stream
+from ..types import Array, Float
+from .claim import Context, Finding, claim, finding
 
 
+@claim(
+    "errata-notes-11",
+    kind="erratum",
+    where="notes figure 3, definition 2.4",
+    statement="The modules are f_tf-head, f_tf-layer, f_tf-scalar; a head maps X^T x Z to Y, not X to Y: its output "
+    "depends on the whole sequence and on the context.",
+    about="attention-head",
+)
 def check_errata_notes_11(context: Context) -> Finding:
     rng = stream(context.seed, "errata-11")
     X, z = rng.normal(size=(4, 3)), rng.normal(size=3)
@@ -28,7 +36,6 @@ def check_errata_notes_11(context: Context) -> Finding:
     moved = [float(np.abs(head(a, b) - head(X, z)).max()) for a, b in ((other, z), (X, -z))]
     named = all(hasattr(heads, name) for name in ("tf_head", "tf_layer", "tf_scalar"))
     return finding(
-        "errata-notes-11",
         min(moved) > 0.01 and named and list(inspect.signature(attention_head).parameters)[:2] == ["X", "z"],
         paper="f: X -> Y",
         ours="f: X^T x Z -> Y",
@@ -36,11 +43,18 @@ def check_errata_notes_11(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-12",
+    kind="erratum",
+    where="notes assumption 3.1, equation (3)",
+    statement="theta_out ranges over a set, but the product cover covers theta_s and theta_in only: with one score, "
+    "one phi_in and phi_out = c y, c in [0, 1], it claims N = 1. phi_out must be fixed, or covered too.",
+    about="head-capacity",
+)
 def check_errata_notes_12(context: Context) -> Finding:
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size
     return finding(
-        "errata-notes-12",
         size == 5,
         paper="N = 1 (the product of two one-element covers)",
         ours=f"N = {size}",
@@ -49,6 +63,14 @@ def check_errata_notes_12(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-13",
+    kind="erratum",
+    where="notes section 3.1, display of theorem 4.2",
+    statement="The '=' is '<=': the product of two covers is a cover, rarely the smallest; and the infimum over the "
+    "split of eps and the constants are missing.",
+    about="head-capacity",
+)
 def check_errata_notes_13(context: Context) -> Finding:
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731
@@ -61,7 +83,6 @@ def check_errata_notes_13(context: Context) -> Finding:
         class_covering_number(outputs, eps=1.0).size,
     )
     return finding(
-        "errata-notes-13",
         product == 2 and smallest == 1,
         paper="log |C_head| = log |C_Score| + log |C_in|",
         ours=f"{smallest} head, {product} scores",
@@ -69,13 +90,20 @@ def check_errata_notes_13(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-14",
+    kind="erratum",
+    where="notes equation (8)",
+    statement="The logarithm is missing on the left: on x_i = e_i with a = b = 1 and eps = 0.2 the covering number "
+    "is at least C(N, 6) 2^6, while the printed right side is O(log N).",
+    about="vector-cover",
+)
 def check_errata_notes_14(context: Context) -> Finding:
     sizes = [10**4, 10**6, 10**8]
     lower = [log_cover_lower(a=1, b=1, eps=0.2, N=N) for N in sizes]
     printed = [25 * math.log(5 * N) for N in sizes]
     slope = (lower[2] - lower[0]) / math.log(1e4)
     return finding(
-        "errata-notes-14",
         all(math.exp(low) > 1e6 * high for low, high in zip(lower, printed)) and abs(slope - 6) < 0.01,
         paper=f"N <= O({printed[1]:.0f}) at a million points",
         ours=f"N >= e^{lower[1]:.0f}, growing like N^{slope:.2f}",
@@ -85,6 +113,13 @@ def check_errata_notes_14(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-15",
+    kind="erratum",
+    where="notes lemma 3.3",
+    statement="W in R^{d1 x d2} acts on x in R^{d2}; printed is R^{d1}.",
+    about="linear-cover",
+)
 def check_errata_notes_15(context: Context) -> Finding:
     W = np.ones((3, 2))
     try:
@@ -94,7 +129,6 @@ def check_errata_notes_15(context: Context) -> Finding:
     else:
         refused = False
     return finding(
-        "errata-notes-15",
         refused and (W @ np.ones(2)).shape == (3,),
         paper="W in R^{d1 x d2}, x in R^{d1}",
         ours="x in R^{d2}",
@@ -102,6 +136,14 @@ def check_errata_notes_15(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-16",
+    kind="erratum",
+    where="notes equation (10)",
+    statement="The score is bilinear: doubling the query doubles it, so the bound must carry ||z||. Combining the "
+    "terms needs the split lemma.",
+    about="single-layer-capacity",
+)
 def check_errata_notes_16(context: Context) -> Finding:
     weights = np.linspace(-1, 1, 41)
     sizes = [
@@ -109,7 +151,6 @@ def check_errata_notes_16(context: Context) -> Finding:
         for z in (1.0, 2.0, 4.0)
     ]
     return finding(
-        "errata-notes-16",
         sizes == sorted(sizes) and sizes[0] < sizes[-1],
         paper="a bound in B_X and B_W alone",
         ours=f"N = {sizes[0]}, {sizes[1]}, {sizes[2]} for |z| = 1, 2, 4",
@@ -127,6 +168,14 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
     return bound(norms={"V21": V21, "V": V, "QK": Q, "BX": B_X}, T=100, m=100).log_covering or math.nan
 
 
+@claim(
+    "errata-notes-17",
+    kind="erratum",
+    where="notes section 3.2, head bound",
+    statement="The term of W_QK lacks B_X ||z||: scaling the inputs by c and (W_QK, W_V) by (1/c^2, 1/c) leaves the "
+    "class as it is, but changes the printed bound.",
+    about="single-layer-capacity",
+)
 def check_errata_notes_17(context: Context) -> Finding:
     c, (Q, V, V21) = 10.0, (5.0, 1.0, 2.0)
     rng = stream(context.seed, "errata-17")
@@ -135,7 +184,6 @@ def check_errata_notes_17(context: Context) -> Finding:
     printed = _printed(c, Q / c**2, V / c, V21 / c) / _printed(1.0, Q, V, V21)
     ours = _ours(c, Q / c**2, V / c, V21 / c) / _ours(1.0, Q, V, V21)
     return finding(
-        "errata-notes-17",
         float(np.abs(same).max()) < 1e-12 and abs(ours - 1) < 1e-9 and printed < 0.5,
         paper=f"the bound changes by {printed:.2f}",
         ours=f"the bound changes by {ours:.6f}",
@@ -145,6 +193,14 @@ def check_errata_notes_17(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-18",
+    kind="erratum",
+    where="notes section 4",
+    statement="The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are "
+    "multiplied by the Lipschitz constants of the layers above.",
+    about="multi-layer-capacity",
+)
 def check_errata_notes_18(context: Context) -> Finding:
     """An error of size 0.01 in one part, through a second part scaled by 10."""
     rng = stream(context.seed, "errata-18")
@@ -161,7 +217,6 @@ def check_errata_notes_18(context: Context) -> Finding:
     through = [tf_layer(tf_layer(X, V), second, sigma="identity") for V in (off, W)]
     layers_error = size(through[0] - through[1])
     return finding(
-        "errata-notes-18",
         abs(heads_error / error - 1) < 1e-9 and layers_error > 1.5 * error,
         paper="H layers: sum the H coverings",
         ours=f"error x {heads_error / error:.2f} beside a head, x {layers_error / error:.2f} under a layer",

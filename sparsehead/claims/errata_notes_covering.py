@@ -5,14 +5,22 @@ import math
 
 import numpy as np
 
-from ...capacity.generalization import rademacher_closed
-from ...covering.covers import covering_number
-from ...covering.function_classes import class_covering_number, evaluate
-from ...covering.relations import cover_vc_printed, log_cover_vc
-from ..claim import Context, Finding, finding
+from ..capacity.generalization import rademacher_closed
+from ..covering.covers import covering_number
+from ..covering.function_classes import class_covering_number, evaluate
+from ..covering.relations import cover_vc_printed, log_cover_vc
+from .claim import Context, Finding, claim, finding
 from .covering import FIRST, SECOND
 
 
+@claim(
+    "errata-notes-1",
+    kind="erratum",
+    where="notes section 2.1.1",
+    statement="A pseudometric also needs d(x, x) = 0: d = 1 everywhere satisfies both printed axioms, and then no "
+    "point covers even itself at eps < 1. And the covering number is a size, not a subset.",
+    about="pseudometric-cover",
+)
 def check_errata_notes_1(context: Context) -> Finding:
     D = np.ones((4, 4))  # d(x, y) = 1 for all x and y, x = y included
     axioms = (D == D.T).all() and all(
@@ -20,7 +28,6 @@ def check_errata_notes_1(context: Context) -> Finding:
     )
     covered = int((D <= 0.5).any(axis=0).sum())
     return finding(
-        "errata-notes-1",
         bool(axioms) and covered == 0,
         paper="d(x,y) = d(y,x) and the triangle inequality",
         ours=f"{covered} of 4 points covered by the whole set at eps = 0.5",
@@ -28,12 +35,19 @@ def check_errata_notes_1(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-2",
+    kind="erratum",
+    where="notes section 2.1.2",
+    statement="The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and N(0.5) = 2 is "
+    "false for both: it is 3 for the first set and 1 for the second. {(.2, 3), (.6, 2.5)} covers neither.",
+    about="covering-example",
+)
 def check_errata_notes_2(context: Context) -> Finding:
     sizes = [covering_number(points, eps="0.5").size for points in (FIRST, SECOND)]
     first = np.array(FIRST, dtype=np.float64)
     uncovered = float(np.linalg.norm(first[0] - first[1:], axis=1).min())
     return finding(
-        "errata-notes-2",
         sizes == [3, 1] and uncovered > 0.5,
         paper="N(0.5) = 2",
         ours=f"{sizes[0]} for the set as printed, {sizes[1]} as used",
@@ -43,10 +57,17 @@ def check_errata_notes_2(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-3",
+    kind="erratum",
+    where="notes section 2.1.2, end",
+    statement="'As eps increases the covering number can only increase' is the wrong way round: an eps-cover is "
+    "also an eps'-cover for every eps' >= eps.",
+    about="pseudometric-cover",
+)
 def check_errata_notes_3(context: Context) -> Finding:
     sizes = [covering_number(SECOND, eps=eps).size or 0 for eps in ("0.05", "0.2", "0.5")]
     return finding(
-        "errata-notes-3",
         sizes == [3, 2, 1],
         paper="as eps increases the number can only increase",
         ours=f"{sizes[0]}, {sizes[1]}, {sizes[2]} at eps = .05, .2, .5",
@@ -55,12 +76,19 @@ def check_errata_notes_3(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-4",
+    kind="erratum",
+    where="notes section 2.1.2, end",
+    statement="'More spread out, hence larger' holds for scaling, N(cT, eps) = N(T, eps/c), not for adding points: "
+    "N({-1, 1}, 1) = 2 but N({-1, 0, 1}, 1) = 1 with centres in the set.",
+    about="pseudometric-cover",
+)
 def check_errata_notes_4(context: Context) -> Finding:
     two, three = (covering_number(p, eps=1).size for p in ([-1, 1], [-1, 0, 1]))
     scaled = [covering_number(3 * np.array([-1.0, 0.5, 1.0]), eps=3 * e).size for e in (0.4, 0.6, 1.6)]
     plain = [covering_number(np.array([-1.0, 0.5, 1.0]), eps=e).size for e in (0.4, 0.6, 1.6)]
     return finding(
-        "errata-notes-4",
         (two, three) == (2, 1) and scaled == plain,
         paper="a set that spans more has a larger number",
         ours=f"N({{-1, 1}}, 1) = {two}, N({{-1, 0, 1}}, 1) = {three}",
@@ -69,6 +97,14 @@ def check_errata_notes_4(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-5",
+    kind="erratum",
+    where="notes section 2.1.2, after definition 2.1",
+    statement="Not every single value f(z_i) is the point to cover but the vector of all m: the +-1 functions on m "
+    "points have two values, and covering number 2^m.",
+    about="covering-number",
+)
 def check_errata_notes_5(context: Context) -> Finding:
     m = 5
     functions = [lambda z, n=n: 1.0 - 2.0 * (n >> z & 1) for n in range(2**m)]
@@ -76,7 +112,6 @@ def check_errata_notes_5(context: Context) -> Finding:
     jointly = class_covering_number(values, eps=0.5).size
     pooled = covering_number(np.unique(values), eps=0.5).size
     return finding(
-        "errata-notes-5",
         jointly == 2**m and pooled == 2,
         paper="imagine every f(z_i) as a point",
         ours=f"{jointly} centres, where the pooled values need {pooled}",
@@ -84,11 +119,18 @@ def check_errata_notes_5(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-6",
+    kind="erratum",
+    where="notes section 2.1",
+    statement="N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted. Our "
+    "eps is named at every call.",
+    about="pseudometric-cover",
+)
 def check_errata_notes_6(context: Context) -> Finding:
     parameters = inspect.signature(covering_number).parameters
     named = parameters["eps"].kind is inspect.Parameter.KEYWORD_ONLY
     return finding(
-        "errata-notes-6",
         named and next(iter(parameters)) == "points",
         paper="N(T, eps, d), N_2(T, eps, .), N_2(eps, T, .)",
         ours="covering_number(points, eps=..)",
@@ -96,6 +138,15 @@ def check_errata_notes_6(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-7",
+    kind="erratum",
+    where="notes lemma 2.3",
+    statement="The lemma needs a bounded, Lipschitz loss before eps_gen(f) means anything; a class of unbounded "
+    "functions with the squared loss has no such bound. The O~ hides a ln m that comes from the entropy "
+    "integral.",
+    about="generalization",
+)
 def check_errata_notes_7(context: Context) -> Finding:
     """F = {0}: ln N = 0, so C_F = 0 and only the confidence term is left; y is rarely, but then very, large."""
     m, delta = 1000, 0.1
@@ -103,7 +154,6 @@ def check_errata_notes_7(context: Context) -> Finding:
     unseen = (1 - rare) ** m
     gap, promised = rare * size**2, math.sqrt(math.log(1 / delta) / m)
     return finding(
-        "errata-notes-7",
         unseen > delta and gap > 100 * promised,
         paper=f"gap <= {promised:.3f} up to logarithms",
         ours=f"gap {gap:.0f} with probability {unseen:.3f}",
@@ -114,10 +164,17 @@ def check_errata_notes_7(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-8",
+    kind="erratum",
+    where="notes section 2.2.1",
+    statement="(em/VC)^VC needs m >= VC and eps < 1: at m = 1, VC = 4 it is 0.21, less than one function. The "
+    "constant e is Euler's number.",
+    about="vc-cover",
+)
 def check_errata_notes_8(context: Context) -> Finding:
     printed, true = cover_vc_printed(m=1, d=4), math.exp(log_cover_vc(m=1, d=4, eps=0.5))
     return finding(
-        "errata-notes-8",
         printed < 1 and round(true) == 2,
         paper=f"(em/VC)^VC = {printed:.2f}",
         ours=f"{true:.0f} patterns on one point",
@@ -126,6 +183,14 @@ def check_errata_notes_8(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-9",
+    kind="erratum",
+    where="notes section 2.2.2",
+    statement="In the exponent 'de' must be d eps, the logarithm is base 2, and m >= d is needed: literally at m = "
+    "1, d = 8 the bound is below 1e-40 while N_inf([0,1]^X, .1, 1) = 5.",
+    about="fat-cover",
+)
 def check_errata_notes_9(context: Context) -> Finding:
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))
@@ -134,7 +199,6 @@ def check_errata_notes_9(context: Context) -> Finding:
     ]
     true = covering_number([f"{i}/100" for i in range(101)], eps="1/10").size
     return finding(
-        "errata-notes-9",
         max(printed) < 1e-28 and printed[0] < 1e-40 and true == 5,
         paper=f"below {max(printed):.0e} with the natural logarithm, {printed[0]:.0e} with log2",
         ours=f"N_inf([0,1]^X, .1, 1) = {true}",
@@ -144,12 +208,19 @@ def check_errata_notes_9(context: Context) -> Finding:
     )
 
 
+@claim(
+    "errata-notes-10",
+    kind="erratum",
+    where="notes section 2.2.3",
+    statement="The factor 1 + log(A sqrt(m/C)) is negative for A sqrt(m/C) < 1/e; the positive part of the "
+    "logarithm is meant. With proper covers c = e sqrt(2).",
+    about="rademacher-cover",
+)
 def check_errata_notes_10(context: Context) -> Finding:
     A, C, m = 0.1, 100.0, 100
     factor = 1 + math.log(A * math.sqrt(m / C))
     ours = rademacher_closed(log_C=math.log(C), A=A, m=m)
     return finding(
-        "errata-notes-10",
         factor < 0 < ours,
         paper=f"c sqrt(C/m) times {factor:.2f}",
         ours=f"R <= {ours:.2f}",

@@ -1,1 +1,0 @@
-"""One function per claim: recompute it on small cases through the library, and say what came out."""
