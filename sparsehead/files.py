@@ -123,9 +123,17 @@ def refused(path: str | Path, error: BaseException) -> FileError:
 
 def shown(path: str | Path) -> str:
     """A path for a message: long ones are cut in the middle, control characters are escaped."""
-    text = os.fspath(path)
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return f"{printable[:60]}...{printable[-20:]}" if len(printable) > 200 else printable or "''"
+    text = printable(os.fspath(path))
+    return f"{text[:60]}...{text[-20:]}" if len(text) > 200 else text or "''"
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that a terminal shows them and does not obey them.
+
+    >>> printable("a\\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _mode(path: Path) -> int | None:

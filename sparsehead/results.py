@@ -3,12 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import DomainError, MissingExtra, StoreError
-from .files import check_target, write_whole
+from .files import check_target, shown, write_whole
 from .spec import TrainSpec
 from .store import Record, Store
 
@@ -17,7 +17,10 @@ SETTINGS = {name: field.default for name, field in TrainSpec.__dataclass_fields_
 
 
 def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """One row per experiment (specs that differ in the seed alone), in order of first appearance."""
+    """One row per experiment (specs that differ in the seed alone), in order of first appearance.
+
+    `id` is the id of its first trial.
+    """
     groups: dict[str, list[Record]] = {}
     for record in records:
         rest = {name: value for name, value in record.spec.items() if name != "seed"}
@@ -34,6 +37,7 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
         "s": spec.get("s"),
         "T": spec["T"],
         "m": spec["m"],
+        "id": group[0].spec_id,
         "trials": len(group),
         "solved": sum(record.solved for record in group),
         "seconds": float(sum(record.outcome.get("seconds") or 0.0 for record in group)),
@@ -42,11 +46,18 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
 
 
 def find(store: Store, start: str) -> Record:
-    """The record whose spec id starts with `start`."""
-    found = [record for record in store.records() if record.spec_id.startswith(start.lower())]
+    """The record whose spec id starts with `start`.
+
+    Raises:
+        StoreError: none or several do, or that one is damaged.
+    """
+    damage: list[str] = []
+    found = [record for record in store.records(damage) if record.spec_id.startswith(start.lower())]
     if not start or not found:
+        lost = f"; {named(damage)}" if damage else ""
         raise StoreError(
-            f"{store.path} holds no outcome whose id starts with {start!r}; try `results export`."
+            f"{shown(store.path)} holds no outcome whose id starts with {start!r}; "
+            f"`sparsehead results list --each` prints the ids{lost}."
         )
     if len(found) > 1:
         ids = ", ".join(record.spec_id for record in found[:3])
@@ -54,6 +65,17 @@ def find(store: Store, start: str) -> Record:
             f"{len(found)} outcomes have ids that start with {start!r} ({ids}, ...); give more digits."
         )
     return found[0]
+
+
+def named(damage: Sequence[str]) -> str:
+    """One phrase for damaged rows: the first three by id and reason, and how many there are.
+
+    >>> named(["outcome a: its checksum does not match"])
+    '1 damaged outcome was left out (outcome a: its checksum does not match)'
+    """
+    more = f"; and {len(damage) - 3} more" if len(damage) > 3 else ""
+    count = "1 damaged outcome was" if len(damage) == 1 else f"{len(damage)} damaged outcomes were"
+    return f"{count} left out ({'; '.join(damage[:3])}{more})"
 
 
 def condition(text: str) -> tuple[str, Any]:
@@ -66,6 +88,25 @@ def condition(text: str) -> tuple[str, Any]:
     except ValueError:
         parsed = value
     return name, parsed if isinstance(parsed, bool | int | float | str | None) else value
+
+
+def select(records: Iterable[Record], conditions: Iterable[tuple[str, Any]]) -> Iterator[Record]:
+    """Records whose spec has, for every name among the conditions, one of the values given for it."""
+    wanted: dict[str, list[Any]] = {}
+    for name, value in conditions:
+        wanted.setdefault(name, []).append(value)
+    return (r for r in records if all(r.spec.get(name) in values for name, values in wanted.items()))
+
+
+def outcome_row(record: Record) -> dict[str, Any]:
+    """One outcome as a line of `results list --each`."""
+    spec, outcome = record.spec, record.outcome
+    return {
+        "id": record.spec_id,
+        **{name: spec.get(name) for name in ("function", "s", "T", "m", "seed")},
+        **{name: outcome.get(name) for name in ("status", "steps", "seconds")},
+        "created": record.created_at,
+    }
 
 
 def check_table(path: Path, *, force: bool = False) -> None:

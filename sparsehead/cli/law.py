@@ -46,7 +46,7 @@ def law(
         found = measure(
             function, Ts=lengths, s=s, db=db, seed=seed, method=method, preset_name=preset, workers=workers,
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
-            progress=lambda p: line.report("", p),
+            progress=lambda p: line.report("", p), say=line.say,
         )  # fmt: skip
     result = found.as_json()
     if out is not None:

@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
+
+from ..files import printable
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -20,6 +23,11 @@ def console() -> Console:
 def status_console() -> Console:
     """Where progress goes: standard error, so that standard output can be piped."""
     return Console(stderr=True, highlight=False)
+
+
+def literal(*lines: object) -> Text:
+    """Lines from a file or a user, shown as they are: no markup, and control characters escaped."""
+    return Text("\n".join(printable(str(line)) for line in lines))
 
 
 def emit(result: dict[str, Any], as_json: bool, show: Callable[[Console], None]) -> None:

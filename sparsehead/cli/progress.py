@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .output import status_console
+from .output import literal, status_console
 
 if TYPE_CHECKING:
     from ..sweep import Progress, RoundProgress
@@ -25,7 +25,7 @@ class SweepLine:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(text)
+        self._console.print(literal(*text.split("\n")))
 
     def report(self, stage: str, progress: "Progress | RoundProgress") -> None:
         """Show where a stage stands."""

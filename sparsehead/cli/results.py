@@ -1,31 +1,45 @@
-"""`sparsehead results`: list, show or export what the store holds."""
+"""`sparsehead results`: list, show or export what the store holds; check it, and repair a damaged one."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import AsJson, Force, emit
+from .output import AsJson, Force, emit, literal
+
+if TYPE_CHECKING:
+    from ..store import Record
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 Db = Annotated[Path, typer.Option("--db", help="The store.")]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", help="Keep outcomes whose spec has NAME=VALUE; may be repeated."),
+    typer.Option(
+        "--where",
+        help="Keep outcomes whose spec has NAME=VALUE; repeated: any of the values given for one name, all names.",
+    ),
 ]
 DEFAULT = Path("results.db")
+WORDS = ("function", "status", "settings")
 
 
 @app.command("list")
-def list_(db: Db = DEFAULT, where: Where = None, as_json: AsJson = False) -> None:
-    """One line per experiment: how many trials there are, how many were solved, how long they took."""
-    from ..results import summary
-    from ..store import Store
+def list_(
+    db: Db = DEFAULT,
+    where: Where = None,
+    each: Annotated[bool, typer.Option("--each", help="One line per outcome, with its id.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """One line per experiment: the id of its first trial, how many trials there are, how many were solved."""
+    from ..results import outcome_row, summary
 
-    with Store(db, readonly=True) as store:
-        rows = summary(store.records(_conditions(where)))
-    emit({"db": str(db), "experiments": rows}, as_json, lambda c: c.print(_table(rows)))
+    records, damage = _read(db, where)
+    rows = [outcome_row(record) for record in records] if each else summary(records)
+    result = {"db": str(db), "outcomes" if each else "experiments": rows, "damaged": damage}
+    emit(result, as_json, lambda c: c.print(_table(rows)))
+    _name_damage(db, damage)
 
 
 @app.command("show")
@@ -42,7 +56,7 @@ def show(
         record = find(store, spec_id)
         history = store.history(record.spec_id)
     result = {**record.flat(), "history": history}
-    emit(result, as_json, lambda c: c.print("\n".join(_lines(result))))
+    emit(result, as_json, lambda c: c.print(literal(*_lines(result))))
 
 
 @app.command("export")
@@ -55,27 +69,67 @@ def export(
 ) -> None:
     """Every outcome as one row of a table."""
     from ..results import check_table, write
-    from ..store import Store
 
     check_table(out, force=force)
-    with Store(db, readonly=True) as store:
-        rows = [record.flat() for record in store.records(_conditions(where))]
+    records, damage = _read(db, where)
+    rows = [record.flat() for record in records]
     write(rows, out, force=force)
-    emit(
-        {"path": str(out), "rows": len(rows)}, as_json, lambda c: c.print(f"wrote {len(rows)} rows to {out}")
-    )
+    result = {"path": str(out), "rows": len(rows), "damaged": damage}
+    emit(result, as_json, lambda c: c.print(literal(f"wrote {len(rows)} rows to {out}")))
+    _name_damage(db, damage)
 
 
-def _conditions(where: list[str] | None) -> dict[str, Any]:
-    from ..results import condition
+@app.command("check")
+def check(db: Db = DEFAULT, as_json: AsJson = False) -> None:
+    """Read every outcome and every array, and compare them with their checksums."""
+    from ..store.repair import check as check_store
 
-    return dict(condition(text) for text in where or [])
+    found = check_store(db)
+    result = {"db": str(db), "sound": found.sound, "damaged": list(found.damage)}
+    emit(result, as_json, lambda c: c.print(literal(f"{found.sound} outcomes are sound")))
+    _name_damage(db, found.damage)
+
+
+@app.command("repair")
+def repair(
+    new: Annotated[Path, typer.Argument(help="The store to make.")],
+    db: Db = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Copy every sound outcome of a damaged store to a new one; the old file stays as it is."""
+    from ..store.repair import repair as repair_store
+
+    found = repair_store(db, new)
+    result = {"db": str(new), "sound": found.sound, "left_out": list(found.damage)}
+    lines = [f"{found.sound} sound outcomes copied to {new}, {len(found.damage)} rows left out"]
+    lines += [f"  {line}" for line in found.damage[:20]]
+    emit(result, as_json, lambda c: c.print(literal(*lines)))
+
+
+def _read(db: Path, where: list[str] | None) -> "tuple[list[Record], list[str]]":
+    """The records that match, and a sentence for each row that cannot be believed."""
+    from ..results import condition, select
+    from ..store import Store
+
+    conditions = [condition(text) for text in where or []]
+    damage: list[str] = []
+    with Store(db, readonly=True) as store:
+        return list(select(store.records(damage), conditions)), damage
+
+
+def _name_damage(db: Path, damage: Sequence[str]) -> None:
+    """End with a line and exit code 2 if rows were left out because they are damaged."""
+    from ..results import named
+    from ..store.opening import damaged
+
+    if damage:
+        raise damaged(db, named(damage))
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
     wide = max(map(len, result))
     shown = {k: v for k, v in result.items() if k != "history"}
-    lines = [f"{name:{wide}}  {value}" for name, value in shown.items()]
+    lines = [f"{name:{wide}}  {'' if value is None else value}" for name, value in shown.items()]
     curves = ", ".join(f"{name} ({len(values)})" for name, values in result["history"].items())
     return [*lines, f"{'history':{wide}}  {curves or 'none'}"]
 
@@ -87,8 +141,8 @@ def _table(rows: list[dict[str, Any]]) -> Any:
         return "no outcomes match."
     table = Table(box=None, header_style="bold")
     for name in rows[0]:  # numbers keep their width; words give way on a narrow terminal
-        words = name in ("function", "settings")
-        widest = 0 if words else max(len(_cell(row[name])) for row in rows)
+        words = name in WORDS
+        widest = 0 if words else max(len(_cell(row[name]).plain) for row in rows)
         table.add_column(
             name, justify="left" if words else "right", min_width=max(widest, 0 if words else len(name))
         )
@@ -97,5 +151,5 @@ def _table(rows: list[dict[str, Any]]) -> Any:
     return table
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
+def _cell(value: Any) -> Any:
+    return literal("" if value is None else f"{value:.1f}" if isinstance(value, float) else value)

@@ -86,6 +86,7 @@ def law(
     preset_name: str = "fast",
     workers: int = 2,
     progress: Callable[[RoundProgress], None] | None = None,
+    say: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> LawResult:
     """m_80(T) for a family (and, or, parity, majority, junta; needs s) or an expression, at each T.
@@ -97,6 +98,7 @@ def law(
             m = 50, 60, .., 200.
         policy: how adaptive goes about it: width wanted, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
+        say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
         DomainError: no T, an unknown method, or settings that cannot be meant.
@@ -117,7 +119,7 @@ def law(
     for T in lengths:
         target_function(make(T, 50, 0))  # what cannot be meant is refused before anything runs
     floor = floors(make, lengths)
-    with LocalSweep(db, workers=workers, batch=4) as sweep:
+    with LocalSweep(db, workers=workers, batch=4, say=say) as sweep:
         if method == "grid":
             inside = _outside(progress, lengths)
             cells = grid_cells(make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, progress=inside)

@@ -22,31 +22,45 @@ GATHER = {
     "dropout": collect.dropout,
 }
 Report = Callable[[str, Progress | RoundProgress], None]
+Say = Callable[[str], None]
 
 
 def run_stage(
-    stage: plans.Stage, db: Path, folder: Path, *, workers: int = 2, report: Report | None = None
+    stage: plans.Stage,
+    db: Path,
+    folder: Path,
+    *,
+    workers: int = 2,
+    report: Report | None = None,
+    say: Say | None = None,
 ) -> list[str]:
     """Run what the store lacks of a stage and write its results files; the reasons of trials that could not be run."""
     if isinstance(stage, plans.Law):
-        write_law(run_law(stage, db, workers=workers, report=report), stage.name, folder)
+        write_law(run_law(stage, db, workers=workers, report=report, say=say), stage.name, folder)
         return []
-    problems = run_experiment(stage, db, workers=workers, report=report)
+    problems = run_experiment(stage, db, workers=workers, report=report, say=say)
     write_experiment(stage, db, folder)
     return problems
 
 
 def run_experiment(
-    experiment: plans.Experiment, db: Path, *, workers: int = 2, report: Report | None = None
+    experiment: plans.Experiment,
+    db: Path,
+    *,
+    workers: int = 2,
+    report: Report | None = None,
+    say: Say | None = None,
 ) -> list[str]:
     """Run the experiment's missing trials; the reasons of those that could not be run."""
     settings: dict[str, Any] = {"runner": experiment.runner or RUNNER, "options": experiment.options}
-    with LocalSweep(db, workers=workers, batch=1, **settings) as sweep:
+    with LocalSweep(db, workers=workers, batch=1, say=say, **settings) as sweep:
         result = sweep.run(experiment.specs, progress=_named(experiment.title, report))
     return sorted(set(result.errors.values()))
 
 
-def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None) -> LawResult:
+def run_law(
+    plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None, say: Say | None = None
+) -> LawResult:
     """Run one threshold experiment of the plan: 3-sparse AND, adaptive."""
     how = "".join(f", {value}" for value in plan.settings.values() if isinstance(value, str))
     title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}{how}"
@@ -58,6 +72,7 @@ def run_law(plan: plans.Law, db: Path, *, workers: int = 2, report: Report | Non
         policy=Adaptive(max_trials=max(1, plan.most_trials)),
         workers=workers,
         progress=_named(title, report),
+        say=say,
         **plan.settings,
     )
 

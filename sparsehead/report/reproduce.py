@@ -14,7 +14,7 @@ from ..experiments import plans
 from ..experiments.run import Report, run_stage, write
 from ..figures.render import render
 from ..files import make_folder, write_whole
-from ..provenance import made_by, processor
+from ..provenance import processor, version_and_commit
 from ..store import Store
 from .catalogue import Drawn, draw_all
 from .page import write_report
@@ -80,7 +80,7 @@ def reproduce(
     make_folder(folder)
     problems: list[str] = []
     for stage in plans.plan(scale) if train else ():
-        problems += run_stage(stage, db, folder, workers=workers, report=report)
+        problems += run_stage(stage, db, folder, workers=workers, report=report, say=say)
     say("Checking the claims")
     context = Context(options={"results": str(folder)})
     findings = run_checks(context=context, progress=_tell(say))
@@ -120,7 +120,7 @@ def _read_run(folder: Path) -> dict[str, str]:
 
 def run_info(scale: str, seconds: float, workers: int, db: Path) -> dict[str, str]:
     """What was run, on what, how long: for the report's last section."""
-    version, commit = made_by()
+    version, commit = version_and_commit()
     with Store(db, readonly=True) as store:
         each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
     trials, spent = len(each), sum(each)

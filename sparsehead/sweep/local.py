@@ -1,8 +1,9 @@
 """Sweeps on this machine: worker processes with one BLAS thread each, resumable, safe to kill.
 
 Workers commit outcomes themselves (see `worker`), so the store is the only state. Repeating a sweep runs the
-missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines: nothing is pickled,
-and a script needs no `if __name__ == "__main__"` guard.
+missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines over a pipe of their
+own: nothing is pickled, a library that prints disturbs nothing, and a script needs no `if __name__ == "__main__"`
+guard.
 """
 
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DomainError, SparseheadError, StoreError
+from ..provenance import NOT_RECORDED, described, version_and_commit
 from ..spec import TrainSpec, spec_id
 from ..store import Record, Store
 from .units import cost, total_cost, units
@@ -58,9 +61,10 @@ def run_sweep(
     runner: str = RUNNER,
     options: dict[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> SweepResult:
     """Run what the store lacks of `specs`, in `workers` processes; see `LocalSweep`."""
-    with LocalSweep(db, workers=workers, batch=batch, runner=runner, options=options) as sweep:
+    with LocalSweep(db, workers=workers, batch=batch, runner=runner, options=options, say=say) as sweep:
         return sweep.run(specs, progress=progress)
 
 
@@ -73,6 +77,8 @@ class LocalSweep:
         batch: most trials in one unit of work.
         runner: "module:function" with the signature of `run_trials(specs, on_outcome=, progress=, **options)`.
         options: keyword arguments for the runner; JSON values.
+        say: gets sentences that a user should see, each once: outcomes of another version or engine that are
+            reused, and what a worker printed. Without it they are Python warnings.
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class LocalSweep:
         batch: int = 8,
         runner: str = RUNNER,
         options: dict[str, Any] | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         if workers < 1:
             raise DomainError(f"a sweep needs at least one worker, got {workers}.")
@@ -90,7 +97,8 @@ class LocalSweep:
         self.workers, self.batch = workers, batch
         self._settings = {"db": str(db), "runner": runner, "options": options or {}, "parent": os.getpid()}
         self._pool: list[_Worker] = []
-        self._inbox: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
+        self._inbox: Inbox = queue.Queue()
+        self._tell, self._told = say or _warn, set[str]()
 
     def __enter__(self) -> "LocalSweep":
         return self
@@ -111,11 +119,15 @@ class LocalSweep:
         self, specs: Sequence[TrainSpec], *, progress: Callable[[Progress], None] | None = None
     ) -> SweepResult:
         """Run what is missing; return all records. Ctrl-C and any other exception end the workers first."""
+        self.store.check_in_place()
         known = self.store.find(specs)
         missing = [spec for spec in dict.fromkeys(specs) if spec_id(spec) not in known]
+        reused = {described(record.made_by) for record in known.values()}
         if not missing:
+            version, commit = version_and_commit()
+            self._name_origins(reused, described({"version": version, "commit": commit}))
             return SweepResult(known)
-        state = _State(missing, len(known), progress)
+        state = _State(missing, len(known), progress, reused)
         waiting = units(missing, batch=self.batch, workers=self.workers)
         try:
             while waiting or any(worker.busy for worker in self._pool):
@@ -124,7 +136,25 @@ class LocalSweep:
         except BaseException:
             self.close()
             raise
+        self.store.check_in_place()
         return SweepResult(self.store.find(specs), state.errors, state.done - len(known))
+
+    def _say(self, sentence: str) -> None:
+        """Pass a sentence on, unless it was said before."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._tell(sentence)
+
+    def _name_origins(self, reused: set[str], own: str) -> None:
+        """Name the origins of reused outcomes when they differ from this program's own, or among each other."""
+        # Before the first new outcome the engine is not known: then version and commit are compared.
+        exact = NOT_RECORDED not in own
+        base = own.split(", ")[0]
+        if len(reused) > 1 or any(name != own if exact else name.split(", ")[0] != base for name in reused):
+            made = "; and by ".join(sorted(reused))
+            self._say(
+                f"outcomes reused from the store were made by {made}; this is {own if exact else base}."
+            )
 
     def _hand_out(self, waiting: list[list[TrainSpec]]) -> None:
         idle = [worker for worker in self._pool if not worker.busy]
@@ -140,6 +170,10 @@ class LocalSweep:
             return  # the last words of a worker that was replaced
         if message is None:
             self._bury(worker, waiting, state)
+        elif "printed" in message:
+            self._say(
+                f"a worker printed {message['printed']!r}; what workers print is not part of any result."
+            )
         elif "fatal" in message:
             raise (StoreError if message["store"] else SparseheadError)(message["fatal"])
         elif "done" in message:
@@ -150,6 +184,7 @@ class LocalSweep:
             state.errors[message["error"]] = message["message"]
             worker.unit.pop(message["error"], None)
         else:
+            self._name_origins(state.reused, described(message["made_by"]))
             state.finished(worker.unit.pop(message["outcome"]))
 
     def _bury(self, worker: "_Worker", waiting: list[list[TrainSpec]], state: "_State") -> None:
@@ -168,23 +203,40 @@ class LocalSweep:
                 )
 
 
+Inbox = queue.Queue[tuple["_Worker", dict[str, Any] | None]]
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=4)
+
+
 class _Worker:
     """One process, the unit it works on, and the thread that listens to it."""
 
-    def __init__(
-        self, settings: dict[str, Any], inbox: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]"
-    ) -> None:
+    def __init__(self, settings: dict[str, Any], inbox: "Inbox") -> None:
         self.unit: dict[str, TrainSpec] = {}  # what it has yet to deliver
         self.busy = False
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sparsehead.sweep.worker", json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | ONE_THREAD,  # before any import in the child
-            start_new_session=True,  # Ctrl-C is the parent's to handle
-        )
-        threading.Thread(target=self._read, args=(inbox,), daemon=True).start()
+        answers, theirs = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "sparsehead.sweep.worker",
+                    json.dumps({"answers": theirs, **settings}),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=os.environ | ONE_THREAD,  # before any import in the child
+                pass_fds=(theirs,),
+                start_new_session=True,  # Ctrl-C is the parent's to handle
+            )
+        finally:
+            os.close(theirs)
+        threading.Thread(target=self._read, args=(answers, inbox), daemon=True).start()
+        threading.Thread(target=self._overhear, args=(inbox,), daemon=True).start()
 
     def give(self, unit: list[TrainSpec]) -> None:
         """Hand over work."""
@@ -206,21 +258,38 @@ class _Worker:
             self.process.kill()
             return self.process.wait()
 
-    def _read(self, inbox: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+    def _read(self, answers: int, inbox: "Inbox") -> None:
+        """Pass on what the worker answers; None at its end, whatever ended it."""
+        try:
+            with os.fdopen(answers, encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    if line.endswith("\n"):  # else the worker was killed in the middle of a line
+                        inbox.put((self, json.loads(line)))
+        finally:
+            inbox.put((self, None))
+
+    def _overhear(self, inbox: "Inbox") -> None:
+        """Pass on the first line that the worker prints; the rest is read so that it never has to wait."""
         assert self.process.stdout is not None
         with self.process.stdout as lines:
-            for line in lines:
-                if line.endswith("\n"):  # else the worker was killed in the middle of a line
-                    inbox.put((self, json.loads(line)))
-        inbox.put((self, None))
+            first = next((line.strip() for line in lines if line.strip()), None)
+            if first is not None:
+                inbox.put((self, {"printed": first[:80]}))
+            for _ in lines:
+                pass
 
 
 class _State:
     """The counts behind the progress of one call of `run`."""
 
     def __init__(
-        self, missing: list[TrainSpec], known: int, progress: Callable[[Progress], None] | None
+        self,
+        missing: list[TrainSpec],
+        known: int,
+        progress: Callable[[Progress], None] | None,
+        reused: set[str],
     ) -> None:
+        self.reused = reused
         self.done, self.total = known, known + len(missing)
         self.errors: dict[str, str] = {}
         self.deaths: Counter[str] = Counter()

@@ -1,9 +1,11 @@
 """What runs in a worker process: `python -m sparsehead.sweep.worker`, fed with JSON lines.
 
-The parent sends {"unit": [spec, ...]} and gets back one line per event: {"outcome": id, ...} once it is committed,
-{"progress": state}, {"error": id, "message": ...} for a spec that cannot be run, {"fatal": message} when the store
-cannot be used, {"done": true}. The worker commits outcomes itself, so they survive whatever becomes of the
-parent; when the parent is gone, so is the worker within half a second.
+The parent sends {"unit": [spec, ...]} on standard input and reads one line per event from a pipe of its own, whose
+number is among the settings: {"outcome": id, "made_by": origin} once it is committed, {"progress": state},
+{"error": id, "message": ...} for a spec that cannot be run, {"fatal": message} when the store cannot be used,
+{"done": true}. Standard output is free for whatever a library prints; the parent reports it. The worker commits
+outcomes itself, so they survive whatever becomes of the parent; when the parent is gone, so is the worker within half
+a second.
 """
 
 import json
@@ -13,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -23,15 +26,14 @@ def main() -> None:
     """Serve units until standard input ends."""
     settings = json.loads(sys.argv[1])
     threading.Thread(target=_leave_with, args=(settings["parent"],), daemon=True).start()
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a runner prints must not mix with the answers
+    answers = os.fdopen(settings["answers"], "w", encoding="utf-8")
 
     from ..errors import StoreError
     from ..store import Store
 
     try:
         runner = load(settings["runner"])
-        store = Store(settings["db"])
+        store = Store(settings["db"], check=False)
     except Exception as error:
         message = (
             str(error) if isinstance(error, StoreError) else f"{settings['runner']} cannot be loaded: {error}"
@@ -59,15 +61,18 @@ def _serve(
 ) -> bool:
     """Run one unit; False when the store has failed and going on makes no sense."""
     from ..errors import StoreError
+    from ..provenance import engine_info, made_by
     from ..spec import TrainSpec, spec_id
 
+    chosen = {name: options[name] for name in ("dtype", "device") if name in options}
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
     last = time.monotonic()
 
     def on_outcome(spec: TrainSpec, outcome: Any, arrays: dict[str, Any] | None = None) -> None:
-        store.add(spec, outcome, arrays)
+        engine = engine_info(asdict(spec), **chosen)
+        store.add(spec, outcome, arrays, engine=engine)
         waiting.pop(spec_id(spec), None)
-        _say(answers, {"outcome": spec_id(spec), "status": outcome.status, "seconds": outcome.seconds})
+        _say(answers, {"outcome": spec_id(spec), "made_by": made_by(engine, spec=asdict(spec))})
 
     def progress(state: dict[str, Any]) -> None:
         nonlocal last

@@ -9,10 +9,12 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 from sparsehead.errors import DomainError
 from sparsehead.rng import stream
 from sparsehead.spec import preset, spec_id
+from sparsehead.store import Store
 from sparsehead.train.outcome import Outcome
 
 
@@ -37,8 +39,33 @@ def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=(), begun=None
             raise DomainError(f"seed {spec.seed} cannot be run.")
         if spec.seed in deadly:
             os._exit(7)
-        print("a runner may print")
         on_outcome(spec, outcome_of(spec))
+
+
+def printing(specs, *, on_outcome, progress):
+    """Print more than a pipe holds before every outcome."""
+    for spec in specs:
+        os.write(1, b"x" * 100_000)
+        print('\n{"outcome": 1}')
+        on_outcome(spec, outcome_of(spec))
+
+
+def removing(specs, *, on_outcome, progress, remove, replaced):
+    """Take the store away after the first outcome; perhaps put another one in its place."""
+    for i, spec in enumerate(specs):
+        on_outcome(spec, outcome_of(spec))
+        if i == 0:
+            Path(remove).rename(remove + ".moved")
+            if replaced:
+                Store(remove).close()
+
+
+def engine(specs, *, on_outcome, progress):
+    """As if the compiled engine had run: provenance looks for its module."""
+    compiled = ModuleType("sparsehead.train.compiled")
+    compiled.library = lambda dtype: compiled
+    sys.modules[compiled.__name__] = compiled
+    run(specs, on_outcome=on_outcome, progress=progress)
 
 
 def curve(specs, *, on_outcome, progress, slope=7.0):
@@ -51,12 +78,13 @@ def curve(specs, *, on_outcome, progress, slope=7.0):
 
 def threads(specs, *, on_outcome, progress):
     for spec in specs:
-        on_outcome(spec, Outcome(spec_id(spec), os.environ["OMP_NUM_THREADS"], 0, 1, 1.0, 1.0, None, 0.0))
+        steps = int(os.environ["OMP_NUM_THREADS"])
+        on_outcome(spec, Outcome(spec_id(spec), "solved", steps, 1, 1.0, 1.0, None, 0.0))
 
 
 if __name__ == "__main__":
     from sparsehead.sweep import run_sweep
 
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     db, n, sleep, begun = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     run_sweep(specs(n), db, runner="fake_runner:run", options={"sleep": sleep, "begun": begun}, batch=4)

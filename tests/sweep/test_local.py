@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparsehead.errors import DomainError, SparseheadError, StoreError
+from sparsehead.provenance import version_and_commit
 from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep, run_sweep
@@ -23,7 +24,7 @@ location.loader.exec_module(fake)
 
 @pytest.fixture(autouse=True)
 def _find_fake_runner(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_workers_have_one_blas_thread_and_live_on(db):
         before = worker_processes(os.getpid())
         sweep.run(fake.specs(4))
         assert worker_processes(os.getpid()) == before and len(before) == 1
-    assert {record.outcome["status"] for record in records.values()} == {"1"}
+    assert {record.outcome["steps"] for record in records.values()} == {1}
     assert not worker_processes(os.getpid())
 
 
@@ -111,6 +112,60 @@ def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
         with pytest.raises(StoreError, match="not a sparsehead store"):
             sweep.run(fake.specs(3))
     assert not worker_processes(os.getpid())
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_removed_or_replaced_during_a_run_is_an_error(db, replaced):
+    options = {"remove": str(db), "replaced": replaced}
+    with pytest.raises(StoreError, match="removed or replaced while it was in use"):
+        run_sweep(fake.specs(6), db, runner="fake_runner:removing", options=options, workers=1)
+    assert not worker_processes(os.getpid())
+
+
+def test_a_worker_that_prints_disturbs_nothing_and_is_reported_once(db, tmp_path, monkeypatch):
+    """At its very start (a sitecustomize), from Python and from below Python, without a newline and in quantity."""
+    (tmp_path / "sitecustomize.py").write_text("print('hello from sitecustomize')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    said = []
+    result = run_sweep(fake.specs(6), db, runner="fake_runner:printing", workers=2, say=said.append)
+    assert result.ran == 6 and not result.errors
+    assert said == [
+        "a worker printed 'hello from sitecustomize'; what workers print is not part of any result."
+    ]
+
+
+def test_without_a_listener_the_sentence_is_a_warning(db):
+    with pytest.warns(UserWarning, match="a worker printed 'xxx"):
+        assert run_sweep(fake.specs(2), db, runner="fake_runner:printing", workers=1).ran == 2
+
+
+def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(db):
+    specs, said = fake.specs(6), []
+    other = {"engine": "torch", "instructions": "sse2", "dtype": "float32", "device": "cpu"}
+    with Store(db) as store:
+        store.add(specs[0], fake.outcome_of(specs[0]), engine=other)
+    run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
+    assert said == []  # the same version, and nothing to mix it with
+    run_sweep(specs, db, runner="fake_runner:engine", say=said.append, batch=1)
+    assert len(said) == 1
+    assert "torch sse2 float32 on cpu; this is " in said[0] and "compiled" in said[0]
+    run_sweep(specs, db, runner="no.such.module:run", say=said.append)
+    assert len(said) == 2 and "; and by " in said[1]  # now the reused ones differ among each other
+
+
+def test_outcomes_of_an_earlier_version_are_named(db, monkeypatch):
+    specs, said = fake.specs(4), []
+    monkeypatch.setattr("sparsehead.provenance.__version__", "0.0.9")
+    version_and_commit.cache_clear()
+    with Store(db) as store:
+        store.add(specs[0], fake.outcome_of(specs[0]))
+    monkeypatch.undo()
+    version_and_commit.cache_clear()
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+    for _ in range(2):
+        run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
+    run_sweep(specs, db, runner="fake_runner:run", say=said.append)
+    assert len(said) == 3 and all("made by 0.0.9" in sentence for sentence in said)
 
 
 def test_a_runner_that_cannot_be_loaded_says_so(db):

@@ -1,4 +1,5 @@
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from sparsehead.train.weights import initial
 
 @pytest.fixture(autouse=True)
 def _find_fake_runner(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
 
 
 def make_spec(T, m, seed):

@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from sparsehead import store as store_module
 from sparsehead.errors import DomainError, MissingExtra, StoreError
-from sparsehead.results import condition, find, summary, write
+from sparsehead.results import condition, find, select, summary, write
 from sparsehead.spec import preset, spec_id
-from sparsehead.store import APPLICATION_ID, Store, pack, unpack
+from sparsehead.store import Store
+from sparsehead.store.arrays import pack, unpack
+from sparsehead.store.schema import APPLICATION_ID
 
 
 def spec(seed, **settings):
@@ -37,7 +38,7 @@ def test_an_outcome_comes_back_as_it_was(path):
         record = store.get(spec_id(spec(1)))
         assert record.spec["T"] == 50 and record.solved and record.outcome["steps"] == 20
         assert record.outcome["val_accuracy"] is None  # JSON has no NaN
-        assert record.version and isinstance(record.commit, str) and record.created > 1.6e9
+        assert record.made_by["version"] and record.created > 1.6e9
         assert store.history(record.spec_id) == {"step": [10, 20], "loss": [0.5, 0.125]}
         assert (store.arrays(record.spec_id)["attention"] == attention).all()
         assert store.arrays(record.spec_id)["attention"].dtype == np.float16
@@ -54,7 +55,7 @@ def test_rows_cannot_be_changed_or_removed(path):
     with Store(path) as store:
         store.add(spec(1), outcome())
     db = sqlite3.connect(path)
-    for change in ("DELETE FROM outcomes", "UPDATE outcomes SET status = 'solved'", "DELETE FROM arrays"):
+    for change in ("DELETE FROM outcomes", "UPDATE outcomes SET outcome = '{}'", "DELETE FROM arrays"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             db.execute(change)
     db.close()
@@ -65,8 +66,9 @@ def test_records_are_found_by_the_values_of_their_spec(path):
         for seed in range(3):
             store.add(spec(seed), outcome())
             store.add(spec(seed, T=100), outcome("budget_spent"))
-        assert [r.spec["seed"] for r in store.records({"T": 100})] == [0, 1, 2]
-        assert len(list(store.records({"p": None, "function": "and"}))) == 6
+        assert [r.spec["seed"] for r in select(store.records(), [("T", 100)])] == [0, 1, 2]
+        assert len(list(select(store.records(), [("p", None), ("function", "and")]))) == 6
+        assert len(list(select(store.records(), [("T", 50), ("T", 100), ("seed", 1)]))) == 2
         assert set(store.find([spec(0), spec(7)])) == {spec_id(spec(0))}
         assert [row["solved"] for row in summary(store.records())] == [3, 0]
 
@@ -92,26 +94,12 @@ def test_two_processes_create_and_write_at_once(path):
 def test_a_newer_schema_is_refused_and_untouched(path):
     Store(path).close()
     db = sqlite3.connect(path)
-    db.execute("PRAGMA journal_mode = DELETE")
     db.execute("PRAGMA user_version = 9")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="has schema 9, this version reads 1"):
+    with pytest.raises(StoreError, match="has schema 9, this version reads 2"):
         Store(path)
     assert path.read_bytes() == before
-
-
-def test_an_older_schema_is_migrated_with_its_rows(path, monkeypatch):
-    with Store(path) as store:
-        store.add(spec(1), outcome())
-    monkeypatch.setattr(store_module, "MIGRATIONS", (*store_module.MIGRATIONS, "CREATE TABLE extra (a);"))
-    with pytest.raises(StoreError, match="older schema 1"):
-        Store(path, readonly=True)
-    with Store(path) as store:
-        assert len(store) == 1
-        assert store._db.execute("PRAGMA user_version").fetchone()[0] == 2
-    with Store(path, readonly=True) as store:
-        assert spec_id(spec(1)) in store
 
 
 @pytest.mark.parametrize("kind", ["text", "other database", "folder", "no folder", "nothing there"])
@@ -156,18 +144,7 @@ def test_a_full_disk_says_so_and_keeps_what_was_there(path):
         assert store.add(spec(2), outcome(), {"noise": noise})
     with Store(path) as store:
         assert len(store) == 2
-        assert store._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-
-
-def test_a_damaged_store_says_so(path):
-    with Store(path) as store:
-        for seed in range(200):
-            store.add(spec(seed), outcome())
-    data = bytearray(path.read_bytes())
-    data[4096:] = b"\xff" * (len(data) - 4096)
-    path.write_bytes(data)
-    with pytest.raises(StoreError, match="damaged"), Store(path) as store:
-        list(store.records())
+        assert store._db.execute("PRAGMA integrity_check").fetchone()[0] == b"ok"
 
 
 def test_kill_between_two_commits_keeps_the_first(path):
@@ -179,7 +156,7 @@ store = Store({str(path)!r})
 spec = lambda seed: preset("fast", function="and", s=3, T=50, m=40, seed=seed)
 store.add(spec(0), {{"status": "solved"}})
 store._db.execute("BEGIN IMMEDIATE")
-store._db.execute("INSERT INTO outcomes SELECT 'half', spec, status, outcome, version, made_at_commit, 0 FROM outcomes")
+store._db.execute("INSERT INTO outcomes SELECT 'half', spec, outcome, made_by, created, arrays, '' FROM outcomes")
 os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
@@ -228,23 +205,3 @@ def test_conditions_are_parsed_not_evaluated():
     for text in ("T", "colour=red"):
         with pytest.raises(DomainError, match="NAME=VALUE"):
             condition(text)
-
-
-def test_commands(path, tmp_path):
-    with Store(path) as store:
-        for seed in range(3):
-            store.add(spec(seed), outcome())
-
-    def run(*arguments):
-        command = [sys.executable, "-m", "sparsehead", "results", *arguments, "--db", str(path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert json.loads(run("list", "--json").stdout)["experiments"][0]["trials"] == 3
-    assert "and" in run("list").stdout
-    shown = json.loads(run("show", spec_id(spec(1)), "--json").stdout)
-    assert shown["seed"] == 1 and shown["history"]["loss"] == [0.5, 0.125]
-    assert (
-        json.loads(run("export", str(tmp_path / "o.csv"), "--where", "seed=2", "--json").stdout)["rows"] == 1
-    )
-    refused = run("show", "nothing")
-    assert refused.returncode == 2 and refused.stderr.count("\n") == 1

@@ -1,0 +1,159 @@
+"""One row of the store: the spec, what became of it, who made it, and a checksum over all of that.
+
+The checksum finds damage (a flipped byte, an edited value); it is no signature, and whoever can write the file can
+also compute it. A row whose checksum, id or values are wrong raises `Damage` and is never returned.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import DomainError
+from ..spec import TrainSpec, spec_id
+
+COLUMNS = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
+STATUSES = ("solved", "budget_spent", "diverged")
+ORIGIN = ("version", "commit", "engine", "instructions", "dtype", "device")
+# The numbers of an outcome: (smallest, largest). None stands for NaN, and for "does not apply".
+COUNTS = {"steps": 0, "restarts_used": 0}
+NUMBERS = {
+    "train_accuracy": (0.0, 1.0),
+    "val_accuracy": (0.0, 1.0),
+    "support_mass": (0.0, 1.0 + 1e-6),  # a mean of float32 sums
+    "seconds": (0.0, math.inf),
+}
+
+
+class Damage(Exception):
+    """Why a row cannot be believed."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row.
+
+    Args:
+        spec, outcome: as JSON values.
+        made_by: version, commit, engine, instructions, dtype and device, as far as they were recorded.
+        created: seconds since 1970.
+        arrays: the checksum of each array by name; None in files of schema 1, which had none.
+    """
+
+    spec_id: str
+    spec: dict[str, Any]
+    outcome: dict[str, Any]
+    made_by: dict[str, Any]
+    created: float
+    arrays: dict[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the trial reached its target."""
+        return self.outcome["status"] == "solved"
+
+    @property
+    def created_at(self) -> str:
+        """When the row was made, ISO 8601 in UTC to the second.
+
+        >>> Record("0", {}, {}, {}, 1.7e9).created_at
+        '2023-11-14T22:13:20Z'
+        """
+        return datetime.fromtimestamp(self.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def flat(self) -> dict[str, Any]:
+        """One flat row for tables: spec, then outcome, then origin."""
+        origin = {name: self.made_by.get(name) for name in ORIGIN}
+        return {"spec_id": self.spec_id, **self.spec, **self.outcome, **origin, "created": self.created_at}
+
+
+def content_of(spec: TrainSpec | Mapping[str, Any]) -> tuple[str, str]:
+    """The spec's JSON, in the form whose hash is the id, and the id."""
+    own = spec if isinstance(spec, TrainSpec) else TrainSpec(**spec)
+    return json.dumps(asdict(own), sort_keys=True, allow_nan=False), spec_id(own)
+
+
+def fields_of(outcome: Any) -> dict[str, Any]:
+    """An outcome (a dataclass or a mapping) as a dict of JSON values; NaN and infinity become None.
+
+    Raises:
+        DomainError: its status is unknown or a number is outside its range.
+    """
+    fields = dict(asdict(outcome) if is_dataclass(outcome) and not isinstance(outcome, type) else outcome)
+    finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
+    try:
+        check_outcome(finite)
+    except Damage as why:
+        raise DomainError(f"this outcome cannot be stored: {why}.") from None
+    return finite
+
+
+def check_outcome(outcome: Any) -> None:
+    """Raise `Damage` unless the status is known and every known field has its type and range."""
+    if not isinstance(outcome, dict) or outcome.get("status") not in STATUSES:
+        got = outcome.get("status") if isinstance(outcome, dict) else outcome
+        raise Damage(f"the status is one of {', '.join(STATUSES)}, got {str(got)[:40]!r}")
+    for name, least in COUNTS.items():
+        value = outcome.get(name, least)
+        if type(value) is not int or value < least:
+            raise Damage(f"{name} is a whole number >= {least}, got {str(value)[:40]!r}")
+    for name, (low, high) in NUMBERS.items():
+        value = outcome.get(name)
+        if value is not None and not (type(value) in (int, float) and low <= value <= high):
+            raise Damage(f"{name} lies between {low:g} and {high:g}, got {str(value)[:40]!r}")
+
+
+def sealed(values: Sequence[Any]) -> tuple[Any, ...]:
+    """A row's values (all of `COLUMNS` but the last) with their checksum behind them."""
+    return (*values, checksum(values))
+
+
+def checksum(values: Sequence[Any]) -> str:
+    """SHA-256 over a row's values, in hex."""
+    return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
+
+
+def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
+    """The record of a row as SQLite returns it, text as bytes.
+
+    Args:
+        has_checksum: False for files of schema 1: then the id and the values are checked, and nothing else can be.
+    Raises:
+        Damage: the row is not what was written.
+    """
+    values = [_text(value) for value in row]
+    if has_checksum and values[-1] != checksum(values[:-1]):
+        raise Damage("its checksum does not match")
+    key, spec_text, outcome_text, made_by_text, created, arrays_text = values[:-1]
+    if not isinstance(spec_text, str) or hashlib.sha256(spec_text.encode()).hexdigest()[:16] != key:
+        raise Damage("its id does not belong to its spec")
+    spec, outcome, made_by = (_object(text) for text in (spec_text, outcome_text, made_by_text))
+    if not isinstance(spec.get("function"), str) or any(
+        type(spec.get(n)) is not int for n in ("T", "m", "seed")
+    ):
+        raise Damage("its spec has no function, T, m or seed")
+    check_outcome(outcome)
+    if type(created) is not float or not 0 <= created < 1e11:
+        raise Damage("its date is no date")
+    return Record(key, spec, outcome, made_by, created, _object(arrays_text) if has_checksum else None)
+
+
+def _text(value: Any) -> Any:
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        raise Damage("its text is not UTF-8") from None
+
+
+def _object(text: Any) -> dict[str, Any]:
+    """The JSON object that `text` holds."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Damage("it holds text that is no JSON object")
+    return found
