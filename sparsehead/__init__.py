@@ -27,6 +27,7 @@ _HOME = {
     "parity": "functions",
     "parse": "functions",
     "random_function": "functions",
+    "read": "reading",
     "save": "model_file",
     "symmetric": "functions",
     "threshold": "functions",

@@ -144,8 +144,17 @@ class Model:
         """y_[CLS], the last layer's output at [CLS], for each example."""
         if self.L > 1:
             return np.array([self._deep_state(b)[-1] for b in bits])
+        return self.state_from_weights(bits, self.cls_weights(bits))
+
+    def state_from_weights(
+        self, bits: Int[Array, "n T"], A: Float[Array, "n H tokens"]
+    ) -> Float[Array, "n d"]:
+        """y_[CLS] of a one-layer model in which head h mixes the values with the weights A[:, h].
+
+        With A = cls_weights(bits) it is the model's own state. A head whose weights are all 0 contributes nothing:
+        its mixed value is 0 before sigma and W_C, and sigma(0) = 0.
+        """
         _, values = self.cls_tables()
-        A = self.cls_weights(bits)
         on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]  # [CLS] has no bit; both its entries agree
         mixed = [
             (A[:, h] * (1 - on[:, 0])) @ values[:, 0, h] + (A[:, h] * on[:, 0]) @ values[:, 1, h]

@@ -13,7 +13,7 @@ from .functions import SparseFunction, kind
 from .functions.tables import ones
 from .types import Array, Float, Shaped
 
-__all__ = ["Task", "balancing_p", "explanations"]
+__all__ = ["Task", "balancing_p", "bernoulli", "explanations"]
 
 CHUNK = 2**24  # random bytes drawn at once while sampling
 MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
@@ -87,14 +87,14 @@ class Task:
         bits = np.empty((n, self.f.T), dtype=np.uint8)
         rows = max(1, CHUNK // self.f.T)
         for start in range(0, n, rows):
-            bits[start : start + rows] = _bernoulli(self.p, bits[start : start + rows].shape, rng)
+            bits[start : start + rows] = bernoulli(self.p, bits[start : start + rows].shape, rng)
         return bits, self.f(bits).astype(np.uint8)
 
     def _noisy(self, labels: Shaped[Array, " n"], rng: np.random.Generator) -> Shaped[Array, " n"]:
         return labels ^ (rng.random(len(labels)) < self.noise)
 
 
-def _bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
+def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
     """Booleans that are true with probability p: one random byte decides all but one draw in 256."""
     whole = math.floor(256 * p)
     draws = rng.integers(0, 256, size=shape, dtype=np.uint8)

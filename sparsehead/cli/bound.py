@@ -13,7 +13,6 @@ from .output import AsJson, emit
 
 if TYPE_CHECKING:
     from ..capacity import Bound
-    from ..floor.floor import Floor
 
 SHOWN = 12  # items listed in the table for people
 
@@ -52,18 +51,18 @@ def bound(
         accuracy=accuracy,
     )
     floor = None if s is None else information_floor(s, result.T)
-    row = None if floor is None else {"m": floor.m, "enough": floor.enough, "status": floor.status}
-    emit({**result.to_dict(), "floor": row}, as_json, lambda console: show(console, result, floor))
+    emit({**result.to_dict(), "floor": floor}, as_json, lambda console: show(console, result, floor))
 
 
-def information_floor(s: int, T: int) -> "Floor":
+def information_floor(s: int, T: int) -> int:
     """Samples below which no learner names the support of an s-conjunction in 80 % of cases."""
     from ..errors import DomainError
     from ..floor.floor import floor
+    from ..rng import stream
 
     if not 1 <= s < T:
         raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
-    return floor("and", s=s, T=T, p=0.5 ** (1 / s))
+    return floor("and", s=s, T=T, p=0.5 ** (1 / s), rng=stream(0, "floor"))
 
 
 def parse_norms(text: str) -> dict[str, float]:
@@ -85,7 +84,7 @@ def parse_norms(text: str) -> dict[str, float]:
     return found
 
 
-def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
+def show(console: Console, result: "Bound", floor: int | None) -> None:
     """The verdict, the items, and every form beside the one asked for."""
     if result.vacuous:
         factor = "beyond 1e300" if result.vacuous_by is None else f"{result.vacuous_by:.3g}"
@@ -98,10 +97,7 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
         f"{number(result.samples_needed)}; in the realisable case {number(result.realizable_samples)}"
     )
     if floor is not None:
-        console.print(
-            f"no learner does with fewer than {floor.m} samples (information floor, 80 % of cases; {floor.status}, "
-            f"{floor.enough} are enough)"
-        )
+        console.print(f"no learner does with fewer than {floor} samples (information floor, 80 % of cases)")
     table = Table("item", "c", "p", "share", box=None)
     shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
     for term in shown:

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..types import Array, Shaped
 from .cover import Cube, cubes
+from .minimise import shortest_cubes
 from .tables import halves, moebius, ones
 
+MAX_POLARITIES = 6  # variables up to which all 2^s choices of polarity are tried
 MAX_TERMS = 32  # a formula with more terms tells a reader less than its table
 
 
@@ -92,8 +94,17 @@ def _parity(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
     return ("!" if table[0] else "") + " ^ ".join(f"x{t}" for t in support)
 
 
+def _cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
+    """The shortest cover where an exact choice is quick, else an irredundant one; None if it has too many terms."""
+    irredundant = cubes(table, most=4 * MAX_TERMS)
+    if irredundant is None:
+        return None
+    found = shortest_cubes(table) or irredundant
+    return found if len(found) <= MAX_TERMS else None
+
+
 def _or_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    found = cubes(table, most=MAX_TERMS)
+    found = _cubes(table)
     if found is None:
         return None
     return " | ".join(" & ".join(_literals(support, cube)) for cube in _in_order(found))
@@ -101,7 +112,7 @@ def _or_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | Non
 
 def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
     """De Morgan on the OR of ANDs of the complement."""
-    found = cubes(1 - table, most=MAX_TERMS)
+    found = _cubes(1 - table)
     if found is None:
         return None
     clauses = [_literals(support, cube) for cube in _in_order((n, p) for p, n in found)]
@@ -109,12 +120,22 @@ def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | Non
 
 
 def _xor_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
+    """The shortest xor of ANDs in which every variable occurs in one polarity only."""
+    s = len(support)
+    index = np.arange(2**s)
+    polarities = range(2**s) if s <= MAX_POLARITIES else (0,)
+    forms = [_xor_with(support, table[index ^ negated], negated) for negated in polarities]
+    readable = [form for form in forms if form is not None]
+    return min(readable, key=lambda form: (len(form), form.count("!"))) if readable else None
+
+
+def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) -> str | None:
+    """The algebraic normal form of a table over literals, those of the bits in `negated` written with a !."""
     monomials = np.flatnonzero(moebius(table)).tolist()
     if len(monomials) > MAX_TERMS:
         return None
-    return _xor(
-        [" & ".join(_literals(support, term)) or "1" for term in _in_order((m, 0) for m in monomials)]
-    )
+    terms = _in_order((m & ~negated, m & negated) for m in monomials)
+    return _xor([" & ".join(_literals(support, term)) or "1" for term in terms])
 
 
 def _xor(terms: list[str]) -> str:

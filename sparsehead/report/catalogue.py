@@ -4,6 +4,7 @@ A figure of an experiment is drawn from `<name>.json` in the results folder, wri
 arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, FileError, SparseheadError
-from ..experiments.read import read_results, remedy
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
@@ -170,7 +170,7 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         told = " ".join(str(error).split())[:80]
         raise FileError(
             f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "
-            f"make it again with `{remedy(folder, source)}`."
+            "make it again with `sparsehead reproduce`."
         ) from error
 
 
@@ -191,3 +191,21 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
             told = " ".join(str(error).split())[:200]
             drawn.append(Drawn(name, line, None, f"drawing it broke: {type(error).__name__}: {told}"))
     return drawn
+
+
+def read_results(folder: Path, name: str) -> dict[str, Any]:
+    """The JSON object in `folder/name.json`."""
+    path = folder / f"{name}.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path} is not there yet; `sparsehead reproduce` measures it.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise FileError(
+            f"{path} cannot be read as JSON ({error}); make it again with `sparsehead reproduce`."
+        ) from None
+    if not isinstance(found, dict):
+        raise FileError(
+            f"{path} holds a {type(found).__name__}, not an object; make it again with `sparsehead reproduce`."
+        )
+    return found

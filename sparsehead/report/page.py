@@ -1,17 +1,17 @@
 """report.html: claims, figures, errata and what was run, in one file that needs no network."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..claims.tally import tally
 from ..figures.render import specification
 from ..files import make_folder, write_whole
 from .catalogue import Drawn
-from .parts import claims_table, errata_section, escape, figure_block, run_list, tally_list
+from .parts import claims_table, errata_section, escape, figure_block, run_list, tally, verdict_of
 
 # Charts evaluate their own expressions, hence 'unsafe-eval'; nothing may be fetched from anywhere.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -51,6 +51,7 @@ def report_html(
     everything = list(claims)
     statements = [c for c in everything if c.kind != "erratum"]
     errata = [c for c in everything if c.kind == "erratum"]
+    counts = Counter(verdict_of(c, found.get(c.label)) for c in everything)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     notes = list(problems)
     if not findings:
@@ -69,7 +70,7 @@ def report_html(
 <p class="soft">Inductive Biases and Variable Creation in Self-Attention Mechanisms (Edelman, Goel, Kakade, Zhang;
 ICML 2022): every statement, recomputed.</p>
 <nav>{links}</nav>
-{tally_list(tally(everything, findings))}
+{tally(counts)}
 {"".join(f'<p class="problem">{escape(note)}</p>' for note in notes)}
 </header>
 <main>

@@ -1,0 +1,110 @@
+"""How robust a reading is: the fewest flips of irrelevant positions that change a prediction.
+
+For one input b let the score be (output - threshold), signed so that it is positive while the label equals f(b).
+Flips are added one at a time, each the one that lowers the score most among the candidates (`greedy`). For a
+one-layer model whose bits move no attention and whose tail is monotone in one mixed scalar the greedy order is the
+best one, because every flip then shifts the scalar by an amount that does not depend on the others, and `exact` is
+True.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import evaluator
+from ..functions import SparseFunction
+from ..model import Model
+from ..types import Array, Shaped
+
+STARTS = 8  # inputs from which flips are searched
+CANDIDATES = 256  # positions tried in every step
+MOST_FLIPS = 512
+EVALUATIONS = 2**27  # inputs x T that one search may evaluate
+
+
+@dataclass(frozen=True, eq=False)
+class Breaking:
+    """Flips of irrelevant positions that make the model disagree with the function read.
+
+    Args:
+        flips: how many were needed, from the input that needed fewest; None if none of the searched inputs broke.
+        positions: which.
+        input: the input after the flips.
+        exact: True when no smaller number of flips breaks the same starting input.
+    """
+
+    flips: int | None
+    positions: tuple[int, ...]
+    input: Shaped[Array, " T"] | None
+    exact: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"flips": self.flips, "positions": list(self.positions), "exact": self.exact}
+
+
+def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Breaking:
+    """The fewest irrelevant flips found that break f, over the first few inputs on which model and f agree."""
+    outputs = evaluator(model)
+    free = np.setdiff1d(np.arange(model.T), f.support)
+    agree = bits[model.predict(bits) == f(bits)][:STARTS] if len(bits) else bits
+    best = Breaking(None, (), None, False)
+    exact = _shifts_add_up(model)
+    for b in agree:
+        most = MOST_FLIPS if best.flips is None else best.flips - 1
+        found = _greedy(model, outputs, b, int(f(b)), free, most)
+        if found is not None:
+            best = Breaking(len(found[0]), tuple(sorted(found[0])), found[1], exact)
+    return best
+
+
+def _greedy(
+    model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int
+) -> tuple[list[int], Shaped[Array, " T"]] | None:
+    sign = 1.0 if label else -1.0
+    current = b.copy()
+    flipped: list[int] = []
+    candidates = _strongest(model, outputs, current, sign, free)
+    while len(flipped) < most and len(candidates):
+        trials = np.repeat(current[None], len(candidates), axis=0)
+        trials[np.arange(len(candidates)), candidates] ^= 1
+        scores = sign * (outputs(trials) - model.threshold)
+        best = int(scores.argmin())
+        flipped.append(int(candidates[best]))
+        current = trials[best]
+        candidates = np.delete(candidates, best)
+        if not scores[best] > 0 if label else scores[best] < 0:
+            return flipped, current
+    return None
+
+
+def _strongest(
+    model: Model, outputs: Any, b: Shaped[Array, " T"], sign: float, free: Shaped[Array, " k"]
+) -> Shaped[Array, " c"]:
+    """The free positions whose single flip lowers the score most; all are tried where that is affordable."""
+    if len(free) * model.T > EVALUATIONS:
+        rng = np.random.default_rng(0)
+        free = rng.choice(free, size=max(1, EVALUATIONS // model.T), replace=False)
+    scores = np.empty(len(free))
+    step = max(1, 2**24 // model.T)
+    for i in range(0, len(free), step):
+        part = free[i : i + step]
+        trials = np.repeat(b[None], len(part), axis=0)
+        trials[np.arange(len(part)), part] ^= 1
+        scores[i : i + step] = sign * (outputs(trials) - model.threshold)
+    return free[np.argsort(scores, kind="stable")[:CANDIDATES]]
+
+
+def _shifts_add_up(model: Model) -> bool:
+    """Whether each flip shifts the one mixed scalar by an amount that does not depend on the other bits.
+
+    True for one layer and one head of value width 1 whose scores do not depend on the bits, read without LayerNorm
+    or MLP through one monotone activation.
+    """
+    layer = model.layers[0]
+    if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:
+        return False
+    if model.final_norm is not None or layer.project or layer.sigma == "gelu":
+        return False
+    scores, _ = model.cls_tables()
+    return bool(np.array_equal(scores[:, 0], scores[:, 1]))

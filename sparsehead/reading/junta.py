@@ -1,0 +1,116 @@
+"""Exact reading of a junta by membership queries.
+
+Let R be the relevant positions found so far. Inputs that agree on R but get different labels differ in a further
+relevant position; bisection over the positions in which they differ finds one with at most ceil(log2 T) questions.
+When no such pair is found among K backgrounds for each of the 2^|R| patterns, the labels by pattern are the table
+of the function. A function of s positions therefore takes at most
+
+    s ceil(log2 T)  +  sum_{r <= s} 2^r K(r)   =   O(s log T + 2^s)
+
+questions, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random ones at
+several rates of ones, so that functions that are rarely 1 (a long AND) are found too. That no further position
+matters is an
+observation on those backgrounds, not a proof: `verify` proves it.
+"""
+
+import math
+
+import numpy as np
+
+from ..functions import SparseFunction, assignments, from_table
+from ..task import bernoulli
+from ..types import Array, Shaped
+from .queries import Oracle
+
+FEWEST = 8  # backgrounds for each pattern, at the least
+MOST_INPUTS = 256  # inputs asked at once while few positions are known
+RATES = (0.5, 0.1, 0.9, 0.5)  # shares of ones in the random backgrounds, in turn
+
+
+def backgrounds_for(r: int) -> int:
+    """K(r): backgrounds per pattern when r positions are known."""
+    return max(FEWEST, MOST_INPUTS >> r)
+
+
+def query_bound(s: int, T: int) -> int:
+    """The most questions that reading a function of s out of T positions takes.   Paper: read-junta
+
+    >>> query_bound(3, 1000)
+    1054
+    """
+    return s * math.ceil(math.log2(max(2, T))) + sum(2**r * backgrounds_for(r) for r in range(s + 1))
+
+
+def read_junta(oracle: Oracle, *, most: int, rng: np.random.Generator, p: float) -> SparseFunction | None:
+    """The function of at most `most` positions that answers like the oracle on all inputs tried.
+
+    Args:
+        most: relevant positions beyond which the search is given up.
+        p: one more rate of ones for the backgrounds, the one under which the model is used.
+    Returns:
+        None when more than `most` positions matter on the inputs tried.   Paper: read-junta
+    """
+    found: list[int] = []
+    while True:
+        backgrounds = _backgrounds(oracle.T, backgrounds_for(len(found)), rng, p)
+        patterns = assignments(len(found))
+        labels = np.array([oracle(_with_pattern(backgrounds, found, row)) for row in patterns])
+        pair = _disagreement(labels)
+        if pair is None:
+            return from_table(T=oracle.T, support=found, table=labels[:, 0])
+        if len(found) == most:
+            return None
+        pattern, k = pair
+        x, y = _with_pattern(backgrounds[[0, k]], found, patterns[pattern])
+        found.append(sensitive_position(oracle, x, y, int(labels[pattern, 0])))
+
+
+def _backgrounds(T: int, K: int, rng: np.random.Generator, p: float) -> Shaped[Array, "K T"]:
+    """All zeros, all ones, and K - 2 random inputs."""
+    rates = np.resize([*RATES, p], K - 2)
+    drawn = [bernoulli(rate, (1, T), rng).view(np.uint8) for rate in rates]
+    return np.vstack([np.zeros((1, T), np.uint8), np.ones((1, T), np.uint8), *drawn])
+
+
+def _with_pattern(
+    backgrounds: Shaped[Array, "K T"], found: list[int], pattern: Shaped[Array, " r"]
+) -> Shaped[Array, "K T"]:
+    inputs = backgrounds.copy()
+    inputs[:, found] = pattern
+    return inputs
+
+
+def _disagreement(labels: Shaped[Array, "N K"]) -> tuple[int, int] | None:
+    """A pattern, and a background whose label differs from that of background 0, if there are any."""
+    differs = labels != labels[:, :1]
+    if not differs.any():
+        return None
+    pattern = int(differs.any(axis=1).argmax())
+    return pattern, int(differs[pattern].argmax())
+
+
+def sensitive_position(
+    oracle: Oracle,
+    x: Shaped[Array, " T"],
+    y: Shaped[Array, " T"],
+    label: int,
+    *,
+    rng: np.random.Generator | None = None,
+) -> int:
+    """A position at which some input on a path from x (which has `label`) to y (which has not) changes its label.
+
+    The path flips the positions in which x and y differ, in ascending order or, given a generator, in random order.
+    """
+    differ = np.flatnonzero(x != y)
+    if rng is not None:
+        rng.shuffle(differ)
+    low, high = 0, len(differ)
+    while high - low > 1:
+        middle = (low + high) // 2
+        between = x.copy()
+        between[differ[:middle]] = y[differ[:middle]]
+        if oracle(between[None])[0] == label:
+            low = middle
+        else:
+            high = middle
+    return int(differ[low])

@@ -1,0 +1,134 @@
+"""What m labelled examples say about a function that was read from a model trained on them: an Occam bound.
+
+Before any data is seen, the functions of T bits get prior weights: s positions have weight 1/((s+1)(s+2)), shared
+equally by the C(T, s) supports, and each support's by the 2^(2^s) tables over it. The weights sum to at most 1.
+Hence, by a union over all functions, with probability 1 - delta over the m examples every function f satisfies
+
+    error(f) <= largest q with P(Bin(m, q) <= mistakes of f) >= delta * prior(f).
+
+The right side is the exact Clopper-Pearson limit. It is the smallest upper limit that is valid and grows with the
+number of mistakes, so it is never above the empirical Bernstein bound, which stands beside it for comparison. The
+price of a function is
+
+    ln 1/prior = ln (s+1)(s+2) + ln C(T, s) + 2^s ln 2,
+
+which grows with T only through ln C(T, s), as the paper's capacity bounds do; but at s = 3 and m = 200 it is below 1.
+
+The model itself is judged through the function: error(model) <= error(f) + P(model and f differ). The second term
+comes from fresh inputs by Clopper-Pearson, and the two statements share delta equally.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DomainError
+from ..functions import SparseFunction
+from ..logs import log_binomial
+from ..types import Array, Shaped
+
+METHODS = ("binomial tail inversion", "empirical Bernstein")
+
+
+@dataclass(frozen=True)
+class OccamBound:
+    """An upper bound on the error of the function read, and of the model where the distribution of inputs is known.
+
+    Args:
+        bound: upper bound on P(f(x) != y), with probability 1 - delta/2 over the examples.
+        method: how `bound` was computed; `METHODS` names them.
+        bernstein: the empirical Bernstein bound at the same confidence, for comparison; at most 1.
+        model_bound: upper bound on P(model(x) != y), with probability 1 - delta over examples and fresh inputs;
+            None where the distribution of the inputs is not known.
+        delta, m, mistakes: confidence, examples, and how many of them f gets wrong.
+        log_price: ln 1/prior(f), in nats.
+    """
+
+    bound: float
+    method: str
+    bernstein: float
+    model_bound: float | None
+    delta: float
+    m: int
+    mistakes: int
+    log_price: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def log_price(s: int, T: int) -> float:
+    """ln 1/prior of a function of s out of T positions, in nats.   Paper: occam-bound
+
+    >>> round(log_price(3, 300), 2)
+    23.85
+    """
+    return math.log((s + 1) * (s + 2)) + log_binomial(T, s) + 2**s * math.log(2)
+
+
+def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
+    """The largest q with P(Bin(m, q) <= mistakes) >= exp(-log_confidence).   Paper: occam-bound
+
+    For no mistakes it is 1 - exp(-log_confidence / m).
+    """
+    from scipy.special import betainccinv
+
+    if not 0 <= mistakes <= m:
+        raise DomainError(f"there are between 0 and m={m} mistakes, got {mistakes}.")
+    if mistakes == m:
+        return 1.0
+    if mistakes == 0:
+        return -math.expm1(-log_confidence / m)
+    return float(betainccinv(mistakes + 1, m - mistakes, math.exp(-log_confidence)))
+
+
+def empirical_bernstein(mistakes: int, m: int, log_confidence: float) -> float:
+    """Maurer and Pontil's bound for a mean of m values in [0, 1], at most 1.
+
+    mean + sqrt(2 V c / m) + 7 c / (3 (m - 1)) with V the sample variance and c = ln 2 + log_confidence.
+    """
+    if m < 2:
+        return 1.0
+    mean = mistakes / m
+    variance = mean * (1 - mean) * m / (m - 1)
+    c = math.log(2) + log_confidence
+    return min(1.0, mean + math.sqrt(2 * variance * c / m) + 7 * c / (3 * (m - 1)))
+
+
+def occam_bound(
+    f: SparseFunction,
+    bits: Shaped[Array, "m T"],
+    labels: Shaped[Array, " m"],
+    *,
+    delta: float,
+    disagreements: tuple[int, int] | None = None,
+) -> OccamBound:
+    """The bound for f on these examples.
+
+    Args:
+        delta: probability with which the statement about the model may fail; half of it is spent on f.
+        disagreements: (number, n): how often model and f differed on n fresh inputs from the examples' distribution.
+    Raises:
+        DomainError: delta is not strictly between 0 and 1, or there are no examples.
+    Paper: occam-bound
+    """
+    if not 0 < delta < 1:
+        raise DomainError(f"delta is a probability strictly between 0 and 1, got {delta}.")
+    m = len(labels)
+    if m < 1:
+        raise DomainError("an Occam bound needs at least one labelled example, got none.")
+    mistakes = int((f(bits) != labels).sum())
+    price = log_price(f.s, f.T)
+    spent = price + math.log(2 / delta)
+    bound = tail_inversion(mistakes, m, spent)
+    differ = None if disagreements is None else tail_inversion(*disagreements, math.log(2 / delta))
+    return OccamBound(
+        bound=bound,
+        method=METHODS[0],
+        bernstein=empirical_bernstein(mistakes, m, spent),
+        model_bound=None if differ is None else min(1.0, bound + differ),
+        delta=delta,
+        m=m,
+        mistakes=mistakes,
+        log_price=price,
+    )

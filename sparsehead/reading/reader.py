@@ -1,0 +1,149 @@
+"""`read`: from weights, or any function of bits, to the sparse function that they compute."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..certify import Certificate, verify
+from ..errors import DomainError
+from ..functions import MAX_S, SparseFunction, check_bits
+from ..model import Model
+from ..model_file import load
+from ..rng import stream
+from ..task import bernoulli
+from ..types import Array, Shaped
+from .ablation import ablate
+from .breaking import fewest_flips
+from .evidence import gather_evidence
+from .junta import query_bound, read_junta
+from .occam import OccamBound, occam_bound
+from .queries import Oracle
+from .result import Reading
+from .sampling import FLIPPED, PAIRS, Agreement, inputs_for, measure_agreement, read_by_sampling
+
+Examples = tuple[Shaped[Array, "m T"], Shaped[Array, " m"]]
+PROVABLE_TOKENS = 2**24  # patterns x tokens up to which a proof is tried
+EVIDENCE_INPUTS = 256
+
+
+def read(
+    model: Model | str | Path | Callable[[Any], Any],
+    *,
+    seed: int,
+    T: int | None = None,
+    p: float | None = None,
+    data: Examples | None = None,
+    most: int = 8,
+    least_agreement: float = 0.95,
+    delta: float = 0.05,
+) -> Reading:
+    """The sparse function that a model computes, found by asking the model and nothing else.
+
+    Args:
+        model: a Model, the path of a model file, or a function from bits (n, T) to n labels or numbers; a number
+            above 1/2 counts as 1.
+        seed: names the random inputs that are asked.
+        T: length of the input; needed for a plain function only.
+        p: share of ones in the inputs on which the model is used; taken from the model's own notes where they have
+            it, else 1/2.
+        data: (bits, labels) that the model was trained on, for the Occam bound.
+        most: the most positions that a function may have, up to 12.
+        least_agreement: a function is claimed only if the lower end of the agreement's interval reaches this.
+        delta: probability with which the certificate may fail.
+    Raises:
+        DomainError: the model's outputs are not finite, or an argument is outside its range.
+    Paper: read-junta
+
+    >>> import sparsehead as sh
+    >>> sh.read(sh.build(sh.parse("x2 & !x5", T=16)), seed=0).formula
+    'x2 & !x5'
+    """
+    if isinstance(model, (str, Path)):
+        model = load(model)
+    _check(most, least_agreement, p)
+    oracle = Oracle(model, T)
+    p = _share_of_ones(model, p)
+    examples = None if data is None else _examples(data, oracle.T)
+
+    found = read_junta(oracle, most=most, rng=stream(seed, "backgrounds"), p=p)
+    influences: dict[int, float] = {}
+    method, best = "membership queries", found
+    if best is None:
+        method = "sampling"
+        best, influences = read_by_sampling(oracle, most=most, rng=stream(seed, "sampling"), p=p)
+    queries, limit = oracle.queries, _query_limit(method, best.s, most, oracle.T)
+
+    agreement = measure_agreement(oracle, best, rng=stream(seed, "agreement"), p=p)
+    function = best if agreement.low >= least_agreement else None
+    proof = None if function is None else _prove(model, function)
+    proved = proof is not None and proof.correct is True
+    bits = bernoulli(p, (min(EVIDENCE_INPUTS, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence"))
+    bits = bits.view(np.uint8)
+    also = sorted(influences, key=lambda t: -influences[t])
+    whole = isinstance(model, Model) and function is not None
+    return Reading(
+        function=function,
+        best=best,
+        agreement=agreement,
+        proved=proved,
+        proof=proof,
+        certificate=_certificate(function, examples, agreement, delta),
+        evidence=gather_evidence(model, oracle, best, bits, p=p, also=also),
+        breaking=fewest_flips(model, best, bits) if whole and not proved else None,  # type: ignore[arg-type]
+        ablation=ablate(model, best, bits) if whole else None,  # type: ignore[arg-type]
+        method=method,
+        queries=queries,
+        query_bound=limit,
+        p=p,
+    )
+
+
+def _check(most: int, least_agreement: float, p: float | None) -> None:
+    if not 0 <= most <= min(12, MAX_S):
+        raise DomainError(f"most is a number of positions from 0 to 12, got {most}; 2^s patterns are asked.")
+    if not 0.5 <= least_agreement <= 1:
+        raise DomainError(f"least_agreement is a share from 0.5 to 1, got {least_agreement}.")
+    if p is not None and not 0 < p < 1:
+        raise DomainError(f"p is the share of ones, strictly between 0 and 1, got {p}.")
+
+
+def _share_of_ones(model: Any, p: float | None) -> float:
+    noted = model.meta.get("p") if p is None and isinstance(model, Model) else p
+    return float(noted) if isinstance(noted, (int, float)) and 0 < noted < 1 else 0.5
+
+
+def _examples(data: Examples, T: int) -> Examples:
+    bits, labels = data
+    checked, y = check_bits(bits, T), np.asarray(labels)
+    if checked.ndim != 2 or y.shape != (len(checked),) or not np.isin(y, (0, 1)).all():
+        raise DomainError(
+            f"data is (bits, labels) of shapes (m, {T}) and (m,) with labels 0 or 1; "
+            f"got {checked.shape} and {y.shape}."
+        )
+    return checked, y
+
+
+def _query_limit(method: str, s: int, most: int, T: int) -> int:
+    """The most inputs that the method evaluates, stated before it runs except for the s that it finds."""
+    if method == "membership queries":
+        return query_bound(s, T)
+    bisections = PAIRS * int(np.ceil(np.log2(max(2, T))))
+    return query_bound(most, T) + inputs_for(T) + bisections + 2 * most * FLIPPED
+
+
+def _prove(model: Any, f: SparseFunction) -> Certificate | None:
+    """`verify`, where there are weights to verify and the work is affordable."""
+    if not isinstance(model, Model) or 2**f.s * (f.T + 1) * model.H > PROVABLE_TOKENS:
+        return None
+    return verify(model, f)
+
+
+def _certificate(
+    f: SparseFunction | None, examples: Examples | None, agreement: Agreement, delta: float
+) -> OccamBound | None:
+    if f is None or examples is None:
+        return None
+    n = agreement.n
+    return occam_bound(f, *examples, delta=delta, disagreements=(n - round(agreement.value * n), n))

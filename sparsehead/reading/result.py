@@ -1,0 +1,99 @@
+"""What `read` returns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..certify.certificate import Certificate
+from ..functions import SparseFunction
+from .ablation import Ablation
+from .breaking import Breaking
+from .evidence import Evidence, disagreement
+from .occam import OccamBound
+from .sampling import Agreement
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The function inside a model, and how far it can be trusted.
+
+    Args:
+        function: the sparse function that the model computes, on all inputs or nearly always; None where there is none.
+        best: the best function found, which is `function` where there is one.
+        agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
+        proved: True when `verify` proved that they agree on all 2^T inputs.
+        proof: what `verify` returned; None where it was not asked (a plain function of bits, or no function read).
+        certificate: the Occam bound; None without labelled examples.
+        evidence: attention, influence and flips by position.
+        breaking: the fewest irrelevant flips found that break the reading; None where proved or not searched.
+        ablation: which head carries which position; None for deep models and plain functions.
+        method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (only nearly).
+        queries: inputs evaluated to find `best`; `query_bound` is the most that the method takes for its s.
+        p: share of ones in the random inputs.
+    """
+
+    function: SparseFunction | None
+    best: SparseFunction
+    agreement: Agreement
+    proved: bool
+    proof: Certificate | None
+    certificate: OccamBound | None
+    evidence: dict[int, Evidence]
+    breaking: Breaking | None
+    ablation: Ablation | None
+    method: str
+    queries: int
+    query_bound: int
+    p: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """The positions of `best`."""
+        return self.best.support
+
+    @property
+    def formula(self) -> str | None:
+        """The shortest text found for `function`, which `parse` reads back; None where there is no function."""
+        return None if self.function is None else str(self.function)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what the model computes, and how this is known."""
+        a = self.agreement
+        share = f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}"
+        if self.function is None:
+            return f"no function of few positions: the best one found, {_clipped(str(self.best))}, agrees on {share}."
+        if self.proved:
+            return f"computes {_clipped(str(self.function))}, proved on all 2^{self.function.T} inputs."
+        return f"computes {_clipped(str(self.function))} on {share}; not proved."
+
+    def __repr__(self) -> str:
+        return f"Reading: {self.verdict}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same, JSON-able."""
+        f = self.function
+        return {
+            "function": self.formula,
+            "best": str(self.best),
+            "T": self.best.T,
+            "support": list(self.support),
+            "table": None if f is None else list(f.table),
+            "s": None if f is None else f.s,
+            "agreement": self.agreement.to_dict(),
+            "proved": self.proved,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
+            "evidence": {str(t): e.to_dict() for t, e in self.evidence.items()},
+            "disagreement": disagreement(self.evidence, self.support),
+            "breaking": None if self.breaking is None else self.breaking.to_dict(),
+            "ablation": None if self.ablation is None else self.ablation.to_dict(),
+            "method": self.method,
+            "queries": self.queries,
+            "query_bound": self.query_bound,
+            "p": self.p,
+            "notes": list(self.notes),
+        }
+
+
+def _clipped(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,0 +1,132 @@
+"""Reading of a model that is sparse only nearly, or only on typical inputs: the best junta under the input
+distribution.
+
+Trained models depend a little on every position, so that exact reading fails on unusual inputs. Here
+
+1. pairs of random inputs with different labels are bisected, each along its own random path; every pair names one
+   position at which the label changed;
+2. the positions named most often are ranked by influence, the share of random inputs whose label a flip of this
+   position changes;
+3. for k = 0, 1, .. the k most influential positions get the table of majority labels, and the smallest k is taken
+   beyond which the agreement on other inputs rises by no more than `GAIN`.
+
+The junta is then judged on inputs that played no part in its choice (`agreement`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..functions import SparseFunction, from_table
+from ..task import bernoulli
+from ..types import Array, Float, Shaped
+from .junta import sensitive_position
+from .occam import tail_inversion
+from .queries import Oracle
+
+PAIRS = 96  # bisected pairs of inputs
+INPUTS = 4096  # inputs for tables and agreement, fewer where T is large
+FLIPPED = 256  # inputs on which influences are measured
+BITS = 2**27  # bits drawn at once, at the most
+GAIN = 0.01  # agreement that one more position has to add
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The share of inputs on which a model and a function have the same label, with a 95 % Clopper-Pearson
+    interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
+
+def inputs_for(T: int) -> int:
+    """How many random inputs of length T are asked for a table or an agreement."""
+    return max(256, min(INPUTS, BITS // T))
+
+
+def read_by_sampling(
+    oracle: Oracle, *, most: int, rng: np.random.Generator, p: float
+) -> tuple[SparseFunction, dict[int, float]]:
+    """The best junta found, and the influences of the candidates that were looked at."""
+    bits = bernoulli(p, (inputs_for(oracle.T), oracle.T), rng).view(np.uint8)
+    labels = oracle(bits)
+    candidates = _candidates(oracle, bits, labels, most=2 * most, rng=rng)
+    influences = measured_influences(oracle, bits[:FLIPPED], labels[:FLIPPED], candidates)
+    ranked = sorted(candidates, key=lambda t: -influences[t])[:most]
+    return _smallest_good(bits, labels, ranked, oracle.T), influences
+
+
+def _candidates(
+    oracle: Oracle,
+    bits: Shaped[Array, "n T"],
+    labels: Shaped[Array, " n"],
+    *,
+    most: int,
+    rng: np.random.Generator,
+) -> list[int]:
+    """The positions named by bisected pairs, most often named first, at most `most` of them."""
+    ones, zeros = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
+    if not len(ones) or not len(zeros):
+        return []
+    named = [
+        sensitive_position(oracle, bits[rng.choice(ones)], bits[rng.choice(zeros)], 1, rng=rng)
+        for _ in range(PAIRS)
+    ]
+    positions, counts = np.unique(named, return_counts=True)
+    return positions[np.argsort(-counts, kind="stable")][:most].tolist()
+
+
+def measured_influences(
+    oracle: Oracle, bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int]
+) -> dict[int, float]:
+    """For each position, the share of these inputs whose label changes when the position is flipped."""
+    influences = {}
+    for t in positions:
+        flipped = bits.copy()
+        flipped[:, t] ^= 1
+        influences[t] = float((oracle(flipped) != labels).mean())
+    return influences
+
+
+def _smallest_good(
+    bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], ranked: list[int], T: int
+) -> SparseFunction:
+    """The junta on the first k ranked positions, for the smallest k that is nearly as good as any."""
+    half = len(bits) // 2
+    juntas = [majority_junta(bits[:half], labels[:half], ranked[:k], T) for k in range(len(ranked) + 1)]
+    rates = np.array([float((f(bits[half:]) == labels[half:]).mean()) for f in juntas])
+    return juntas[int((rates >= rates.max() - GAIN).argmax())]
+
+
+def majority_junta(
+    bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int], T: int
+) -> SparseFunction:
+    """The function of these positions whose value at a pattern is the label that most inputs with the pattern have.
+
+    A pattern that no input has takes the majority label of all inputs.
+    """
+    index = bits[:, positions].astype(np.int64) @ (1 << np.arange(len(positions)))
+    size = 2 ** len(positions)
+    total = np.bincount(index, minlength=size)
+    on = np.bincount(index, weights=labels, minlength=size)
+    share: Float[Array, " N"] = np.where(total > 0, on / np.maximum(total, 1), labels.mean())
+    return from_table(T=T, support=positions, table=(share > 0.5).astype(np.uint8))
+
+
+def measure_agreement(
+    oracle: Oracle, f: SparseFunction, *, rng: np.random.Generator, p: float, n: int | None = None
+) -> Agreement:
+    """How often oracle and f agree on n fresh inputs with independent Bernoulli(p) bits."""
+    n = inputs_for(oracle.T) if n is None else n
+    bits = bernoulli(p, (n, oracle.T), rng).view(np.uint8)
+    same = int((oracle(bits) == f(bits)).sum())
+    tail = math.log(2 / 0.05)  # each end of the interval fails with probability .025
+    return Agreement(same / n, 1 - tail_inversion(n - same, n, tail), tail_inversion(same, n, tail), n)

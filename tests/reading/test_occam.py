@@ -1,0 +1,108 @@
+"""The Occam bound: exact tails, a prior that sums to at most 1, and a bound that holds as often as it says."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import sparsehead as sh
+from sparsehead.errors import DomainError
+from sparsehead.reading import read
+from sparsehead.reading.occam import empirical_bernstein, log_price, occam_bound, tail_inversion
+from sparsehead.rng import stream
+from sparsehead.task import Task
+
+
+@pytest.mark.claim("occam-bound")
+@pytest.mark.parametrize(("k", "m"), [(0, 50), (1, 50), (7, 200), (150, 200), (200, 200)])
+@pytest.mark.parametrize("c", [math.log(20), 30.0])
+def test_tail_inversion_against_scipy(k, m, c):
+    q = tail_inversion(k, m, c)
+    if k == m:
+        assert q == 1
+    else:
+        assert binom.logcdf(k, m, q) == pytest.approx(-c, rel=1e-8)
+
+
+@pytest.mark.claim("occam-bound")
+def test_prior_weights_sum_to_at_most_one():
+    """All supports and all tables of each s; tables that ignore a position are counted too, so the sum is below 1."""
+    T = 12
+    weights = [math.exp(-log_price(s, T)) * math.comb(T, s) * 2.0 ** (2**s) for s in range(8)]
+    assert sum(weights) <= 1
+    assert weights[0] == pytest.approx(1 / 2)
+    assert weights[3] == pytest.approx(1 / 20)
+
+
+def test_empirical_bernstein_is_never_below_the_inversion():
+    for m in (10, 100, 1000):
+        for k in range(0, m // 2, max(1, m // 20)):
+            for c in (3.0, 25.0):
+                assert empirical_bernstein(k, m, c) >= tail_inversion(k, m, c) - 1e-12
+
+
+@pytest.mark.claim("occam-bound")
+def test_the_certificate_holds_over_simulated_training_sets():
+    """1000 training sets at T = 8 with a third of the labels noise: the function that fits best among all of one or two
+    positions is chosen after the fact, the worst case for a bound that forgets to pay for the choice."""
+    rng, delta, broken = stream(0, "sets"), 0.2, 0
+    task = Task(sh.parse("x1 & x5", T=8), p=0.6, noise=1 / 3)
+    pairs = [(i, j) for j in range(8) for i in range(j)]
+    functions = [[sh.from_table(T=8, support=pair, table=t) for pair in pairs] for t in TABLES]
+    fresh, clean = Task(task.f, task.p).sample(20_000, rng=rng)
+    wrong = predictions(fresh, pairs) != clean
+    errors = wrong.mean(axis=-1) * (2 / 3) + (1 - wrong.mean(axis=-1)) / 3
+    for _ in range(1000):
+        bits, labels = task.sample(40, rng=rng)
+        mistakes = (predictions(bits, pairs) != labels).sum(axis=-1)
+        best = np.unravel_index(mistakes.argmin(), mistakes.shape)
+        broken += errors[best] > occam_bound(functions[best[0]][best[1]], bits, labels, delta=delta).bound
+    assert broken <= delta / 2 * 1000
+
+
+def predictions(bits, pairs):
+    """Of every table in TABLES on every pair of positions: (tables, pairs, examples)."""
+    first, second = np.array(pairs).T
+    return np.array(TABLES)[:, (bits[:, first] + 2 * bits[:, second]).T]
+
+
+TABLES = [tuple((n >> i) & 1 for i in range(4)) for n in (1, 2, 4, 6, 7, 8, 9, 11, 13, 14)]
+
+
+@pytest.mark.claim("occam-bound")
+@pytest.mark.parametrize("longest", [3000, pytest.param(10**5, marks=pytest.mark.slow)])
+def test_the_certificate_is_not_vacuous_and_grows_with_log_T(longest):
+    bounds = []
+    for T in (300, longest):
+        task = Task.balanced(sh.conjunction((1, 7, 100), T=T))
+        bits, labels = task.sample(200, rng=stream(T, "data"))
+        r = read(sh.build(task.f), seed=0, data=(bits, labels), p=task.p)
+        assert r.function == task.f
+        bounds.append(r.certificate.model_bound)
+    assert bounds[0] < 0.2
+    assert bounds[-1] < 0.3
+    price = log_price(3, longest) - log_price(3, 300)
+    assert price == pytest.approx(3 * math.log(longest / 300), rel=0.01)  # ln C(T,3) ~ 3 ln T
+
+
+def test_mistakes_raise_the_bound_and_disagreement_is_added():
+    f = sh.parse("x1 & x2", T=10)
+    bits, labels = Task(f, 0.7).sample(300, rng=stream(0, "d"))
+    clean = occam_bound(f, bits, labels, delta=0.05)
+    worse = occam_bound(f, bits, labels ^ (np.arange(300) < 30), delta=0.05)
+    assert worse.mistakes == 30
+    assert worse.bound > clean.bound + 0.1
+    apart = occam_bound(f, bits, labels, delta=0.05, disagreements=(10, 1000))
+    assert apart.model_bound == pytest.approx(apart.bound + tail_inversion(10, 1000, math.log(40)))
+    assert clean.model_bound is None
+
+
+def test_bad_arguments_are_refused():
+    f = sh.parse("x1", T=3)
+    with pytest.raises(DomainError, match="strictly between 0 and 1"):
+        occam_bound(f, np.zeros((1, 3), int), np.zeros(1, int), delta=0.0)
+    with pytest.raises(DomainError, match="at least one"):
+        occam_bound(f, np.zeros((0, 3), int), np.zeros(0, int), delta=0.1)
+    with pytest.raises(DomainError, match="between 0 and m"):
+        tail_inversion(5, 4, 1.0)
