@@ -48,20 +48,31 @@ def log_ln(log_x: float) -> float:
     return ln(log1p_exp(math.log(2) + log_x))
 
 
+def as_float(x: Real) -> float:
+    """x as a float; inf for a whole number beyond the range of a float."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf
+
+
 def is_number(x: object) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and not math.isnan(x)
+    """An int of any size, or a float that is not NaN; a bool is neither."""
+    if isinstance(x, bool) or not isinstance(x, int | float):
+        return False
+    return isinstance(x, int) or not math.isnan(x)
 
 
 def check_norm(name: str, value: Real) -> float:
     """A norm, or a bound on one: a finite number >= 0."""
-    if not is_number(value) or value < 0 or math.isinf(value):
+    if not is_number(value) or value < 0 or math.isinf(as_float(value)):
         raise DomainError(f"{name} bounds a norm, so it is a finite number >= 0; got {value}.")
     return float(value)
 
 
 def check_eps(eps: Real, name: str = "eps") -> float:
     """A resolution or an accuracy: a finite number > 0."""
-    if not is_number(eps) or eps <= 0 or math.isinf(eps):
+    if not is_number(eps) or eps <= 0 or math.isinf(as_float(eps)):
         raise DomainError(
             f"{name} is a finite number > 0, got {eps}; a cover at 0 would be the class itself."
         )
@@ -76,8 +87,8 @@ def check_delta(delta: Real) -> float:
 
 
 def check_count(name: str, value: Real) -> Real:
-    """A number of things (samples, positions, coordinates): whole and >= 1."""
-    if not is_number(value) or math.isinf(value) or value < 1 or value != int(value):
+    """A number of things (samples, positions, coordinates): whole and >= 1, an int of any size."""
+    if not is_number(value) or value in (math.inf, -math.inf) or value < 1 or value != int(value):
         raise DomainError(f"{name} counts things, so it is a whole number >= 1; got {value}.")
     return int(value) if value < 2**63 else value
 

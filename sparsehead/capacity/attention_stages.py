@@ -2,7 +2,7 @@
 
 Counting points is where T enters. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
 last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens,
-however large m is.
+however large m is. What it makes of them has no such limit: behind sigma there are as many points as rows.
 """
 
 import math
@@ -18,12 +18,25 @@ from ..types import Array, Float
 from .items import Item
 from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
 from .pricing import Pricing
-from .stages import Stage, ValuePath, appended, constant_item, fold, head_items, normed, some, value_path
+from .stages import (
+    Stage,
+    ValuePath,
+    appended,
+    constant_item,
+    fold,
+    head_items,
+    normed,
+    presence,
+    some,
+    value_path,
+)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """ln of the numbers of points that a layer's covers hold on: pairs for scores, rows for values and MLP."""
+    """ln of the numbers of points that a layer's covers hold on: pairs for scores, values for W_V, and rows
+    for whatever is applied to the attended mixtures behind a nonlinearity (W_C behind sigma, the MLP).
+    """
 
     pairs: float
     values: float
@@ -65,30 +78,38 @@ def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, co
     for h in range(layer.H):
         head = f"{name}.head{h}"
         QK, path, query_biased, value_biased = price.measure(head, partial(_measure_head, layer, h))
-        log_z, log_v = appended(log_x, query_biased), appended(log_x, value_biased)
+        log_z = appended(log_x, price.kept(f"{head}.b_Q", query_biased))
+        log_v = appended(log_x, price.kept(f"{head}.b_V", value_biased))
         score = price.bilinear(f"{head}.QK", QK, log_b=log_x + log_z, log_N=counts.pairs, log_p=0.0)
         found, log_s = head_items(
-            price, head, score, path, sigma=layer.sigma, log_R=log_v, log_N=counts.values
+            price,
+            head,
+            score,
+            path,
+            sigma=layer.sigma,
+            log_R=log_v,
+            log_N=counts.values,
+            log_N_C=counts.rows,
         )
         items.extend(found)
         radii.append(log_s + log_v)
         turned = log_v + log_sum([log_x, log_z]) + price.log_spectral(f"{head}.QK", QK) + price.log_softmax
         stretches.append(log_lip + log_s + log_sum([0.0, turned]))
-    if (b_C := some(layer.b_C)) is not None:
-        items.append(constant_item(price, f"{name}.b_C", b_C))
-        radii.append(price.log_norm(f"{name}.b_C length", float(np.linalg.norm(b_C))))
+    if price.kept(f"{name}.b_C", presence(layer.b_C)) and layer.b_C is not None:
+        items.append(constant_item(price, f"{name}.b_C", layer.b_C))
+        radii.append(price.log_norm(f"{name}.b_C length", float(np.linalg.norm(layer.b_C))))
     log_out = log_sum(radii)
     return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
 
 
-def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool, bool]:
-    """Norms of W_QK and of the value path of head h, and whether query and value have a 1 appended."""
+def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | None, bool | None]:
+    """Norms of W_QK and of the value path of head h, and the presence of biases of query and value."""
     W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
     W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
     W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
-    QK = product_norms(with_bias(W_Q, b_Q) / layer.temperature, W_K)
-    path = value_path(with_bias(W_V, b_V), layer.W_C[h], layer.sigma)
-    return QK, path, b_Q is not None, b_V is not None
+    QK = product_norms(with_bias(W_Q, some(b_Q)) / layer.temperature, W_K)
+    path = value_path(with_bias(W_V, some(b_V)), layer.W_C[h], layer.sigma)
+    return QK, path, presence(b_Q), presence(b_V)
 
 
 def cls_attention_stage(
@@ -105,6 +126,9 @@ def cls_attention_stage(
     kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm disappear into kappa and
     W_V: tokens are then two-hot vectors. The residual is the constant [CLS] token.
 
+    W_V is covered on the distinct tokens or on the m mixtures, whichever are fewer; W_C behind a sigma that is
+    not linear on the m values of sigma(mixture W_V).
+
     Paper: single-layer-capacity
     """
     layer, (_, distinct) = model.layers[0], token_counts(model)
@@ -118,28 +142,39 @@ def cls_attention_stage(
         name = f"layer0.head{h}"
         kappa, path, biased = price.measure(name, partial(_measure_cls_head, model, h, lift, G))
         score = price.linear(f"{name}.QK", kappa, log_b=log_R, log_N=ln(distinct), log_p=0.0)
-        log_in = appended(log_R, biased)
+        log_in = appended(log_R, price.kept(f"{name}.b_V", biased))
         log_N = min(ln(m), ln(distinct))
-        found, log_s = head_items(price, name, score, path, sigma=layer.sigma, log_R=log_in, log_N=log_N)
+        found, log_s = head_items(
+            price, name, score, path, sigma=layer.sigma, log_R=log_in, log_N=log_N, log_N_C=ln(m)
+        )
         items.extend(found)
         paths.append(log_s + log_in)
         turned = log_in + price.log_spectral(f"{name}.QK", kappa) + price.log_softmax
         stretches.append(log_lip + log_s + log_sum([0.0, turned]))
-    constant = np.zeros(model.d) if layer.b_C is None else layer.b_C
-    constant = constant + model.encoding.cls if layer.residual else constant
-    if G is not None and bias is not None:
-        constant = constant @ G + bias
-    if constant.any():
+    constant = _constant(model, G, bias)
+    if price.kept("constant", presence(constant)) and constant is not None:
         items.append(constant_item(price, "constant", constant))
         paths.append(price.log_norm("constant length", float(np.linalg.norm(constant))))
     log_out = log_sum(paths)
     return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
 
 
+def _constant(
+    model: Model, G: Float[Array, "d c"] | None, bias: Float[Array, " c"] | None
+) -> Float[Array, " n"] | None:
+    """What the stage adds whatever is attended to; None where the architecture adds nothing."""
+    layer = model.layers[0]
+    if layer.b_C is None and not layer.residual:
+        return bias if G is not None else None
+    added = np.zeros(model.d) if layer.b_C is None else layer.b_C
+    added = added + model.encoding.cls if layer.residual else added
+    return added if G is None or bias is None else added @ G + bias
+
+
 def _measure_cls_head(
     model: Model, h: int, lift: bool, G: Float[Array, "d c"] | None
-) -> tuple[MatrixNorms, ValuePath, bool]:
-    """Norms of kappa and of the value path of head h, LayerNorm folded in, and whether a 1 is appended.
+) -> tuple[MatrixNorms, ValuePath, bool | None]:
+    """Norms of kappa and of the value path of head h, LayerNorm folded in, and the presence of a value bias.
 
     The keys' constant shifts all scores alike and drops out.
     """
@@ -154,4 +189,5 @@ def _measure_cls_head(
         M = embedding_matrix(model)
         kappa, W_V = M @ kappa, M @ W_V
     W_C = layer.W_C[h] if G is None else layer.W_C[h] @ G
-    return matrix_norms(kappa[:, None]), value_path(with_bias(W_V, b_V), W_C, layer.sigma), b_V is not None
+    path = value_path(with_bias(W_V, some(b_V)), W_C, layer.sigma)
+    return matrix_norms(kappa[:, None]), path, presence(b_V)

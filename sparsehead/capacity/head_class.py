@@ -3,7 +3,7 @@
     f(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ),    ||x_t|| <= B_X,  ||z|| <= B_Z,
     ||W_QK||_F <= B_QK,  ||W_V|| <= B_V,  ||W_V||_{2,1} <= B_V21,  W_V of k columns.
 
-Its two items are the score and the value. H heads have H times two items, a scalar read-out w one more.
+Its two items are the score and the value. H heads have H copies of both, a scalar read-out w one item more.
 """
 
 import math
@@ -88,18 +88,16 @@ def head_class_items(
     log_pairs = log_m + log_T * (2 if all_outputs else 1)
     log_values = log_m + (log_T if all_outputs or price.form == "paper" else 0.0)
     V, QK = _as_norms(bounds, price.form)
-    log_w = 0.0 if bounds.w is None else ln(bounds.w)
+    w = None if bounds.w is None else _column(bounds.w, bounds.k)
+    log_w = 0.0 if w is None else price.log_spectral("w", w)
     log_L, log_V, log_X = ln(bounds.L), price.log_spectral("V", V), ln(bounds.BX)
     log_b, log_turn = log_X + ln(bounds.BZ), log_w + log_L + log_V + log_X + price.log_softmax
     score = price.bilinear("QK", QK, log_b=log_b, log_N=log_pairs, log_p=log_turn)
     value = price.linear("V", V, log_b=log_X, log_N=log_values, log_p=log_w + log_L)
-    heads = [(score, value)]
-    if bounds.H > 1:
-        heads = [(replace(score, name=f"QK{h}"), replace(value, name=f"V{h}")) for h in range(bounds.H)]
-    items = [item for head in heads for item in head]
-    if bounds.w is not None:
+    items = [replace(item, log_copies=ln(bounds.H)) for item in (score, value)]
+    if w is not None:
         log_mixed = log_L + log_V + log_X + ln(bounds.H)
-        items.append(price.linear("w", _column(bounds.w, bounds.k), log_b=log_mixed, log_N=log_m, log_p=0.0))
+        items.append(price.linear("w", w, log_b=log_mixed, log_N=log_m, log_p=0.0))
     return tuple(items)
 
 
@@ -113,7 +111,7 @@ def _as_norms(bounds: HeadClass, form: str) -> tuple[MatrixNorms, MatrixNorms]:
 
 def _column(length: float, rows: int) -> MatrixNorms:
     """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) longer."""
-    return MatrixNorms(length, length, length, length, length * math.sqrt(rows), rows, 1)
+    return MatrixNorms(length, length, length, length, length * exp(ln(rows) / 2), rows, 1)
 
 
 def printed_corollary(

@@ -11,7 +11,8 @@ With the first alone the best split is known (`split`), and the bound is C/eps^2
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
 
-Each item's share of C is also its share of eps, so a bound says which term dominates. All of it is done on
+Each item's share of C is also its share of eps, so a bound says which term dominates. n equal items are one
+item with n copies: each copy has the same x, and the sums above count it n times. All of it is done on
 logarithms.
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from ..errors import DomainError
 from ..logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
-from ..types import Array, Float
+from ..types import Array
 
 FORMS = {
     "ours": "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",
@@ -32,6 +33,7 @@ FORMS = {
     "trauger-tewari": "sums of absolute entries, log d instead of log T: independent of T",
     "minimum": "the items of `ours`, each at the cheaper of its two prices, split numerically",
 }
+PROVEN = tuple(form for form in FORMS if form != "paper")
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
 ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4, where the split is flat
 
@@ -45,6 +47,7 @@ class Item:
     log_lambda: float
     log_p: float
     dim: float
+    log_copies: float = 0.0
 
     @property
     def log_c(self) -> float:
@@ -60,8 +63,13 @@ class Item:
 
     @property
     def log_weight(self) -> float:
-        """ln(c^{1/3} p^{2/3}), what the item adds under the cube."""
+        """ln(c^{1/3} p^{2/3}), what one copy adds under the cube."""
         return (self.log_c + 2 * self.log_p) / 3 if self.live else LOG_ZERO
+
+    @property
+    def log_total(self) -> float:
+        """ln of what all copies together add under the cube."""
+        return self.log_weight + self.log_copies
 
     @property
     def live(self) -> bool:
@@ -79,18 +87,19 @@ def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
 
     x_k = (eps/g)(c_k/p_k)^{1/3},  g = sum c^{1/3} p^{2/3}.
 
-    By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf.
+    By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf, and an
+    item with copies counts that often in both sums.
 
     Paper: split-lemma
     """
-    log_g = log_sum(k.log_weight for k in items)
+    log_g = log_sum(k.log_total for k in items)
     log_eps = math.log(check_eps(eps))
     return tuple(exp(log_eps - log_g + (k.log_c - k.log_p) / 3) if k.live else math.inf for k in items)
 
 
 def log_capacity(items: Sequence[Item]) -> float:
     """ln C, where ln N_inf(eps) <= C/eps^2; -inf when every item costs nothing.   Paper: split-lemma"""
-    return 3 * log_sum(k.log_weight for k in items)
+    return 3 * log_sum(k.log_total for k in items)
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,7 @@ def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
     if form in ("parametric", "minimum"):
         return _numeric(items, log_eps, parametric_only=form == "parametric")
     log_C = log_capacity(items)
-    shares = tuple(exp(k.log_weight - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
+    shares = tuple(exp(k.log_total - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
     log_log = log_C - 2 * log_eps
     return Covering(exp(log_log), log_log, shares)
 
@@ -124,39 +133,53 @@ def check_form(form: str) -> None:
 
 
 def _numeric(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """Minimise the sum of prices over shares y_k = p_k x_k/eps of the error, sum y_k = 1."""
+    """Minimise the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1."""
     live = [k for k in items if k.live]
     if not live:
         return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     log_rho = np.array([k.log_r + k.log_p - log_eps for k in live])
-    if log_sum(log_rho) <= 0:  # every weight's whole class fits into its share of the error
+    log_n = np.array([k.log_copies for k in live])
+    if log_sum(log_rho + log_n) <= 0:  # every weight's whole class fits into its share of the error
         return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     log_lambda = np.array([k.log_lambda for k in live])
     dim = np.array([min(k.dim, 1e300) for k in live])
     log_weights = np.array([k.log_weight for k in live])
-    closed = log_weights - log_sum(log_weights)
-    candidates = [closed, _balance(log_rho, log_lambda, dim, parametric_only=True)]
+    closed = log_weights - log_sum(log_weights + log_n)
+    candidates = [closed, _balance(log_rho, log_lambda, dim, log_n, parametric_only=True)]
     if not parametric_only:
-        candidates.append(_balance(log_rho, log_lambda, dim, parametric_only=False))
-    prices = [_prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only) for y in candidates]
+        candidates.append(_balance(log_rho, log_lambda, dim, log_n, parametric_only=False))
+    prices = [
+        _all_copies(_prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only), log_n)
+        for y in candidates
+    ]
     best = min(prices, key=lambda h: float(h.sum()))
     total = float(best.sum())
     if not math.isfinite(total):  # a class too large for a float: the closed form still knows its size
         log_C = log_capacity(items)
-        return Covering(math.inf, log_C - 2 * log_eps, tuple(exp(k.log_weight - log_C / 3) for k in items))
+        return Covering(math.inf, log_C - 2 * log_eps, tuple(exp(k.log_total - log_C / 3) for k in items))
     costs = iter(best)
     shares = tuple(float(next(costs)) / total if k.live and total > 0 else 0.0 for k in items)
     return Covering(total, ln(total), shares)
 
 
+# The helpers below run some hundred times per bound, so their shapes stand here and are not checked at each
+# call: log_rho, log_lambda, dim, log_n and shares have one entry per live item, log_mu one per slope tried.
+
+
+def _all_copies(price: Array, log_n: Array) -> Array:
+    """The price of n copies; inf beyond the range of a float, and 0 where a single copy costs nothing."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.exp(np.log(price) + log_n)
+
+
 def _prices(
-    log_rho: Float[Array, " n"],
-    log_lambda: Float[Array, " n"],
-    dim: Float[Array, " n"],
-    log_y: Float[Array, "*k n"],
+    log_rho: Array,
+    log_lambda: Array,
+    dim: Array,
+    log_y: Array,
     *,
     parametric_only: bool,
-) -> Float[Array, "*k n"]:
+) -> Array:
     """h_k at relative resolutions y_k; zero where the whole class fits into one ball."""
     ratio = log_rho - log_y
     price = dim * np.logaddexp(0.0, math.log(2) + ratio)
@@ -167,36 +190,38 @@ def _prices(
 
 
 def _balance(
-    log_rho: Float[Array, " n"],
-    log_lambda: Float[Array, " n"],
-    dim: Float[Array, " n"],
+    log_rho: Array,
+    log_lambda: Array,
+    dim: Array,
+    log_n: Array,
     *,
     parametric_only: bool,
-) -> Float[Array, " n"]:
-    """Shares (as logs, adding up to 1) at which the prices' slopes agree: a search for the common slope mu.
+) -> Array:
+    """Shares of single copies (as logs; all copies add up to 1) at which the prices' slopes agree.
 
-    For each item and mu the better of the stationary points of its prices, or y = rho where the price
-    vanishes. The prices are not convex together, so this need not be the optimum; whatever it returns is a
-    valid split.
+    A search for the common slope mu: for each item and mu the better of the stationary points of its prices,
+    or y = rho where the price vanishes. The prices are not convex together, so this need not be the optimum;
+    whatever it returns is a valid split.
     """
-    high = REACH + 4 * float(np.abs(log_rho).max())
+    high = REACH + 4 * float((np.abs(log_rho) + log_n).max())
     low = -high
     for _ in range(ROUNDS):
         log_mu = np.linspace(low, high, WIDTH)
-        totals = np.logaddexp.reduce(_respond(log_mu, log_rho, log_lambda, dim, parametric_only), axis=1)
+        shares = _respond(log_mu, log_rho, log_lambda, dim, parametric_only)
+        totals = np.logaddexp.reduce(shares + log_n, axis=1)
         first = int(np.argmax(totals <= 0)) or 1  # totals fall in mu
         low, high = float(log_mu[first - 1]), float(log_mu[first])
     log_y = _respond(np.array([high]), log_rho, log_lambda, dim, parametric_only)[0]
-    return log_y - log_sum(log_y)
+    return log_y - log_sum(log_y + log_n)
 
 
 def _respond(
-    log_mu: Float[Array, " k"],
-    log_rho: Float[Array, " n"],
-    log_lambda: Float[Array, " n"],
-    dim: Float[Array, " n"],
+    log_mu: Array,
+    log_rho: Array,
+    log_lambda: Array,
+    dim: Array,
     parametric_only: bool,
-) -> Float[Array, "k n"]:
+) -> Array:
     """ln of the y that minimises h(y) + mu y for every mu and item, among stationary points and y = rho."""
     slope = log_mu[:, None]
     with np.errstate(divide="ignore"):

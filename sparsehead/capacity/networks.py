@@ -6,6 +6,7 @@ encodings.
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ..block import Layer
 from ..errors import DomainError
 from ..logs import LOG_ZERO, Real, check_count, ln
-from ..model import Dense, Model
+from ..model import Model
 from ..types import Array, Float
 from .attention_stages import (
     Counts,
@@ -80,6 +81,7 @@ def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
 
 
 def _counts(model: Model, i: int, log_m: float) -> Counts:
+    """What layer i's covers hold on. The first layer's tokens are few; its rows, behind sigma, are not."""
     attended, distinct = token_counts(model)
     if i == model.L - 1:
         return Counts(pairs=log_m + ln(attended), values=log_m, rows=log_m)
@@ -119,7 +121,7 @@ def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done:
     for i, dense in enumerate(model.decoder[done:], start=done):
         if i == 0 and model.final_norm is not None:
             W, b = fold(model.final_norm, dense.W, dense.b)
-            dense = Dense(W, np.zeros(W.shape[1]) if b is None else b)
+            dense = replace(dense, W=W, b=dense.b if b is None else b)
             log_R, log_lip = normed(model.final_norm, log_R, model.d)
             stages.append(Stage((), log_lip, log_R))
         stages.append(dense_stage(price, f"decoder{i}", dense, log_R=log_R, log_N=log_m))

@@ -1,22 +1,32 @@
 """From norms to items: which norm a form charges, and what it costs to have read it off the weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
-class must be chosen from a countable family by a union bound: each norm is rounded up to a power of two 2^j,
-and ln(1/delta) grows by ln(2 (|j|+1)(|j|+2)) per norm (ln 4 for a norm of zero). The weights of all choices
-add up to sum_j 1/(2(|j|+1)(|j|+2)) + 1/4 = 3/4 + 1/4 = 1.
+class must be chosen from a countable family by a union bound. Each choice has a prior weight, and ln(1/delta)
+grows by minus the logarithm of the weights of the choices made:
+
+    a norm, rounded up to a power of two 2^j     1/(2 (|j|+1)(|j|+2)), and 1/4 for a norm of zero
+    whether a bias is there or all zeros         1/2 either way: leaving its item out is a choice too
+    sums of squares or of absolute entries       1/2: forms charge one kind of norm or the other
+    the margin, rounded down to a power of two   1/(2 (|j|+1)(|j|+2))
+
+The weights of a choice add up to at most 1: sum_j 1/(2 (|j|+1)(|j|+2)) = 3/4. Which norms there are to choose
+depends on the architecture and on which biases are there, so the weights of all classes add up to at most 1.
 """
 
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..logs import LOG_ZERO, ln, log1p_exp, log_ln
+from ..logs import LOG_ZERO, as_float, exp, ln, log_ln
 from .items import Item, check_form
 from .linear import log_Lambda
 from .norms import MatrixNorms
 
 Measured = TypeVar("Measured")
 SOFTMAX = {"paper": math.log(2)}  # ln C_Norm: the paper's constant for softmax is 2, the proven one 1
+INTERNAL = math.log(4)  # ln of what an internal cover costs, see Pricing.linear
+ROUNDING = 1e-9  # declared norms are larger by this factor: a norm computed in floats may be off by less
+BELOW = 2.0**-20  # declared margins are smaller by this factor, so that margins equal to 2^j exceed them
 
 
 class Pricing:
@@ -32,6 +42,7 @@ class Pricing:
         self.form = form
         self.a_posteriori = a_posteriori
         self.declared: dict[str, float] = {}
+        self.choices: set[str] = set()
         self.measured: dict[str, Any] = {} if measured is None else measured
 
     def measure(self, name: str, make: Callable[[], Measured]) -> Measured:
@@ -50,13 +61,23 @@ class Pricing:
         """What the union bound adds to ln(1/delta)."""
         if not self.a_posteriori:
             return 0.0
-        return math.fsum(_penalty(value) for value in self.declared.values())
+        norms = math.fsum(_penalty(value) for value in self.declared.values())
+        return norms + (len(self.choices) + 1) * math.log(2)
 
     def log_norm(self, name: str, value: float) -> float:
         """ln of the norm as declared: itself, or the next power of two above it. One name pays once."""
         if name not in self.declared:
             self.declared[name] = ln(value) if not self.a_posteriori or value == 0 else _round_up(value)
         return self.declared[name]
+
+    def kept(self, name: str, present: bool | None) -> bool:
+        """Whether the bias `name` counts: True, False for zeros, None where the architecture has none.
+
+        Zeros were found after training, like any other value, so both answers are paid for.
+        """
+        if present is not None:
+            self.choices.add(name)
+        return bool(present)
 
     def log_spectral(self, name: str, W: MatrixNorms) -> float:
         return self.log_norm(f"{name} spectral", W.spectral)
@@ -65,6 +86,13 @@ class Pricing:
         """The item of a map x -> x W on N points of length at most b: ||W||_{2,1} b (1,1 without T).
 
         A map with a single column is a vector class, whose cover is cheaper.
+
+        Without T the cover is Maurey's, whose elements lie in the ball ||W||_{1,1} <= B but not within the
+        spectral norm S that was declared; yet radii further on, and chaining, use S for the cover's elements
+        too. So the cover is made internal: drop the elements that have no W of the class
+        {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace each of the others by such a W. The result
+        lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class: a
+        resolution of eps costs what eps/2 does, which is 4 times c.
         """
         if self.form == "trauger-tewari":
             log_r = self.log_norm(f"{name} 1,1", W.n11) + log_b
@@ -89,28 +117,49 @@ class Pricing:
             log_lambda = ln(max(ln(W.rows) + log_N, 0.0))
         else:
             log_r, log_lambda = self.log_norm(f"{name} F", W.frobenius) + log_b, log_ln(log_N)
-        return Item(name, log_r, log_lambda, log_p, min(float(W.rows * W.columns), _safe(log_N)))
+        return Item(name, log_r, log_lambda, log_p, min(as_float(W.rows * W.columns), exp(log_N)))
 
 
 def _dim(W: MatrixNorms, log_N: float) -> float:
     """Parameters that N points can see: no more than N directions per output."""
-    return W.columns * min(float(W.rows), _safe(log_N))
-
-
-def _safe(log_N: float) -> float:
-    return math.exp(log_N) if log_N < 700 else math.inf
+    return as_float(W.columns) * min(as_float(W.rows), exp(log_N))
 
 
 def _log_maurey(W: MatrixNorms) -> float:
-    return ln(log1p_exp(math.log(2) + ln(W.rows * W.columns)))
+    """ln of 4 ln(2 n + 1), n entries: Maurey's price made internal."""
+    return INTERNAL + log_ln(ln(W.rows * W.columns))
 
 
 def _round_up(value: float) -> float:
-    return math.ceil(math.log2(value)) * math.log(2)
+    """ln of the smallest 2^j (1 + ROUNDING) that is at least the value."""
+    fraction, exponent = math.frexp(value / (1 + ROUNDING))
+    j = exponent - 1 if fraction == 0.5 else exponent
+    return j * math.log(2) + math.log1p(ROUNDING)
 
 
 def _penalty(log_value: float) -> float:
     if log_value == LOG_ZERO:
         return math.log(4)
-    j = abs(round(log_value / math.log(2)))
-    return math.log(2 * (j + 1) * (j + 2))
+    return _power_penalty(round(log_value / math.log(2)))
+
+
+def _power_penalty(j: int) -> float:
+    """-ln of the prior weight of 2^j."""
+    return math.log(2 * (abs(j) + 1) * (abs(j) + 2))
+
+
+def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
+    """The margin that a bound is stated at for a model with this margin, and what choosing it costs.
+
+    The realisable bound asks for training margins that EXCEED the declared one, and a written model has
+    margins of exactly 1/2; the declared margin is therefore 2^-20 of itself smaller. chosen=True is for a
+    margin that may have been picked after training: it is rounded down to a power of two first, and the
+    second number is added to ln(1/delta).
+
+    >>> declared_margin(0.5, chosen=False)
+    (0.4999995231628418, 0.0)
+    """
+    if not chosen:
+        return margin * (1 - BELOW), 0.0
+    j = math.frexp(margin)[1] - 1
+    return math.ldexp(1 - BELOW, j), _power_penalty(j)

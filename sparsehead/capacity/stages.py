@@ -50,8 +50,13 @@ def appended(log_radius: float, biased: bool) -> float:
 
 
 def some(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
-    """A bias of zeros is no bias: it is part of the architecture, as in the paper's bare networks."""
+    """None for a bias of zeros: it computes nothing, and `Pricing.kept` pays for having seen that."""
     return None if bias is None or not bias.any() else bias
+
+
+def presence(bias: Float[Array, "*n"] | None) -> bool | None:
+    """Whether a bias has an entry other than zero; None where the architecture has no bias."""
+    return None if bias is None else bool(bias.any())
 
 
 def fold(
@@ -59,9 +64,9 @@ def fold(
 ) -> tuple[Array, Array | None]:
     """Gain and bias of a LayerNorm moved into the linear map behind it; what stays has no weights."""
     if norm is None:
-        return W, some(b)
+        return W, b
     moved = norm.bias @ W + (0 if b is None else b)
-    return norm.gain[:, None] * W, some(moved)
+    return norm.gain[:, None] * W, moved
 
 
 def normed(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
@@ -92,11 +97,11 @@ def mlp_stage(
     log_act = ln(LIPSCHITZ[mlp.activation])
     log_in, log_lip = normed(norm, log_R, mlp.W_1.shape[0])
     W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
-    one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, b_1)))
+    one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, some(b_1))))
     two = price.measure(f"{name}.W_2", lambda: matrix_norms(with_bias(mlp.W_2, some(mlp.b_2))))
-    log_in = appended(log_in, b_1 is not None)
+    log_in = appended(log_in, price.kept(f"{name}.b_1", presence(b_1)))
     log_s1, log_s2 = price.log_spectral(f"{name}.W_1", one), price.log_spectral(f"{name}.W_2", two)
-    log_hidden = appended(log_act + log_s1 + log_in, some(mlp.b_2) is not None)
+    log_hidden = appended(log_act + log_s1 + log_in, price.kept(f"{name}.b_2", presence(mlp.b_2)))
     items = (
         price.linear(f"{name}.W_1", one, log_b=log_in, log_N=log_N, log_p=log_act + log_s2),
         price.linear(f"{name}.W_2", two, log_b=log_hidden, log_N=log_N, log_p=0.0),
@@ -109,9 +114,9 @@ def mlp_stage(
 
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
     """y -> (y W + b)_+, a layer of the decoder."""
-    b = some(dense.b)
-    W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, b)))
-    log_in, log_s = appended(log_R, b is not None), price.log_spectral(name, W)
+    W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, some(dense.b))))
+    log_in = appended(log_R, price.kept(f"{name}.b", presence(dense.b)))
+    log_s = price.log_spectral(name, W)
     items = (price.linear(name, W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_s, log_s + log_in)
 
@@ -122,8 +127,8 @@ def read_stage(
     """y -> w . LN(y) + bias."""
     log_in, log_lip = normed(norm, log_R, len(w))
     column, b = fold(norm, w[:, None], np.array([bias]))
-    W = price.measure("w", lambda: matrix_norms(with_bias(column, b)))
-    log_in = appended(log_in, b is not None)
+    W = price.measure("w", lambda: matrix_norms(with_bias(column, some(b))))
+    log_in = appended(log_in, price.kept("bias", presence(b)))
     log_w = price.log_spectral("w", W)
     items = (price.linear("w", W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_lip + log_w, log_w + log_in)
@@ -148,10 +153,13 @@ def head_items(
     sigma: str,
     log_R: float,
     log_N: float,
+    log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
     """Items of one head given its score item at p = 1, and ln of the spectral bound of its value path.
 
-    path has one matrix, W_V W_C, where sigma is the identity; else two, with sigma between them.
+    path has one matrix, W_V W_C, where sigma is the identity; else two, with sigma between them. A cover of
+    W_V on the tokens serves every mixture of tokens, so N may count distinct tokens. W_C is met by
+    sigma(mixture W_V), which is no mixture of a few points unless sigma is linear: N_C counts mixtures.
     """
     V, C = path
     log_v = price.log_spectral(f"{name}.V", V)
@@ -163,7 +171,7 @@ def head_items(
     return (
         _scaled(score, log_path + log_R + price.log_softmax),
         price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=log_act + log_c),
-        price.linear(f"{name}.C", C, log_b=log_act + log_v + log_R, log_N=log_N, log_p=0.0),
+        price.linear(f"{name}.C", C, log_b=log_act + log_v + log_R, log_N=log_N_C, log_p=0.0),
     ), log_path
 
 

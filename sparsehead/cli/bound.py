@@ -28,7 +28,12 @@ def bound(
     delta: Annotated[float, typer.Option(help="The bound may fail with this probability.")] = 0.05,
     margin: Annotated[float | None, typer.Option(help="Margin asked of the outputs.")] = None,
     eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None,
-    form: Annotated[str, typer.Option(help="ours, paper, parametric, trauger-tewari or minimum.")] = "ours",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one."
+        ),
+    ] = None,
     accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05,
     s: Annotated[
         int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
@@ -85,13 +90,10 @@ def parse_norms(text: str) -> dict[str, float]:
 
 
 def show(console: Console, result: "Bound", floor: int | None) -> None:
-    """The verdict, the items, and every form beside the one asked for."""
-    if result.vacuous:
-        factor = "beyond 1e300" if result.vacuous_by is None else f"{result.vacuous_by:.3g}"
-        verdict = f"vacuous: {factor} times the samples would bring the gap below 1; dominated by {result.dominated_by}"
-    else:
-        verdict = f"non-vacuous: gap {result.gap:.4g}; dominated by {result.dominated_by}"
-    console.print(f"{verdict}  (form {result.form}, T={result.T}, m={result.m}, margin {result.margin:g})")
+    """The verdict, the items, the assumptions, and every other form below them."""
+    from ..capacity.items import PROVEN
+
+    console.print(f"{result.verdict}  (T={number(result.T)}, m={result.m}, margin {result.margin:g})")
     console.print(
         f"ln N_inf at eps={result.eps:g}: {number(result.log_covering)}; samples for a gap of {result.accuracy:g}: "
         f"{number(result.samples_needed)}; in the realisable case {number(result.realizable_samples)}"
@@ -101,16 +103,27 @@ def show(console: Console, result: "Bound", floor: int | None) -> None:
     table = Table("item", "c", "p", "share", box=None)
     shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
     for term in shown:
-        table.add_row(term.name, number(term.c), number(term.p), f"{term.share:.1%}")
+        name = term.name if term.copies == 1 else f"{term.name}, {number(term.copies)} copies"
+        table.add_row(name, number(term.c), number(term.p), f"{term.share:.1%}")
     console.print(table)
     if len(result.items) > SHOWN:
         console.print(f".. and {len(result.items) - SHOWN} smaller items (--json lists all)")
-    console.print(
-        "ln N by form: " + ", ".join(f"{name} {number(value)}" for name, value in result.forms.items())
-    )
+    console.print("It assumes: " + "; ".join(result.assumptions) + ".")
     for note in result.notes:
         console.print(note)
+    others = [name for name in result.forms if name != result.form]
+    if others:
+        console.print("Other forms:")
+    for name in others:
+        proof = "" if name in PROVEN else ", not proven"
+        console.print(f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}")
 
 
 def number(x: float | int | None) -> str:
-    return "beyond floats" if x is None else f"{x:.4g}"
+    """Four digits; a whole number beyond the range of a float by its power of ten."""
+    if x is None:
+        return "beyond floats"
+    try:
+        return f"{x:.4g}"
+    except OverflowError:
+        return f"10^{math.log10(x):.4g}"

@@ -126,14 +126,14 @@ def bound_samples(Ts: Sequence[int]) -> list[dict[str, Any]]:
     """
     rows = []
     for T in sorted(set(Ts)):
-        found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, a_posteriori=False)
+        found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, form="ours", a_posteriori=False)
         rows.append({"T": T, "m": found.realizable_samples})
     return [row for row in rows if row["m"] is not None]
 
 
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:
-    """The capacity bound of a written AND head, by term."""
-    found = bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m)
+    """The capacity bound of a written AND head by norms alone, by term."""
+    found = bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m, form="ours")
     items = [
         {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
         for t in found.items

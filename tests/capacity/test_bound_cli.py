@@ -132,3 +132,29 @@ def test_bound_and_cover_start_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and json.loads(done.stdout)["vacuous"] is True
+
+
+def test_bound_leads_with_the_smallest_proven_form(capsys, tmp_path):
+    """The first line and the JSON's first entry are one verdict; the other forms stand below it."""
+    file = tmp_path / "head.safetensors"
+    save(small_model(2.0), file)
+    _, out, _ = run(capsys, "bound", file, "--m", 10**6)
+    lines = out.replace("\n", " ")
+    _, plain, _ = run(capsys, "bound", file, "--m", 10**6, "--json")
+    found = json.loads(plain)
+    assert next(iter(found)) == "verdict" and found["form"] == "minimum" and found["proven"] is True
+    assert lines.startswith(found["verdict"].split(";")[0])
+    assert lines.index("It assumes:") < lines.index("Other forms:") < lines.index("paper, not proven:")
+    assert set(found["gaps"]) == set(found["forms"]) and found["gap"] == found["gaps"]["minimum"]
+
+
+def test_many_equal_heads_are_grouped(capsys):
+    """A million heads are two items, not two million."""
+    code, out, _ = run(capsys, "bound", "--norms", NORMS + ",H=1e6", "--T", 300, "--m", 1000, "--json")
+    found = json.loads(out)
+    assert code == 0 and [(t["name"], t["copies"]) for t in found["items"]] == [("QK", 1e6), ("V", 1e6)]
+
+
+def test_a_context_beyond_floats_prints(capsys):
+    code, out, err = run(capsys, "bound", "--norms", NORMS, "--T", 10**400, "--m", 1000)
+    assert code == 0 and "T=10^400" in out and err == ""

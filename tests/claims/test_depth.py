@@ -54,9 +54,9 @@ def random_layer(rng, d, H, *, scale, practical, residual, project, mlp, sigma="
 
 
 def random_model(
-    rng, *, L, practical=False, residual=False, project=False, mlp=True, decoder=False, sigma="identity"
+    rng, *, L, practical=False, residual=False, project=False, mlp=True, decoder=False, sigma="identity", T=3
 ):
-    T, d = 3, 6
+    d = T + 3
     layers = tuple(
         random_layer(
             rng,
