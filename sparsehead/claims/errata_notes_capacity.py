@@ -165,7 +165,10 @@ def _printed(B_X: float, Q: float, V: float, V21: float) -> float:
 
 
 def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
-    return bound(norms={"V21": V21, "V": V, "QK": Q, "BX": B_X}, T=100, m=100, form="ours").log_covering or math.nan
+    return (
+        bound(norms={"V21": V21, "V": V, "QK": Q, "BX": B_X}, T=100, m=100, form="ours").log_covering
+        or math.nan
+    )
 
 
 @claim(
