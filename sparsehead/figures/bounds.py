@@ -94,12 +94,12 @@ def bound_along_training(points: Rows, *, target: str = "AND of 3 bits") -> Char
             alt.layer(*layers).properties(width=WIDTH, height=HEIGHT - 90),
             spacing=16,
         ),
-        title=f"{target}: while accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}, "
-        f"the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
+        title=f"{target}: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
         subtitle=[
+            f"Meanwhile validation accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}.",
             "Band: least to greatest over the runs."
             if len(layers) > 1
-            else "One run; the bound is computed from its weights."
+            else "One run; the bound is computed from its weights.",
         ],
         data={"training": rows},
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from ..measure.falls import learned_step
 from ..measure.intervals import wilson
 from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
 from .data import Real, Rows, need, number
@@ -128,20 +129,20 @@ def parity_curves(
 
     Args:
         curves: {T, seed, step, loss}.
-        first: {T, seed, first_below}: the step at which each seed first passed the paper's level (None: never), where
-            that is known better than from the curves, which may be thinned.
+        first: {T, seed, learned}: the step from which each seed's smoothed loss stays below the paper's level (None:
+            never), where that is known better than from the curves, which may be thinned.
         paper: the step at which the paper's losses first fall below its level: median, least and greatest.
     Paper: parity-curves
     """
     rows = need(curves, "parity curves", "T", "seed", "step", "loss")
     Ts = sorted({r["T"] for r in rows})
     level = paper[0].level if paper else 0.35
-    firsts = [f for T in Ts for f in first_below(rows, T, level)]
+    firsts = [f for T in Ts for f in learned(rows, T, level)]
     if first is not None:
-        firsts = [{"T": f["T"], "seed": f["seed"], "step": f["first_below"], "loss": level} for f in first]
+        firsts = [{"T": f["T"], "seed": f["seed"], "step": f["learned"], "loss": level} for f in first]
     fallen = sum(f["step"] is not None for f in firsts)
-    learned = {0: "is not learned yet", len(firsts): "is learned"}
-    verdict = learned.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
+    verdicts = {0: "is not learned yet", len(firsts): "is learned"}
+    verdict = verdicts.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
     printed = [
         {
             "T": p.T,
@@ -155,14 +156,18 @@ def parity_curves(
     ]
     end = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
     panels = [_loss_panel(T, level, end, last=Ts[-1] == T) for T in Ts]
-    said = "; ".join(_fallen(firsts, T) for T in Ts)
-    seen = "; ".join(f"T = {p['T']}: {p['step']} ({p['low']} to {p['high']})" for p in printed)
+    seen = {p["T"]: f"; the paper's {p['step']} ({p['low']} to {p['high']})" for p in printed}
     return finish(
         alt.vconcat(*panels, spacing=16),
-        title=f"Parity of 3 bits {verdict}. {said}",
+        title=f"Parity of 3 bits {verdict}",
         subtitle=[
-            f"Rule: loss {level}. Ticks: where each of our seeds first passes it.",
-            *([f"Diamonds and bars: the paper's median, least and greatest. {seen}."] if printed else []),
+            *(f"{_fallen(firsts, T)}{seen.get(T, '')}." for T in Ts),
+            f"Rule: loss {level}. Ticks: where each seed's smoothed loss falls below it for good.",
+            *(
+                ["Diamonds, bars: the paper's median, least and greatest first step below it."]
+                if printed
+                else []
+            ),
         ],
         data={"curves": thin(rows, "T", "seed"), "first": firsts, "paper": printed},
     )
@@ -198,16 +203,14 @@ def _loss_panel(T: Any, level: float, end: Real, *, last: bool) -> Panel:
     ).properties(width=WIDTH, height=190)
 
 
-def first_below(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
-    """The first recorded step with loss below `level`, for each seed; None where there is none."""
-    seeds = sorted({r["seed"] for r in rows if r["T"] == T})
-    steps = {
-        s: [r["step"] for r in rows if r["T"] == T and r["seed"] == s and r["loss"] < level] for s in seeds
-    }
-    return [
-        {"T": T, "seed": s, "step": min(found) if found else None, "loss": level}
-        for s, found in steps.items()
-    ]
+def learned(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
+    """For each seed, the step from which its smoothed loss stays below `level`; None where there is none."""
+    found = []
+    for seed in sorted({r["seed"] for r in rows if r["T"] == T}):
+        curve = sorted((r["step"], r["loss"]) for r in rows if r["T"] == T and r["seed"] == seed)
+        step = learned_step([s for s, _ in curve], [loss for _, loss in curve], level)
+        found.append({"T": T, "seed": seed, "step": step, "loss": level})
+    return found
 
 
 def _fallen(firsts: Rows, T: Any) -> str:

@@ -1,5 +1,6 @@
 """The law: samples needed against context length, with everything that stands on the same axes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,16 +31,27 @@ OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "informatio
 DROPOUT = "measured here, with dropout"
 FIT_NAMES = {name: f"fit {formula}" for name, formula in FORMULAS.items()}
 FIT_POINTS = 60
-BESIDE = 8  # pixels by which a second series at the same T stands aside
 COLOURS = {
     OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
     FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
 }  # fmt: skip
+SHAPES = {OURS: "circle", DROPOUT: "square", PAPER: "diamond"}
+# Pixels by which a series stands beside its T; with points that are outlines, none hides another at the same T.
+ASIDE = {"paper": -4, "thresholds": 0, "dropout": 7}
 DASHES: dict[str, list[int]] = {
-    OURS: [1, 0], DROPOUT: [1, 0], PAPER: [1, 0], FLOOR: [2, 2], BOUND: [8, 3],
-    FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [6, 3], FIT_NAMES["linear"]: [10, 3, 2, 3],
+    FLOOR: [2, 2], BOUND: [8, 3], FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [7, 3],
+    FIT_NAMES["linear"]: [9, 3, 2, 3],
 }  # fmt: skip
+# The square of the length in pixels of a line in the legend: 32 show every dash pattern twice.
+DASH_LEGEND = 1000
+POWER = "'10^' + format(log(datum.value) / LN10, 'd')"
+STRIP = 64  # height of the panel with the bound
 SAMPLES = "samples m at which 80 % of trials succeed"
+# What a triangle stands for, by what the trials leave open: the shape, where it stands, the words beside it.
+OPEN = {
+    "above": ("triangle-up", "not reached"),
+    "below": ("triangle-down", "or fewer"),
+}
 TIPS: list[Any] = [
     alt.Tooltip("series:N", title="series"),
     "T:Q",
@@ -62,11 +74,13 @@ def law_chart(
     """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
 
     Args:
-        thresholds: {T, m80, low, high, trials}; an m80 of None means that no sample size tried was enough, and is
-            drawn as a triangle at `low`. A low or high of None leaves that side open: the bar runs to the edge.
+        thresholds: {T, m80, low, high, trials}. A low or high of None leaves that side open: the bar runs to the edge.
+            An m80 of None with a `low` means that no sample size tried was enough: a triangle upwards at `low`. With
+            a `high` alone every sample size tried was enough: a triangle downwards at `high`. With neither, T is not
+            drawn and the subtitle says so.
         dropout: the same for runs with the paper's dropout.
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
-        floor, bound: {T, m}; the bound lies orders of magnitude higher and gets a second panel, logarithmic in m.
+        floor, bound: {T, m}; the bound lies orders of magnitude higher and gets a strip of its own, logarithmic in m.
         fits: {"log" | "power" | "linear": {params: {a, b}, intervals: {b: [low, high]}, aic}}, as `law --json` prints
             them.
     Raises:
@@ -76,9 +90,9 @@ def law_chart(
     rows = [_threshold(row, OURS) for row in thresholds]
     dropped = [_threshold(row, DROPOUT) for row in dropout]
     printed = [
-        {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40}
+        {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40, "state": "known"}
         for p in paper
-    ]
+    ]  # fmt: skip
     if not rows and not printed:
         raise DomainError("the law: there is nothing to draw yet, 0 thresholds arrived.")
     Ts = [row["T"] for row in [*rows, *dropped, *printed]]
@@ -89,24 +103,30 @@ def law_chart(
         "lines": [*_line(floor, FLOOR), *(r for n, f in (fits or {}).items() for r in _fit(n, f, Ts))],
         "bound": _line(bound, BOUND),
     }
-    used = [name for name in COLOURS if any(r["series"] == name for part in data.values() for r in part)]
-    panels = [_panel(Ts, used, data, log=False)]
-    if bound:
-        panels.append(_panel(Ts, used, data, log=True))
+    panels = [_panel(Ts, data)]
+    if data["bound"]:
+        panels.insert(0, _bound_strip(Ts, data["bound"]))
     return finish(
-        alt.vconcat(*panels).resolve_scale(color="shared", shape="shared", strokeDash="shared"),
+        alt.vconcat(*panels, spacing=10),
         title=law_title(rows, target),
-        subtitle=law_subtitle(rows, fits or {}, printed, bounded=bool(bound)),
+        subtitle=law_subtitle(rows, fits or {}, printed, bounded=bool(data["bound"])),
         data=data,
     )
 
 
 def _threshold(row: Mapping[str, Any], series: str) -> dict[str, Any]:
-    known = finite(row["m80"])
-    m = row["m80"] if known else row.get("low")
+    """A row of the chart. `state`: "known", or what the trials say where m_80 itself is not bounded by them."""
+    low, high = row.get("low"), row.get("high")
+    if finite(row["m80"]):
+        state, m = "known", row["m80"]
+    elif finite(low):
+        state, m = "above", low
+    elif finite(high):
+        state, m = "below", high
+    else:
+        state, m = "open", None
     return {
-        "T": row["T"], "m": m, "low": row.get("low"), "high": row.get("high") if known else None,
-        "trials": row.get("trials"), "series": series, "reached": known,
+        "T": row["T"], "m": m, "low": low, "high": high, "trials": row.get("trials"), "series": series, "state": state
     }  # fmt: skip
 
 
@@ -125,83 +145,138 @@ def _fit(name: str, fit: Mapping[str, Any], Ts: Sequence[Real]) -> list[dict[str
     return _line([v for v in values if v["m"] > 0], FIT_NAMES[name])
 
 
-def _panel(Ts: list[Real], used: list[str], data: Mapping[str, Rows], *, log: bool) -> Panel:
-    parts = [data["thresholds"], data["dropout"], data["paper"], data["bound"] if log else ()]
-    ms = [row[key] for part in parts for row in part for key in ("m", "low", "high") if finite(row.get(key))]
-    ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]
-    ms = [m for m in ms if m > 0] or [10, 100]
-    x = alt.X("T:Q", **log_axis(CONTEXT, Ts))  # lines that reach further are cut off there
-    if log:
-        edges = min(ms) / 1.15, max(ms) * 1.15
-        shown = log_axis("the same, log scale", ms)
-    else:
-        edges = 0, max(ms) * 1.08
-        shown = {"scale": alt.Scale(domain=edges, nice=False), "axis": alt.Axis(title=SAMPLES, tickCount=6)}
-    color = alt.Color("series:N", scale=alt.Scale(domain=used, range=[COLOURS[n] for n in used]), title=None)
-    symbols = [{OURS: "circle", DROPOUT: "square", PAPER: "diamond"}.get(name, "stroke") for name in used]
-    shape = alt.Shape("series:N", scale=alt.Scale(domain=used, range=symbols), title=None)
-    dashes = alt.Scale(domain=used, range=[DASHES[name] for name in used])
-    look: dict[str, Any] = {"x": x, "y": alt.Y("m:Q", **shown), "color": color}
-    lines = named("lines").mark_line(clip=True, strokeWidth=1.8)
-    lines = lines.encode(
-        **look, strokeDash=alt.StrokeDash("series:N", scale=dashes, title=None), tooltip=TIPS[:3]
+def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
+    """The capacity bound above the main panel, on whole decades of its own."""
+    low, high = (
+        10.0 ** f(math.log10(g(r["m"] for r in bound))) for f, g in ((math.floor, min), (math.ceil, max))
     )
-    layers = [lines, lines.properties(data=alt.NamedData(name="bound"))] if log else [lines]
-    layers += _points("paper", look, shape, shown, edges, stroke=1.2, fill="white")
-    for name, colour, shift in (("thresholds", BLUE, 0), ("dropout", SKY, BESIDE)):
-        if not data[name]:
-            continue
-        layers += _points(name, look, shape, shown, edges, stroke=2.2, fill=colour, shift=shift)
-        beyond = named(name).transform_filter("!datum.reached").encode(x=x, y=look["y"], tooltip=TIPS)
-        layers.append(
-            beyond.mark_point(
-                shape="triangle-up", size=120, filled=True, opacity=1, color=colour, xOffset=shift
-            )
+    high = max(high, 10 * low)
+    y = alt.Y(
+        "m:Q",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(title="bound", values=[low, high], labelExpr=POWER),
+    )
+    x = alt.X("T:Q", **{**log_axis(CONTEXT, Ts), "axis": None})
+    line = named("bound").mark_line(
+        clip=True, strokeWidth=1.8, color=COLOURS[BOUND], strokeDash=DASHES[BOUND]
+    )
+    return line.encode(x=x, y=y, tooltip=TIPS[:3]).properties(width=WIDTH, height=STRIP)
+
+
+def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
+    """Everything but the bound, m from 0. Points and lines have a legend each: of shapes, and of dashes."""
+    points = [row for name in ASIDE for row in data[name]]
+    ms = [row[key] for row in points for key in ("m", "low", "high") if finite(row.get(key))]
+    ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]
+    edges = 0, max([m for m in ms if m > 0] or [100]) * 1.08
+    # lines that reach further are cut off there
+    x = alt.X("T:Q", **log_axis(CONTEXT, Ts))
+    shown: dict[str, Any] = {
+        "scale": alt.Scale(domain=edges, nice=False),
+        "axis": alt.Axis(title=SAMPLES, tickCount=6),
+    }
+    layers: list[Any] = []
+    if data["lines"]:
+        layers.append(_lines(x, alt.Y("m:Q", **shown), [row["series"] for row in data["lines"]]))
+    present = [name for name in SHAPES if any(row["series"] == name for row in points)]
+    named_once = False
+    for name in ASIDE:
+        if data[name]:
+            layers += _points(name, x, shown, edges, present, legend=not named_once)
+            named_once = True
+    return (
+        alt.layer(*layers)
+        .resolve_scale(color="independent", shape="independent", strokeDash="independent")
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+
+
+def _lines(x: alt.X, y: alt.Y, series: Sequence[str]) -> Panel:
+    used = [name for name in DASHES if name in series]
+    legend = alt.Legend(
+        title=None, symbolType="stroke", symbolSize=DASH_LEGEND, columns=2, rowPadding=-14, offset=30
+    )
+    colours = alt.Scale(domain=used, range=[COLOURS[name] for name in used])
+    dashes = alt.Scale(domain=used, range=[DASHES[name] for name in used])
+    return (
+        named("lines")
+        .mark_line(clip=True, strokeWidth=1.8)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("series:N", scale=colours, legend=legend),
+            strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=legend),
+            tooltip=TIPS[:3],
         )
-        if not log:  # the flat panel has no room for words
-            layers.append(beyond.mark_text(text="not reached", dy=16, fontSize=11, color=colour))
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT if not log else HEIGHT - 60)
+    )
 
 
 def _points(
     name: str,
-    look: Mapping[str, Any],
-    shape: Any,
+    x: alt.X,
     shown: Mapping[str, Any],
     edges: tuple[Real, Real],
+    present: Sequence[str],
     *,
-    stroke: float,
-    fill: str,
-    shift: int = 0,
+    legend: bool,
 ) -> list[Panel]:
-    """Points with bars; where an interval is open the bar runs to the edge of the plot."""
-    base = named(name).transform_filter("datum.reached !== false")
+    """One series: points with bars, which run to the edge of the plot where the interval is open; and triangles."""
+    shift = ASIDE[name]
+    shapes = alt.Scale(domain=list(present), range=[SHAPES[n] for n in present])
+    colours = alt.Scale(domain=list(present), range=[COLOURS[n] for n in present])
+    shown_legend = alt.Legend(title=None, orient="none", legendX=0, legendY=HEIGHT + 50) if legend else None
+    color = alt.Color("series:N", scale=colours, legend=shown_legend)
+    shape = alt.Shape("series:N", scale=shapes, legend=shown_legend)
+    y = alt.Y("m:Q", **shown)
+    known = named(name).transform_filter("datum.state == 'known'")
     ends = {
         "from": f"isValid(datum.low) ? datum.low : {edges[0]}",
         "to": f"isValid(datum.high) ? datum.high : {edges[1]}",
     }
-    bars = base.transform_calculate(**ends).mark_rule(strokeWidth=stroke, clip=True, xOffset=shift)
-    bars = bars.encode(x=look["x"], y=alt.Y("from:Q", **shown), y2="to:Q", color=look["color"])
-    points = base.mark_point(size=64, strokeWidth=1.7, opacity=1, fill=fill, xOffset=shift)
-    return [bars, points.encode(**look, shape=shape, tooltip=TIPS)]
+    bars = known.transform_calculate(**ends).mark_rule(strokeWidth=1.8, clip=True, xOffset=shift)
+    quiet = alt.Color("series:N", scale=colours, legend=None)
+    layers = [bars.encode(x=x, y=alt.Y("from:Q", **shown), y2="to:Q", color=quiet)]
+    marks = known.mark_point(size=52, strokeWidth=1.8, opacity=1, xOffset=shift)
+    layers.append(marks.encode(x=x, y=y, color=color, shape=shape, tooltip=TIPS))
+    if name == "paper":
+        return layers
+    for state, (triangle, words) in OPEN.items():
+        beyond = named(name).transform_filter(f"datum.state == '{state}'").encode(x=x, y=y, tooltip=TIPS)
+        mark: dict[str, Any] = {
+            "shape": triangle,
+            "size": 110,
+            "filled": True,
+            "opacity": 1,
+            "xOffset": shift,
+        }
+        layers.append(beyond.mark_point(color=COLOURS[_series(name)], **mark))
+        layers.append(beyond.mark_text(text=words, dy=16, fontSize=11, color=COLOURS[_series(name)]))
+    return layers
+
+
+def _series(name: str) -> str:
+    return DROPOUT if name == "dropout" else OURS
 
 
 def law_title(rows: Rows, target: str) -> str:
-    """What is seen: how far m_80 grew while T grew, or why that cannot be said yet."""
-    solved = sorted((r for r in rows if r["reached"]), key=lambda r: r["T"])
+    """What is seen: m_80 at the least and the greatest T at which it is known, or why that cannot be said."""
+    known = sorted((r for r in rows if r["state"] == "known"), key=lambda r: r["T"])
     if not rows:
         return f"{target}: no threshold has been measured here yet; the paper's points"
-    if not solved:
-        return f"{target}: no sample size tried reaches 80 % success at any of {len(rows)} context lengths"
-    first, last = solved[0], solved[-1]
-    if len(solved) == 1:
-        between = interval(first["low"], first["high"])
-        return f"{target}: m80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
-    verb = "grows" if last["m"] > first["m"] else "falls"
-    return (
-        f"{target}: m80 {verb} from {number(first['m'])} to {number(last['m'])} samples "
-        f"while T grows from {number(first['T'])} to {number(last['T'])}"
-    )
+    if known:
+        first, last = known[0], known[-1]
+        if len(known) == 1:
+            between = interval(first["low"], first["high"])
+            return f"{target}: m80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
+        start = f"{number(first['m'])} at T = {number(first['T'])}"
+        return f"{target}: m80 goes from {start} to {number(last['m'])} at T = {number(last['T'])}"
+    lengths = "the context length" if len(rows) == 1 else f"all {len(rows)} context lengths"
+    states = {r["state"] for r in rows}
+    if states == {"above"}:
+        return f"{target}: no sample size tried reaches 80 % success, at {lengths}"
+    if states == {"below"}:
+        return f"{target}: every sample size tried reaches 80 % success, at {lengths}"
+    return f"{target}: the trials bound m80 on one side only, at {lengths}"
 
 
 def law_subtitle(
@@ -214,14 +289,19 @@ def law_subtitle(
         best = min(aic, key=lambda name: aic[name])
         ends = fits[best].get("intervals", {}).get("b") or (None, None)
         b = f"b = {number(fits[best]['params']['b'])} {interval(*ends)}"
-        rest = ", ".join(f"{FORMULAS[n]} +{number(v - aic[best])}" for n, v in aic.items() if n != best)
-        lines.append(f"Most likely law: {FORMULAS[best]}, {b}. AIC above it: {rest}.")
-    if rows:
-        theirs = "; the paper's are bootstrap standard deviations" if printed else ""
-        lines.append(f"Bars: 95 % intervals of ours{theirs}.")
-    missed = sum(not r["reached"] for r in rows)
-    if missed:
-        lines.append(f"Triangles: at {missed} T, no sample size tried was enough.")
+        rest = ", ".join(f"{FORMULAS[n]} +{v - aic[best]:.1f}" for n, v in aic.items() if n != best)
+        lines.append(f"Least AIC: {FORMULAS[best]}, {b}; {rest}.")
+    if any(r["state"] == "known" for r in rows):
+        theirs = "; the paper's: one bootstrap standard deviation" if printed else ""
+        lines.append(f"Bars: 95 % intervals{theirs}.")
+    for state, words in (
+        ("above", "Triangles upwards, at {} T: no sample size tried was enough; m80 is larger."),
+        ("below", "Triangles downwards, at {} T: every sample size tried was enough; m80 is smaller."),
+        ("open", "Not drawn, at {} T: the trials do not bound m80."),
+    ):
+        found = sum(r["state"] == state for r in rows)
+        if found:
+            lines.append(words.format(found))
     if bounded:
         lines.append("Bound: samples with which the written head's capacity guarantees 5 % error, 95 % sure.")
     return lines

@@ -1,4 +1,4 @@
-"""Norms against context length: of heads written down three ways, and of learned heads beside written ones."""
+"""Norms against context length: of heads written down in several ways, and of learned heads beside written ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ SPARE = PURPLE, "triangle-down"
 
 
 def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits") -> Chart:
-    """How the norm of a written head grows with T: our construction, the paper's, and Tracr's.
+    """How the norm of a written head grows with T, for each builder that `norms` has.
 
     Args:
         norms: {T, builder, norm}, builder one of BUILDERS.
@@ -43,11 +43,11 @@ def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: st
     """
     rows = need(norms, "norms of built heads", "T", "builder", "norm")
     names = _present(BUILDERS, [r["builder"] for r in rows])
-    said = "; ".join(f"{name} {growth([r for r in rows if r['builder'] == name])}" for name in names)
+    said = [f"{name}: {growth([r for r in rows if r['builder'] == name])}." for name in names]
     return finish(
         _series_chart("norms", rows, "builder", {n: BUILDERS.get(n, SPARE) for n in names}, norm, bars=False),
-        title=f"{norm} of built heads, {target}: {said}",
-        subtitle=["Computed from the weights written down, so there is no interval."],
+        title=f"{norm} of written heads, {target}",
+        subtitle=[*said, "Computed from the weights written down, so there is no interval."],
         data={"norms": rows},
     )
 
@@ -64,13 +64,18 @@ def learned_vs_built_norms(
     """
     rows = need(points, "learned against built norms", "T", "source", "norm")
     names = _present(SOURCES, [r["source"] for r in rows])
-    said = "; ".join(f"{name} {growth([r for r in rows if r['source'] == name])}" for name in names)
+    said = [f"{name}: {growth([r for r in rows if r['source'] == name])}." for name in names]
     return finish(
         _series_chart("norms", rows, "source", {n: SOURCES.get(n, SPARE) for n in names}, norm, bars=True),
-        title=f"{norm}, {target}: {said}",
-        subtitle=["Points: medians; bars: the middle half of the runs. Random: at initialisation."],
+        title=f"{norm}, {target}: learned beside written",
+        subtitle=[*said, "Points: medians; bars: the middle half of the runs." + _early(names)],
         data={"norms": rows},
     )
+
+
+def _early(names: Sequence[str]) -> str:
+    """What "random" stands for: `collect.learned_norms` takes the first recorded step, not the initial weights."""
+    return " Random: the first recorded step." if "random" in names else ""
 
 
 def _present(known: Mapping[str, Any], given: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Success over the grid: the share of trials solved at each context length and sample size."""
 
+import math
 from collections import defaultdict
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,8 @@ from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
 LONG = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
-LABELS = 160  # with more cells than this, counts stand in the tooltip only
+HEIGHT = 400
+LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
 
 
 def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND of 3 bits") -> Chart:
@@ -26,12 +28,14 @@ def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND o
     """
     gathered = gather(need(cells, "success heat map", "T", "m", "solved", "trials"))
     order = sorted({c["T"] for c in gathered})
+    width = max(300, min(WIDTH + 120, 46 * len(order)))
     marks = [
         {"T": t["T"], "m80": t["m80"]} for t in thresholds if finite(t.get("m80")) and t["T"] in set(order)
     ]
     low, high = min(c["m_low"] for c in gathered), max(c["m_high"] for c in gathered)
     wide = high / low > 8
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
+    _label(gathered, low, high, width / len(order), log=wide)
     x = alt.X("T:O", sort=order, axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=LONG))
     y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
     share = alt.Color(
@@ -48,30 +52,52 @@ def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND o
     tips: list[Any] = ["T:O", "m:N", "solved:Q", "trials:Q"]
     tips += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("share", "low", "high")]
     layers = [named("cells").mark_rect().encode(x=x, y=y, y2="m_high:Q", color=share, tooltip=tips)]
-    if len(gathered) <= LABELS:
+    labelled = [bool(cell["label"]) for cell in gathered]
+    if any(labelled):
         ink = alt.condition("datum.share > 0.55", alt.value("black"), alt.value("white"))
         layers.append(
             named("cells")
-            .mark_text(fontSize=10)
+            .mark_text(fontSize=9)
             .encode(x=x, y=alt.Y("middle:Q", scale=scale), text="label:N", color=ink)
         )
     if marks:
-        edge = alt.X("T:O", sort=order, bandPosition=0.06)  # at the cell's border, clear of its label
+        # at the cell's border, clear of its label
+        edge = alt.X("T:O", sort=order, bandPosition=0.02)
         mark = named("thresholds").mark_point(
-            shape="triangle-right", size=130, filled=True, color=RED, opacity=1
+            shape="triangle-right", size=80, filled=True, color=RED, opacity=1
         )
         white = {"stroke": alt.value("white"), "strokeWidth": alt.value(1.5)}
         layers.append(mark.encode(x=edge, y=alt.Y("m80:Q", scale=scale), tooltip=["T:O", "m80:Q"], **white))
     solved, trials = sum(c["solved"] for c in gathered), sum(c["trials"] for c in gathered)
-    width = max(300, min(WIDTH + 120, 46 * len(order)))
     return finish(
-        alt.layer(*layers).properties(width=width, height=380),
+        alt.layer(*layers).properties(width=width, height=HEIGHT),
         title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
         f"m from {number(min(c['m'] for c in cells))} to {number(max(c['m'] for c in cells))}",
         width=width,
-        subtitle=["Each cell: solved / trials." + " Red: m80." * bool(marks)],
+        subtitle=[_legend(labelled) + " Red triangles: m80." * bool(marks)],
         data={"cells": gathered, "thresholds": marks},
     )
+
+
+def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, *, log: bool) -> None:
+    """Give each cell the height at which its count stands, and the count itself if the cell has room for it."""
+
+    def place(m: float) -> float:
+        part = math.log(m / low) / math.log(high / low) if log else (m - low) / (high - low)
+        return HEIGHT * part
+
+    for cell in cells:
+        ends = cell["m_low"], cell["m_high"]
+        cell["middle"] = math.sqrt(ends[0] * ends[1]) if log else sum(ends) / 2
+        roomy = column >= LABEL_WIDTH and place(ends[1]) - place(ends[0]) >= LABEL_HEIGHT
+        cell["label"] = f"{cell['solved']}/{cell['trials']}" if roomy else ""
+
+
+def _legend(labelled: list[bool]) -> str:
+    """What the cells show, true whether every count, some or none had room."""
+    if all(labelled):
+        return "Each cell: solved / trials."
+    return "Colour: the share solved." + " Numbers: solved / trials, where a cell has room." * any(labelled)
 
 
 def gather(cells: Rows) -> list[dict[str, Any]]:
@@ -92,9 +118,8 @@ def _cell(T: Any, low: float, high: float, ms: list[float], solved: int, trials:
     name = number(inside[0]) if len(inside) < 2 else f"{number(inside[0])} to {number(inside[-1])}"
     least, greatest = wilson(solved, trials)
     return {
-        "T": T, "m": name, "m_low": low, "m_high": high, "middle": (low + high) / 2,
+        "T": T, "m": name, "m_low": low, "m_high": high,
         "solved": solved, "trials": trials, "share": solved / trials, "low": least, "high": greatest,
-        "label": f"{solved}/{trials}",
     }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ ENTRIES = (
     Entry("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
     Entry(
         "norms",
-        "Ours: norms of written heads: ours, the paper's, Tracr's.",
+        "Ours: norms of written heads, ours and the paper's; Tracr's where it was measured.",
         _norms,
         optional="build_vs_tracr",
     ),

@@ -146,8 +146,8 @@ def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
     ("steps", "verdict"), [((200, 500), "holds"), ((200, None), "differs"), ((900, 500), "differs")]
 )
 def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdict, tmp_path):
-    rows = [{"T": T, "seed": i, "first_below": step} for T, step in zip((10, 15), steps) for i in range(3)]
-    rows += [{"T": 15, "seed": 9, "first_below": 500}]
+    rows = [{"T": T, "seed": i, "learned": step} for T, step in zip((10, 15), steps) for i in range(3)]
+    rows += [{"T": 15, "seed": 9, "learned": 500}]
     write(tmp_path / "parity.json", {"curves": [], "first_below": rows})
     assert checks.check_parity(Context(options={"results": str(tmp_path)})).verdict == verdict
 

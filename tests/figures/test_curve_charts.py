@@ -4,7 +4,8 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.figures import curves as module
-from sparsehead.figures.curves import first_below, parity_curves, thin, validation_curves
+from sparsehead.figures.curves import learned, parity_curves, thin, validation_curves
+from sparsehead.measure.falls import learned_step
 
 
 def run(m, replicate, solved_at, last=100):
@@ -67,9 +68,9 @@ def losses(T, seed, fall):
 
 def test_parity_says_when_each_T_was_learned(shown):
     chart = shown(parity_curves([*losses(10, 0, 200), *losses(10, 1, 300), *losses(15, 0, 600)]))
-    assert chart.title == (
-        "Parity of 3 bits is learned. T = 10: after 250 steps (200 to 300); T = 15: after 600 steps (600 to 600)"
-    )
+    assert chart.title == "Parity of 3 bits is learned"
+    assert "T = 10: after 250 steps (200 to 300); the paper's 206 (156 to 247)." in chart.subtitle
+    assert "T = 15: after 600 steps (600 to 600); the paper's 538 (381 to 1029)." in chart.subtitle
     assert [(p["T"], p["low"], p["step"], p["high"]) for p in chart.data["paper"]] == [
         (10, 156, 206, 247),
         (15, 381, 538, 1029),
@@ -79,17 +80,31 @@ def test_parity_says_when_each_T_was_learned(shown):
 
 def test_a_seed_that_never_falls_has_no_first_step(shown):
     rows = [*losses(10, 0, 2000), *losses(10, 1, 100)]
-    assert first_below(rows, 10, 0.35)[0]["step"] is None
+    assert learned(rows, 10, 0.35)[0]["step"] is None
     assert "is learned by 1 of 2 seeds" in shown(parity_curves(rows)).title
     assert "is not learned yet" in shown(parity_curves(losses(10, 0, 2000))).title
-    assert "none of 1 seeds yet" in shown(parity_curves(losses(10, 0, 2000))).title
+    assert "none of 1 seeds yet" in shown(parity_curves(losses(10, 0, 2000))).subtitle
+
+
+def test_a_dip_is_not_learning_and_a_spike_is_not_forgetting(shown):
+    """Down for 4 steps at 1520, up again, down for good from 2156 but for one spike: learned at 2156."""
+    steps = list(range(1, 3001))
+    loss = [0.05 if s >= 2156 or 1520 <= s < 1524 else 0.69 for s in steps]
+    loss[2500] = 0.9
+    assert learned_step(steps, loss, 0.35) == 2156
+    long_dip = [0.05 if s >= 2156 or 1520 <= s < 1700 else 0.69 for s in steps]
+    assert learned_step(steps, long_dip, 0.35) == 2156
+    rows = [{"T": 15, "seed": 9, "step": s, "loss": x} for s, x in zip(steps, loss)]
+    assert "T = 15: after 2,156 steps" in shown(parity_curves(rows)).subtitle
+    assert learned_step(steps, [*loss[:-1], 0.69], 0.35) is None  # it ends above the level
+    assert learned_step([], [], 0.35) is None
 
 
 def test_first_steps_that_are_known_better_are_shown(shown):
-    known = [{"T": 10, "seed": 0, "first_below": 187}]
+    known = [{"T": 10, "seed": 0, "first_below": 150, "learned": 187}]
     chart = shown(parity_curves(losses(10, 0, 200), first=known))
     assert chart.data["first"] == [{"T": 10, "seed": 0, "step": 187, "loss": 0.35}]
-    assert "after 187 steps" in chart.title
+    assert "after 187 steps" in chart.subtitle
 
 
 def test_records_without_a_field_are_refused_with_what_is_needed():

@@ -19,9 +19,7 @@ FITS = {
 
 
 def test_title_says_how_far_m80_grew(shown):
-    assert shown(law_chart(OURS)).title == (
-        "AND of 3 bits: m80 grows from 52 to 110 samples while T grows from 100 to 1,100"
-    )
+    assert shown(law_chart(OURS)).title == ("AND of 3 bits: m80 goes from 52 at T = 100 to 110 at T = 1,100")
 
 
 def test_every_threshold_is_there_with_its_interval(shown):
@@ -43,7 +41,25 @@ def test_the_papers_points_are_hollow_black_diamonds_with_bars(shown):
     i = names.index("the paper's figure 2")
     assert point["encoding"]["shape"]["scale"]["range"][i] == "diamond"
     assert point["encoding"]["color"]["scale"]["range"][i] == "#000000"
-    assert point["mark"]["fill"] == "white"
+    assert not point["mark"].get("filled")
+
+
+def test_no_point_hides_another_at_the_same_T(shown):
+    """Ours, with dropout and the paper's stand side by side, as outlines."""
+    same = {**OURS[0], "m80": 50.0}
+    chart = shown(law_chart([same], dropout=[same]))
+    marks = [chart.view(name, "point")["mark"] for name in ("paper", "thresholds", "dropout")]
+    assert len({mark["xOffset"] for mark in marks}) == 3
+    assert not any("fill" in mark or mark.get("filled") for mark in marks)
+
+
+def test_the_legend_of_the_lines_shows_every_dash_pattern_twice(shown):
+    linear = {"params": {"a": 50.0, "b": 0.1}, "aic": 110.0}
+    line = shown(law_chart(OURS, fits={**FITS, "linear": linear})).view("lines", "line")["encoding"]
+    long = line["strokeDash"]["legend"]["symbolSize"] ** 0.5
+    patterns = line["strokeDash"]["scale"]["range"]
+    assert len({tuple(p) for p in patterns}) == len(patterns) == 3
+    assert all(2 * sum(p) - p[-1] <= long for p in patterns)
 
 
 def test_axes_have_words_units_and_letters(shown):
@@ -60,28 +76,45 @@ def test_T_is_logarithmic_and_m_starts_at_zero(shown):
 def test_fits_are_lines_and_the_subtitle_ranks_them(shown):
     chart = shown(law_chart(OURS, fits=FITS))
     assert {r["series"] for r in chart.data["lines"]} == {"fit a + b ln T", "fit a T^b"}
-    assert "Most likely law: a + b ln T, b = 26.5 [22, …]." in chart.subtitle
-    assert "a T^b +3.5" in chart.subtitle
+    assert "Least AIC: a + b ln T, b = 26.5 [22, …]; a T^b +3.5." in chart.subtitle
     at = {round(r["T"]): r["m"] for r in chart.data["lines"] if r["series"] == "fit a + b ln T"}
     first = min(at)
     assert at[first] == pytest.approx(-73 + 26.5 * math.log(100 / 1.15), rel=1e-4)  # charts keep 6 digits
 
 
-def test_a_bound_gets_a_second_panel_logarithmic_in_m(shown):
+def test_a_bound_gets_a_strip_of_its_own_decades(shown):
     one = shown(law_chart(OURS, floor=[{"T": 100, "m": 27}, {"T": 1100, "m": 37}]))
     two = shown(law_chart(OURS, bound=[{"T": 100, "m": 1e6}, {"T": 1100, "m": 2e6}]))
     assert len(one.spec["vconcat"]) == 1
     assert len(two.spec["vconcat"]) == 2
-    assert two.view("bound", "line")["encoding"]["y"]["scale"]["type"] == "log"
+    scale = two.view("bound", "line")["encoding"]["y"]["scale"]
+    assert scale["type"] == "log" and scale["domain"] == [1e6, 1e7]  # nothing empty below the bound
+    assert two.spec["vconcat"][0]["height"] < two.spec["vconcat"][1]["height"] / 3
 
 
 def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
     missed = {"T": 3000, "m80": None, "low": 200.0, "high": None, "trials": 40}
     chart = shown(law_chart([*OURS, missed]))
-    assert chart.data["thresholds"][-1]["reached"] is False
+    assert chart.data["thresholds"][-1]["state"] == "above" and chart.data["thresholds"][-1]["m"] == 200.0
     assert chart.view("thresholds", "text")["mark"]["text"] == "not reached"
-    assert "no sample size tried was enough" in chart.subtitle
-    assert "from 52 to 110" in chart.title
+    assert "at 1 T: no sample size tried was enough" in chart.subtitle
+    assert "from 52 at T = 100 to 110" in chart.title
+
+
+def test_where_every_trial_was_solved_the_chart_says_so(shown):
+    """`law and --s 2 --T 10,40 --start 30`: 24 of 24 trials solved, so m80 is smaller than what was tried."""
+    all_solved = [{"T": T, "m80": None, "low": None, "high": 31.3, "trials": 12} for T in (10, 40)]
+    chart = shown(law_chart(all_solved, paper=()))
+    assert (
+        chart.title == "AND of 3 bits: every sample size tried reaches 80 % success, at all 2 context lengths"
+    )
+    assert "at 2 T: every sample size tried was enough; m80 is smaller" in chart.subtitle
+    assert "no sample size" not in chart.title + chart.subtitle
+    assert [row["state"] for row in chart.data["thresholds"]] == ["below", "below"]
+    shapes = {v["mark"].get("shape") for v in chart.views if v["mark"]["type"] == "point"}
+    assert "triangle-down" in shapes
+    mixed = [all_solved[0], {"T": 40, "m80": None, "low": 50.0, "high": None, "trials": 12}]
+    assert "bound m80 on one side only" in shown(law_chart(mixed, paper=())).title
 
 
 def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
@@ -94,7 +127,9 @@ def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
 
 def test_nothing_known_but_T_is_still_drawn(shown):
     unknown = [{"T": 100, "m80": None, "low": None, "high": None, "trials": 0}]
-    assert shown(law_chart(unknown, paper=())).data["thresholds"][0]["m"] is None
+    chart = shown(law_chart(unknown, paper=()))
+    assert chart.data["thresholds"][0]["m"] is None
+    assert "Not drawn, at 1 T: the trials do not bound m80." in chart.subtitle
 
 
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):

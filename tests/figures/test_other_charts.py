@@ -51,8 +51,9 @@ def test_norms_name_their_growth_and_keep_the_papers_style(shown):
         ]
     ]
     chart = shown(norms_chart(rows))
-    assert "ours 5 to 10 (×2 for ×100 in T)" in chart.title
-    assert "Tracr's 90 at T = 10" in chart.title
+    assert chart.title == "Frobenius norm of W_QK of written heads, AND of 3 bits"
+    assert "ours: 5 to 10 (×2 for ×100 in T)." in chart.subtitle
+    assert "Tracr's: 90 at T = 10." in chart.subtitle
     shape = chart.view("norms", "point")["encoding"]["shape"]["scale"]
     assert dict(zip(shape["domain"], shape["range"]))["the paper's"] == "diamond"
 

@@ -1,4 +1,4 @@
-"""The heat map shows solved / trials in every cell visited."""
+"""The heat map shows solved / trials in every cell that has room, and says what it shows."""
 
 import pytest
 
@@ -22,6 +22,29 @@ def test_cells_carry_share_and_interval(shown):
         "domain": [0, 1],
     }
     assert chart.title == "AND of 3 bits: 93 of 120 trials solved at 2 context lengths, m from 50 to 60"
+
+
+def test_counts_are_printed_where_they_fit_and_the_subtitle_says_which(shown):
+    every = shown(success_heat_map(CELLS))
+    assert all(cell["label"] for cell in every.data["cells"])
+    assert every.subtitle == "Each cell: solved / trials."
+    close = [{"T": 100, "m": m, "solved": 1, "trials": 2} for m in (50, 51, 52, 100)]
+    some = shown(success_heat_map(close))
+    # the cells of m = 50 and 51 are 5 pixels high
+    assert [cell["label"] for cell in some.data["cells"]] == ["", "", "1/2", "1/2"]
+    assert some.subtitle == "Colour: the share solved. Numbers: solved / trials, where a cell has room."
+    narrow = [{"T": T, "m": 50, "solved": 1, "trials": 2} for T in range(100, 130)]
+    none = shown(success_heat_map(narrow))
+    assert not any(cell["label"] for cell in none.data["cells"])
+    assert none.subtitle == "Colour: the share solved."
+    assert all(view["mark"]["type"] != "text" for view in none.views)
+
+
+def test_the_papers_grid_has_a_number_in_every_cell(shown):
+    grid = [
+        {"T": 100 + 50 * i, "m": m, "solved": 39, "trials": 40} for i in range(18) for m in range(50, 201, 10)
+    ]
+    assert shown(success_heat_map(grid)).subtitle == "Each cell: solved / trials."
 
 
 def test_records_of_one_cell_are_added_up():
