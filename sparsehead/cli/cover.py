@@ -1,6 +1,7 @@
 """`sparsehead cover FILE --eps E`: the covering number of the points in a CSV file."""
 
 import csv
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +9,12 @@ import typer
 from rich.console import Console
 
 from ..errors import FileError, ParseError
+from ..files import check_source, shown
 from .output import AsJson, emit
 
 SHOWN = 12  # centres listed in the table for people
+MOST_BYTES = 64_000_000  # 8000 points, the most that are compared, of a few hundred coordinates
+WANTED = "a CSV with one point per row"
 
 
 def cover(
@@ -39,6 +43,7 @@ def cover(
         "greedy": found.greedy,
         "packing": found.packing,
         "lp": found.lp,
+        "ties": found.ties,
         "points": len(points),
         "eps": float(fraction_of(eps)),
         "p": "inf" if p == float("inf") else p,
@@ -60,6 +65,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
         )
     lp = "" if result["lp"] is None else f", linear relaxation {result['lp']:.4g}"
     console.print(f"bounds: packing at 2 eps {result['packing']}{lp}, greedy {result['greedy']}")
+    console.print(f"ties: {result['ties']}")
     for center in result["centers"][:SHOWN]:
         console.print("  (" + ", ".join(f"{x:g}" for x in center) + ")")
     if len(result["centers"]) > SHOWN:
@@ -67,15 +73,28 @@ def show(console: Console, result: dict[str, Any]) -> None:
 
 
 def read_csv(file: Path) -> list[list[str]]:
-    """Rows of numbers, kept as texts so that decimals stay exact."""
+    """Rows of numbers, kept as texts so that decimals stay exact.
+
+    Raises:
+        FileError: no regular file of at most MOST_BYTES, or no text. ParseError: not rows of numbers.
+    """
+    check_source(file, wanted=WANTED, most=MOST_BYTES)
     try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(stream)]
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise FileError(f"cannot read {shown(file)}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
+        text = io.StringIO(content.decode("utf-8-sig"), newline="")
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text)]
     except UnicodeDecodeError:
-        raise FileError(f"{file} is not a text file; a CSV with one point per row is needed.") from None
+        raise FileError(f"{shown(file)} is not a text file; {WANTED} is needed.") from None
+    except csv.Error as error:
+        raise ParseError(f"{shown(file)} is not {WANTED}: {error}.") from None
     except OSError as error:
+        if isinstance(error, FileError):
+            raise
         reason = error.strerror or str(error)
-        raise FileError(f"cannot read {file}: {reason}; give a CSV with one point per row.") from None
+        raise FileError(f"cannot read {shown(file)}: {reason}; give {WANTED}.") from None
     numbered = [(i, row) for i, row in enumerate(rows, start=1) if any(row)]
     if not numbered:
         raise ParseError(f"{file} has no rows; one point per row is needed.")
@@ -87,7 +106,7 @@ def read_csv(file: Path) -> list[list[str]]:
             raise ParseError(f"{file}, line {i}: {len(row)} numbers where the rows above have {width}.")
         for cell in row:
             if not is_number(cell):
-                raise ParseError(f"{file}, line {i}: {cell!r} is not a finite number.")
+                raise ParseError(f"{file}, line {i}: {cell[:40]!r} is not a finite number.")
     return [row for _, row in numbered]
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import DomainError
 from ..logs import Real
 from ..types import Array, Bool
-from .metrics import check_p, exact_radius, read_points, within
+from .metrics import check_p, read_points, read_radius, within
 
 SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3
 
@@ -34,7 +34,7 @@ class Cover:
     size is the number itself and None when only `lower <= number <= upper` is known (then exact is False).
     centers are the `upper` centres found; rows their indices in the input, None when centres are not points
     of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper
-    covers).
+    covers). ties is a sentence: what was assumed about distances equal to eps.
     """
 
     size: int | None
@@ -46,6 +46,7 @@ class Cover:
     greedy: int
     packing: int
     lp: float | None
+    ties: str = "the graph was given"
 
 
 def covering_number(
@@ -54,10 +55,12 @@ def covering_number(
     """The eps-covering number of a finite set of points in the p-norm.
 
     Args:
-        points: n rows of d numbers (or n numbers: points on a line). Fractions, whole numbers, Decimals and
-            texts are compared exactly, floats with a relative tolerance of 1e-12.
-        eps: radius of the closed balls, > 0.
-        p: the norm, 1 <= p <= inf.
+        points: n rows of d numbers (or n numbers: points on a line), n <= 8000. Fractions, whole numbers, Decimals
+            and texts are compared exactly, at any offset and scale, for p = inf and p = 1, 2, .., 100. Floats are
+            taken as the binary numbers they are, and distances up to eps (1 + 1e-12) as within eps; a float such
+            as 123456789.1 is off its decimal by more than that, so give texts where ties matter.
+        eps: radius of the closed balls, > 0; beside exact points a float counts as the decimal it prints as.
+        p: the norm, 1 <= p <= inf; where it is not among those above, distances up to eps (1 + 1e-12) are within.
         external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150
             points); elsewhere the bracket P(2 eps) <= N_ext <= N_int.
         time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
@@ -65,23 +68,30 @@ def covering_number(
 
     >>> covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]], eps=0.5).size
     1
+    >>> covering_number([10**17, 10**17 + 1], eps="0.5").size
+    2
     """
     if not time_limit > 0:
         raise DomainError(f"time_limit is in seconds and > 0, got {time_limit}.")
-    values, exact_values = read_points(points)
-    radius, p = exact_radius(eps, exact_values), check_p(p)
+    given, p = read_points(points), check_p(p)
+    limit = given.limit(read_radius(eps, given), p)
     deadline = time.monotonic() + time_limit
-    near = within(values, exact_values, radius, p)
-    apart = ~within(values, exact_values, 2 * radius, p)
+    near = within(given, limit, p)
+    apart = ~within(given, 2 * limit, p)
     if external:
         from .external import external_cover
 
-        return external_cover(values, exact_values, radius, p, near=near, apart=apart, deadline=deadline)
-    return cover_graph(near, apart, values=values, deadline=deadline)
+        return external_cover(given, limit, p, near=near, apart=apart, deadline=deadline)
+    return cover_graph(near, apart, values=given.values, deadline=deadline, ties=given.ties(p))
 
 
 def cover_graph(
-    near: Bool[Array, "n n"], apart: Bool[Array, "n n"], *, values: Array, deadline: float
+    near: Bool[Array, "n n"],
+    apart: Bool[Array, "n n"],
+    *,
+    values: Array,
+    deadline: float,
+    ties: str = Cover.ties,
 ) -> Cover:
     """The proper cover, given which pairs are within eps (near) and which are more than 2 eps apart."""
     greedy = greedy_cover(near)
@@ -100,6 +110,7 @@ def cover_graph(
         greedy=len(greedy),
         packing=len(packing),
         lp=lp,
+        ties=ties,
     )
 
 
@@ -160,6 +171,8 @@ def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int]
         options={"time_limit": time_limit},
     )
     columns = None if result.x is None else [int(i) for i in np.flatnonzero(result.x > 0.5)]
+    if columns is not None and not near[:, columns].any(axis=1).all():  # the solver's tolerance let a row go
+        return None, 0.0, False
     dual = result.mip_dual_bound
     return columns, 0.0 if dual is None or not np.isfinite(dual) else float(dual), result.status == 0
 
@@ -196,9 +209,8 @@ def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0
 
     Paper: pseudometric-cover
     """
-    values, exact_values = read_points(points)
-    near = within(values, exact_values, exact_radius(r, exact_values), check_p(p))
-    return pack_graph(near, time_limit=time_limit)
+    given, p = read_points(points), check_p(p)
+    return pack_graph(within(given, given.limit(read_radius(r, given), p), p), time_limit=time_limit)
 
 
 def pack_graph(near: Bool[Array, "n n"], *, time_limit: float) -> Packing:

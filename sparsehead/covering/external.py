@@ -3,7 +3,7 @@
 On a line, sweep from the left: the interval that starts at the first uncovered point is best. In the plane
 with Euclidean discs, a disc of an optimal cover can be moved until two of its points lie on its rim, or one
 point is its centre; so finitely many discs suffice and the number is a set cover. Elsewhere only the bracket
-is known.
+is known. Which points a disc contains is decided exactly, though its centre has square roots in it.
 """
 
 import math
@@ -12,17 +12,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..types import Array, Bool, Float
+from ..types import Array, Bool
 from .covers import SLACK, Cover, cover_graph, greedy_cover, greedy_packing, set_cover
-from .metrics import Exact, close_matrix
+from .metrics import ULP, Points
 
 PLANAR_LIMIT = 150  # n^2 candidate discs
+CLOSE = 1e-6  # rim points nearer than this, in units of eps, leave every decision to exact arithmetic
+
+Pair = tuple[int, int]
 
 
 def external_cover(
-    values: Float[Array, "n d"],
-    exact_values: Exact | None,
-    radius: Fraction | float,
+    points: Points,
+    limit: Fraction,
     p: float,
     *,
     near: Bool[Array, "n n"],
@@ -30,15 +32,14 @@ def external_cover(
     deadline: float,
 ) -> Cover:
     """N_ext, or P(2 eps) <= N_ext <= N_int where it is not computed.   Paper: pseudometric-cover"""
-    n, d = values.shape
-    packing = len(greedy_packing(apart))
+    n, d = points.values.shape
+    packing, ties = len(greedy_packing(apart)), points.ties(p)
     if d == 1:
-        centers = _on_a_line([row[0] for row in exact_values or values.tolist()], radius)
-        found = tuple((float(c),) for c in centers)
-        return Cover(len(found), len(found), len(found), True, found, None, len(found), packing, None)
+        found = tuple((float(c),) for c in _on_a_line([points.row(i)[0] for i in range(n)], limit))
+        return Cover(len(found), len(found), len(found), True, found, None, len(found), packing, None, ties)
     if d == 2 and p == 2 and n <= PLANAR_LIMIT:
-        return _in_the_plane(values, float(radius), packing, deadline)
-    proper = cover_graph(near, apart, values=values, deadline=deadline)
+        return _in_the_plane(points, limit, near=near, apart=apart, packing=packing, deadline=deadline)
+    proper = cover_graph(near, apart, values=points.values, deadline=deadline)
     exact = packing == proper.upper
     return Cover(
         size=packing if exact else None,
@@ -50,40 +51,43 @@ def external_cover(
         greedy=proper.greedy,
         packing=packing,
         lp=None,
+        ties=ties,
     )
 
 
-def _on_a_line(xs: list, radius: Fraction | float) -> list:
+def _on_a_line(xs: list[Fraction], radius: Fraction) -> list[Fraction]:
     """Centres of the fewest intervals of half-length `radius` that contain all of xs."""
-    reach = 2 * radius if isinstance(radius, Fraction) else 2 * radius * (1 + 1e-12)
-    centers: list = []
+    centers: list[Fraction] = []
     last = None
     for x in sorted(xs):
-        if last is None or x - last > reach:
+        if last is None or x - last > 2 * radius:
             last = x
             centers.append(x + radius)
     return centers
 
 
-def _in_the_plane(values: Float[Array, "n 2"], eps: float, packing: int, deadline: float) -> Cover:
-    """The fewest discs of radius eps: set cover over discs centred at a point or through two points."""
-    discs = [values]
-    for i, a in enumerate(values):
-        gap = values[i + 1 :] - a
-        length = np.linalg.norm(gap, axis=1)
-        reachable = (length > 0) & (length <= 2 * eps * (1 + 1e-12))
-        gap, length = gap[reachable], length[reachable]
-        height = np.sqrt(np.maximum(eps**2 - length**2 / 4, 0.0))
-        normal = np.stack([-gap[:, 1], gap[:, 0]], axis=1) / length[:, None]
-        for sign in (1, -1):
-            discs.append(a + gap / 2 + sign * height[:, None] * normal)
-    centers = np.concatenate(discs)
-    D = np.linalg.norm(values[:, None, :] - centers[None], axis=2)
-    covers = close_matrix(D, eps * (1 + 1e-11))  # rim points are computed, so a few more roundings
-    covers, keep = np.unique(covers, axis=1, return_index=True)
-    centers = centers[keep]
-    greedy = greedy_cover(covers)
-    found, dual, proven = set_cover(covers, time_limit=max(0.01, deadline - time.monotonic()))
+def _in_the_plane(
+    points: Points,
+    limit: Fraction,
+    *,
+    near: Bool[Array, "n n"],
+    apart: Bool[Array, "n n"],
+    packing: int,
+    deadline: float,
+) -> Cover:
+    """The fewest discs of radius `limit`: set cover over discs centred at a point or through two points."""
+    rows, factor = _as_whole(points, limit)
+    radius = int(limit * factor)
+    discs, covers = [(i, i, 0) for i in range(len(rows))], [near]
+    for i, (x_i, y_i) in enumerate(rows):
+        local = [(x - x_i, y - y_i) for x, y in rows]
+        for j in range(i + 1, len(rows)):
+            if not apart[i, j] and local[j] != (0, 0):
+                covers.append(_members(local, j, radius, candidates=~apart[i] & ~apart[j]))
+                discs += [(i, j, 1), (i, j, -1)]
+    columns, keep = np.unique(np.concatenate(covers, axis=1), axis=1, return_index=True)
+    greedy = greedy_cover(columns)
+    found, dual, proven = set_cover(columns, time_limit=max(0.01, deadline - time.monotonic()))
     best = found if found is not None and len(found) < len(greedy) else greedy
     lower = max(packing, math.ceil(dual - SLACK))
     exact = proven or lower == len(best)
@@ -92,9 +96,74 @@ def _in_the_plane(values: Float[Array, "n 2"], eps: float, packing: int, deadlin
         lower=len(best) if exact else lower,
         upper=len(best),
         exact=exact,
-        centers=tuple(tuple(map(float, centers[i])) for i in best),
+        centers=tuple(_center(points, *discs[keep[i]], limit=limit) for i in best),
         rows=None,
         greedy=len(greedy),
         packing=packing,
         lp=None,
+        ties=points.ties(2.0),
+    )
+
+
+def _as_whole(points: Points, limit: Fraction) -> tuple[list[Pair], int]:
+    """The points times a factor that makes their coordinates and the limit whole numbers, and the factor."""
+    rows = [points.row(i) for i in range(len(points.values))]
+    factor = math.lcm(limit.denominator, *(x.denominator for row in rows for x in row))
+    return [(int(x * factor), int(y * factor)) for x, y in rows], factor
+
+
+def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, " n"]) -> Bool[Array, "n 2"]:
+    """Which points lie in the two discs of this radius that have the origin and point j on their rims.
+
+    In units of the radius, with g the point j, t = sqrt(1/|g|^2 - 1/4) and g' = (-g_y, g_x), the centres are
+    g/2 +- t g', and a point w is inside iff
+
+        |w - g/2 -+ t g'|^2 <= 1   <=>   |w|^2 - <w, g> <= +- 2 t <w, g'>.
+
+    Only candidates, points within 2 of both, are looked at. Floats decide where they can, in coordinates relative to a
+    point of the disc, so that offsets do not matter.
+    """
+    at = np.flatnonzero(candidates)
+    w = np.array([(local[k][0] / radius, local[k][1] / radius) for k in at.tolist()])
+    g = w[np.searchsorted(at, j)]
+    left = (w * w).sum(axis=1) - w @ g
+    right = 2 * (w @ np.array([-g[1], g[0]]))
+    size = float(g @ g)
+    inside = np.zeros((len(local), 2), dtype=bool)
+    # coordinates up to 2 are off by 2 ULP, so products of two by 8 ULP; t^2 by the same relative to |g|^3
+    error, t = 64 * ULP, math.sqrt(max(0.0, 1 / size - 1 / 4)) if size > CLOSE**2 else math.inf
+    error_t = 0.0 if math.isinf(t) else math.sqrt(error / size**1.5)
+    if 0 < t < math.inf:
+        error_t = min(error_t, error / size**1.5 / t)
+    for column, side in enumerate((1, -1)):
+        with np.errstate(invalid="ignore"):
+            gap = left - side * t * right
+            sure = np.abs(gap) > error * (1 + t) + np.abs(right) * error_t
+        inside[at, column] = gap < 0
+        for k in at[~sure].tolist():
+            inside[k, column] = _inside(local[k], local[j], side, radius)
+    return inside
+
+
+def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
+    """|w|^2 - <w, g> <= 2 side t <w, g'> in whole numbers: both sides are squared, their signs being known."""
+    left = w[0] * (w[0] - g[0]) + w[1] * (w[1] - g[1])
+    right = side * (w[1] * g[0] - w[0] * g[1])
+    size = g[0] ** 2 + g[1] ** 2
+    left_squared, right_squared = left * left * size, right * right * (4 * radius * radius - size)
+    if right >= 0:
+        return left <= 0 or left_squared <= right_squared
+    return left <= 0 and left_squared >= right_squared
+
+
+def _center(points: Points, i: int, j: int, side: int, *, limit: Fraction) -> tuple[float, float]:
+    """The centre of the disc through points i and j (of the one centred at i for j = i), as floats."""
+    (x, y), other = points.row(i), points.row(j)
+    g_x, g_y = other[0] - x, other[1] - y
+    largest = max(abs(g_x), abs(g_y)) or Fraction(1)
+    along_x, along_y = float(g_x / largest), float(g_y / largest)
+    away = side * math.sqrt(1 - (g_x**2 + g_y**2) / (4 * limit**2)) / (math.hypot(along_x, along_y) or 1.0)
+    return (
+        float(x + g_x / 2 - limit * Fraction(away * along_y)),
+        float(y + g_y / 2 + limit * Fraction(away * along_x)),
     )

@@ -7,35 +7,51 @@ on m points have the two values +-1, and covering number 2^m).
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import DomainError, ShapeError
-from ..logs import Real, check_eps
-from ..types import Array, Float
+from ..logs import Real
+from ..types import Array, Shaped
 from .covers import Cover, Packing, cover_graph, pack_graph
-from .metrics import MOST_POINTS, check_p, close_matrix
+from .metrics import Points, check_p, read_points, read_radius, within
 
 
-def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -> Float[Array, "n m out"]:
-    """f(z) for every function and every sample point, as one array (definition 2.1).   Paper: covering-number"""
-    table = [[np.atleast_1d(np.asarray(f(z), dtype=np.float64)) for z in sample] for f in functions]
+def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -> Shaped[Array, "n m out"]:
+    """f(z) for every function and every sample point, as one array (definition 2.1).
+
+    Values that are whole numbers, fractions or Decimals throughout stay exact, in an array of objects; others
+    become floats.   Paper: covering-number
+    """
+    table = [[_values(f(z)) for z in sample] for f in functions]
+    cells = [x for row in table for values in row for x in values]
+    exact = all(isinstance(x, int | np.integer | Fraction | Decimal) for x in cells)
     try:
-        values = np.array(table, dtype=np.float64)
+        values = np.array(table, dtype=object if exact else np.float64)
     except ValueError:
         raise ShapeError(
             "the functions return vectors of different lengths; a class has one output space."
         ) from None
     if values.size == 0:
         raise DomainError("a class on a sample needs at least one function and one sample point.")
-    return values.reshape(values.shape[0], values.shape[1], -1)
+    if values.ndim != 3:
+        raise ShapeError("the functions return vectors of different lengths; a class has one output space.")
+    return values
+
+
+def _values(y: Any) -> list[Any]:
+    """A function's value as a flat list of numbers."""
+    return np.ravel(np.asarray(y)).tolist() if not isinstance(y, Fraction | Decimal) else [y]
 
 
 def evaluate_parameters(
     f: Callable[[Any, Any], Any], parameters: Iterable[Any], sample: Sequence[Any]
-) -> Float[Array, "n m out"]:
+) -> Shaped[Array, "n m out"]:
     """f(z; theta) for every parameter and every sample point (definition 2.2).
 
     Paper: parameterized-covering-number
@@ -47,39 +63,30 @@ def _at(f: Callable[[Any, Any], Any], theta: Any, z: Any) -> Any:
     return f(z, theta)
 
 
-def sup_distances(values: Float[Array, "n m out"], p: Real = 2) -> Float[Array, "n n"]:
-    """max_i ||f_a(z_i) - f_b(z_i)||_p for every pair of functions.   Paper: token-aggregation"""
-    if len(values) > MOST_POINTS:
-        raise DomainError(f"all pairs are compared: at most {MOST_POINTS} functions, got {len(values)}.")
-    D = np.zeros((len(values), len(values)))
-    for at_z in values.transpose(1, 0, 2):
-        if at_z.shape[1] == 1:
-            gaps = np.abs(at_z - at_z.T)
-        else:
-            gaps = np.linalg.norm(at_z[:, None] - at_z[None], ord=check_p(p), axis=2)
-        np.maximum(D, gaps, out=D)
-    return D
-
-
 def class_covering_number(
-    values: Float[Array, "n m out"], *, eps: Real, p: Real = 2, time_limit: float = 30.0
+    values: Shaped[Array, "n m out"], *, eps: Any, p: Real = 2, time_limit: float = 30.0
 ) -> Cover:
     """N_inf(F; eps; z_1..z_m; ||.||_p) of the n functions whose values are given; proper.
 
     When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class
-    may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one.
+    may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one. Values and eps are compared as
+    in `covering_number`: exactly where they are exact, floats with a tolerance.
     The centres' rows index the functions; coordinates are left out.   Paper: covering-number
     """
-    eps = check_eps(eps)
-    D = sup_distances(values, p)
+    points, p = _read(values), check_p(p)
+    limit = points.limit(read_radius(eps, points), p)
     deadline = time.monotonic() + time_limit
     return cover_graph(
-        close_matrix(D, eps), ~close_matrix(D, 2 * eps), values=np.empty((len(D), 0)), deadline=deadline
+        within(points, limit, p),
+        ~within(points, 2 * limit, p),
+        values=np.empty((len(values), 0)),
+        deadline=deadline,
+        ties=points.ties(p),
     )
 
 
 def class_packing_number(
-    values: Float[Array, "n m out"], *, r: Real, p: Real = 2, time_limit: float = 30.0
+    values: Shaped[Array, "n m out"], *, r: Any, p: Real = 2, time_limit: float = 30.0
 ) -> Packing:
     """Most functions pairwise more than r apart on the sample.
 
@@ -87,4 +94,11 @@ def class_packing_number(
 
     Paper: covering-number
     """
-    return pack_graph(close_matrix(sup_distances(values, p), check_eps(r, "r")), time_limit=time_limit)
+    points, p = _read(values), check_p(p)
+    return pack_graph(within(points, points.limit(read_radius(r, points), p), p), time_limit=time_limit)
+
+
+def _read(values: Shaped[Array, "n m out"]) -> Points:
+    """One point per function, its coordinates in m blocks: the distance is the largest over the blocks."""
+    n, m, _ = values.shape
+    return replace(read_points(values.reshape(n, -1)), blocks=m)

@@ -1,13 +1,19 @@
-"""Which points lie within eps of each other, with ties decided and not left to rounding.
+"""Which points lie within eps of each other, decided exactly.
 
-A covering number jumps where a distance equals eps, and textbook examples put their distances exactly there.
-Points given as whole numbers, fractions, Decimals or texts ("0.7") are compared in exact rational arithmetic
-for p = 1, 2 and inf. Points given as floats carry rounding of their own, so for them D <= eps means
-D <= eps (1 + 1e-12). Either way only distances within 1e-9 of eps are looked at twice.
+A covering number jumps where a distance equals eps, and textbook examples put their distances exactly there. So
+every comparison D <= eps is made between the rational numbers that were given. Floats serve as a filter only: a pair
+is decided by them when the computed distance differs from eps by more than its error can be, whatever the offset and
+the scale of the points; the others are decided in rational arithmetic.
+
+What counts as equal is said by `Points.ties(p)`. Whole numbers, fractions, Decimals and texts ("0.7") are the numbers
+that they say. A float is the binary number that it is, which is rarely the decimal that was meant, so for floats
+D <= eps means D <= eps (1 + 1e-12). The same tolerance is used for norms with p other than inf and 1, 2, .., 100, whose
+distances are not rational.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,58 +24,108 @@ from ..errors import DomainError, ParseError, ShapeError
 from ..logs import Real, check_eps
 from ..types import Array, Bool, Float
 
-TIE = 1e-12  # relative: a few roundings of a float64 distance
-DOUBT = 1e-9  # relative: closer to eps than this, the distance is recomputed exactly
-MOST_POINTS = 8000  # all pairs are compared: 8000 points take half a gigabyte
+TIE = Fraction(1, 10**12)  # relative, where rounding has gone before
+MOST_POINTS = 8000  # all pairs are compared: the answer alone takes 64 MB
+LARGEST_POWER = 100  # whole powers up to here are taken exactly
+MODERATE = 1e290  # floats between this and its inverse neither overflow nor underflow in what is done here
+BLOCK = 2_000_000  # pairs compared at a time
+ULP = 2.0**-53
 
 Exact = list[list[Fraction]]
+EXACT_TIES = "exact: points and eps are compared as the numbers that were given"
+FLOAT_TIES = (
+    "floats are taken as the binary numbers they are, and distances up to eps (1 + 1e-12) as within eps"
+)
+POWER_TIES = "distances in this norm are not rational; up to eps (1 + 1e-12) they count as within eps"
 
 
-def read_points(points: Any) -> tuple[Float[Array, "n d"], Exact | None]:
-    """The points as floats and, where they were given exactly, as fractions too.
+@dataclass(frozen=True)
+class Points:
+    """n points. The distance of two is the largest p-norm over `blocks` equal groups of coordinates (one: a norm).
+
+    values are the coordinates as floats, rounded where the numbers are exact; fractions the exact numbers, None where
+    the input was an array of floats, which are then exact themselves. tolerant says whether any was a float.
+    """
+
+    values: Float[Array, "n d"]
+    fractions: Exact | None
+    tolerant: bool
+    blocks: int = 1
+
+    def row(self, i: int) -> list[Fraction]:
+        """The coordinates of point i as rational numbers."""
+        return [Fraction(x) for x in self.values[i].tolist()] if self.fractions is None else self.fractions[i]
+
+    def ties(self, p: float) -> str:
+        """What was assumed about distances equal to eps, as one sentence."""
+        plain = self.values.shape[1] == self.blocks  # numbers: every norm is the absolute value
+        return FLOAT_TIES if self.tolerant else EXACT_TIES if plain or _is_rational(p) else POWER_TIES
+
+    def limit(self, radius: Fraction, p: float) -> Fraction:
+        """The number that distances are compared with: the radius, with the tolerance where there is one."""
+        return radius if self.ties(p) == EXACT_TIES else radius * (1 + TIE)
+
+
+def read_points(points: Any) -> Points:
+    """The points of a set.
 
     A list of plain numbers is n points on a line. Raises ParseError for text that is no number, ShapeError
     for rows of different lengths, DomainError for NaN, infinities, or no points at all.
     """
-    if isinstance(points, np.ndarray):
-        rows: list[Any] = list(points)
-    else:
-        rows = list(points)
-    if not rows:
-        raise DomainError("a covering number needs at least one point, got none.")
-    if len(rows) > MOST_POINTS:
-        raise DomainError(
-            f"all pairs are compared: at most {MOST_POINTS} points, got {len(rows)}; cover a sample."
-        )
+    if isinstance(points, np.ndarray) and points.dtype.kind == "f" and points.ndim in (1, 2):
+        return _from_floats(points[:, None] if points.ndim == 1 else points)
+    if isinstance(points, str) or not isinstance(points, Iterable):
+        raise ShapeError(f"points are rows of numbers, such as [[0, 1], [2, 3]]; got {str(points)[:40]!r}.")
     table = [
         list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
-        for row in rows
+        for row in points
     ]
-    width = len(table[0])
-    for i, row in enumerate(table):
-        if len(row) != width:
-            raise ShapeError(
-                f"point {i} has {len(row)} coordinates, point 0 has {width}; all need the same number."
-            )
-    if width == 0:
-        raise ShapeError("the points have no coordinates; each needs at least one.")
-    exact = all(isinstance(x, int | np.integer | Fraction | Decimal | str) for row in table for x in row)
+    _check_shape(len(table), [len(row) for row in table])
+    cells = [x for row in table for x in row]
+    tolerant = not all(isinstance(x, int | np.integer | Fraction | Decimal | str) for x in cells)
     try:
-        fractions = [[_fraction(x) for x in row] for row in table] if exact else None
-        values = np.array([[float(x) for x in row] for row in fractions or table], dtype=np.float64)
+        fractions = [[_fraction(x) for x in row] for row in table]
+        values = np.array([[float(x) for x in row] for row in fractions], dtype=np.float64)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        if any(isinstance(x, float | np.floating) and not math.isfinite(x) for x in cells):
+            raise DomainError(NOT_FINITE) from None
         raise ParseError(
             f"a coordinate is not a finite number ({error}); points are rows of numbers."
         ) from None
+    return Points(values, fractions, tolerant)
+
+
+NOT_FINITE = "a coordinate is NaN or infinite; points are rows of finite numbers."
+
+
+def _from_floats(values: Float[Array, "n d"]) -> Points:
+    values = values.astype(np.float64)
+    _check_shape(len(values), [values.shape[1]] * len(values))
     if not np.isfinite(values).all():
-        raise DomainError("a coordinate is NaN or infinite; points are rows of finite numbers.")
-    return values, fractions
+        raise DomainError(NOT_FINITE)
+    return Points(values, None, True)
+
+
+def _check_shape(n: int, widths: list[int]) -> None:
+    if n == 0:
+        raise DomainError("a covering number needs at least one point, got none.")
+    if n > MOST_POINTS:
+        raise DomainError(f"all pairs are compared: at most {MOST_POINTS} points, got {n}; cover a sample.")
+    for i, width in enumerate(widths):
+        if width != widths[0]:
+            raise ShapeError(
+                f"point {i} has {width} coordinates, point 0 has {widths[0]}; all need the same number."
+            )
+    if widths[0] == 0:
+        raise ShapeError("the points have no coordinates; each needs at least one.")
 
 
 def _fraction(x: Any) -> Fraction:
     if isinstance(x, str):
         return fraction_of(x)
-    return Fraction(int(x)) if isinstance(x, np.integer) else Fraction(x)
+    if isinstance(x, np.integer | np.bool_):
+        return Fraction(int(x))
+    return Fraction(x if isinstance(x, int | Fraction | Decimal) else float(x))
 
 
 def fraction_of(text: str) -> Fraction:
@@ -83,57 +139,192 @@ def fraction_of(text: str) -> Fraction:
     return Fraction(text)
 
 
+def read_radius(eps: Any, points: Points) -> Fraction:
+    """eps as a rational number; beside exact points a float is the decimal it prints as: eps = 0.05 was typed.
+
+    Raises ParseError for text that is no number, DomainError unless eps > 0 is within the range of a float.
+    """
+    try:
+        if isinstance(eps, float | np.floating):
+            value = check_eps(float(eps))
+            return Fraction(value) if points.tolerant else Fraction(repr(value))
+        radius = _fraction(eps)
+        check_eps(float(radius))
+    except OverflowError:
+        raise DomainError(f"eps is a number > 0 up to 1.7e308, got {str(eps)[:40]}.") from None
+    except DomainError:
+        raise
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise ParseError(f"eps is a number > 0, got {str(eps)[:40]!r}.") from None
+    return radius
+
+
 def check_p(p: Real) -> float:
     if not p >= 1:
         raise DomainError(f"p names a norm, so p >= 1 (or inf); got {p}.")
     return float(p)
 
 
-def distances(points: Float[Array, "n d"], p: float) -> Float[Array, "n n"]:
-    """All pairwise p-norm distances."""
-    from scipy.spatial.distance import cdist
-
-    if math.isinf(p):
-        return cdist(points, points, "chebyshev")
-    scale = float(np.abs(points).max(initial=0.0)) or 1.0  # keeps powers in range
-    return cdist(points / scale, points / scale, "minkowski", p=p) * scale
-
-
-def within(
-    points: Float[Array, "n d"], exact: Exact | None, radius: Fraction | float, p: float
-) -> Bool[Array, "n n"]:
-    """D(i, j) <= radius for every pair, by the rule at the head of this file."""
-    D = distances(points, p)
-    r = float(radius)
-    near = close_matrix(D, r)
-    if exact is not None and p in (1.0, 2.0, math.inf):
-        limit = Fraction(radius)
-        for i, j in np.argwhere(np.abs(D - r) <= DOUBT * max(r, 1e-300)):
-            if i <= j:
-                near[i, j] = near[j, i] = _exactly_within(exact[i], exact[j], limit, p)
+def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
+    """D(i, j) <= limit for every pair, exactly (where p makes distances rational: see the head of this file)."""
+    n, d = points.values.shape
+    if d == points.blocks:  # numbers, not vectors: every norm is the absolute value
+        points, p = Points(points.values, points.fractions, points.tolerant), math.inf
+    near = np.zeros((n, n), dtype=bool)
+    screen = _prepare(points, limit, p)
+    step = max(1, BLOCK // n)
+    for start in range(0, n, step):
+        rows = slice(start, min(n, start + step))
+        if screen is None:
+            doubtful = np.ones((rows.stop - rows.start, n), dtype=bool)
+        else:
+            near[rows], doubtful = screen.decide(rows)
+        for i, j in (np.argwhere(doubtful) + [start, 0]).tolist():
+            if i == j:
+                near[i, j] = True
+            elif i < j:
+                near[i, j] = _exactly_within(points.row(i), points.row(j), limit, p, points.blocks)
+            else:
+                near[i, j] = near[j, i]
     return near
 
 
-def close_matrix(D: Float[Array, "a b"], radius: float) -> Bool[Array, "a b"]:
-    """D <= radius with the tolerance for floats."""
-    return radius * (1 + TIE) >= D
+@dataclass(frozen=True)
+class _Screen:
+    """Coordinates as sums high + low of two floats (low None: zero), and the limit on the p-th power of the norm.
+
+    doubt is a bound, relative to max(limit, power), on the error of a computed power; 0 where all is exact.
+    """
+
+    high: Float[Array, "n d"]
+    low: Float[Array, "n d"] | None
+    limit: float
+    p: float
+    blocks: int
+    doubt: float
+
+    def decide(self, rows: slice) -> tuple[Bool[Array, "rows n"], Bool[Array, "rows n"]]:
+        """For each pair: whether it is near, and whether that is in doubt."""
+        width = self.high.shape[1] // self.blocks
+        near = np.ones((rows.stop - rows.start, len(self.high)), dtype=bool)
+        doubtful = np.zeros_like(near)
+        for start in range(0, self.high.shape[1], width):
+            power = self._powers(rows, slice(start, start + width))
+            near &= power <= self.limit
+            if self.doubt > 0:
+                doubtful |= (power >= self.limit * (1 - self.doubt)) & (
+                    power <= self.limit / (1 - self.doubt)
+                )
+        return near, doubtful
+
+    def _powers(self, rows: slice, columns: slice) -> Float[Array, "rows n"]:
+        """sum |x - y|^p over the columns, or the largest |x - y| for p = inf."""
+        from scipy.spatial.distance import cdist
+
+        high = self.high[:, columns]
+        if self.low is None and self.p in (1, 2, math.inf):
+            name = {1.0: "cityblock", 2.0: "sqeuclidean"}.get(self.p, "chebyshev")
+            return cdist(high[rows], high, name)
+        total = np.zeros((rows.stop - rows.start, len(high)))
+        for c in range(high.shape[1]):
+            gap = np.abs(self._gap(rows, columns.start + c))
+            with np.errstate(over="ignore"):  # inf is far away, as it should be
+                total = np.maximum(total, gap) if math.isinf(self.p) else total + gap**self.p
+        return total
+
+    def _gap(self, rows: slice, c: int) -> Float[Array, "rows n"]:
+        """x - y in one coordinate, to within ULP of itself and 8 ULP^2 of the coordinates."""
+        a, b = self.high[rows, c, None], self.high[None, :, c]
+        gap = a - b
+        if self.low is None:
+            return gap
+        # what the rounding of a - b left out, exactly (Knuth's two-sum)
+        shifted = gap - a
+        lost = (a - (gap - shifted)) - (b + shifted)
+        return gap + (lost + (self.low[rows, c, None] - self.low[None, :, c]))
 
 
-def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: float) -> bool:
-    gaps = [abs(x - y) for x, y in zip(a, b, strict=True)]
-    if p == 2:
-        return sum(g * g for g in gaps) <= limit * limit
-    return (sum(gaps) if p == 1 else max(gaps)) <= limit
+def _prepare(points: Points, limit: Fraction, p: float) -> _Screen | None:
+    """The screen for these points; None where floats cannot tell enough."""
+    d = points.values.shape[1]
+    power = 1.0 if math.isinf(p) else p
+    # each |x - y| is within 3 ULP (difference, scaling, limit), its power within 2 more, and d of them are added
+    doubt = 4 * ULP * (5 * power + d + 5)
+    high, low, size = points.values, None, float(np.abs(points.values).max())
+    moderate = 1 / MODERATE < limit < MODERATE and size < MODERATE and size / limit < MODERATE
+    if moderate and points.fractions is None:
+        unit = float(limit)
+    else:
+        origin = points.row(0)
+        whole = _as_whole_numbers(points, origin, limit, p)
+        if whole is not None:
+            return _Screen(whole[0], None, whole[1], p, points.blocks, 0.0)
+        pairs = _two_floats(points, origin, limit)
+        if pairs is None:
+            return None
+        high, low, size, unit = *pairs, float(np.abs(pairs[0]).max()), 1.0
+        doubt += 64 * ULP**2 * power * d * size
+    if doubt > 0.01:  # the bound on the error is one of first order
+        return None
+    scale = 2.0 ** -math.frexp(unit)[1]  # a power of two: nothing rounds
+    with np.errstate(under="ignore"):
+        low = None if low is None else low * scale
+        return _Screen(high * scale, low, (unit * scale) ** power, p, points.blocks, doubt)
 
 
-def exact_radius(eps: Any, exact: Exact | None) -> Fraction | float:
-    """eps beside exact points: the decimal that a float prints as, since "eps = 0.05" was typed that way."""
-    if isinstance(eps, Fraction | Decimal | str):
-        try:
-            eps = fraction_of(eps) if isinstance(eps, str) else Fraction(eps)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            raise ParseError(f"eps is a number > 0, got {eps!r}.") from None
-        check_eps(float(eps))
-        return eps if exact is not None else float(eps)
-    value = check_eps(eps)
-    return Fraction(repr(value)) if exact is not None else value
+def _two_floats(
+    points: Points, origin: list[Fraction], limit: Fraction
+) -> tuple[Float[Array, "n d"], Float[Array, "n d"]] | None:
+    """(x - origin) / limit as high + low, two floats each; None beyond the range of a float."""
+    high, low = np.empty_like(points.values), np.empty_like(points.values)
+    try:
+        for i in range(len(high)):
+            for c, (x, o) in enumerate(zip(points.row(i), origin)):
+                y = (x - o) / limit
+                high[i, c] = float(y)
+                low[i, c] = float(y - Fraction(high[i, c]))
+    except OverflowError:
+        return None
+    return high, low
+
+
+def _as_whole_numbers(
+    points: Points, origin: list[Fraction], limit: Fraction, p: float
+) -> tuple[Float[Array, "n d"], float] | None:
+    """Coordinates and limit^p times one factor, as floats so small and whole that no comparison rounds; or None."""
+    if points.fractions is None or not _is_rational(p):
+        return None
+    power = 1 if math.isinf(p) else int(p)
+    factor = 1
+    for x in (x for row in points.fractions for x in row):
+        factor = math.lcm(factor, x.denominator)
+        if factor > 2**53:
+            return None
+    factor *= limit.denominator
+    rows = [[int((x - o) * factor) for x, o in zip(row, origin)] for row in points.fractions]
+    largest = max(abs(x) for row in rows for x in row)
+    bound = int(limit * factor) ** power
+    if len(origin) * (2 * largest) ** power >= 2**53 or bound >= 2**53:
+        return None
+    return np.array(rows, dtype=np.float64), float(bound)
+
+
+def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: float, blocks: int) -> bool:
+    gaps = [abs(x - y) / limit for x, y in zip(a, b, strict=True)]
+    width = len(gaps) // blocks
+    return all(_norm_at_most_1(gaps[i : i + width], p) for i in range(0, len(gaps), width))
+
+
+def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
+    """Whether the p-norm is <= 1: exactly for p = inf and whole p, else in floats, the tolerance being in the unit."""
+    largest = max(gaps)
+    if math.isinf(p) or largest > 1 or largest == 0:
+        return largest <= 1
+    if _is_rational(p):
+        return sum(g ** int(p) for g in gaps) <= 1
+    return float(largest) * sum(float(g / largest) ** p for g in gaps) ** (1 / p) <= 1
+
+
+def _is_rational(p: float) -> bool:
+    """Whether the p-th power of a distance between rational points is computed as a rational number here."""
+    return math.isinf(p) or (p == int(p) and p <= LARGEST_POWER)

@@ -1,6 +1,7 @@
 """`sparsehead bound` and `sparsehead cover` as a script sees them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -29,8 +30,9 @@ def test_cover_json(capsys, tmp_path):
     found = json.loads(out)
     assert code == 0 and found["size"] == found["lower"] == found["upper"] == 1 and found["exact"] is True
     assert found["centers"] == [[0.5, 0.7]] and found["rows"] == [0]
+    assert found["ties"].startswith("exact")
     code, out, _ = run(capsys, "cover", file, "--eps", "0.05")
-    assert code == 0 and "covering number 3" in out
+    assert code == 0 and "covering number 3" in out and "ties: exact" in out
 
 
 def test_cover_says_bracket(capsys, tmp_path):
@@ -63,11 +65,27 @@ def test_cover_refuses_bad_files_in_one_line(capsys, tmp_path, text, match):
 def test_cover_refuses_bad_eps_and_missing_files(capsys, tmp_path):
     file = tmp_path / "points.csv"
     file.write_text("1\n2\n")
-    for eps in ("0", "-1", "nan", "x", "1e999999999"):
+    for eps in ("0", "-1", "nan", "x", "1e400", "1e-400", "1e999999999", "1/0", "9" * 500):
         code, _, err = run(capsys, "cover", file, f"--eps={eps}")
         assert code == 2 and "eps" in err and err.count("\n") == 1
     code, _, err = run(capsys, "cover", tmp_path / "none.csv", "--eps", "1")
     assert code == 2 and "cannot read" in err
+
+
+def test_cover_refuses_what_has_no_end_or_is_no_file(capsys, tmp_path, monkeypatch):
+    """A FIFO that nobody writes to and /dev/zero would be read for ever; a growing file until memory is full."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for source in (fifo, "/dev/zero", tmp_path):
+        code, out, err = run(capsys, "cover", source, "--eps", "1")
+        assert code == 2 and out == "" and "cannot read" in err and err.count("\n") == 1
+    file = tmp_path / "long.csv"
+    file.write_text("1" * 140_000 + "\n2\n")
+    code, out, err = run(capsys, "cover", file, "--eps", "1")
+    assert code == 2 and out == "" and "field larger than field limit" in err and err.count("\n") == 1
+    monkeypatch.setattr("sparsehead.cli.cover.MOST_BYTES", 1000)
+    code, out, err = run(capsys, "cover", file, "--eps", "1")
+    assert code == 2 and out == "" and "cannot read" in err and err.count("\n") == 1
 
 
 def test_bound_json_keys(capsys):
