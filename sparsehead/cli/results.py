@@ -38,7 +38,10 @@ def list_(
     records, damage = _read(db, where)
     rows = [outcome_row(record) for record in records] if each else summary(records)
     result = {"db": str(db), "outcomes" if each else "experiments": rows, "damaged": damage}
-    emit(result, as_json, lambda c: c.print(_table(rows)))
+    if each:  # a line stays a line, however narrow the terminal
+        emit(result, as_json, lambda c: c.print(literal(*_aligned(rows)), soft_wrap=True))
+    else:
+        emit(result, as_json, lambda c: c.print(_table(rows)))
     _name_damage(db, damage)
 
 
@@ -132,6 +135,18 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines = [f"{name:{wide}}  {'' if value is None else value}" for name, value in shown.items()]
     curves = ", ".join(f"{name} ({len(values)})" for name, values in result["history"].items())
     return [*lines, f"{'history':{wide}}  {curves or 'none'}"]
+
+
+def _aligned(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows as lines of aligned columns under their names."""
+    if not rows:
+        return ["no outcomes match."]
+    cells = [list(rows[0]), *([_cell(value).plain for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
 
 
 def _table(rows: list[dict[str, Any]]) -> Any:

@@ -48,7 +48,7 @@ def test_each_outcome_has_a_line_with_its_date(results):
     rows = json.loads(results("list", "--each", "--json")[1])["outcomes"]
     assert [(row["seed"], row["status"]) for row in rows] == [(i, "solved") for i in range(3)]
     out = results("list", "--each")[1]
-    assert all(row["id"] in out for row in rows)
+    assert all(row["id"] in out and row["created"] in out for row in rows) and len(out.splitlines()) == 4
     assert all(row["created"].endswith("Z") and row["created"][10] == "T" for row in rows)
 
 
