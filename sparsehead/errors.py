@@ -30,5 +30,9 @@ class StoreError(FileError):
     """The results store cannot be used as asked; it was left as it was."""
 
 
+class TooLarge(SparseheadError, MemoryError):
+    """The work needs more memory than there is; it was not started."""
+
+
 class MissingExtra(SparseheadError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""

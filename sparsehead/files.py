@@ -13,14 +13,17 @@ A target is checked before the work that produces its content (`check_target`) a
 """
 
 import errno
+import json
 import os
 import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from .errors import FileError
 
+MOST_JSON = 2**28  # bytes of a results file; ours have at most a few million
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISCHR, "a device"),
@@ -112,6 +115,24 @@ def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> P
     if most is not None and status.st_size > most:
         raise FileError(f"cannot read {name}: it has {status.st_size} bytes, at most {most} are read.")
     return Path(path)
+
+
+def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
+    """The JSON object in `path`.
+
+    Raises:
+        FileError: there is no such file, or something else is in it.
+    """
+    source = check_source(path, wanted=wanted, most=MOST_JSON)
+    try:
+        found = json.loads(source.read_bytes())
+    except OSError as error:
+        raise FileError(f"cannot read {shown(path)}: {_reason(error)}; give {wanted}.") from error
+    except (ValueError, RecursionError):
+        raise FileError(f"{shown(path)} is damaged: it is not JSON; give {wanted}.") from None
+    if not isinstance(found, dict):
+        raise FileError(f"{shown(path)} is damaged: it holds no JSON object; give {wanted}.")
+    return found
 
 
 def refused(path: str | Path, error: BaseException) -> FileError:

@@ -1,18 +1,24 @@
 """`sparsehead`: the commands, how they fail, and nothing else.
 
-A `SparseheadError` becomes one line on standard error and exit code 2; so does a mistyped option. Ctrl-C is clean
-and exits with 130. Any other exception is our bug and keeps its traceback. The verbs' modules import the library
-inside their functions, so `--help` needs none of it.
+Exit codes: 0, the command did its work, or whoever read its output (`| head`) stopped reading; 2, it could not, and
+one line on standard error says why: a mistake in the call, a file that cannot be read or written, memory, a full disk,
+a number or a nesting that is too large; 130, interrupted. `--debug` shows the traceback as well. Any other exception
+is our bug and keeps its traceback (exit code 1). The verbs' modules import the library inside their functions, so
+`--help` needs none of it.
 """
 
+import os
 import sys
+import traceback
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from .. import __version__
 from ..errors import SparseheadError
+from ..files import shown
 
 VERBS = {
     "reproduce": "Check every claim of the paper and write report.html.",
@@ -41,6 +47,9 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
 ) -> None:
     """Attention heads that look at s of T positions: build, learn, bound, read."""
 
@@ -54,25 +63,76 @@ for verb, line in VERBS.items():
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command and exit with its code."""
-    arguments = sys.argv[1:] if argv is None else argv
+    """Run one command and exit with its code; see the top of this file."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    arguments = [text for text in arguments if text != "--debug"]
     try:
-        code = app(args=arguments or ["--help"], prog_name="sparsehead", standalone_mode=False)
-    except SparseheadError as error:
-        fail(str(error), 2)
-    except typer.TyperException as error:  # a mistyped verb, option or value
-        fail(error.format_message() or "see sparsehead --help", 2)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        sys.stderr.close()
-        sys.exit(0)
+        code = _run(arguments or ["--help"])
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk shows here, and not while Python shuts down
     except (KeyboardInterrupt, typer.Abort):
-        code = 130
-    if code == 130:
+        _silence()
         fail("interrupted; what was finished is kept.", 130)
-    sys.exit(code if isinstance(code, int) else 0)
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        _silence()
+        code = 0
+    except Exception as error:
+        message = explanation(error)
+        if debug or message is None:
+            traceback.print_exc()
+        if message is None:
+            sys.exit(1)
+        _silence()
+        fail(message, 2)
+    sys.exit(code)
 
 
-def fail(message: str, code: int) -> None:
+def _run(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("sparsehead", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def explanation(error: Exception) -> str | None:
+    """The sentence for an error that the caller can do something about; None for a mistake of ours."""
+    if isinstance(error, SparseheadError):
+        return str(error)
+    if isinstance(error, typer.TyperException):  # a mistyped verb, option or value
+        return error.format_message() or "see sparsehead --help"
+    # torch says so in a RuntimeError
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "not enough memory" in str(error)
+    ):
+        return f"not enough memory ({str(error) or 'allocation failed'}); a smaller T, m or d needs less."
+    if isinstance(error, OSError):
+        where = f"{shown(str(error.filename))}: " if error.filename else ""
+        return f"the system refused: {where}{error.strerror or error}."
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply; a flatter one works."
+    if isinstance(error, OverflowError):
+        return f"a number in this command is too large ({error}); use smaller ones."
+    return None
+
+
+def _silence() -> None:
+    """Let what is left in the buffer of standard output go nowhere, if it cannot be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+
+
+def fail(message: str, code: int) -> NoReturn:
     """One line on standard error, then exit."""
-    print("sparsehead: " + " ".join(message.split()), file=sys.stderr)
+    with suppress(OSError):
+        print("sparsehead: " + " ".join(message.split()), file=sys.stderr, flush=True)
     sys.exit(code)

@@ -1,5 +1,6 @@
 """`sparsehead law`: samples needed against context length."""
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,12 +81,19 @@ def _draw(result: dict[str, Any], out: Path, *, force: bool) -> None:
 def _lengths(text: str) -> list[int]:
     from ..errors import ParseError
 
-    try:
-        return [int(float(part)) for part in text.split(",")]
-    except (ValueError, OverflowError):
-        raise ParseError(
-            f"--T takes whole numbers with commas between them, such as 100,300,1000; got {text!r}."
-        ) from None
+    lengths = []
+    for part in text.split(","):
+        try:
+            number = Decimal(part.strip())
+        except InvalidOperation:
+            number = Decimal("nan")
+        # 1e3 is a whole number, 20.9 is none; 30 digits are beyond any memory, and 1e999999 beyond this conversion
+        if not number.is_finite() or number.adjusted() > 30 or number != number.to_integral_value():
+            raise ParseError(
+                f"--T takes whole numbers with commas between them, such as 100,300,1000; got {text[:60]!r}."
+            )
+        lengths.append(int(number))
+    return lengths
 
 
 def _show(console: Console, result: dict[str, Any]) -> None:

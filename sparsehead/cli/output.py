@@ -15,9 +15,17 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the output file if
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+class Output(Console):
+    """Standard output as rich has it, but a reader that went away is reported to `main` instead of ending us with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich; `main` knows what to do."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Where results for people go: standard output."""
-    return Console(highlight=False, soft_wrap=False)
+    return Output(highlight=False, soft_wrap=False)
 
 
 def status_console() -> Console:

@@ -11,7 +11,7 @@ from .output import AsJson, Force, emit, literal
 if TYPE_CHECKING:
     from ..store import Record
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 Db = Annotated[Path, typer.Option("--db", help="The store.")]
 Where = Annotated[

@@ -22,6 +22,7 @@ from ..spec import TrainSpec, preset, target_function
 from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, grid_cells
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
+from ..train.footprint import require_trial
 
 METHODS = ("adaptive", "grid")
 SHORT = 1500  # context lengths up to here are measured side by side
@@ -116,8 +117,11 @@ def law(
     lengths = sorted(set(Ts))
     if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
         settings.setdefault("unique", False)
+    # what cannot be meant, or does not fit into memory, is refused before anything runs
+    most = max(GRID_M) if method == "grid" else (policy or Adaptive()).start
+    require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
     for T in lengths:
-        target_function(make(T, 50, 0))  # what cannot be meant is refused before anything runs
+        target_function(make(T, 50, 0))
     floor = floors(make, lengths)
     with LocalSweep(db, workers=workers, batch=4, say=say) as sweep:
         if method == "grid":

@@ -4,7 +4,6 @@ A figure of an experiment is drawn from `<name>.json` in the results folder, wri
 arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
+from ..files import read_json
 from . import library
 
 RESULTS = Path("results")
@@ -196,16 +196,6 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
 def read_results(folder: Path, name: str) -> dict[str, Any]:
     """The JSON object in `folder/name.json`."""
     path = folder / f"{name}.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(f"{path} is not there yet; `sparsehead reproduce` measures it.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileError(
-            f"{path} cannot be read as JSON ({error}); make it again with `sparsehead reproduce`."
-        ) from None
-    if not isinstance(found, dict):
-        raise FileError(
-            f"{path} holds a {type(found).__name__}, not an object; make it again with `sparsehead reproduce`."
-        )
-    return found
+    if folder.is_dir() and not path.exists():
+        raise FileError(f"{path} is not there yet; `sparsehead reproduce` measures it.")
+    return read_json(path, wanted="a results file as `sparsehead reproduce` writes it")

@@ -1,6 +1,5 @@
 """The main job: experiments, checks, figures, report, in that order; each step leaves its result on disk."""
 
-import json
 import platform
 import time
 from collections import Counter
@@ -10,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+from ..errors import FileError
 from ..experiments import plans
 from ..experiments.run import Report, run_stage, write
 from ..figures.render import render
-from ..files import make_folder, write_whole
+from ..files import make_folder, read_json, write_whole
 from ..provenance import processor, version_and_commit
 from ..store import Store
 from .catalogue import Drawn, draw_all
@@ -110,11 +110,12 @@ def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
 
 def _read_run(folder: Path) -> dict[str, str]:
     path = folder / "run.json"
-    return (
-        json.loads(path.read_text())
-        if path.is_file()
-        else {"Command": "not recorded: the run has not finished"}
-    )
+    if not path.exists():
+        return {"Command": "not recorded: the run has not finished"}
+    try:
+        return {str(name): str(value) for name, value in read_json(path, wanted="what a run wrote").items()}
+    except FileError as error:
+        return {"Command": f"not known: {error}"}
 
 
 def run_info(scale: str, seconds: float, workers: int, db: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ from ..errors import DomainError
 from ..functions import SparseFunction
 from ..spec import TrainSpec
 from ..spec import preset as preset_spec
+from .footprint import require_trial
 from .learners import FITTED_AT_ONCE, fit_at_once
 from .loop import make_slots
 from .outcome import Progress, Run
@@ -67,6 +68,7 @@ def learn_spec(
     device: str = "cpu",
 ) -> Run:
     """`learn` for a spec that is written down already."""
+    require_trial(spec, dtype=dtype)
     if spec.learner in FITTED_AT_ONCE:
         return Run(spec, fit_at_once(spec), None)
     slots = make_slots(spec, 1, dtype=dtype, device=device)

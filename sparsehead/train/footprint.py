@@ -1,0 +1,56 @@
+"""Memory that a trial takes, estimated from its shapes; no torch, so that a caller can ask before it starts.
+
+The constants are bytes per number and were fitted to the peak of resident memory (Linux, torch 2.13) over
+T = 10^3 .. 10^5, m = 100 .. 10^5, d = 64 and 128, H = 4 and 16, with and without dropout, in float32 and float64.
+`tests/test_memory.py` compares the estimate with the measured peak.
+"""
+
+from ..memory import require
+from ..spec import TrainSpec
+from .data import MOST
+
+STARTED = 300e6  # Python and torch before the first trial
+PER_WEIGHT = (
+    80  # weights, gradient, two moments, and the float64 copies in which attention and norms are looked at
+)
+PER_PROJECTION = 80  # keys and values of the 2T + 1 tokens, their gradients and scratch
+PER_BIT = 17  # a bit of the training set or of the holdout chunk in hand, and what is computed from it
+PER_MASK = 4  # with dropout, one number for each head, sample and position
+PER_SAMPLE = 16  # the block after the attention, forward and backward
+PER_PAIR = 24  # with several layers, every position attends to every other
+LSTM, LSTM_CHECK = 4700, 1500  # per bit: states of all positions, with and without what the gradient needs
+PLAIN_BIT, PLAIN_WEIGHT = 24, 32  # the other learners: bits as floats, weights with moments
+MLP_WIDTH, CHECKED = 256, 512
+
+
+def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> float:
+    """Bytes at the peak of one trial with the settings of `spec` at this T and m."""
+    bits = float(m) * T
+    chunk = min(float(MOST), float(spec.holdout) * T)
+    if spec.learner == "lstm":
+        return STARTED + LSTM * bits + LSTM_CHECK * float(min(CHECKED, spec.holdout)) * T
+    if spec.learner != "transformer":
+        weights = float(MLP_WIDTH) * T if spec.learner == "mlp" else 0.0
+        return STARTED + PLAIN_BIT * (bits + chunk) + PLAIN_WEIGHT * weights
+    double = 2 if dtype == "float64" else 1
+    d = T + 3 if spec.encoding == "positional" else spec.d
+    width = spec.k * spec.H + spec.H
+    weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
+    per_bit = PER_BIT + (PER_MASK * spec.H if spec.dropout else 0)
+    size = STARTED + PER_WEIGHT * double * weights + PER_PROJECTION * double * float(T) * width
+    size += per_bit * (bits + chunk) + PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
+    return size + (PER_PAIR * double * float(spec.H) * T * T if spec.L > 1 else 0)
+
+
+def require_trial(spec: TrainSpec, *, what: str = "learn", workers: int = 1, dtype: str = "float32") -> None:
+    """Refuse a trial, or `workers` of them side by side, that memory cannot hold.
+
+    Raises:
+        TooLarge: with the estimate and the largest T or m that would fit.
+    """
+    require(
+        what if workers == 1 else f"{what} in {workers} processes",
+        lambda T, m: workers * trial_bytes(spec, T=T, m=m, dtype=dtype),
+        T=spec.T,
+        m=spec.m,
+    )
