@@ -15,11 +15,34 @@ from .types import Array, Float
 
 Vector = Float[Array, " n"]
 
+BLOCK = 512  # tokens that are added up before the sums of such blocks are
+
+
+def additions(n: int) -> int:
+    """How many roundings a sum over n tokens passes through at most: those of a block, and those over blocks.
+
+    >>> additions(512), additions(100_000)
+    (512, 708)
+    """
+    return min(n, BLOCK + -(-n // BLOCK))
+
+
+def token_sum(x: Float[Array, "*batch T"]) -> Float[Array, "*batch 1"]:
+    """The sum along the last axis, block by block: its rounding error grows with sqrt(T), not with T."""
+    parts = [x[..., i : i + BLOCK].sum(axis=-1) for i in range(0, x.shape[-1], BLOCK)]
+    return np.stack(parts, axis=-1).sum(axis=-1, keepdims=True)
+
+
+def token_mix(a: Float[Array, "*batch T"], values: Float[Array, "T v"]) -> Float[Array, "*batch v"]:
+    """sum_t a_t value_t, block by block as in `token_sum`."""
+    parts = [a[..., i : i + BLOCK] @ values[i : i + BLOCK] for i in range(0, len(values), BLOCK)]
+    return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+
 
 def softmax(scores: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
     """exp(s_t) / sum_t exp(s_t) along the last axis; a score of -inf gets weight 0.   Paper: softmax-lipschitz"""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))  # shift-invariant; prevents overflow
-    return weights / weights.sum(axis=-1, keepdims=True)
+    return weights / token_sum(weights)
 
 
 def gelu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

@@ -15,7 +15,7 @@ from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish
 from .encoding import Encoding
 from .errors import DomainError, ShapeError
 from .functions import check_bits
-from .heads import softmax
+from .heads import softmax, token_mix
 from .types import Array, Float, Int, Shaped
 
 CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
@@ -157,7 +157,8 @@ class Model:
         _, values = self.cls_tables()
         on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]  # [CLS] has no bit; both its entries agree
         mixed = [
-            (A[:, h] * (1 - on[:, 0])) @ values[:, 0, h] + (A[:, h] * on[:, 0]) @ values[:, 1, h]
+            token_mix(A[:, h] * (1 - on[:, 0]), values[:, 0, h])
+            + token_mix(A[:, h] * on[:, 0], values[:, 1, h])
             for h in range(self.H)
         ]
         X = np.broadcast_to(self.encoding.cls, (len(bits), self.d))

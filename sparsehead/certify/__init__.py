@@ -2,9 +2,11 @@
 
 Read in this order:
 
-chain, regions        what follows the attention, as a chain of steps; the image of a region under it
+balls, forward        numbers with error bounds; a model evaluated in them: exact arithmetic and float64 at once
+brackets, lines       what a head can mix, over all inputs that share the relevant bits; heads that mix one scalar
+chain, regions        what follows the attention: along a line, or over a set
 search                inputs that are likely to be the worst
-patterns              for each of the 2^s patterns on the support, all outputs over the other bits
+patterns              the proof from the 2^s patterns on the support
 certificate, verify   the verdict; the public `verify`
 """
 

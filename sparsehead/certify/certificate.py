@@ -1,4 +1,4 @@
-"""What `verify` returns."""
+"""What `verify` returns, and what a method proves on the way there."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,38 @@ import numpy as np
 
 from ..types import Array, Shaped
 
-TOLERANCE = 1e-9  # float64 rounding of a written model stays below it: measured 2e-11 at s <= 5, T <= 12
+TOLERANCE = 1e-9
+EXACT_MEANS = (
+    "exact: |output - f| <= 1e-9 on every input, proved for the model in exact arithmetic and for its float64 "
+    "evaluation, rounding included"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What a method has shown of all 2^T inputs; NaN or infinity where it has shown nothing.
+
+    Args:
+        max_error: an upper bound of |output - f|, for the outputs in exact arithmetic and in float64.
+        rounding: the part of max_error that allows for rounding.
+        margin: a lower bound of the signed distance of an output from the threshold.
+        method, note: as in `Certificate`.
+        inputs: inputs that are likely to attain max_error or the margin.
+        complete: whether they hold the worst of all 2^T inputs.
+    """
+
+    max_error: float
+    rounding: float
+    margin: float
+    method: str
+    note: str
+    inputs: Shaped[Array, "n T"]
+    complete: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether it follows that every prediction is right. NaN compares as False with everything."""
+        return bool(self.margin > 0 and self.max_error < math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,22 +47,29 @@ class Certificate:
     """A statement about all 2^T inputs, or a counterexample, or the admission that neither was found.
 
     Args:
-        max_error: sup |model - f|. An upper bound where `attained` is False; infinite where nothing is known.
-        exact: max_error < 1e-9, the tolerance that float64 rounding needs.
-        correct: True: the model predicts f on every input. False: it does not, see `counterexample`.
-            None: undecided.
-        margin: the least distance of an output from the model's threshold, negative on the wrong side.
+        max_error: an upper bound of |output - f| over all inputs that holds for the model evaluated in exact
+            arithmetic and for its float64 evaluation; infinite where nothing is known.
+        rounding: the part of max_error that allows for float64 rounding.
+        exact: max_error <= 1e-9, rounding included.
+        correct: True: the model predicts f on every input, in exact arithmetic and in float64. False: its float64
+            evaluation does not, or is not finite, see `counterexample`. None: undecided.
+        margin: a lower bound of the distance of an output from the model's threshold, negative on the wrong side;
+            where a counterexample was found, its own.
         leakage: the most attention that any input lets fall outside f's support ([CLS] counts), in the worst head.
         gap: where one scalar is decoded, the space between its values for f = 0 and f = 1 (None otherwise).
-        method: "exhaustive", "dinkelbach" (a scalar's exact range), "affine" (ReLU network on a box or zonotope),
-            "interval", or "search" (no proof).
-        attained: whether `worst_input` attains max_error.
+            `leakage` and `gap` describe and prove nothing: they are float64 numbers without a bound on their
+            rounding.
+        method: "exhaustive", "scalar" (bounds of the one scalar that is mixed), "affine" (ReLU network on a box or
+            zonotope), "interval", or "search" (no proof).
+        attained: whether `worst_input` attains max_error, up to 1e-9.
+        seen_error: |output - f| at `worst_input`, in float64.
         worst_input: the worst input that was met.
-        counterexample: an input whose prediction is wrong.
+        counterexample: an input whose prediction is wrong, or whose output is not a finite number.
         note: one sentence on what stands behind it.
     """
 
     max_error: float
+    rounding: float
     exact: bool
     correct: bool | None
     margin: float
@@ -39,6 +77,7 @@ class Certificate:
     gap: float | None
     method: str
     attained: bool
+    seen_error: float
     worst_input: Shaped[Array, " T"] | None
     counterexample: Shaped[Array, " T"] | None
     note: str
@@ -46,6 +85,23 @@ class Certificate:
     @property
     def decided(self) -> bool:
         return self.correct is not None
+
+    @property
+    def undecided(self) -> bool:
+        return self.correct is None
+
+    def __repr__(self) -> str:
+        """The verdict in a line, with what "exact" means."""
+        if self.correct is None:
+            verdict = f"undecided, {self.note.removeprefix('undecided: ')}"
+        elif not self.correct:
+            verdict = f"wrong on {spell_bits(self.counterexample)}"  # type: ignore[arg-type]
+        else:
+            verdict = (
+                f"{'exact' if self.exact else 'correct'} on all inputs, |output - f| <= {self.max_error:.2g} of which "
+                f"{self.rounding:.2g} for rounding, margin {self.margin:.4g}"
+            )
+        return f"<Certificate by {self.method}: {verdict}{f' ({EXACT_MEANS})' if self.exact else ''}>"
 
     def to_json(self) -> dict[str, Any]:
         """The same, JSON-able; inputs are run-length coded where they are long."""

@@ -1,4 +1,21 @@
-"""What stands between a head's mixed values and the output, as a chain of affine maps and ReLUs, where it is one."""
+"""What stands between a head's mixed values and the output, as a chain of affine maps and ReLUs, where it is one.
+
+A `Step` is x -> x W + b with an allowance for rounding: the pre-activation of the model, in exact arithmetic or in
+float64, differs from x W + b as it is computed here by at most  units * (|x| W_size + b_size), for the same x.
+
+Multiplying steps out. If y = x A + a with allowance g_A (|x||A| + |a|) and z = y B + b with g_B (|y||B| + |b|),
+then, to first order in g, z = x AB + aB + b with allowance (g_A + g_B)(|x||A||B| + |a||B| + |b|), so |A||B| and
+|a||B| + |b| are kept beside AB and aB + b; forming AB rounds by gamma_n |A||B|, which is added. The second order,
+g_A g_B, is below the 2^-20 by which the result is raised. b_size starts at 2^-940, so that units * b_size covers
+underflow.
+
+Along a line. On a segment of o between two neighbouring points, let c(o) join the computed pre-activations of the
+ends by a straight line and let D bound |pre-activation(o) - c(o)| over the segment. A further affine map takes D to
+D W_size and adds its allowance; a ReLU leaves D and adds its own bend: where the ends y_0, y_1 differ in sign,
+ReLU(c) is at most |y_0||y_1| / (|y_0| + |y_1|) <= min(|y_0|, |y_1|) away from its chord. So the kinks need not be
+known exactly, nor all of
+them: a missed one makes D large, never the answer wrong.
+"""
 
 from dataclasses import dataclass
 
@@ -7,17 +24,50 @@ import numpy as np
 from ..block import finish_attention, finish_mlp
 from ..model import Model
 from ..types import Array, Float
+from .balls import TINY, UNIT, UP
 
-CHUNK = 2**22  # numbers in a hidden layer held at once
+CHUNK = 2**21  # numbers in a hidden layer held at once
+LOST = 2.0**-940  # units * LOST covers underflow
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """x -> x W + b, followed by a ReLU or not."""
+    """x -> x W + b, followed by a ReLU or not, with an allowance of units * (|x| W_size + b_size)."""
 
     W: Float[Array, "a c"]
     b: Float[Array, " c"]
     relu: bool
+    W_size: Float[Array, "a c"]
+    b_size: Float[Array, " c"]
+    units: float
+
+    @classmethod
+    def of(
+        cls, W: Float[Array, "a c"], b: Float[Array, " c"], relu: bool, b_size: Array | None = None
+    ) -> "Step":
+        """One affine map of the model; `b_size` where b is itself a sum."""
+        sizes = (np.abs(b) if b_size is None else b_size) + LOST
+        return cls(W, b, relu, np.abs(W), sizes, (_terms(W) + 4) * UNIT)
+
+    def after(self, first: "Step") -> "Step":
+        """This step after an affine one."""
+        W, b = first.W @ self.W, first.b @ self.W + self.b
+        W_size = first.W_size @ self.W_size * UP
+        b_size = (first.b_size @ self.W_size + self.b_size) * UP
+        inner = min(
+            int(np.count_nonzero(np.vstack([first.W, first.b]), axis=1).max(initial=0)), _terms(self.W)
+        )
+        units = (first.units + self.units + (inner + len(first.W) + 4) * UNIT) * UP
+        return Step(W, b, self.relu, W_size, b_size, units)
+
+    def allowance(self, size: Float[Array, "*n a"]) -> Float[Array, "*n c"]:
+        """What rounding may move the pre-activation of an x with |x| <= size."""
+        return self.units * (size @ self.W_size + self.b_size) * UP
+
+
+def _terms(W: Float[Array, "a c"]) -> int:
+    """The most entries of a column that are not zero."""
+    return int(np.count_nonzero(W, axis=0).max(initial=0))
 
 
 def tail(model: Model, mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
@@ -41,72 +91,106 @@ def relu_chain(model: Model) -> tuple[Step, ...] | None:
     if not (plain and mlp_plain):
         return None
     H, v, d = layer.W_C.shape
-    steps = [Step(np.eye(H * v), np.zeros(H * v), True)] if layer.sigma == "relu" else []
-    offset = (0 if layer.b_C is None else layer.b_C) + (model.encoding.cls if layer.residual else 0)
-    steps.append(Step(layer.W_C.reshape(H * v, d), offset + np.zeros(d), False))
+    steps = [Step.of(np.eye(H * v), np.zeros(H * v), True)] if layer.sigma == "relu" else []
+    added = [np.zeros(d) if layer.b_C is None else layer.b_C]
+    added += [model.encoding.cls] if layer.residual else []
+    offset_size = np.sum(np.abs(added), axis=0)
+    steps.append(Step.of(layer.W_C.reshape(H * v, d), np.sum(added, axis=0), False, offset_size))
     if layer.mlp is not None:
-        steps.append(Step(layer.mlp.W_1, layer.mlp.b_1, True))
-        steps.append(Step(layer.mlp.W_2, layer.mlp.b_2, False))
-    steps += [Step(dense.W, dense.b, True) for dense in model.decoder]
-    steps.append(Step(model.w[:, None], np.array([model.bias]), False))
-    return _multiplied(steps)
-
-
-def _multiplied(steps: list[Step]) -> tuple[Step, ...]:
+        steps.append(Step.of(layer.mlp.W_1, layer.mlp.b_1, True))
+        steps.append(Step.of(layer.mlp.W_2, layer.mlp.b_2, False))
+    steps += [Step.of(dense.W, dense.b, True) for dense in model.decoder]
+    steps.append(Step.of(model.w[:, None], np.array([model.bias]), False))
     kept: list[Step] = []
     for step in steps:
-        if kept and not kept[-1].relu:
-            last = kept.pop()
-            step = Step(last.W @ step.W, last.b @ step.W + step.b, step.relu)
-        kept.append(step)
+        kept.append(step.after(kept.pop()) if kept and not kept[-1].relu else step)
     return tuple(kept)
 
 
 def run(chain: tuple[Step, ...], x: Float[Array, "n m"]) -> Float[Array, "n c"]:
-    """The chain at many points."""
+    """The chain at many points, in float64 and without allowances."""
     for step in chain:
         x = x @ step.W + step.b
         x = np.maximum(x, 0) if step.relu else x
     return x
 
 
-def breakpoints(
+def kinks(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], low: float, high: float
-) -> tuple[Float[Array, " points"], Float[Array, " points"]]:
-    """o -> chain(start + o direction) on [low, high]: the points between which it is a line, and its values there."""
+) -> Float[Array, " points"]:
+    """Where o -> chain(start + o direction) bends on [low, high], as far as float64 can tell, and both ends; sorted."""
     points = np.array([low, high])
     for depth, step in enumerate(chain):
         if not step.relu:
             continue
         y = run(chain[:depth], start + points[:, None] * direction) @ step.W + step.b
         left, right = y[:-1], y[1:]
-        segment, unit = np.nonzero(left * right < 0)
+        # signs are compared, not multiplied: a product of two small numbers is zero
+        segment, unit = np.nonzero(((left < 0) & (right > 0)) | ((left > 0) & (right < 0)))
         share = left[segment, unit] / (left[segment, unit] - right[segment, unit])
         crossings = points[segment] + share * (points[segment + 1] - points[segment])
-        points = np.unique(np.concatenate([points, crossings]))
-    return points, run(chain, start + points[:, None] * direction)[:, 0]
+        points = np.unique(np.concatenate([points, crossings[np.isfinite(crossings)]]))
+    return points
 
 
 def line_ranges(
     chain: tuple[Step, ...],
     start: Float[Array, " m"],
     direction: Float[Array, " m"],
+    aside: Float[Array, " m"],
     low: Float[Array, " n"],
     high: Float[Array, " n"],
 ) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
-    """For many intervals [low, high] of o: the outputs at both ends, and the exact range of outputs in between."""
-    points, at_points = breakpoints(chain, start, direction, float(low.min()), float(high.max()))
-    rows = max(1, CHUNK // max(step.W.shape[1] for step in chain))
-    both = np.concatenate([low, high])
+    """Bounds of the output for many intervals low < o < high, x = start + o direction up to `aside` in each
+    coordinate.
+
+    Returns:
+        the proved bounds, and the same without any allowance for rounding.
+    """
+    ends = np.concatenate([low, high])
+    inner = kinks(chain, start, direction, float(low.min()), float(high.max()))
+    points = np.unique(np.concatenate([inner, ends]))
+    width = max(step.W.shape[1] for step in chain)
+    size = max(1, CHUNK // width)
     parts = [
-        run(chain, start + both[i : i + rows, None] * direction)[:, 0] for i in range(0, len(both), rows)
+        segments(chain, start, direction, aside, points[i : i + size + 1])
+        for i in range(0, len(points) - 1, size)
     ]
-    ends = np.concatenate(parts).reshape(2, -1).T
-    ranges = np.stack([ends.min(axis=1), ends.max(axis=1)], axis=1)
-    first, last = np.searchsorted(points, low, side="right"), np.searchsorted(points, high, side="left")
-    inner = np.flatnonzero(first < last)
-    if len(inner):
-        cuts = np.stack([first[inner], last[inner]], axis=1).ravel()
-        ranges[inner, 0] = np.minimum(ranges[inner, 0], np.minimum.reduceat(at_points, cuts)[::2])
-        ranges[inner, 1] = np.maximum(ranges[inner, 1], np.maximum.reduceat(at_points, cuts)[::2])
-    return ends, ranges
+    centre, deviation = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    cuts = np.stack([np.searchsorted(points, low), np.searchsorted(points, high)], axis=1).ravel()
+
+    def within(lowest: Array, highest: Array) -> Float[Array, "n 2"]:
+        # reduceat wants every cut inside the array: one segment is repeated behind the last
+        lowest, highest = np.append(lowest, lowest[-1]), np.append(highest, highest[-1])
+        least, most = np.minimum.reduceat(lowest, cuts)[::2], np.maximum.reduceat(highest, cuts)[::2]
+        return np.stack([least, most], axis=1)
+
+    lowest, highest = centre.min(axis=1), centre.max(axis=1)
+    slack = deviation + UNIT * (np.abs(centre).max(axis=1) + deviation)
+    return within(lowest - slack, highest + slack), within(lowest, highest)
+
+
+def segments(
+    chain: tuple[Step, ...],
+    start: Float[Array, " m"],
+    direction: Float[Array, " m"],
+    aside: Float[Array, " m"],
+    points: Float[Array, " k"],
+) -> tuple[Float[Array, "k-1 2"], Float[Array, " k-1"]]:
+    """Between neighbouring points: the computed outputs at both ends, and D, the most by which any output in
+    between
+    differs from the straight line that joins them."""
+    x = start + points[:, None] * direction
+    far = np.maximum(np.abs(points[:-1]), np.abs(points[1:]))[:, None]
+    D = (aside + 4 * UNIT * (np.abs(start) + far * np.abs(direction))) * UP + TINY
+    for step in chain:
+        size = np.maximum(np.abs(x[:-1]), np.abs(x[1:])) + D
+        D = (D @ step.W_size + step.allowance(size)) * UP
+        x = x @ step.W + step.b
+        if step.relu:
+            left, right = x[:-1], x[1:]
+            bends = ((left < 0) & (right > 0)) | ((left > 0) & (right < 0))
+            D = D + np.where(bends, np.minimum(np.abs(left), np.abs(right)), 0.0)
+            x = np.maximum(x, 0)
+    y = x[:, 0]
+    return np.stack([y[:-1], y[1:]], axis=1), D[:, 0]

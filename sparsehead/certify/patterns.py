@@ -1,232 +1,142 @@
-"""Certificates from the 2^s patterns of relevant bits: each stands for the 2^(T-s) inputs that share it."""
+"""Proofs from the 2^s patterns of relevant bits: each stands for the 2^(T-s) inputs that share it.
+
+What the heads can mix is bounded pattern by pattern (`brackets`); what follows them is bounded over that set: along
+a line where the head mixes one scalar (`chain`), by linear bounds where a ReLU network follows (`regions`), in
+balls otherwise.
+"""
 
 import numpy as np
 
 from ..block import Layer
-from ..errors import DomainError
 from ..functions import SparseFunction, assignments
-from ..heads import softmax
+from ..heads import additions, token_sum
 from ..model import Model
-from ..ranges import Choices, attaining, extremes, leakage
-from ..types import Array, Float, Shaped
-from .certificate import TOLERANCE, Certificate
+from ..ranges import attaining
+from ..types import Array, Float
+from .balls import UNIT, UP, Ball, add, between, exact, matmul, multiply, softmax
+from .brackets import bracket, mixing_error
+from .certificate import Proof
 from .chain import Step, line_ranges, relu_chain
-from .regions import Box, Region, Zonotope, activated, interval_output, output_range
-from .search import plain_inputs, worst_inputs
+from .forward import after_attention, around_attention, finish_attention, tables
+from .lines import Line, line_choices, line_of
+from .regions import Box, Region, Zonotope, output_range
+from .search import plain_inputs
 
 Ranges = Float[Array, "patterns 2"]
 
 
-def certify_by_patterns(model: Model, f: SparseFunction) -> Certificate:
-    """The certificate of a one-layer model.
-
-    Raises:
-        DomainError: scores spread too far for float64.
-    """
-    chain, scalar = relu_chain(model), one_scalar(model, f)
-    if chain is not None and scalar is not None:
-        return _scalar_certificate(model, f, chain, *scalar)
+def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
+    """The proof for a one-layer model; it holds or it does not, and `Proof.holds` says which."""
+    scores, values = tables(model)
+    if not (scores.finite.all() and values.finite.all()):
+        return nothing(f, "scores or values are not finite numbers")
+    chain = relu_chain(model)
+    line = line_of(values[:, :, 0]) if model.H == 1 else None
+    if chain is not None and line is not None:
+        return _scalar_proof(model, f, chain, scores, line)
     if chain is not None:
-        ranges = np.array([output_range(chain, region) for region in _regions(model, f)])
-        return _from_bounds(model, f, ranges, "affine", "linear bounds over what the heads can mix")
-    return _from_bounds(
-        model, f, _interval_ranges(model, f), "interval", "interval arithmetic after the attention"
-    )
+        found = np.array([output_range(chain, region) for region in _regions(model, f, scores, values)])
+        ranges, slack = found[:, :2], found[:, 2]
+        how, method = "linear bounds over what the heads can mix", "affine"
+    else:
+        U = _attended(model, f, scores, values)
+        output = after_attention(model, U)
+        ranges, slack = np.stack([output.low, output.high], axis=1), np.full(2**f.s, 0.0)
+        how, method = "interval arithmetic after the attention", "interval"
+    error, margin = worst(ranges, f, model.threshold)
+    inner, _ = worst(ranges + np.stack([slack, -slack], axis=1), f, model.threshold)
+    note = f"{how}, for each of 2^{f.s} patterns, cover all 2^{f.T} inputs."
+    return Proof(error, max(0.0, error - inner), margin, method, note, plain_inputs(f))
 
 
-def _scalar_certificate(
-    model: Model,
-    f: SparseFunction,
-    chain: tuple[Step, ...],
-    choices: Choices,
-    start: Float[Array, " v"],
-    direction: Float[Array, " v"],
-) -> Certificate:
-    """Exact: each pattern's o fills an interval whose ends are attained; the tail is piecewise linear in o."""
-    low, high = extremes(choices, largest=False), extremes(choices, largest=True)
-    ends, ranges = line_ranges(chain, start, direction, low, high)
-    error, margin = _worst(ranges, f, model.threshold)
-    end_error = np.abs(ends - f.values[:, None])
-    pattern, side = np.unravel_index(int(end_error.argmax()), ends.shape)
-    end_margin = (ends - model.threshold) * (2.0 * f.values[:, None] - 1)
-    bad, bad_side = np.unravel_index(int(end_margin.argmin()), ends.shape)
-    suspects = np.array(
-        [attaining(choices, int(p), largest=bool(q)) for p, q in ((pattern, side), (bad, bad_side))]
-    )
-    if end_margin.min() <= 0 or margin <= 0:
-        return searched(model, f, error, margin, "kinks of the decoder lie inside an interval.", suspects)
-    return Certificate(
-        max_error=error,
-        exact=error < TOLERANCE,
-        correct=True,
-        margin=margin,
-        leakage=worst_leak(model, f),
-        gap=scalar_gap(model, f),
-        method="dinkelbach",
-        attained=bool(error <= end_error.max() + 1e-15),
-        worst_input=suspects[0],
-        counterexample=None,
-        note=f"the exact range of the mixed scalar for each of 2^{f.s} patterns covers all 2^{f.T} inputs.",
-    )
+def nothing(f: SparseFunction, why: str) -> Proof:
+    """No proof at all."""
+    return Proof(np.inf, 0.0, -np.inf, "search", f"{why}; nothing is proved.", plain_inputs(f))
 
 
-def _worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, float]:
-    """The largest error and the smallest margin that outputs in these ranges can have."""
+def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, float]:
+    """The largest error and the smallest margin that outputs in these ranges can have; NaN if any range is."""
     g = f.values.astype(np.float64)
     error = np.maximum(np.abs(ranges[:, 0] - g), np.abs(ranges[:, 1] - g))
     margin = np.where(g == 1, ranges[:, 0] - threshold, threshold - ranges[:, 1])
     return float(error.max()), float(margin.min())
 
 
-def _from_bounds(model: Model, f: SparseFunction, ranges: Ranges, method: str, how: str) -> Certificate:
-    error, margin = _worst(ranges, f, model.threshold)
-    if margin <= 0:
-        return searched(model, f, error, margin, f"{how} are too loose to decide.")
-    inputs = plain_inputs(f)
-    met, _ = judge(model, f, inputs)
-    return Certificate(
-        max_error=error,
-        exact=error < TOLERANCE,
-        correct=True,
-        margin=margin,
-        leakage=worst_leak(model, f),
-        gap=scalar_gap(model, f),
-        method=method,
-        attained=bool(error <= met.max() + 1e-15),
-        worst_input=inputs[int(met.argmax())],
-        counterexample=None,
-        note=f"{how}, for each of 2^{f.s} patterns, cover all 2^{f.T} inputs.",
-    )
+def _scalar_proof(
+    model: Model, f: SparseFunction, chain: tuple[Step, ...], scores: Ball, line: Line
+) -> Proof:
+    """Each pattern's o lies in a bracket; what follows is piecewise linear in o."""
+    low, high = bracket(scores[..., 0], exact(line.o), f.support)
+    line, aside = line.along()
+    low, high = np.nextafter(low - aside, -np.inf), np.nextafter(high + aside, np.inf)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return nothing(f, "the mixed scalar has no finite bounds")
+    ranges, plain = line_ranges(chain, line.start, line.direction, line.aside, low, high)
+    error, margin = worst(ranges, f, model.threshold)
+    inner, _ = worst(plain, f, model.threshold)
+    g = f.values.astype(np.float64)
+    choices = line_choices(model, f, scores, line)
+    suspects = {
+        int(np.abs(ranges - g[:, None]).max(axis=1).argmax()),
+        int(np.where(g == 1, ranges[:, 0] - model.threshold, model.threshold - ranges[:, 1]).argmin()),
+    }
+    inputs = [attaining(choices, p, largest=side) for p in sorted(suspects) for side in (False, True)]
+    note = f"bounds of the mixed scalar for each of 2^{f.s} patterns cover all 2^{f.T} inputs."
+    return Proof(error, max(0.0, error - inner), margin, "scalar", note, np.array(inputs))
 
 
-def searched(
-    model: Model,
-    f: SparseFunction,
-    error: float,
-    margin: float,
-    note: str,
-    suspects: Shaped[Array, "n T"] | None = None,
-) -> Certificate:
-    """No proof: a counterexample if one is met, else undecided with the bounds that were reached."""
-    inputs = plain_inputs(f) if suspects is None else suspects
-    errors, signed = judge(model, f, inputs)
-    if signed.min() > 0:  # the obvious suspects are innocent
-        inputs = worst_inputs(model, f)
-        errors, signed = judge(model, f, inputs)
-    wrong = int(signed.argmin())
-    found = bool(signed[wrong] <= 0)
-    note = "a wrong input was found and checked." if found else f"undecided: {note}"
-    return Certificate(
-        max_error=float(errors.max()) if found else error,
-        exact=False,
-        correct=False if found else None,
-        margin=float(signed[wrong]) if found else margin,
-        leakage=worst_leak(model, f),
-        gap=scalar_gap(model, f),
-        method="search",
-        attained=found,
-        worst_input=inputs[int(errors.argmax())],
-        counterexample=inputs[wrong] if found else None,
-        note=note,
-    )
-
-
-def _regions(model: Model, f: SparseFunction) -> list[Region]:
-    """For each pattern, a set that holds everything the heads can mix."""
-    scores, values = model.cls_tables()
-    if np.array_equal(scores[:, 0], scores[:, 1]):
-        a = softmax(scores[:, 0].T).T  # no bit moves attention: the mixed values are linear in the bits
-        parts = (a[:, None, :, None] * values).reshape(len(values), 2, -1)
-        free = np.delete(parts, list(f.support), axis=0)
-        base, inside = free[:, 0].sum(axis=0), parts[list(f.support)]
-        fixed = [inside[np.arange(f.s), pattern].sum(axis=0) for pattern in assignments(f.s)]
-        return [Zonotope(base + x, free[:, 1] - free[:, 0]) for x in fixed]
+def _regions(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> list[Region]:
+    """For each pattern, a set that holds everything the heads can mix, in exact arithmetic and in float64."""
+    if np.array_equal(scores.mid[:, 0], scores.mid[:, 1]):
+        return list(_zonotopes(f, scores, values))
     boxes = [_mixed_box(scores[:, :, h], values[:, :, h], f.support) for h in range(model.H)]
     low, high = (np.concatenate([box[i] for box in boxes], axis=1) for i in (0, 1))
     return [Box(a, b) for a, b in zip(low, high)]
 
 
+def _zonotopes(f: SparseFunction, scores: Ball, values: Ball) -> list[Zonotope]:
+    """No bit moves attention: the mixed values are linear in the bits.
+
+    The shares are balls, computed from the wider of each token's two scores; every input's own shares lie in them.
+    The error holds the balls of a_t v_t, one rounding for each product and difference, and both sums over tokens.
+    """
+    n = len(scores.mid)
+    either = Ball(scores.mid[:, 0], scores.rad.max(axis=1))
+    a = softmax(either.swap(0, 1)).swap(0, 1)
+    products = multiply(a[:, None, :, None], values).reshape(n, 2, -1)
+    free = np.delete(products.mid, list(f.support), axis=0)
+    inside = products.mid[list(f.support)]
+    base = free[:, 0].T if len(free) else np.zeros((products.mid.shape[-1], 1))
+    lost = (2 * additions(n) + f.s + 8) * UNIT * token_sum(np.abs(products.mid).max(axis=1).T)[:, 0]
+    error = (lost + token_sum(products.rad.max(axis=1).T)[:, 0]) * UP
+    fixed = [inside[np.arange(f.s), pattern].sum(axis=0) for pattern in assignments(f.s)]
+    return [Zonotope(token_sum(base)[:, 0] + x, free[:, 1] - free[:, 0], error) for x in fixed]
+
+
 def _mixed_box(
-    scores: Float[Array, "n 2"], values: Float[Array, "n 2 m"], support: tuple[int, ...]
+    scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, "patterns m"], Float[Array, "patterns m"]]:
-    """The exact range of each coordinate of a head's mixed value, pattern by pattern."""
-    columns = [Choices.of(scores, values[:, :, j], support) for j in range(values.shape[-1])]
-    low = np.stack([extremes(c, largest=False) for c in columns], axis=1)
-    return low, np.stack([extremes(c, largest=True) for c in columns], axis=1)
+    """Bounds of each coordinate of a head's mixed value, pattern by pattern."""
+    found = [bracket(scores, values[:, :, j], support) for j in range(values.mid.shape[-1])]
+    low, high = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
+    error = mixing_error(len(scores.mid), values.size.max(axis=(0, 1)))
+    return low - error, high + error
 
 
-def _interval_ranges(model: Model, f: SparseFunction) -> Ranges:
-    """Output bounds per pattern: the exact range of each coordinate after W_C, then intervals."""
+def _attended(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> Ball:
+    """U at [CLS] for each pattern: bounds of each coordinate after W_C where sigma is linear, before it otherwise."""
     layer: Layer = model.layers[0]
-    scores, values = model.cls_tables()
-    low = high = np.zeros((2**f.s, model.d))
-    for h in range(model.H):
-        if layer.sigma == "identity":
-            a, b = _mixed_box(scores[:, :, h], values[:, :, h] @ layer.W_C[h], f.support)
-        else:
-            mixed = activated(*_mixed_box(scores[:, :, h], values[:, :, h], f.support), layer.sigma)
-            rows = [Box(x, y) for x, y in zip(*mixed)]
-            a = np.array([box.lowest(layer.W_C[h]) for box in rows])
-            b = -np.array([box.lowest(-layer.W_C[h]) for box in rows])
-        low, high = low + a, high + b
-    shift = (0 if layer.b_C is None else layer.b_C) + (model.encoding.cls if layer.residual else 0)
-    return np.array([interval_output(model, a, b) for a, b in zip(low + shift, high + shift)])
-
-
-def judge(
-    model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """|output - f| and the signed distance from the threshold, a tie counting against label 1 as in `predict`."""
-    outputs, labels = model(bits), f(bits)
-    signed = (outputs - model.threshold) * (2 * labels - 1)
-    return np.abs(outputs - labels), np.where((signed == 0) & (labels == 0), np.finfo(float).tiny, signed)
-
-
-def one_scalar(
-    model: Model, f: SparseFunction
-) -> tuple[Choices, Float[Array, " v"], Float[Array, " v"]] | None:
-    """The choices of the one scalar o that the head mixes, and mixed = start + o direction; None if it mixes more."""
-    if model.H != 1:
-        return None
-    scores, values = model.cls_tables()
-    flat = values[: None if model.attends_cls else -1, :, 0]
-    start = flat[0, 0]
-    moved = flat - start
-    longest = np.unravel_index(np.argmax((moved**2).sum(axis=-1)), moved.shape[:2])
-    direction = moved[longest]
-    direction = direction / (direction[np.abs(direction).argmax()] or 1.0)  # o is in the values' own units
-    size = float(direction @ direction)
-    if size == 0:
-        return Choices.of(scores[:, :, 0], np.zeros(scores.shape[:2]), f.support), start, direction
-    o = moved @ direction / size
-    if np.abs(moved - o[..., None] * direction).max() > 1e-13 * max(1.0, float(np.abs(flat).max())):
-        return None
-    return (
-        Choices.of(scores[:, :, 0], (values[:, :, 0] - start) @ direction / size, f.support),
-        start,
-        direction,
-    )
-
-
-def scalar_gap(model: Model, f: SparseFunction) -> float | None:
-    """The space between the values of o where f = 0 and where f = 1 along the line; None if there is no one scalar."""
-    if model.L != 1 or f.s == 0 or (scalar := one_scalar(model, f)) is None:
-        return None
-    try:
-        low, high = extremes(scalar[0], largest=False), extremes(scalar[0], largest=True)
-    except DomainError:
-        return None
-    order = np.argsort(low, kind="stable")
-    change = np.flatnonzero(np.diff(f.values[order].astype(np.int64)) != 0)
-    return float((low[order][change + 1] - np.maximum.accumulate(high[order])[change]).min())
-
-
-def worst_leak(model: Model, f: SparseFunction) -> float:
-    """The leakage of the worst head; not defined (NaN) for deeper models."""
-    if model.L != 1:
-        return float("nan")
-    scores, _ = model.cls_tables()
-    try:
-        return max(leakage(scores[:, :, h], f.support) for h in range(model.H))
-    except DomainError:
-        return float("nan")
+    cls = exact(np.broadcast_to(model.encoding.cls, (2**f.s, model.d)))
+    if layer.sigma != "identity":
+        boxes = [_mixed_box(scores[:, :, h], values[:, :, h], f.support) for h in range(model.H)]
+        return finish_attention(cls, [between(*box) for box in boxes], layer)
+    total = exact(np.zeros((2**f.s, model.d)))
+    for h, W_C in enumerate(layer.W_C):
+        read = matmul(values[:, :, h], exact(W_C))
+        found = [bracket(scores[:, :, h], read[:, :, j], f.support) for j in range(model.d)]
+        low, high = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
+        # the model mixes first and applies W_C then
+        sizes = values[:, :, h].size.max(axis=(0, 1))
+        lost = (mixing_error(len(scores.mid), sizes) + (len(W_C) + 2) * UNIT * sizes) @ np.abs(W_C) * UP
+        total = add(total, between(low - lost, high + lost))
+    return around_attention(cls, total, layer)

@@ -14,6 +14,21 @@ PATTERNS = 256  # patterns of relevant bits that are looked at
 BUDGET = 2**22  # numbers in all inputs together; random ones are dropped first
 
 
+def judge(
+    model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """|output - f| and the signed distance from the threshold, in float64.
+
+    A tie counts against label 1, as in `predict`. An output that is not a finite number is wrong: its error is
+    infinite and its distance -infinity.
+    """
+    outputs, labels = model(bits), f(bits)
+    signed = (outputs - model.threshold) * (2 * labels - 1)
+    signed = np.where((signed == 0) & (labels == 0), np.finfo(float).tiny, signed)
+    finite = np.isfinite(outputs)
+    return np.where(finite, np.abs(outputs - labels), np.inf), np.where(finite, signed, -np.inf)
+
+
 def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
     """Each pattern of relevant bits, with all others 0 and with all others 1."""
     patterns = _patterns(f)
@@ -63,7 +78,7 @@ def _driven(
     rows = np.arange(len(on))
     w = weights[rows, on]
     total = w.sum(axis=0)
-    if (total == 0).any():
+    if not (total > 0).all():
         return bits
     mixed = np.einsum("nh,nhv->hv", w, values[rows, on]) / total[:, None]
     pull = np.einsum("nbh,nbhv->nbhv", weights, values - mixed) / total[:, None]

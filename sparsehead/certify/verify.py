@@ -1,86 +1,180 @@
 """`verify`: does a model compute f on all 2^T inputs?
 
-    T <= 20            every input is tried
-    one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
-        scalar         all values lie on a line, so the head mixes one scalar o; its exact range per pattern is known
-                       (`ranges`), and a piecewise linear tail attains its extremes at ends and kinks
+    T <= 18            every input is tried, in float64 and in balls (10 for more than one layer; on request up to
+    20) one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
+        scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
+                       (`brackets`), and what follows is piecewise linear in it
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention
         anything else  interval arithmetic
     otherwise          a search for counterexamples, and the admission that nothing was proved
 
+What is proved holds for two evaluations at once: the model in exact arithmetic, its weights being the float64
+numbers that they are, and `Model.__call__` in float64, its sums added in any order. Every bound carries a term for
+rounding (`balls`).
+
 A model that does not compute f gets a counterexample, never a certificate: `correct` is True only where every input
-was tried or bounded, and False only together with an input, checked by running the model on it.
+was bounded, and False only together with an input, checked by running the model on it. NaN and infinity prove
+nothing, and an output that is not finite is a counterexample.
 """
+
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
 from ..errors import DomainError
 from ..functions import MAX_S, SparseFunction
 from ..model import Model
-from ..types import Array, Shaped
-from .certificate import TOLERANCE, Certificate
-from .patterns import certify_by_patterns, judge, scalar_gap, searched, worst_leak
+from ..types import Array, Float, Shaped
+from .certificate import TOLERANCE, Certificate, Proof
+from .forward import outputs
+from .lines import scalar_gap, worst_leak
+from .patterns import nothing, prove_by_patterns
+from .search import judge, worst_inputs
 
 EXHAUSTIVE = {1: 18, 2: 10}  # largest T that is enumerated, for one layer and for more
 WORK = 2**33  # patterns x tokens beyond which a proof by patterns would take too long
 METHODS = ("exhaustive", "patterns", "search")
+CHUNK = 2**14  # inputs tried at once
+SUSPECTS = 4  # inputs that are run alone, to confirm a counterexample
 
 
 def verify(model: Model, f: SparseFunction, *, method: str | None = None) -> Certificate:
-    """What is true of |model - f| over all inputs.
+    """What is true of |model - f| over all inputs, in exact arithmetic and in float64.
 
     Args:
-        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); chosen by T if left out.
-    Raises:
+        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); chosen by T if left
+    out. Raises:
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
     """
+    method = _chosen_method(model, f, method)
+    # overflow and NaN are expected here and show in the bounds
+    with np.errstate(all="ignore"):
+        if not finite_weights(model):
+            proof = nothing(f, "a weight is not a finite number")
+        elif method == "exhaustive":
+            proof = _prove_by_enumeration(model, f)
+        elif method == "patterns" and 2**f.s * f.T <= WORK:
+            proof = prove_by_patterns(model, f)
+        else:
+            proof = nothing(f, "only chosen inputs were tried")
+        return _conclude(model, f, proof)
+
+
+def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
     if model.T != f.T:
         raise DomainError(f"the model reads T={model.T} bits, the function T={f.T}; they must agree.")
     if method not in (None, *METHODS):
         raise DomainError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
     if method is None:
         largest = EXHAUSTIVE[min(model.L, 2)]
-        method = "exhaustive" if largest >= f.T else "patterns" if model.L == 1 else "search"
-    if method == "exhaustive":
-        return _exhaustive(model, f)
-    if method == "patterns" and 2**f.s * f.T <= WORK:
-        if model.L != 1:
-            raise DomainError(f"a proof by patterns needs one layer, this model has L={model.L}.")
-        try:
-            return certify_by_patterns(model, f)
-        except DomainError as error:  # scores that spread too far for float64
-            return searched(model, f, np.inf, -np.inf, str(error))
-    return searched(model, f, np.inf, -np.inf, "only chosen inputs were tried; nothing is proved.")
-
-
-def _exhaustive(model: Model, f: SparseFunction) -> Certificate:
-    if f.T > MAX_S:
+        return "exhaustive" if largest >= f.T else "patterns" if model.L == 1 else "search"
+    if method == "exhaustive" and f.T > MAX_S:
         raise DomainError(
             f"all 2^T inputs are tried up to T={MAX_S}, got T={f.T}; method='patterns' takes any T."
         )
-    worst, margin, worst_at, margin_at = -1.0, np.inf, 0, 0
-    for start in range(0, 2**f.T, 2**14):
-        bits = _inputs(np.arange(start, min(2**f.T, start + 2**14)), f.T)
-        error, signed = judge(model, f, bits)
-        if error.max() > worst:
-            worst, worst_at = float(error.max()), start + int(error.argmax())
-        if signed.min() < margin:
-            margin, margin_at = float(signed.min()), start + int(signed.argmin())
-    correct = margin > 0
+    if method == "patterns" and model.L != 1:
+        raise DomainError(f"a proof by patterns needs one layer, this model has L={model.L}.")
+    return method
+
+
+def finite_weights(part: Any) -> bool:
+    """Whether every array and number in a model, its layers and its encoding is finite, used or not."""
+    if isinstance(part, np.ndarray | float):
+        return bool(np.isfinite(part).all())
+    if isinstance(part, tuple):
+        return all(finite_weights(each) for each in part)
+    if is_dataclass(part):
+        return all(finite_weights(getattr(part, each.name)) for each in fields(part))
+    return True
+
+
+def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
+    """Every input in float64 and in balls. Where the balls are too wide for "exact", patterns may be sharper: along
+    a line the decoder's slopes cancel, which balls do not see.
+    """
+    seen, seen_at, signed_least, signed_at = -np.inf, 0, np.inf, 0
+    error, margin = -np.inf, np.inf
+    for start in range(0, 2**f.T, CHUNK):
+        bits = _inputs(np.arange(start, min(2**f.T, start + CHUNK)), f.T)
+        errors, signed = judge(model, f, bits)
+        if errors.max() > seen:
+            seen, seen_at = float(errors.max()), start + int(errors.argmax())
+        if signed.min() < signed_least:
+            signed_least, signed_at = float(signed.min()), start + int(signed.argmin())
+        ball, labels = outputs(model, bits), f(bits)
+        # fmax and fmin would drop a NaN: maximum and minimum keep it
+        error = np.maximum(error, (np.abs(ball.mid - labels) + ball.rad).max())
+        distance = np.where(labels == 1, ball.low - model.threshold, model.threshold - ball.high)
+        margin = np.minimum(margin, distance.min())
+    inputs = _inputs(np.array([seen_at, signed_at]), f.T)
+    error = float(error * (1 + 2.0**-50))
+    note = f"all 2^{f.T} inputs were tried."
+    proof = Proof(error, error - seen, float(margin), "exhaustive", note, inputs, complete=True)
+    right = signed_least > 0
+    if right and model.L == 1 and not (proof.holds and (error <= TOLERANCE or seen > TOLERANCE)):
+        other = prove_by_patterns(model, f)
+        # whichever is smaller; NaN loses
+        error = other.max_error if not error <= other.max_error else error
+        margin = other.margin if not margin >= other.margin else margin
+        proof = Proof(error, error - seen, float(margin), "exhaustive", note, inputs, complete=True)
+    return proof
+
+
+def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
+    """The certificate: what the proof says, unless the model, run on the suspected inputs, says otherwise."""
+    inputs = proof.inputs
+    errors, signed = judge(model, f, inputs)
+    if not proof.holds and not proof.complete and not signed.min() <= 0:
+        inputs = worst_inputs(model, f)
+        errors, signed = judge(model, f, inputs)
+    wrong = _wrong_alone(model, f, inputs, signed)
+    met = float(signed.min())
+    correct = False if wrong is not None else True if proof.holds and met > 0 else None
+    max_error = proof.max_error if proof.max_error >= errors.max() else np.inf
     return Certificate(
-        max_error=worst,
-        exact=worst < TOLERANCE,
+        max_error=float(max_error),
+        rounding=float(proof.rounding) if np.isfinite(max_error) else 0.0,
+        exact=bool(max_error <= TOLERANCE),
         correct=correct,
-        margin=margin,
+        margin=met if wrong is not None else proof.margin if proof.margin > -np.inf else -np.inf,
         leakage=worst_leak(model, f),
         gap=scalar_gap(model, f),
-        method="exhaustive",
-        attained=True,
-        worst_input=_inputs(np.array([worst_at]), f.T)[0],
-        counterexample=None if correct else _inputs(np.array([margin_at]), f.T)[0],
-        note=f"all 2^{f.T} inputs were tried.",
+        method=proof.method if correct or proof.complete else "search",
+        attained=bool(max_error - errors.max() <= TOLERANCE),
+        seen_error=float(errors.max()),
+        worst_input=inputs[int(errors.argmax())],
+        counterexample=wrong,
+        note=_note(proof, correct),
     )
+
+
+def _wrong_alone(
+    model: Model, f: SparseFunction, inputs: Shaped[Array, "n T"], signed: Float[Array, " n"]
+) -> Shaped[Array, " T"] | None:
+    """An input on which the model is wrong when it is run on that input alone.
+
+    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once.
+    """
+    for i in np.argsort(signed, kind="stable")[:SUSPECTS]:
+        if signed[i] <= 0 and judge(model, f, inputs[i : i + 1])[1][0] <= 0:
+            return inputs[i]
+    return None
+
+
+def _note(proof: Proof, correct: bool | None) -> str:
+    if correct:
+        return proof.note
+    if correct is False:
+        return "a wrong input was found and checked."
+    if proof.complete:
+        return (
+            "undecided: an output is closer to the threshold, or larger, than the bound on rounding allows."
+        )
+    if proof.method == "search":
+        return f"undecided: {proof.note}"
+    return f"undecided: the bounds by {proof.method} are too loose, and no wrong input was met."
 
 
 def _inputs(numbers: Shaped[Array, " n"], T: int) -> Shaped[Array, "n T"]:

@@ -117,6 +117,10 @@ def show(console: Console, result: dict[str, Any]) -> None:
     )
     console.print(verdict(result), markup=False, soft_wrap=True)
     console.print(f"{result['method']}: {result['note']}", markup=False, soft_wrap=True)
+    if result["exact"]:
+        from ..certify.certificate import EXACT_MEANS
+
+        console.print(f"({EXACT_MEANS})", markup=False, soft_wrap=True)
     if result["s"]:
         attention = Table(box=None, pad_edge=False)
         for title in ("relevant bits", "output", "attention on them", "elsewhere"):
@@ -142,8 +146,8 @@ def verdict(result: dict[str, Any]) -> str:
     kind = "exact" if result["exact"] else "correct"
     gap = "" if result["gap"] is None else f", gap {result['gap']:.4g}"
     return (
-        f"{kind} on all 2^{result['T']} inputs: largest error {result['max_error']:.1e}, "
-        f"margin {result['margin']:.4g}, leakage {result['leakage']:.4g}{gap}"
+        f"{kind} on all 2^{result['T']} inputs: error at most {result['max_error']:.1e}, of which rounding "
+        f"{result['rounding']:.1e}; margin {result['margin']:.4g}, leakage {result['leakage']:.4g}{gap}"
     )
 
 

@@ -1,0 +1,240 @@
+"""Ball arithmetic on NumPy arrays: numbers with an error bound, for a model's exact and its float64 values at once.
+
+A `Ball` (mid, rad) stands for a value that is computed twice: once in exact arithmetic (the weights are float64
+numbers, taken as they are) and once in float64, as `Model.__call__` does it. Both lie in [mid - rad, mid + rad].
+Each operation here keeps that promise, so what holds for a ball holds for both evaluations.
+
+Rounding.  u = 2^-53. A float64 sum of n products, added in any order, with or without fused multiply-add, differs
+from the exact one by at most gamma_n sum |x_i w_i|, gamma_n = n u / (1 - n u), and by what underflow takes. A
+product of balls is computed here (mid) and in the model (any order): two errors of gamma_n, so
+
+    rad = sum rad_x |w| + |x| rad_w + rad_x rad_w  +  2 gamma_n sum (|x| + rad_x)(|w| + rad_w)  +  TINY.
+
+A term that is exactly zero adds no error, so n is the number of terms that are not. 2 gamma_n <= (n + 1) UNIT with
+UNIT = 2^-52 as long as n < 2^25. TINY covers underflow of up to 2^22 terms, also where subnormal numbers are
+flushed to zero (2^22 * 2^-1022). Radii are computed in float64 themselves, sums of positive numbers, and raised by
+1 + 2^-20, which is more than their own rounding for fewer than 2^30 terms.
+
+If a partial sum could overflow in any order, sum |x||w| overflows too, and rad is infinite; where a NaN arises, rad
+is NaN. A comparison that must hold is therefore written so that NaN and infinity fail it.
+
+Assumed of the libraries, and tested against mpmath: exp, tanh and erf of NumPy and SciPy err by at most 4 units in
+the last place (their documentation says so, or less); +, -, *, / and sqrt are rounded correctly (IEEE 754).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import erf
+
+from ..block import LayerNorm
+from ..errors import DomainError
+from ..heads import additions, token_sum
+from ..types import Array, Bool, Float
+
+UNIT = 2.0**-52  # twice the rounding unit: one rounding here and one in the model
+TINY = 2.0**-1000  # what underflow can take from one operation
+UP = 1 + 2.0**-20  # radii are raised by it
+LIBRARY = 4 * 2 * UNIT  # 4 units in the last place, here and in the model
+GELU_LOWEST = (-0.7517915250534228, -0.16997120747990369)  # where gelu has its minimum, and the minimum
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """Every number in [mid - rad, mid + rad], entry by entry; rad >= 0, and not finite where nothing is known."""
+
+    mid: Float[Array, "*shape"]
+    rad: Float[Array, "*shape"]
+
+    def __getitem__(self, index: Any) -> "Ball":
+        return Ball(self.mid[index], self.rad[index])
+
+    @property
+    def low(self) -> Float[Array, "*shape"]:
+        return np.nextafter(self.mid - self.rad, -np.inf)
+
+    @property
+    def high(self) -> Float[Array, "*shape"]:
+        return np.nextafter(self.mid + self.rad, np.inf)
+
+    @property
+    def size(self) -> Float[Array, "*shape"]:
+        """The largest absolute value in the ball."""
+        return (np.abs(self.mid) + self.rad) * UP
+
+    @property
+    def finite(self) -> Bool[Array, "*shape"]:
+        return np.isfinite(self.mid) & np.isfinite(self.rad)
+
+    def reshape(self, *shape: int) -> "Ball":
+        return Ball(self.mid.reshape(shape), self.rad.reshape(shape))
+
+    def swap(self, a: int, b: int) -> "Ball":
+        """Two axes exchanged."""
+        return Ball(np.swapaxes(self.mid, a, b), np.swapaxes(self.rad, a, b))
+
+
+def exact(x: Float[Array, "*shape"] | float) -> Ball:
+    """A number without error: a weight."""
+    mid = np.asarray(x, dtype=np.float64)
+    return Ball(mid, np.zeros(mid.shape))
+
+
+def between(low: Float[Array, "*shape"], high: Float[Array, "*shape"]) -> Ball:
+    """The ball around an interval."""
+    mid = low / 2 + high / 2
+    return Ball(mid, np.maximum(mid - low, high - mid) * UP + TINY)
+
+
+def concatenate(balls: list[Ball], axis: int) -> Ball:
+    """Balls joined along an axis."""
+    return Ball(
+        np.concatenate([b.mid for b in balls], axis=axis), np.concatenate([b.rad for b in balls], axis=axis)
+    )
+
+
+def stack(balls: list[Ball], axis: int) -> Ball:
+    """Balls joined along a new axis."""
+    return Ball(np.stack([b.mid for b in balls], axis=axis), np.stack([b.rad for b in balls], axis=axis))
+
+
+def add(x: Ball, y: Ball) -> Ball:
+    """x + y."""
+    mid = x.mid + y.mid
+    return Ball(mid, (x.rad + y.rad + UNIT * (np.abs(mid) + x.rad + y.rad)) * UP)
+
+
+def multiply(x: Ball, y: Ball) -> Ball:
+    """x y, entry by entry."""
+    rad = x.rad * y.size + np.abs(x.mid) * y.rad + UNIT * x.size * y.size
+    return Ball(x.mid * y.mid, rad * UP + TINY)
+
+
+def divide(x: Ball, y: Ball) -> Ball:
+    """x / y: |x'/y' - x/y| <= (rad_x + |x/y| rad_y) / |y'|; nothing is known where y may be 0."""
+    quotient = x.mid / y.mid
+    least = (np.abs(y.mid) - y.rad) / UP
+    rad = (x.rad + np.abs(quotient) * y.rad) / least
+    rad = (rad + UNIT * (np.abs(quotient) + rad)) * UP + TINY
+    return Ball(quotient, np.where((least > 0) & np.isfinite(y.rad), rad, np.inf))
+
+
+def terms(x: Ball, W: Ball) -> int:
+    """How many terms of a matrix product's sums are not exactly zero, at most."""
+    rows = np.count_nonzero(x.size, axis=-1).max(initial=0)
+    columns = np.count_nonzero(W.size, axis=-2).max(initial=0)
+    return int(min(rows, columns))
+
+
+def matmul(x: Ball, W: Ball) -> Ball:
+    """x @ W, its sums added in any order; see the head of this file."""
+    n = terms(x, W)
+    large = W.size
+    rad = x.rad @ large + np.abs(x.mid) @ W.rad + (n + 1) * UNIT * (x.size @ large)
+    return Ball(x.mid @ W.mid, rad * UP + TINY)
+
+
+def affine(x: Ball, W: Ball, b: Ball) -> Ball:
+    """x W + b."""
+    return add(matmul(x, W), b)
+
+
+def mean(x: Ball) -> Ball:
+    """The mean along the last axis, kept as an axis."""
+    n = x.mid.shape[-1]
+    rad = x.rad.mean(axis=-1, keepdims=True) + (n + 2) * UNIT * x.size.mean(axis=-1, keepdims=True)
+    return Ball(x.mid.mean(axis=-1, keepdims=True), rad * UP + TINY)
+
+
+def sqrt(x: Ball) -> Ball:
+    """The square root; NaN where x may be negative."""
+    mid = np.sqrt(x.mid)
+    rad = np.maximum(mid - np.sqrt(x.mid - x.rad), np.sqrt(x.mid + x.rad) - mid)
+    return Ball(mid, (rad + 2 * UNIT * (mid + rad)) * UP + TINY)
+
+
+def relu(x: Ball) -> Ball:
+    """max(x, 0)."""
+    low, high = np.maximum(x.low, 0), np.maximum(x.high, 0)
+    crossing = between(low, high)
+    positive, negative = x.low >= 0, x.high <= 0
+    mid = np.where(positive, x.mid, np.where(negative, 0.0, crossing.mid))
+    rad = np.where(positive, x.rad, np.where(negative, 0.0, crossing.rad))
+    return Ball(mid, np.where(x.finite, rad, np.inf))
+
+
+def gelu(x: Ball) -> Ball:
+    """x Phi(x), which falls up to its minimum and then rises.
+
+    1 + erf may cancel, so the error is relative to |x|: that of erf, of its argument, and of three products.
+    """
+
+    def at(y: Array) -> Array:
+        return y * 0.5 * (1 + erf(y / np.sqrt(2)))
+
+    a, b = at(x.low), at(x.high)
+    where, least = GELU_LOWEST
+    low = np.where((x.low < where) & (where < x.high), least, np.minimum(a, b))
+    inside = between(low, np.maximum(a, b))
+    return Ball(inside.mid, (inside.rad + (LIBRARY + 8 * UNIT) * x.size) * UP)
+
+
+def tanh(x: Ball) -> Ball:
+    """tanh, which increases."""
+    inside = between(np.tanh(x.low), np.tanh(x.high))
+    return Ball(inside.mid, np.where(x.finite, (inside.rad + LIBRARY * inside.size) * UP, np.inf))
+
+
+def activate(x: Ball, name: str) -> Ball:
+    """sigma by name, as `heads.activation`."""
+    known = {"identity": lambda y: y, "relu": relu, "gelu": gelu, "tanh": tanh}
+    if name not in known:
+        raise DomainError(f"activation {name!r} has no error bound; there is one for {', '.join(known)}.")
+    return known[name](x)
+
+
+def weights_of(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """exp(scores - the largest along the last axis), and a bound on each one's relative error (as a logarithm).
+
+    The shift rounds by u |s - max|, here and in the model, whose own largest score is not larger.
+    """
+    shifted = scores.mid - scores.mid.max(axis=-1, keepdims=True)
+    return np.exp(shifted), (scores.rad + UNIT * np.abs(shifted) + LIBRARY) * UP
+
+
+def softmax(scores: Ball) -> Ball:
+    """exp(s_t) / sum exp(s_t) along the last axis, all scores finite.
+
+    Each weight is within a factor e^(+-rho_t), so their sum is within a factor 1 +- M, M = sum_t a_t (e^rho_t - 1),
+    and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the division round. Weights that underflow
+    lose 2^-1022 against a total that is at least 1.
+    """
+    weights, rho = weights_of(scores)
+    share = weights / token_sum(weights)
+    rounded = (additions(weights.shape[-1]) + 4) * UNIT
+    of_sum = (share * np.expm1(rho)).sum(axis=-1, keepdims=True) * UP + rounded
+    relative = (np.expm1(rho) + of_sum + rounded) / np.maximum(1 - of_sum, 0.0)
+    return Ball(share, share * relative * UP + TINY)
+
+
+def layer_norm(x: Ball, norm: LayerNorm) -> Ball:
+    """gain (x - mean) / sqrt(variance + eps) + bias, in the order in which `heads.layer_norm` computes it."""
+    average = mean(x)
+    centred = add(x, Ball(-average.mid, average.rad))
+    variance = mean(multiply(centred, centred))
+    spread = between(np.maximum(variance.low, 0.0), variance.high)  # a variance is not negative
+    scale = sqrt(add(spread, exact(norm.eps)))
+    return add(divide(multiply(exact(norm.gain), centred), scale), exact(norm.bias))
+
+
+def project_rows(x: Ball) -> Ball:
+    """Rows divided by max(norm, 1)."""
+    n = x.mid.shape[-1]
+    total = np.sqrt((x.mid**2).sum(axis=-1, keepdims=True))
+    moved = np.sqrt((x.rad**2).sum(axis=-1, keepdims=True))
+    rad = moved + (n + 4) * UNIT * (total + moved)
+    # squares below 2^-1022 are lost: a norm of up to 2^-500
+    norm = Ball(total, np.where(np.isfinite(total), rad * UP + 2.0**-500, np.inf))
+    above = between(np.maximum(norm.low, 1.0), np.maximum(norm.high, 1.0))
+    return divide(x, Ball(above.mid, np.where(norm.finite, above.rad, np.inf)))

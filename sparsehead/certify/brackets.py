@@ -1,0 +1,106 @@
+"""Proved bounds on what a head can mix, over all inputs that share the relevant bits.
+
+o(b) = sum w v / sum w never exceeds U, whatever the free bits are, if
+
+    F(U) = sum_t max_b w_t^b (v_t^b - U) <= 0,
+
+because o(b) - U has the sign of sum w (v - U). A candidate for U comes from `ranges`; here it is raised a little
+and the inequality is proved in float64:
+
+  * scores and values are balls (`forward.tables`), so each weight is known up to a factor; every term takes the
+    weight of
+    its interval that makes it largest: the heavy one where v > U, the light one where v < U;
+  * a computed term has a relative error of at most 2 u, hence so has the larger of two (x -> x + 2u|x| is
+    increasing); the sum over n tokens adds gamma_n times the sum of absolute values (and underflow 2^-1021 per
+    term), so F(U) <= 0 holds if  computed sum + error < 0;
+  * at U = max F's zero + delta the sum is -W delta and the error at most gamma_n W max|v - U|, with the same total
+    weight W: a delta of gamma_n max|v - U| suffices whatever the weights are. Where weights underflow (scores that
+    spread over more than 700) the inequality may fail for every U but max v, which always bounds o.
+
+The bounds are over exactly normalised weights inside their intervals, and so hold for exact arithmetic;
+`mixing_error` adds what the float64 evaluation of sum_t a_t v_t loses.
+"""
+
+import numpy as np
+
+from ..functions import assignments
+from ..heads import additions, token_sum
+from ..ranges import Choices, chunks, resolution, solve
+from ..types import Array, Bool, Float, Shaped
+from .balls import TINY, UNIT, UP, Ball, weights_of
+
+UNDERFLOW = 2.0**-1021  # what a weight or a product may lose by underflow, subnormal numbers flushed or not
+UP_WEIGHT = 1 + 16 * UNIT  # exp(rho) and two products round too
+TRIES = 8  # raises of a candidate, each 16 times the last
+
+
+def bracket(
+    scores: Ball, values: Ball, support: tuple[int, ...]
+) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
+    """Lower and upper bounds of o for each pattern of the support's bits, for scores and values of shape (n, 2)."""
+    light, heavy = weight_bounds(scores)
+    low = -_upper(Choices(light, -values.low, support, heavy))
+    return low, _upper(Choices(light, values.high, support, heavy))
+
+
+def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """|float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
+
+    A share a_t = w_t / sum w rounds by additions(n) + 1 units u, sum_t a_t v_t by additions(n) + 2 (two sums are
+    added); the shares add up to about 1. Weights that underflow lose 2^-1022 each against a total of at least 1.
+    """
+    return ((additions(n) + 4) * UNIT * sizes + n * UNDERFLOW * sizes) * UP + TINY
+
+
+def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
+    """exp(score - the largest score), from below and from above."""
+    flat, rho = weights_of(scores.reshape(-1))
+    light = np.maximum(flat * np.exp(-rho) / UP_WEIGHT - UNDERFLOW, 0.0)
+    heavy = flat * np.exp(rho) * UP_WEIGHT + UNDERFLOW
+    return light.reshape(scores.mid.shape), heavy.reshape(scores.mid.shape)
+
+
+def _upper(choices: Choices) -> Float[Array, " patterns"]:
+    """U with F(U) <= 0, for every pattern."""
+    parts = []
+    for patterns in chunks(choices, assignments(len(choices.support))):
+        top = _largest_value(choices, patterns)
+        theta, _, _ = solve(choices, patterns, largest=True)
+        step = 2 * resolution(choices) + UNIT * np.abs(theta)
+        bound, proved = top.copy(), np.zeros(len(patterns), dtype=bool)
+        for _ in range(TRIES):
+            candidate = np.nextafter(theta + step, np.inf)
+            holds = ~proved & never_exceeds(choices, patterns, candidate)
+            bound[holds] = np.minimum(candidate, top)[holds]
+            proved |= holds
+            if proved.all():
+                break
+            step = 16 * step
+        parts.append(bound)
+    return np.concatenate(parts)
+
+
+def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Array, " m"]:
+    """max v over the tokens that a pattern allows: a mean cannot exceed it. NaN where a value is NaN."""
+    inside = np.array(choices.support, dtype=np.int64)
+    free = choices.values[choices.others].max(initial=-np.inf)
+    return np.maximum(free, choices.values[inside, patterns].max(axis=1, initial=-np.inf))
+
+
+def never_exceeds(
+    choices: Choices, patterns: Shaped[Array, "m s"], U: Float[Array, " m"]
+) -> Bool[Array, " m"]:
+    """Whether F(U) <= 0 is proved, pattern by pattern; see the head of this file."""
+    light, v = choices.weights, choices.values
+    heavy = light if choices.heavy is None else choices.heavy
+    free, inside = choices.others, np.array(choices.support, dtype=np.int64)
+    at = U[:, None]
+
+    def term(token: Array, bit: int | Array) -> Float[Array, "m tokens"]:
+        gain = v[token, bit] - at
+        return np.where(gain > 0, heavy[token, bit], light[token, bit]) * gain
+
+    terms = np.concatenate([np.maximum(term(free, 0), term(free, 1)), term(inside, patterns)], axis=1)
+    n = terms.shape[1]
+    error = (additions(n) + 4) * UNIT * token_sum(np.abs(terms))[:, 0] * UP + n * UNDERFLOW
+    return token_sum(terms)[:, 0] + error <= 0

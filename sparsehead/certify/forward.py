@@ -1,0 +1,171 @@
+"""A model evaluated in balls: `heads`, `block` and `Model`, operation by operation, with an error bound beside each
+number.
+
+The order of operations is the model's own, sums aside, which `balls` bounds in any order. What comes out holds the
+output in exact arithmetic and the one that `Model.__call__` returns.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..block import Layer
+from ..model import Model
+from ..types import Array, Shaped
+from .balls import (
+    Ball,
+    activate,
+    add,
+    affine,
+    concatenate,
+    divide,
+    exact,
+    layer_norm,
+    matmul,
+    multiply,
+    project_rows,
+    relu,
+    softmax,
+    stack,
+)
+
+ROWS = 2**21  # numbers of one kind held at once
+
+
+def outputs(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
+    """The outputs for many inputs, as balls of shape (n,)."""
+    rows = max(1, ROWS // ((model.T + 1) * max(model.H, model.d if model.L > 1 else 1)))
+    evaluate = _one_layer(model) if model.L == 1 else lambda part: _deep(model, part)
+    return concatenate([evaluate(bits[i : i + rows]) for i in range(0, len(bits), rows)], 0)
+
+
+def tables(model: Model) -> tuple[Ball, Ball]:
+    """`Model.cls_tables` in balls: scores (n, 2, H) and values (n, 2, H, v) of the tokens that are attended to.
+
+    [CLS] is the last row, the same for both bits, and is left out where it is not attended to.
+    """
+    layer, encoding = model.layers[0], model.encoding
+    (H, d, _), v = layer.W_Q.shape, layer.W_V.shape[-1]
+    cls = exact(encoding.cls)[None]
+    z = cls if layer.norm_attention is None else layer_norm(cls, layer.norm_attention)
+    queries = [_with_bias(matmul(z, exact(layer.W_Q[h])), layer.b_Q, h) for h in range(H)]
+    temperature = exact(layer.temperature)
+    keys = [divide(matmul(exact(layer.W_K[h]), queries[h].swap(0, 1)), temperature) for h in range(H)]
+    W = concatenate([*keys, exact(layer.W_V.transpose(1, 0, 2).reshape(d, H * v))], 1)
+    tokens, own = _projected(model, W)
+    table = concatenate([tokens, stack([own, own], 1)], 0) if model.attends_cls else tokens
+    scores, values = table[..., :H], table[..., H:].reshape(-1, 2, H, v)
+    if layer.b_K is not None:
+        moved = [
+            divide(matmul(exact(layer.b_K[h : h + 1]), queries[h].swap(0, 1)), temperature) for h in range(H)
+        ]
+        scores = add(scores, concatenate(moved, 1)[0])
+    return scores, values if layer.b_V is None else add(values, exact(layer.b_V))
+
+
+def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
+    """Every token times W: (T, 2, c) for positions and bits, (1, c) for [CLS]."""
+    encoding, norm = model.encoding, model.layers[0].norm_attention
+    if norm is None:
+        at = W[encoding.d - encoding.T :] if encoding.P is None else matmul(exact(encoding.P), W)
+        if not encoding.additive:
+            return stack([exact(np.zeros(at.mid.shape)), at], 1), matmul(exact(encoding.cls)[None], W)
+        bit = matmul(exact(encoding.E), W)
+        return add(at[:, None], bit[None]), matmul(exact(encoding.cls)[None], W)
+    P = exact(encoding.positions())
+    tokens = (
+        add(P[:, None], exact(encoding.E)[None])
+        if encoding.additive
+        else stack([exact(np.zeros(P.mid.shape)), P], 1)
+    )
+    normed = layer_norm(tokens, norm).reshape(2 * encoding.T, encoding.d)
+    own = layer_norm(exact(encoding.cls)[None], norm)
+    return matmul(normed, W).reshape(encoding.T, 2, -1), matmul(own, W)
+
+
+def _with_bias(x: Ball, bias: Array | None, h: int) -> Ball:
+    return x if bias is None else add(x, exact(bias[h]))
+
+
+def _one_layer(model: Model) -> Callable[[Array], Ball]:
+    """bits -> outputs, through the 2T + 1 distinct tokens."""
+    scores, values = tables(model)
+
+    def evaluate(bits: Shaped[Array, "n T"]) -> Ball:
+        on = np.pad(bits, ((0, 0), (0, 1)))[:, : len(scores.mid)].astype(np.int64)
+        rows = np.arange(on.shape[1])
+        chosen = scores[rows, on]
+        mixed = []
+        for h in range(model.H):
+            a = softmax(chosen[..., h])
+            both = concatenate([multiply(a, exact(1.0 - on)), multiply(a, exact(1.0 * on))], 1)
+            mixed.append(matmul(both, concatenate([values[:, 0, h], values[:, 1, h]], 0)))
+        cls = exact(np.broadcast_to(model.encoding.cls, (len(bits), model.d)))
+        return after_attention(model, finish_attention(cls, mixed, model.layers[0]))
+
+    return evaluate
+
+
+def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
+    """`block.finish_attention`: U, given the mixed values of each head."""
+    parts = [matmul(activate(M, layer.sigma), exact(W_C)) for M, W_C in zip(mixed, layer.W_C, strict=True)]
+    U = parts[0]
+    for part in parts[1:]:
+        U = add(U, part)
+    return around_attention(X, U, layer)
+
+
+def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
+    """U with the bias b_C, the residual and the projection, given the sum over heads."""
+    U = U if layer.b_C is None else add(U, exact(layer.b_C))
+    U = add(U, X) if layer.residual else U
+    return project_rows(U) if layer.project else U
+
+
+def finish_mlp(U: Ball, layer: Layer) -> Ball:
+    """`block.finish_mlp`."""
+    mlp = layer.mlp
+    if mlp is None:
+        return U
+    x = U if layer.norm_mlp is None else layer_norm(U, layer.norm_mlp)
+    hidden = activate(affine(x, exact(mlp.W_1), exact(mlp.b_1)), mlp.activation)
+    out = affine(hidden, exact(mlp.W_2), exact(mlp.b_2))
+    out = add(out, U) if layer.residual else out
+    return project_rows(out) if layer.project else out
+
+
+def after_attention(model: Model, U: Ball) -> Ball:
+    """The output given U at [CLS] of the last layer, rows (n, d) to (n,)."""
+    y = finish_mlp(U, model.layers[-1])
+    if model.final_norm is not None:
+        y = layer_norm(y, model.final_norm)
+    for dense in model.decoder:
+        y = relu(affine(y, exact(dense.W), exact(dense.b)))
+    return affine(y, exact(model.w[:, None]), exact(model.bias))[..., 0]
+
+
+def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
+    """bits -> outputs for any depth: every token of every example."""
+    X = exact(np.stack([model.encoding(b) for b in bits]))
+    # an encoding's E + P rounds once
+    X = Ball(X.mid, np.abs(X.mid) * 2.0**-52)
+    for depth, layer in enumerate(model.layers):
+        U = _attended(X, layer, attends_cls=model.attends_cls)
+        if depth == model.L - 1:
+            return after_attention(model, U[:, -1])
+        X = finish_mlp(U, layer)
+    raise AssertionError("a model has a layer")
+
+
+def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
+    """U at every token, (n, T + 1, d)."""
+    Z = X if layer.norm_attention is None else layer_norm(X, layer.norm_attention)
+    keys_of = Z if attends_cls else Z[:, :-1]
+    mixed = []
+    for h in range(layer.H):
+        Q = _with_bias(matmul(Z, exact(layer.W_Q[h])), layer.b_Q, h)
+        K = _with_bias(matmul(keys_of, exact(layer.W_K[h])), layer.b_K, h)
+        V = _with_bias(matmul(keys_of, exact(layer.W_V[h])), layer.b_V, h)
+        scores = divide(matmul(Q, K.swap(-1, -2)), exact(layer.temperature))
+        mixed.append(matmul(softmax(scores), V))
+    return finish_attention(X, mixed, layer)
