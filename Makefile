@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "sparsehead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt "torch==2.13.0"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[test]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test]"
 	@touch $(STAMP)
 
 reproduce: $(STAMP)

@@ -1,16 +1,74 @@
-"""Names that are imported when first used, so that a package is quick to import."""
+"""Names that are imported when first used, so that a package is quick to import, and what a missing extra means."""
 
+import ast
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+
+from .errors import MissingExtra
+
+# Optional packages and the extra that brings each.
+EXTRAS = {
+    "torch": "learn",
+    "sklearn": "learn",
+    "altair": "charts",
+    "vl_convert": "charts",
+    "pyarrow": "parquet",
+    "fastapi": "lab",
+    "uvicorn": "lab",
+    "transformers": "probe",
+    "distributed": "cluster",
+}
+
+
+def names_in_stub(init_file: str) -> dict[str, str]:
+    """Public names and their modules, from the lines `from .module import name as name` of the `.pyi` beside a file."""
+    tree = ast.parse(Path(init_file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    lines = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in lines for alias in node.names}
 
 
 def names_from(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: `home` says in which of its modules each public name lives."""
+    """A package's `__getattr__`: `home` says in which of its modules each public name lives.
+
+    Raises:
+        MissingExtra: the module needs an optional package that is not installed.
+        AttributeError: there is no such name.
+    """
 
     def find(name: str) -> Any:
-        if name in home:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
             return getattr(import_module(f".{home[name]}", package), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) from None
 
     return find
+
+
+def require(module: str) -> None:
+    """Refuse early, with the command that installs it, when an optional package is missing.
+
+    Raises:
+        MissingExtra: `module` is not installed.
+    """
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise missing_extra(ModuleNotFoundError(name=module))
+
+
+def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtra:
+    """The same error with the command that mends it, where the module belongs to an extra; else the error itself."""
+    module = (error.name or "").split(".")[0]
+    if module not in EXTRAS:
+        return error
+    extra = EXTRAS[module]
+    return MissingExtra(
+        f"this needs {module}, which is not installed; pip install 'sparsehead[{extra}]' brings it."
+    )
