@@ -10,13 +10,14 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: reproduce full test test-all mutants lint format bench clean help
+.PHONY: reproduce full test test-all bare mutants lint format bench clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make reproduce   check every claim of the paper and write report.html (about ten minutes; resumes)"
 	@echo "make test        lint, type check and tests (a few minutes)"
 	@echo "make test-all    the same with the slow statistical checks"
+	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
 
@@ -50,6 +51,9 @@ test: lint
 test-all: lint
 	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+bare:
+	PYTHON=$(PYTHON) scripts/bare.sh
 
 mutants: $(STAMP)
 	$(BIN)/python mutants/run.py $(ARGS)

@@ -105,7 +105,7 @@ import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {HEAVY!r}:
-            raise ImportError(name + " was made unimportable")
+            raise ModuleNotFoundError(name + " was made unimportable", name=name)
 sys.meta_path.insert(0, Blocked())
 from sparsehead.cli.app import main
 main(sys.argv[1:])
@@ -116,6 +116,26 @@ LIGHT = {
     "bound": ["bound", "--norms", "V21=2,V=1,QK=3,BX=1.5", "--T", "100", "--m", "1000", "--json"],
     "cover": ["cover", "points.csv", "--eps", "0.5", "--json"],
 }
+
+
+NEED_AN_EXTRA = {
+    "learn": (["learn", "x1 & x2", "--T", "9", "--m", "30"], "torch", "learn"),
+    "law": (["law", "and", "--s", "2", "--T", "10"], "torch", "learn"),
+    "figure": (["figure", "covers", "--out", "x.png"], "altair", "charts"),
+}
+
+
+@pytest.mark.parametrize("verb", NEED_AN_EXTRA)
+def test_a_missing_extra_is_one_sentence_with_the_command_that_installs_it(verb, tmp_path):
+    arguments, module, extra = NEED_AN_EXTRA[verb]
+    ran = subprocess.run(
+        [sys.executable, "-c", BLOCK, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.strip() == (
+        f"sparsehead: this needs {module}, which is not installed; pip install 'sparsehead[{extra}]' brings it."
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("verb", LIGHT)

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import DomainError
 from ..floor.floor import floor_curve
 from ..functions import FAMILIES, kind
+from ..lazy import require
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
 from ..measure.laws import LawFits, fit_laws
@@ -115,6 +116,7 @@ def law(
         return preset(preset_name, function=function, s=s, T=T, m=m, seed=trial, **settings)
 
     lengths = sorted(set(Ts))
+    require("torch")
     if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
         settings.setdefault("unique", False)
     # what cannot be meant, or does not fit into memory, is refused before anything runs
