@@ -19,6 +19,7 @@ import typer
 from .. import __version__
 from ..errors import SparseheadError
 from ..files import shown
+from ..lazy import missing_extra
 
 VERBS = {
     "reproduce": "Check every claim of the paper and write report.html.",
@@ -100,6 +101,8 @@ def _run(arguments: list[str]) -> int:
 
 def explanation(error: Exception) -> str | None:
     """The sentence for an error that the caller can do something about; None for a mistake of ours."""
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_extra(error)
     if isinstance(error, SparseheadError):
         return str(error)
     if isinstance(error, typer.TyperException):  # a mistyped verb, option or value
