@@ -2,10 +2,18 @@
 
 Every array field of the dataclasses that make up a `Model` becomes one tensor, named by its path
 ("layers.0.W_Q"); everything else goes to the header. Tensors whose numbers fit float32 exactly are stored so.
+
+The header's metadata also holds the SHA-256 of the whole file, taken with its own 64 digits set to zero, so any
+changed byte is noticed. Schema 2 is the first with this checksum; files of schema 1 are refused, since a damaged file
+could pass for one of them.
 """
 
+import hashlib
 import json
-from dataclasses import fields, is_dataclass
+import math
+import os
+import struct
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,54 +21,141 @@ import numpy as np
 
 from .block import Layer, LayerNorm, Mlp
 from .encoding import Encoding
-from .errors import FileError, SparseheadError
-from .files import write_whole
+from .errors import DomainError, FileError, SparseheadError, TooLarge
+from .files import check_source, shown, write_whole
+from .memory import available, text_of
 from .model import Dense, Model
 from .types import Array
 
-SCHEMA = 1
+SCHEMA = 2
 HEADER = "sparsehead"
+SUM = "sparsehead_sha256"
 PARTS: dict[str, type] = {c.__name__: c for c in (Model, Encoding, Layer, LayerNorm, Mlp, Dense)}
+MOST_HEADER = 2**24  # bytes; a model of a hundred layers has a header of 10^5
+COPIES = 4  # the file, its tensors, and these in float64
+POSITIVE = ("temperature", "eps")
+LARGEST = 2**53  # whole numbers beyond this are not exact in float64
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
     """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True."""
     from safetensors.numpy import save as to_bytes
 
+    if not isinstance(model, Model):
+        raise DomainError(
+            f"save writes a Model, such as `build` or `load` returns; got a {type(model).__name__}."
+        )
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
-    path = Path(path)
-    write_whole(path, to_bytes(tensors, metadata={HEADER: header}), force=force)
-    return path
+    return write_whole(path, seal(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64})), force=force)
 
 
 def load(path: str | Path) -> Model:
-    """The model in `path`, checked: a file that is damaged or not a model of ours loads nothing."""
-    from safetensors import SafetensorError, safe_open
+    """The model in `path`, checked: a file that is damaged or not a model of ours loads nothing.
 
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"no model at {path}; `sparsehead build ... --out {path.name}` writes one.")
+    The file's size is compared with what its header announces, and with the memory there is, before it is read.
+
+    Raises:
+        FileError: there is no such file, a byte of it has changed, or something else is in it.
+        TooLarge: it would not fit into memory.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise DomainError(f"load takes the path of a model file; got a {type(path).__name__}.")
+    if (
+        not os.path.isfile(path)
+        and (os.path.isdir(path) or not os.path.exists(path))
+        and len(str(path)) < 200
+    ):
+        raise FileError(f"no model at {shown(path)}; `sparsehead build ... --out FILE` writes one.")
+    raw, metadata = _read(check_source(path, wanted="a model that `sparsehead build --out` wrote"))
     try:
-        with safe_open(path, framework="np") as file:
-            header = (file.metadata() or {}).get(HEADER)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        raise FileError(f"{path} is damaged or not a safetensors file ({error}).") from error
-    if header is None:
-        raise FileError(
-            f"{path} is a safetensors file but not a sparsehead model: its header has no structure."
-        )
-    try:
-        content = json.loads(header)
+        content = json.loads(metadata[HEADER], parse_constant=_no_number)
         schema = content["schema"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise FileError(f"{path} has a header that is not a sparsehead model's JSON.") from error
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise FileError(f"{shown(path)} has a header that is not a sparsehead model's JSON.") from None
     if schema != SCHEMA:
+        older = "; it was written before model files had checksums" if schema == 1 else ""
         raise FileError(
-            f"{path} has schema {schema}, this version reads {SCHEMA}; save it again with the same version."
+            f"{shown(path)} has schema {str(schema)[:20]}, this version reads {SCHEMA}{older}: write it again."
         )
-    return _checked(path, content, tensors)
+    if SUM not in metadata or seal(raw) != raw:
+        raise FileError(f"{shown(path)} is damaged: its checksum is not that of its content.")
+    return _checked(Path(path), content, _tensors(Path(path), raw))
+
+
+def seal(raw: bytes) -> bytes:
+    """A safetensors file with the checksum of its content in its place; the same file if it was right.
+
+    A file that has no place for it, or more than one, comes back as nothing.
+    """
+    mark = f'"{SUM}":"'.encode()
+    start = raw.find(mark) + len(mark)
+    if raw.count(mark, 0, MOST_HEADER) != 1:
+        return b""
+    zeroed = raw[:start] + b"0" * 64 + raw[start + 64 :]
+    return raw[:start] + hashlib.sha256(zeroed).hexdigest().encode() + raw[start + 64 :]
+
+
+def _read(path: Path) -> tuple[bytes, dict[str, str]]:
+    """The bytes of a file whose size is what its header announces, and the header's metadata."""
+    damaged = f"{shown(path)} is damaged or not a safetensors file"
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(8)
+            n = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+            if not 2 <= n <= min(MOST_HEADER, size - 8):
+                raise FileError(f"{damaged}: it announces a header of {n} bytes in a file of {size}.")
+            header = file.read(n)
+            metadata, end = _announced(header)
+            if HEADER not in metadata:
+                raise FileError(
+                    f"{shown(path)} is a safetensors file but not a sparsehead model: its header has no structure."
+                )
+            if 8 + n + end != size:
+                raise FileError(f"{damaged}: it announces {8 + n + end} bytes and has {size}.")
+            limit = available()
+            if limit is not None and COPIES * size > limit:
+                raise TooLarge(
+                    f"loading {shown(path)} needs about {text_of(COPIES * size)} of memory, "
+                    f"{text_of(limit)} are available."
+                )
+            return start + header + file.read(), metadata
+    except SparseheadError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
+        reason = str(error)[:80] or type(error).__name__
+        raise FileError(f"{damaged} ({reason}).") from None
+
+
+def _announced(header: bytes) -> tuple[dict[str, str], int]:
+    """The metadata of a safetensors header, and where the last tensor ends."""
+    entries = dict(json.loads(header.decode()))
+    metadata = dict(entries.pop("__metadata__", {}))
+    ends = [int(entry["data_offsets"][1]) for entry in entries.values()]
+    return metadata, max(ends, default=0)
+
+
+def _tensors(path: Path, raw: bytes) -> dict[str, Array]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        return from_bytes(raw)
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FileError(f"{shown(path)} is damaged or not a safetensors file ({str(error)[:80]}).") from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number of a model")
 
 
 def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> Model:
@@ -68,15 +163,21 @@ def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> 
     try:
         model = _unpack(content["model"], tensors, used)
     except SparseheadError as error:
-        raise FileError(f"{path} does not hold a consistent model: {error}") from error
+        raise FileError(f"{shown(path)} does not hold a consistent model: {error}") from error
     except KeyError as error:
-        raise FileError(f"{path} is incomplete: its structure names {error}, which is missing.") from error
-    except (TypeError, AttributeError, IndexError, ValueError) as error:
-        raise FileError(f"{path} does not hold a consistent model: its structure is malformed.") from error
+        raise FileError(
+            f"{shown(path)} is incomplete: its structure names {error}, which is missing."
+        ) from error
+    except (TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
+        raise FileError(
+            f"{shown(path)} does not hold a consistent model: its structure is malformed."
+        ) from error
     if not isinstance(model, Model):
-        raise FileError(f"{path} holds a {type(model).__name__}, not a Model.")
+        raise FileError(f"{shown(path)} holds a {type(model).__name__}, not a Model.")
     if extra := sorted(set(tensors) - used):
-        raise FileError(f"{path} holds tensors that belong to no part of the model: {', '.join(extra[:3])}.")
+        raise FileError(
+            f"{shown(path)} holds tensors that belong to no part of the model: {', '.join(extra[:3])}."
+        )
     return model
 
 
@@ -102,7 +203,31 @@ def _unpack(node: dict[str, Any], tensors: dict[str, Array], used: set[str]) -> 
         return tensors[node["tensor"]].astype(np.float64)
     if "part" in node:
         values = {name: _unpack(child, tensors, used) for name, child in node["fields"].items()}
-        return PARTS[node["part"]](**values)
+        kind = PARTS[node["part"]]
+        kinds = {part.name: part for part in fields(kind)}
+        return kind(**{name: _scalar(kinds[name], value) for name, value in values.items()})
     if "tuple" in node:
         return tuple(_unpack(item, tensors, used) for item in node["tuple"])
     return node["value"]
+
+
+def _scalar(part: "Field[Any]", value: Any) -> Any:
+    """A field's value, if it is of the field's type and in its range; arrays and parts check themselves."""
+    good = True
+    if part.type is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        value = float(value) if number else value
+        good = number and math.isfinite(value) and (value > 0 or part.name not in POSITIVE)
+    elif part.type is bool:
+        good = isinstance(value, bool)
+    elif part.type is int:
+        good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST
+    elif part.type is str:
+        good = isinstance(value, str)
+    elif part.name == "meta":
+        good = isinstance(value, dict)
+    elif value is not None:
+        good = isinstance(value, np.ndarray | tuple) or is_dataclass(value)
+    if not good:
+        raise DomainError(f"{part.name} cannot be {str(value)[:30]!r}.")
+    return value

@@ -4,6 +4,7 @@ A figure of an experiment is drawn from `<name>.json` in the results folder, wri
 arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
-from ..files import read_json
+from ..files import read_json, shown
 from . import library
 
 RESULTS = Path("results")
@@ -196,6 +197,6 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
 def read_results(folder: Path, name: str) -> dict[str, Any]:
     """The JSON object in `folder/name.json`."""
     path = folder / f"{name}.json"
-    if folder.is_dir() and not path.exists():
-        raise FileError(f"{path} is not there yet; `sparsehead reproduce` measures it.")
+    if not os.path.exists(path):
+        raise FileError(f"{shown(path)} is not there yet; `sparsehead reproduce` measures it.")
     return read_json(path, wanted="a results file as `sparsehead reproduce` writes it")

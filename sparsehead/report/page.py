@@ -1,32 +1,18 @@
 """report.html: claims, figures, errata and what was run, in one file that needs no network."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..figures.render import specification
+from ..figures.render import chart_script, embedded, policy, specification
 from ..files import make_folder, write_whole
 from .catalogue import Drawn
 from .parts import claims_table, errata_section, escape, figure_block, run_list, tally, verdict_of
 
-# Charts evaluate their own expressions, hence 'unsafe-eval'; nothing may be fetched from anywhere.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 SECTIONS = (("claims", "Claims"), ("figures", "Figures"), ("errata", "Errata"), ("run", "What was run"))
 TITLE = "sparsehead: the paper, checked"
-
-SNIPPET = "window.vegaEmbed = vegaEmbed;"
-
-
-@cache
-def chart_script() -> str:
-    """Vega, Vega-Lite and vega-embed, from vl-convert's own copy; about 900 kB, once for the whole page."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle(SNIPPET)).replace("</script", "<\\/script")
 
 
 def report_html(
@@ -88,22 +74,21 @@ ICML 2022): every statement, recomputed.</p>
 def _document(body: str, specs: Mapping[str, Any]) -> str:
     here = files(__package__)
     css, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    data = json.dumps(specs, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    own = f"\n{script}"
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy(chart_script(), own)}">
 <link rel="icon" href="data:,">
 <title>{escape(TITLE)}</title>
 <style>
 {css}</style>
 </head>
-<body>{body}<script type="application/json" id="specs">{data}</script>
+<body>{body}<script type="application/json" id="specs">{embedded(specs)}</script>
 <script>{chart_script()}</script>
-<script>
-{script}</script>
+<script>{own}</script>
 </body>
 </html>
 """
