@@ -1,4 +1,4 @@
-"""Dinkelbach's iteration against brute force: every completion of every pattern."""
+"""Newton's iteration against brute force: every completion of every pattern."""
 
 import numpy as np
 import pytest

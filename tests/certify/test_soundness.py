@@ -1,6 +1,10 @@
 """`verify` believes nothing that is not so: rounding, overflow, underflow, NaN; balls hold what they promise."""
 
+import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -12,15 +16,17 @@ from sparsehead.certify import balls as ball
 from sparsehead.certify import chain as chain_module
 from sparsehead.certify import verify
 from sparsehead.certify.balls import Ball, exact
-from sparsehead.certify.brackets import bracket, never_exceeds
+from sparsehead.certify.brackets import bracket, mixing_error, never_exceeds
+from sparsehead.certify.certificate import Proof
 from sparsehead.certify.chain import line_ranges, relu_chain
 from sparsehead.certify.forward import outputs, tables
 from sparsehead.certify.lines import line_of
+from sparsehead.certify.patterns import worst
 from sparsehead.certify.verify import finite_weights
 from sparsehead.construct import build
 from sparsehead.encoding import positional
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
-from sparsehead.heads import activation, layer_norm, project_rows, softmax
+from sparsehead.heads import activation, layer_norm, project_rows, softmax, token_mix, token_sum
 from sparsehead.model import Dense, Model
 from sparsehead.ranges import Choices, attaining, extremes
 from sparsehead.rng import stream
@@ -108,6 +114,42 @@ def test_bounds_that_are_nan_prove_nothing():
     model = Model(encoding, (layer,), w=np.ones(d), final_norm=LayerNorm(np.ones(d), np.zeros(d), eps=0.0))
     found = verify(model, constant(25))
     assert found.correct is False
+    assert not found.exact
+
+
+@pytest.mark.parametrize(
+    ("error", "margin"), [(np.nan, 1.0), (0.0, np.nan), (np.inf, 1.0), (0.0, 0.0), (np.nan, np.nan)]
+)
+def test_a_proof_with_nan_does_not_hold(error, margin):
+    inputs = np.zeros((1, 3), dtype=np.uint8)
+    assert not Proof(error, 0.0, margin, "scalar", "", inputs).holds
+    assert Proof(0.0, 0.0, 1.0, "scalar", "", inputs).holds
+
+
+def test_a_range_of_nan_is_an_error_of_nan():
+    f = parity((0,), T=3)
+    for ranges in ([[0.0, 0.0], [1.0, np.nan]], [[np.nan, 0.0], [1.0, 1.0]]):
+        assert np.isnan(worst(np.array(ranges), f, 0.5)[0])
+    assert worst(np.array([[0.0, 0.0], [1.0, 1.0]]), f, 0.5) == (0.0, 0.5)
+
+
+def test_one_unknown_ball_among_many_is_not_hidden(monkeypatch):
+    f = conjunction((0, 2), T=6)
+    one = build(f)
+    still = replace(
+        one.layers[0], W_V=0 * one.layers[0].W_V, W_C=0 * one.layers[0].W_C, residual=True, b_V=None
+    )
+    two = replace(one, layers=(replace(still, sigma="identity"), one.layers[0]))
+    assert verify(two, f).exact
+
+    def with_a_gap(model, bits):
+        found = outputs(model, bits)
+        found.rad[5] = np.nan
+        return found
+
+    monkeypatch.setattr(sys.modules["sparsehead.certify.verify"], "outputs", with_a_gap)
+    found = verify(two, f)
+    assert found.correct is None
     assert not found.exact
 
 
@@ -255,9 +297,9 @@ def test_a_narrow_step_at_the_end_of_an_interval_is_not_stepped_over(width):
         decoder = (Dense(W, -np.array([begins, begins + width])),)
         model = one_head(T, one=1.0, decoder=decoder, w=np.array([1.0, -1.0]) / width)
         found = verify(model, constant(T))
-        worst = float(abs(long_outputs(model, np.ones((1, T), dtype=np.uint8))[0]))
-        assert found.max_error >= worst
-        assert found.correct is not True or worst < 0.5
+        farthest = float(abs(long_outputs(model, np.ones((1, T), dtype=np.uint8))[0]))
+        assert found.max_error >= farthest
+        assert found.correct is not True or farthest < 0.5
 
 
 def test_slopes_of_1e15_are_not_called_exact():
@@ -298,6 +340,32 @@ def test_ranges_along_a_line_hold_where_kinks_are_missed(monkeypatch):
     )  # the grid misses kinks by 0.002
 
 
+def test_a_missed_kink_in_tiny_units_widens_the_bounds(monkeypatch):
+    T, unit = 6, 1e-170
+    decoder = (Dense(unit * np.repeat(np.eye(9)[:, :1], 3, axis=1), -unit * np.array([0.4, 0.5, 0.6])),)
+    chain = relu_chain(one_head(T, one=1.0, decoder=decoder, w=np.array([10.0, -20.0, 10.0]) / unit))
+    monkeypatch.setattr(
+        chain_module, "kinks", lambda chain, start, direction, low, high: np.array([low, high])
+    )
+    found, _ = line_ranges(chain, np.zeros(1), np.ones(1), np.zeros(1), np.array([0.0]), np.array([1.0]))
+    assert found[0, 1] >= 1.0  # the tent's top, at o = 1/2
+
+
+def test_the_float64_mix_stays_within_the_mixing_error():
+    rng = stream(30, "mix")
+    for n in (5, 60, 1500):
+        weights, values = np.exp(rng.normal(0, 2, (1, n))), 100 * rng.normal(size=(n, 3))
+        found = token_mix(weights / token_sum(weights), values)[0]
+        with mpmath.workdps(40):
+            total = mpmath.fsum(mpmath.mpf(float(w)) for w in weights[0])
+            for j in range(3):
+                products = (
+                    mpmath.mpf(float(w)) * mpmath.mpf(float(x)) for w, x in zip(weights[0], values[:, j])
+                )
+                miss = abs(mpmath.fsum(products) / total - float(found[j]))
+                assert 0 < miss <= mixing_error(n, np.abs(values).max(axis=0))[j]
+
+
 # the certificate
 
 
@@ -313,9 +381,9 @@ def test_a_certificate_shows_its_rounding_and_defines_exact(method):
 
 
 def test_a_counterexample_is_wrong_when_run_alone():
-    """Sums depend on how many inputs are evaluated at once; ties at the threshold show it."""
-    tally = run(60, 31)
-    assert tally.false == []
+    """Sums depend on how many inputs are evaluated at once: these three are wrong, by a tie, only among others."""
+    for number in (2, 585, 686):
+        assert run(1, 7, first=number).false == []
 
 
 def test_what_is_right_only_up_to_rounding_is_undecided():
@@ -415,16 +483,26 @@ def test_a_quotient_by_what_may_be_zero_is_unknown():
 # the attack
 
 
+def attack(models: int) -> str:
+    """The script's report, from a process of its own: without the suite's type checks it is five times faster."""
+    script = Path(__file__).with_name("adversarial.py")
+    ran = subprocess.run(
+        [sys.executable, str(script), "--models", str(models), "--seed", "7"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    return ran.stdout
+
+
 def test_no_adversarial_model_gets_a_false_certificate():
-    tally = run(1500, 7)
-    assert tally.false == []
-    assert tally.undecided("built") == 0
-    assert tally.undecided() < 0.25  # models at a hair's breadth of their threshold are most of it
+    report = attack(1500)
+    assert "0 false statements in 1500 models" in report
+    assert not re.search(r"^built .*undecided", report, re.MULTILINE)
+    assert float(re.search(r"undecided in all ([\d.]+)%", report)[1]) < 25  # most are made to be close calls
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_none_of_a_hundred_thousand_adversarial_models_gets_a_false_certificate():
-    tally = run(100_000, 7)
-    assert tally.false == []
-    assert tally.undecided("built") == 0
+    report = attack(100_000)
+    assert "0 false statements in 100000 models" in report
+    assert not re.search(r"^built .*undecided", report, re.MULTILINE)
