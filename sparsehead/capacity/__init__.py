@@ -7,7 +7,7 @@ lipschitz                             how far softmax, heads and LayerNorm carry
 linear, perceptron                    linear classes: the bound, and the cover that proves it
 items, pricing, head_class            items (c, p), their prices in each form, the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
-generalization                        from covering numbers to error and sample size
+generalization, integral              from covering numbers to error and sample size
 bound, trajectory                     the public `bound`; the same along training
 """
 

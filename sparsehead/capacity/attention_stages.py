@@ -69,7 +69,9 @@ def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, co
     """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
 
     Every token is a query. Stretch: [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is
-    1 + 2 R^2 ||W_QK|| without biases.   Paper: multi-layer-capacity
+    1 + 2 R^2 ||W_QK|| without biases.
+
+    Paper: multi-layer-capacity, layer-lipschitz
     """
     log_x, log_lip = normed(layer.norm_attention, log_R, layer.d)
     items: list[Item] = []

@@ -91,7 +91,9 @@ def uniform_gap(complexity: float, *, m: Real, delta: Real, b: Real = 1.0, penal
     """risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for all of the class at once, losses in [0, b].
 
     complexity bounds R of the losses on every sample: chain with A = b/2 (centre the losses) and eps -> eps/L
-    for an L-Lipschitz loss. Two-sided statements take delta/2 each.   Paper: generalization
+    for an L-Lipschitz loss. Two-sided statements take delta/2 each.
+
+    Paper: generalization, rademacher-gap
     Differs: the paper's constants are 4cL and 2b.
     """
     return 2 * check_norm("complexity", complexity) + confidence(m=m, delta=delta, penalty=penalty, b=b)

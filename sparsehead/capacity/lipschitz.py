@@ -33,6 +33,17 @@ def softmax_l1_bound(delta: Real) -> float:
     return 2 * math.tanh(check_norm("delta", delta) / 2)
 
 
+def norm_l1_bound(delta: Real, *, C_Norm: Real) -> float:
+    """||Norm(a) - Norm(b)||_1 <= C_Norm delta  whenever  ||a - b||_inf <= delta and ||J Norm||_{1,1} <= C_Norm.
+
+    For any differentiable Norm: R^T -> simplex. The mean value theorem along the segment from a to b, and
+    ||J v||_1 <= ||J||_{1,1} ||v||_inf. Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 - p).
+
+    Paper: norm-lipschitz
+    """
+    return check_norm("C_Norm", C_Norm) * check_norm("delta", delta)
+
+
 def jacobian_entries(p: Float[Array, " T"]) -> float:
     """||J||_{1,1} = 2 (1 - sum p_i^2) for J = diag(p) - p p^T, the Jacobian of softmax where it equals p.
 
@@ -71,9 +82,10 @@ def head_error_bound(
 def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
     """||V||(1 + 2 R^2 ||QK||): the most that self-attention stretches max_t ||x_t - x^_t||, rows <= R.
 
-    Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`.
+    Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`. The
+    constant 2 is needed: `claims.depth` has rows that are stretched by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
 
-    Paper: multi-layer-capacity
+    Paper: multi-layer-capacity, layer-lipschitz
     Differs: the paper has 1 + 4 R^2 ||QK||, with the constant 2 of softmax.
     """
     return check_norm("V", V) * (1 + 2 * check_norm("R", R) ** 2 * check_norm("QK", QK))

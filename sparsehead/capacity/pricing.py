@@ -108,7 +108,9 @@ class Pricing:
         """The item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
 
         The score is linear in W with the point z x^T, so `ours` charges the Frobenius norm and no log d; the
-        paper charges ||W^T||_{2,1}, which is no smaller.   Paper: single-layer-capacity
+        paper charges ||W^T||_{2,1}, which is no smaller.
+
+        Paper: single-layer-capacity, score-cover
         """
         if self.form == "trauger-tewari":
             log_r, log_lambda = self.log_norm(f"{name} 1,1", W.n11) + log_b, _log_maurey(W)

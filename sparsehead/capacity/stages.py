@@ -93,7 +93,10 @@ def mlp_stage(
     residual: bool,
     project: bool,
 ) -> Stage:
-    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows.   Paper: multi-layer-capacity"""
+    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows.
+
+    Paper: multi-layer-capacity, layer-parameters, layer-lipschitz
+    """
     log_act = ln(LIPSCHITZ[mlp.activation])
     log_in, log_lip = normed(norm, log_R, mlp.W_1.shape[0])
     W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
@@ -156,6 +159,8 @@ def head_items(
     log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
     """Items of one head given its score item at p = 1, and ln of the spectral bound of its value path.
+
+    Paper: layer-parameters
 
     path has one matrix, W_V W_C, where sigma is the identity; else two, with sigma between them. A cover of
     W_V on the tokens serves every mixture of tokens, so N may count distinct tokens. W_C is met by

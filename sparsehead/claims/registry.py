@@ -12,13 +12,16 @@ from . import (
     covering,
     decoders,
     definitions,
+    depth,
     errata_notes_capacity,
     errata_notes_covering,
     errata_notes_sparse,
     errata_paper,
+    errata_paper_capacity,
     experiments,
     floor,
     generalization,
+    integral,
     linear_covers,
     lipschitz,
     reading,
@@ -33,12 +36,12 @@ __all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_check", "ru
 # A new chapter is a new file and its name here; the claims of a chapter stand in the order of its file.
 CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Definitions": (definitions, covering, sparse_functions),
-    "Capacity": (lipschitz, capacity, linear_covers),
-    "Generalisation and lower bounds": (generalization, floor),
+    "Capacity": (lipschitz, capacity, depth, linear_covers),
+    "Generalisation and lower bounds": (integral, generalization, floor),
     "Representation": (representation, selection, decoders),
     "Reading": (reading,),
     "Experiments": (experiments,),
-    "Errata of the paper": (errata_paper,),
+    "Errata of the paper": (errata_paper, errata_paper_capacity),
     "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }
 SECTIONS: dict[str, tuple[Claim, ...]] = {

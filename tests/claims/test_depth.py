@@ -208,7 +208,7 @@ KINDS = {
 }
 
 
-@pytest.mark.claim("multi-layer-capacity")
+@pytest.mark.claim("multi-layer-capacity", "layer-parameters")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("L", [2, 3])
 def test_multi_layer_capacity_errors_add_up_as_the_items_say(kind, L):
