@@ -1,5 +1,6 @@
 """Capacity of one layer: classes small enough to cover exactly, to count, or to pack explicitly."""
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..capacity.linear import log_cover_maurey
 from ..capacity.lipschitz import head_error_bound, softmax_l1_bound
 from ..capacity.networks import model_items
 from ..capacity.pricing import Pricing
-from ..covering.function_classes import class_covering_number, evaluate_parameters, sup_distances
+from ..covering.function_classes import class_covering_number, evaluate_parameters
 from ..covering.shattering import shatters
 from ..encoding import positional
 from ..heads import softmax, tf_head
@@ -41,7 +42,7 @@ def _log_covering(
     "Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
 )
 def check_token_aggregation(context: Context) -> Finding:
-    """Score covers on mT points, by three routes: pairs of loops, sup-norms per sequence, one list of points.
+    """Score covers by three routes: one list of mT points, sup-norms per sequence, distances from two loops.
 
     And what follows: a cover of the scores on the mT tokens serves every head built on them, so the item of the
     scores counts mT points and T enters by ln(2mT + 1) only.
@@ -52,13 +53,19 @@ def check_token_aggregation(context: Context) -> Finding:
         X, keys = rng.normal(size=(m, T, 3)), rng.normal(size=(40, 3))
         scores = np.einsum("mtd,nd->nmt", X, keys)
         loops = np.array([[max(np.abs(a[i] - b[i]).max() for i in range(m)) for b in scores] for a in scores])
-        flat = sup_distances(scores.reshape(40, m * T, 1))
-        same &= bool(np.allclose(loops, flat)) and bool(np.allclose(loops, sup_distances(scores, p=np.inf)))
-        eps = float(np.median(flat))
+        eps = float(np.median(loops))
         cover = class_covering_number(scores.reshape(40, m * T, 1), eps=eps)
-        same &= cover.upper == class_covering_number(scores, eps=eps, p=np.inf).upper
+        same &= cover.upper == class_covering_number(scores, eps=eps, p=math.inf).upper
+        # covered by the loops' distances too, and not by one centre less
+        centres = list(cover.rows or ())
+        same &= bool((loops[:, centres].min(axis=1) <= eps * ROUNDING).all())
+        same &= all(
+            bool((loops[:, [*rest]].min(axis=1) > eps).any())
+            for rest in itertools.combinations(centres, len(centres) - 1)
+            if rest
+        )
         for a in scores:  # the nearest centre's attention, at every sequence, is as near as softmax allows
-            nearest = min((scores[c] for c in cover.rows or ()), key=lambda b: np.abs(a - b).max())
+            nearest = min((scores[c] for c in centres), key=lambda b: np.abs(a - b).max())
             moved = float(np.abs(softmax(a) - softmax(nearest)).sum(axis=1).max())
             served = max(served, moved / softmax_l1_bound(eps))
     counts = []
