@@ -14,8 +14,8 @@ export CHROMIUM
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make reproduce   check every claim of the paper and write report.html (about ten minutes; resumes)"
-	@echo "make test        lint, type check and tests (a few minutes)"
+	@echo "make reproduce   check every claim of the paper and write report.html (5 minutes on two cores; resumes)"
+	@echo "make test        format, lint, types and tests (3 minutes on two cores)"
 	@echo "make test-all    the same with the slow statistical checks"
 	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"

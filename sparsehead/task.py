@@ -78,7 +78,7 @@ class Task:
         raise DomainError(
             f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
             f"{MAX_DRAWS} draws; a larger m would ({math.log2(math.comb(self.f.T, self.f.s)):.0f} bits are to be "
-            "found), or unique=False keeps ambiguous sets."
+            "found)."
         )
 
     def _clean(self, n: int, rng: np.random.Generator) -> Sample:

@@ -70,7 +70,7 @@ def test_coherence_shrinks_like_the_root_of_ln_T_over_d():
         delta = random_positions(300, d, rng=stream(3, d)).coherence()
         assert delta < np.sqrt(
             2 * np.log(303**2 / 0.01) / (d - 3)
-        )  # theory.md F4 with failure probability .01
+        )  # the union bound over pairs of positions, with failure probability .01
 
 
 def test_a_hundred_thousand_positions_need_no_matrix():

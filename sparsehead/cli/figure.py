@@ -13,14 +13,19 @@ def figure(
     out: Annotated[
         Path | None, typer.Option(help="Where to write it: .svg, .png, .pdf or .html (default NAME.svg).")
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder with the measured results.")] = Path("results"),
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the measured results (default: reproduction/ if it is there, else results/)."
+        ),
+    ] = None,
     force: Force = False,
     show_list: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw a figure of the paper or of the lecture notes, or one of ours."""
     from ..errors import DomainError
-    from ..report.catalogue import FIGURES, draw
+    from ..report.catalogue import FIGURES, default_folder, draw
 
     if show_list or name is None:
         lines = [{"name": e.name, "line": e.line, "needs": e.needs} for e in FIGURES.values()]
@@ -43,10 +48,13 @@ def figure(
             f"--out {path} ends in {path.suffix or 'nothing'!r}; figures are written as .svg, .png, .pdf or .html."
         )
     check_target(path, force=force)
-    content = render(draw(name, results), form)
+    folder = results or default_folder()
+    content = render(draw(name, folder), form)
+    measured = FIGURES[name].needs
+    source = str(folder / f"{measured}.json") if measured else None
     write_whole(path, content, force=force)
     emit(
-        {"figure": name, "path": str(path), "bytes": len(content)},
+        {"figure": name, "path": str(path), "bytes": len(content), "source": source},
         as_json,
-        lambda c: c.print(f"wrote {path}"),
+        lambda c: c.print(f"wrote {path}" + (f" from {source}" if source else "")),
     )

@@ -14,7 +14,7 @@ def reproduce(
         bool, typer.Option("--quick", help="Small experiments: a first look in a few minutes.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything, T up to 10^5: days on two cores; resumes.")
+        bool, typer.Option("--full", help="Everything, T up to 10^5: hours on two cores; resumes.")
     ] = False,
     db: Annotated[
         Path, typer.Option("--db", help="The store; repeating the command resumes from it.")
@@ -34,7 +34,9 @@ def reproduce(
     from ..report.reproduce import reproduce as run
 
     if quick and full:
-        raise DomainError("--quick and --full were both given; choose one, or neither for about ten minutes.")
+        raise DomainError(
+            "--quick and --full were both given; choose one, or neither for 5 minutes on two cores."
+        )
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
         result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)

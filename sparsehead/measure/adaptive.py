@@ -20,7 +20,7 @@ class Adaptive:
 
     Args:
         start: the first guess at m_80. Being wrong costs a round per factor of 2.5.
-        batch: trials proposed at one m at once; trained as one ensemble.
+        batch: trials proposed at one m at once.
         width: wanted ln(high/low) of the 95 % interval; 0.25 is about +-12 %.
         max_trials: spend no more than this.
         m_min, m_max: never propose beyond these.

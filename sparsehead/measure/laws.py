@@ -153,7 +153,11 @@ class _Trials:
             return f"all trials are at T={self.Ts[0]:.0f}; a law needs at least two context lengths"
         if self.solved.sum() in (0, self.trials.sum()):
             verb = "solved" if self.solved.any() else "failed"
-            return f"all {self.trials.sum():.0f} trials {verb}; a law needs some of each: try other m"
+            other = "smaller" if self.solved.any() else "larger"
+            return (
+                f"all {self.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
+                "(`sparsehead law --start`, in Python Adaptive(start=..))"
+            )
         return None
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:

@@ -23,7 +23,9 @@ from ..figures.theme import Chart
 from ..files import read_json, shown
 from . import library
 
-RESULTS = Path("results")
+RESULTS = Path("results")  # the committed results, in a checkout of the repository
+REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told otherwise
+ONLY_FULL = ("law-grid", "law-decades", "law-paper", "success")  # results that smaller scales do not measure
 Data = Mapping[str, Any]
 
 
@@ -171,8 +173,18 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         told = " ".join(str(error).split())[:80]
         raise FileError(
             f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "
-            "make it again with `sparsehead reproduce`."
+            f"make it again with `{_command(source)}`."
         ) from error
+
+
+def default_folder() -> Path:
+    """Where a figure's data are taken from when no folder is named: your own run if there is one, else `results`."""
+    return REPRODUCTION if REPRODUCTION.is_dir() else RESULTS
+
+
+def _command(name: str) -> str:
+    """The command that measures results `name`."""
+    return "sparsehead reproduce --full" if name in ONLY_FULL else "sparsehead reproduce"
 
 
 def _is_there(folder: Path, name: str | None) -> bool:
@@ -198,5 +210,8 @@ def read_results(folder: Path, name: str) -> dict[str, Any]:
     """The JSON object in `folder/name.json`."""
     path = folder / f"{name}.json"
     if not os.path.exists(path):
-        raise FileError(f"{shown(path)} is not there yet; `sparsehead reproduce` measures it.")
-    return read_json(path, wanted="a results file as `sparsehead reproduce` writes it")
+        raise FileError(
+            f"{shown(path)} is not there; `{_command(name)}` measures it and writes {REPRODUCTION / path.name}, which "
+            f"`sparsehead figure --results {REPRODUCTION}` draws."
+        )
+    return read_json(path, wanted=f"a results file as `{_command(name)}` writes it")

@@ -1,4 +1,4 @@
-"""Specs into units of work: trials of one shape together, so that ensembles stay full."""
+"""Specs into units of work: trials that differ in the seed alone go to one worker together."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -34,7 +34,7 @@ def test_learned_norms_stand_beside_written_ones(db):
         points = collect.learned_norms(store, plans.norms((30, 60), 1))["points"]
         along = collect.bound_along(store, plans.norms((30, 60), 1), T=30)["points"]
     written = {p["T"]: p["norm"] for p in points if p["source"] == "written"}
-    # theory.md F1 and F9: beta sqrt s; tokens bit + position have squared norm 2
+    # beta sqrt s; tokens bit + position have squared norm 2
     assert written[60] == pytest.approx(2 * 3**0.5 * np.log((60 - 3 + 1) * 7 / 3))
     learned = {p["T"]: p["norm"] for p in points if p["source"] == "learned"}
     assert set(learned) == {30, 60} and min(learned.values()) > 0

@@ -43,14 +43,14 @@ def test_built_head_figure_is_certified_and_its_decoder_is_flat_on_every_band():
 
 
 def test_missing_results_say_how_to_get_them(tmp_path):
-    with pytest.raises(FileError, match=r"law\.json is not there yet; `sparsehead reproduce`"):
+    with pytest.raises(FileError, match=r"law\.json is not there; `sparsehead reproduce`"):
         draw("law", tmp_path)
 
 
 def test_an_empty_folder_still_draws_what_needs_no_experiment(tmp_path):
     drawn = draw_all(tmp_path, ["law", "cover-small", "parity"])
     assert [d.chart is None for d in drawn] == [True, False, True]
-    assert all("not there yet" in d.problem for d in drawn if d.chart is None)
+    assert all("is not there;" in d.problem for d in drawn if d.chart is None)
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", '{"cells": [{"T": 1}]}', "{}", '{"cells": []}', "\x00"])

@@ -1,10 +1,13 @@
 """`sparsehead figure`: names, formats, and one line when something is wrong."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from sparsehead.cli.app import main
+from sparsehead.errors import FileError
+from sparsehead.report.catalogue import default_folder, draw
 
 
 def run(capsys, *arguments):
@@ -39,7 +42,7 @@ def test_figure_is_written_in_the_format_of_its_name(capsys, tmp_path, results, 
     ("arguments", "says"),
     [
         (("law", "--out", "law.gif"), "figures are written as .svg, .png, .pdf or .html"),
-        (("law", "--results", "/nowhere"), "is not there yet"),
+        (("law", "--results", "/nowhere"), "is not there;"),
         (("nonsense",), "there is no figure 'nonsense'"),
         (("cover-small", "--out", "/nowhere/f.svg"), "cannot write /nowhere/f.svg"),
         ((), "figure needs a NAME"),
@@ -52,3 +55,26 @@ def test_mistakes_get_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, ar
     assert says in err
     assert len(err.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("law", "sparsehead reproduce`"), ("law-grid", "reproduce --full`")]
+)
+def test_missing_results_name_the_command_and_the_folder_it_writes_to(name, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileError) as caught:
+        draw(name)
+    assert command in str(caught.value)
+    assert f"writes reproduction/{name}.json" in str(caught.value)
+    assert "`sparsehead figure --results reproduction` draws" in str(caught.value)
+
+
+def test_a_figure_shows_your_own_run_before_the_committed_results(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert default_folder() == Path("results")
+    (tmp_path / "reproduction").symlink_to(results)
+    assert default_folder() == Path("reproduction")
+    with pytest.raises(SystemExit) as ended:
+        main(["figure", "success"])
+    assert ended.value.code == 0
+    assert "from reproduction/success.json" in capsys.readouterr().out
