@@ -116,5 +116,5 @@ def test_unknown_names_are_refused_with_the_list():
 
 def test_results_must_be_an_object(tmp_path):
     (tmp_path / "law.json").write_text("3")
-    with pytest.raises(FileError, match="holds a int, not an object"):
+    with pytest.raises(FileError, match="holds no JSON object"):
         read_results(tmp_path, "law")
