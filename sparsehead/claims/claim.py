@@ -28,7 +28,15 @@ KINDS = (
     "ours",
     "erratum",
 )
-VERDICTS = ("holds", "differs", "fails", "not run")
+# What each verdict means; the order in which they are counted.
+VERDICTS = {
+    "holds": "the statement was recomputed and is true of what was computed",
+    "differs": "a statement of the paper is true in form or in part, with another number than the paper's",
+    "refuted": "a statement of ours that the measured data contradict",
+    "undecided": "a statement of ours for which the data are too few to tell",
+    "fails": "the check found the statement false of this code, or broke",
+    "not run": "there are no data to compare; the finding names the command that measures them",
+}
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,8 @@ class Finding:
 
     Args:
         label: the claim's; filled in by the claim itself.
-        verdict: "holds", "differs" (true in form, another number), "fails", or "not run". For an erratum the
-            statement judged is ours: "holds" means that the fault of the printed form was demonstrated.
+        verdict: one of VERDICTS. For an erratum the statement judged is ours: "holds" means that the fault of the
+            printed form was demonstrated.
         paper: the number or statement as printed.
         ours: the number found, with an interval where it is random.
         detail: one or two sentences: what was computed, and why the verdict follows.

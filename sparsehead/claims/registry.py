@@ -7,6 +7,7 @@
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
+from ..errors import FileError
 from . import (
     capacity,
     covering,
@@ -22,6 +23,7 @@ from . import (
     floor,
     generalization,
     integral,
+    laws,
     linear_covers,
     lipschitz,
     reading,
@@ -40,7 +42,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Generalisation and lower bounds": (integral, generalization, floor),
     "Representation": (representation, selection, decoders),
     "Reading": (reading,),
-    "Experiments": (experiments,),
+    "Experiments": (laws, experiments),
     "Errata of the paper": (errata_paper, errata_paper_capacity),
     "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }
@@ -81,9 +83,14 @@ def run_checks(
 
 
 def run_check(entry: Claim, context: Context) -> Finding:
-    """One claim's Finding. A check that breaks is reported as not run, so that the others still are."""
+    """One claim's Finding, whatever happens in its check, so that the report still stands.
+
+    A check that cannot read its data, because a results file is damaged, is "not run"; one that breaks "fails".
+    """
     try:
         return entry(context)
-    except Exception as error:  # the report must stand, whatever one check does
+    except FileError as error:
+        return Finding(entry.label, "not run", entry.where, "", str(error))
+    except Exception as error:
         broken = f"the check itself broke: {type(error).__name__}: {error}"
-        return Finding(entry.label, "not run", entry.where, "", broken)
+        return Finding(entry.label, "fails", entry.where, "", broken)

@@ -13,6 +13,7 @@ from .output import AsJson, emit
 
 if TYPE_CHECKING:
     from ..capacity import Bound
+    from ..floor.floor import Floor
 
 SHOWN = 12  # items listed in the table for people
 
@@ -56,18 +57,18 @@ def bound(
         accuracy=accuracy,
     )
     floor = None if s is None else information_floor(s, result.T)
-    emit({**result.to_dict(), "floor": floor}, as_json, lambda console: show(console, result, floor))
+    row = None if floor is None else {"m": floor.m, "enough": floor.enough, "status": floor.status}
+    emit({**result.to_dict(), "floor": row}, as_json, lambda console: show(console, result, floor))
 
 
-def information_floor(s: int, T: int) -> int:
+def information_floor(s: int, T: int) -> "Floor":
     """Samples below which no learner names the support of an s-conjunction in 80 % of cases."""
     from ..errors import DomainError
     from ..floor.floor import floor
-    from ..rng import stream
 
     if not 1 <= s < T:
         raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
-    return floor("and", s=s, T=T, p=0.5 ** (1 / s), rng=stream(0, "floor"))
+    return floor("and", s=s, T=T, p=0.5 ** (1 / s))
 
 
 def parse_norms(text: str) -> dict[str, float]:
@@ -89,7 +90,7 @@ def parse_norms(text: str) -> dict[str, float]:
     return found
 
 
-def show(console: Console, result: "Bound", floor: int | None) -> None:
+def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
     """The verdict, the items, the assumptions, and every other form below them."""
     from ..capacity.items import PROVEN
 
@@ -99,7 +100,10 @@ def show(console: Console, result: "Bound", floor: int | None) -> None:
         f"{number(result.samples_needed)}; in the realisable case {number(result.realizable_samples)}"
     )
     if floor is not None:
-        console.print(f"no learner does with fewer than {floor} samples (information floor, 80 % of cases)")
+        console.print(
+            f"no learner does with fewer than {floor.m} samples (information floor, 80 % of cases; {floor.status}, "
+            f"{floor.enough} are enough)"
+        )
     table = Table("item", "c", "p", "share", box=None)
     shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
     for term in shown:

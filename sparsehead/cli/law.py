@@ -97,13 +97,17 @@ def _lengths(text: str) -> list[int]:
 
 
 def _show(console: Console, result: dict[str, Any]) -> None:
-    floor = {row["T"]: row["m"] for row in result["floor"]}
+    floor = {row["T"]: _bracket(row) for row in result["floor"]}
     table = Table("T", "m_80", "95 % interval", "trials", "floor", "", box=None, pad_edge=False)
     for row in result["thresholds"]:
         ends = " to ".join("?" if row[end] is None else f"{row[end]:.1f}" for end in ("low", "high"))
         m80 = "?" if row["m80"] is None else f"{row['m80']:.1f}"
-        table.add_row(str(row["T"]), m80, ends, str(row["trials"]), str(floor.get(row["T"], "")), row["note"])
+        table.add_row(str(row["T"]), m80, ends, str(row["trials"]), floor.get(row["T"], ""), row["note"])
     console.print(table)
+    if floor:
+        console.print(
+            "floor: no learner does with fewer samples; of a bracket (proven) the second number is enough"
+        )
     for name, fit in result["fits"].items():
         a, b = fit["params"]["a"], fit["params"]["b"]
         formula = {
@@ -116,3 +120,8 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     if result["note"]:
         console.print(result["note"])
     console.print(f"{result['seconds']:.0f} s" + (f"; wrote {result['chart']}" if "chart" in result else ""))
+
+
+def _bracket(floor: dict[str, Any]) -> str:
+    """A floor as one number where it is exact, else as its lower and upper end."""
+    return str(floor["m"]) if floor["status"] == "exact" else f"{floor['m']}..{floor['enough']}"

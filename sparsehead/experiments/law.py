@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError
-from ..floor.floor import floor_curve
+from ..floor.floor import Floor, floor_curve
 from ..functions import FAMILIES, kind
 from ..lazy import require
 from ..measure.adaptive import Adaptive
@@ -39,14 +39,14 @@ class LawResult:
         thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
         cells: the outcomes themselves, by T.
         laws: the laws fitted to all trials at once; where they determine none, its note says why.
-        floor: by T, the samples that any learner needs; empty where theory has no such number.
+        floor: by T, the samples that any learner needs, exact or as a lower bracket; empty where theory has none.
         seconds: time spent in this call; trials that the store knew already cost none.
     """
 
     thresholds: dict[int, Threshold]
     cells: dict[int, list[Cell]]
     laws: LawFits
-    floor: dict[int, int]
+    floor: dict[int, Floor]
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class LawResult:
             "fits": self.laws.to_json(),
             "best": self.laws.best,
             "note": self.laws.note,
-            "floor": [{"T": T, "m": m} for T, m in self.floor.items()],
+            "floor": [{**asdict(found), "status": found.status} for found in self.floor.values()],
             "cells": cells,
             "seconds": self.seconds,
         }
@@ -133,7 +133,7 @@ def law(
         else:
             plain, apart = policy or Adaptive(), exceptions or {}
             wanted = {T: replace(plain, **apart.get(T, {})) for T in lengths}
-            policies = {T: _above(own, floor.get(T, 0)) for T, own in wanted.items()}
+            policies = {T: _above(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
             cells = _adaptive(sweep, policies, make, seed, progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
     return LawResult(thresholds, cells, fit_laws(cells), floor, time.monotonic() - started)
@@ -182,7 +182,7 @@ def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
     return int(max(policy.m_min, round(CAUTION * (intercept + max(0.0, slope) * np.log(T)))))
 
 
-def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, int]:
+def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
     """The information floor at each T, where theory has one: conjunctions, disjunctions and parities."""
     spec = make(Ts[0], 50, 0)
     if spec.function in FAMILIES and spec.function not in ("and", "or", "parity"):
@@ -193,6 +193,6 @@ def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, int]:
         return {}
     p = balancing_p(f) if spec.p is None else spec.p
     try:
-        return dict(zip(Ts, floor_curve(name, s=f.s, Ts=list(Ts), p=p, rng=stream(0, "floor")), strict=True))
+        return {found.T: found for found in floor_curve(name, s=f.s, Ts=Ts, p=p)}
     except DomainError:  # theory has no floor here, e.g. for a parity of unbalanced bits
         return {}

@@ -154,6 +154,29 @@ def plan(scale: str) -> list[Stage]:
     return stages[check_scale(scale)]
 
 
+def results_files(stage: Stage) -> tuple[str, ...]:
+    """The results files, without .json, that a stage writes."""
+    more = {
+        "norms": ("learned-norms", "bound-training"),
+        "law": ("law", "success"),
+        "law-grid": ("law-grid", "success"),
+    }
+    return more.get(stage.name, (stage.name,))
+
+
+def command_for(name: str) -> str:
+    """The command that measures the results file NAME.json, of the smallest scale at which it is complete.
+
+    >>> command_for("law"), command_for("law-grid")
+    ('sparsehead reproduce', 'sparsehead reproduce --full')
+    """
+    if any(name in results_files(stage) for stage in plan("default")):
+        return "sparsehead reproduce"
+    if any(name in results_files(stage) for stage in plan("full")):
+        return "sparsehead reproduce --full"
+    raise DomainError(f"no stage of any scale writes {name}.json.")
+
+
 def check_scale(scale: str) -> str:
     """The scale, if there is one of that name."""
     if scale not in SCALES:

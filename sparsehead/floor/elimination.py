@@ -35,7 +35,7 @@ def consistent_counts(
     are counted and scaled by the columns left out, N being then far above 1 and growing at least that fast; at the
     threshold about 30 columns are in play and this is rare.
     """
-    _check(s=s, T=min(Ts), m=m, p=p)
+    check_class(s=s, T=min(Ts), m=m, p=p)
     if list(Ts) != sorted(Ts):
         raise DomainError(f"Ts must increase, got {list(Ts)}.")
     room = max(1, int(16e6 / (8 * math.comb(40, s - 1))))  # keeps the masks of one chunk near 16 MB
@@ -57,7 +57,7 @@ def parity_counts(*, s: int, T: int, m: int, trials: int, rng: np.random.Generat
     Work is C(T, s) per trial; more than 2 million sets are refused (`floor.parity_bounds` has no such limit).
     Paper: parity-floor
     """
-    _check(s=s, T=T, m=m, p=0.5)
+    check_class(s=s, T=T, m=m, p=0.5)
     if m > 62 or math.comb(T, s) > 2_000_000:
         raise DomainError(
             f"parity_counts enumerates C(T, s) sets of m-bit columns: it needs C(T, s) <= 2000000 and m <= 62, "
@@ -154,7 +154,7 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
     return packed.view(np.uint64)
 
 
-def _check(*, s: int, T: int, m: int, p: float) -> None:
+def check_class(*, s: int, T: int, m: int, p: float) -> None:
     if not 1 <= s <= T:
         raise DomainError(f"a support has 1 <= s <= T positions, got s={s}, T={T}.")
     if m < 0:

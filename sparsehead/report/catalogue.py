@@ -4,7 +4,6 @@ A figure of an experiment is drawn from `<name>.json` in the results folder, wri
 arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, FileError, SparseheadError
+from ..experiments.read import read_results, remedy
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
@@ -20,12 +20,10 @@ from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
-from ..files import read_json, shown
 from . import library
 
 RESULTS = Path("results")  # the committed results, in a checkout of the repository
 REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told otherwise
-ONLY_FULL = ("law-grid", "law-decades", "law-paper", "success")  # results that smaller scales do not measure
 Data = Mapping[str, Any]
 
 
@@ -173,18 +171,13 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         told = " ".join(str(error).split())[:80]
         raise FileError(
             f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "
-            f"make it again with `{_command(source)}`."
+            f"make it again with `{remedy(folder, source)}`."
         ) from error
 
 
 def default_folder() -> Path:
     """Where a figure's data are taken from when no folder is named: your own run if there is one, else `results`."""
     return REPRODUCTION if REPRODUCTION.is_dir() else RESULTS
-
-
-def _command(name: str) -> str:
-    """The command that measures results `name`."""
-    return "sparsehead reproduce --full" if name in ONLY_FULL else "sparsehead reproduce"
 
 
 def _is_there(folder: Path, name: str | None) -> bool:
@@ -204,14 +197,3 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
             told = " ".join(str(error).split())[:200]
             drawn.append(Drawn(name, line, None, f"drawing it broke: {type(error).__name__}: {told}"))
     return drawn
-
-
-def read_results(folder: Path, name: str) -> dict[str, Any]:
-    """The JSON object in `folder/name.json`."""
-    path = folder / f"{name}.json"
-    if not os.path.exists(path):
-        raise FileError(
-            f"{shown(path)} is not there; `{_command(name)}` measures it and writes {REPRODUCTION / path.name}, which "
-            f"`sparsehead figure --results {REPRODUCTION}` draws."
-        )
-    return read_json(path, wanted=f"a results file as `{_command(name)}` writes it")

@@ -1,15 +1,15 @@
 """report.html: claims, figures, errata and what was run, in one file that needs no network."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..claims.tally import tally
 from ..figures.render import chart_script, embedded, policy, specification
 from ..files import make_folder, write_whole
 from .catalogue import Drawn
-from .parts import claims_table, errata_section, escape, figure_block, run_list, tally, verdict_of
+from .parts import claims_table, errata_section, escape, figure_block, run_list, tally_list
 
 SECTIONS = (("claims", "Claims"), ("figures", "Figures"), ("errata", "Errata"), ("run", "What was run"))
 TITLE = "sparsehead: the paper, checked"
@@ -37,7 +37,6 @@ def report_html(
     everything = list(claims)
     statements = [c for c in everything if c.kind != "erratum"]
     errata = [c for c in everything if c.kind == "erratum"]
-    counts = Counter(verdict_of(c, found.get(c.label)) for c in everything)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     notes = list(problems)
     if not findings:
@@ -56,7 +55,7 @@ def report_html(
 <p class="soft">Inductive Biases and Variable Creation in Self-Attention Mechanisms (Edelman, Goel, Kakade, Zhang;
 ICML 2022): every statement, recomputed.</p>
 <nav>{links}</nav>
-{tally(counts)}
+{tally_list(tally(everything, findings))}
 {"".join(f'<p class="problem">{escape(note)}</p>' for note in notes)}
 </header>
 <main>

@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from html import escape as _escape
 from typing import Any
 
+from ..claims.claim import VERDICTS
+from ..claims.tally import NO_CHECK, Tally, verdict_of
 from ..figures.data import count
 from .catalogue import Drawn
 
-VERDICTS = ("holds", "differs", "fails", "not run", "no check")
 MARKS = {
     "holds": "✓ holds",
     "differs": "≈ differs",
+    "refuted": "✗ refuted",
+    "undecided": "? undecided",
     "fails": "✗ fails",
     "not run": "○ not run",
     "no check": "– no check",
@@ -22,10 +25,16 @@ def escape(text: Any) -> str:
     return _escape(str(text), quote=True)
 
 
-def tally(counts: Mapping[str, int]) -> str:
-    """How many claims hold, differ, fail, were not run."""
-    items = [f'<li><strong class="{_class(v)}">{counts.get(v, 0)}</strong>{escape(v)}</li>' for v in VERDICTS]
-    return f'<ul class="tally">{"".join(items)}</ul>'
+def tally_list(counts: Tally) -> str:
+    """How many statements have each verdict that occurs, and below it the errata, which are not among them."""
+    items = [
+        f'<li title="{escape(VERDICTS.get(v, "there is nothing to compute"))}">'
+        f'<strong class="{_class(v)}">{n}</strong>{escape(v)}</li>'
+        for v, n in counts.statements.items()
+        if n
+    ]
+    told = f"<p class=soft>{escape(counts.sentence())}.</p>"
+    return f'<ul class="tally">{"".join(items)}</ul>{told}'
 
 
 def _class(verdict: str) -> str:
@@ -37,23 +46,17 @@ def claims_table(claims: Sequence[Any], found: Mapping[str, Any]) -> str:
     if not claims:
         return "<p>The registry holds no claims.</p>"
     kinds = sorted({c.kind for c in claims})
+    verdicts = _options((*VERDICTS, NO_CHECK))
     head = "".join(f"<th>{name}</th>" for name in ("Claim", "Printed", "Ours", "Verdict", "Behind it"))
     rows = "".join(_row(c, found.get(c.label)) for c in claims)
     return f"""
 <div class="filter" role="search">
 <input id="words" type="search" placeholder="words to look for" aria-label="Words to look for">
-<select id="verdict" aria-label="Verdict"><option value="">every verdict</option>{_options(VERDICTS)}</select>
+<select id="verdict" aria-label="Verdict"><option value="">every verdict</option>{verdicts}</select>
 <select id="kind" aria-label="Kind"><option value="">every kind</option>{_options(kinds)}</select>
 <span id="shown" class="soft" aria-live="polite"></span>
 </div>
 <table id="claims-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"""
-
-
-def verdict_of(claim: Any, finding: Any) -> str:
-    """The finding's verdict; without one, "not run", or "no check" where there is nothing to recompute."""
-    if finding is not None:
-        return str(finding.verdict)
-    return "no check" if claim.check is None else "not run"
 
 
 def _options(values: Sequence[str]) -> str:

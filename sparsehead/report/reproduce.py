@@ -2,13 +2,13 @@
 
 import platform
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+from ..claims.tally import Tally, tally
 from ..errors import FileError
 from ..experiments import plans
 from ..experiments.run import Report, run_stage, write
@@ -30,9 +30,9 @@ class Reproduction:
     problems: tuple[str, ...] = ()
 
     @property
-    def verdicts(self) -> dict[str, int]:
-        """How many claims hold, differ, fail or were not run."""
-        return dict(Counter(finding.verdict for finding in self.findings))
+    def tally(self) -> Tally:
+        """How many statements have which verdict, and how many errata were demonstrated."""
+        return tally(CLAIMS.values(), self.findings)
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -42,16 +42,17 @@ class Reproduction:
         ]
         return {
             "report": str(self.path),
-            "verdicts": self.verdicts,
+            "statements": self.tally.statements,
+            "errata": self.tally.errata,
             "findings": rows,
             "problems": list(self.problems),
             "seconds": self.seconds,
         }
 
     def summary(self) -> str:
-        """For the terminal: the verdicts, those that are not "holds" by name, and the report's path."""
-        lines = [", ".join(f"{n} {verdict}" for verdict, n in sorted(self.verdicts.items()))]
-        lines += [f"  {f.verdict}: {f.label}: {f.ours}" for f in self.findings if f.verdict != "holds"]
+        """For the terminal: the counts, what does not hold by name, and the report's path."""
+        lines = [self.tally.sentence() + "."]
+        lines += [_line(f) for f in self.findings if f.verdict != "holds"]
         lines += [f"  {problem}" for problem in self.problems]
         return "\n".join([*lines, f"{self.seconds:.0f} s; the report is {self.path}"])
 
@@ -135,9 +136,15 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> dict[str, st
     }
 
 
+def _line(finding: Finding) -> str:
+    """A finding in one line; one that was not run says what runs it."""
+    said = finding.detail if finding.verdict == "not run" else finding.ours
+    return f"  {finding.verdict}: {finding.label}: {said}"
+
+
 def _tell(say: Callable[[str], None]) -> Callable[[Claim, Finding | None], None]:
     def progress(claim: Claim, finding: Finding | None) -> None:
-        if finding is not None and finding.verdict in ("fails", "differs"):
-            say(f"  {finding.verdict}: {claim.label}: {finding.ours}")
+        if finding is not None and finding.verdict not in ("holds", "not run"):
+            say(_line(finding))
 
     return progress

@@ -107,9 +107,9 @@ def test_bound_json_keys(capsys):
 
 def test_bound_with_the_information_floor_beside_it(capsys):
     code, out, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--s", 3, "--json")
-    assert (
-        code == 0 and 29 <= json.loads(out)["floor"] <= 33
-    )  # theory: 31 at T = 300, +-1 from the simulation
+    assert code == 0 and json.loads(out)["floor"] == {"m": 31, "enough": 34, "status": "lower bracket"}
+    code, out, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--s", 3)
+    assert "fewer than 31 samples" in out and "lower bracket, 34 are enough" in " ".join(out.split())
     code, _, err = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--s", 0)
     assert code == 2 and "1 <= s < T=300" in err
 

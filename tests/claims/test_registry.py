@@ -9,6 +9,7 @@ from sparsehead.claims import registry
 from sparsehead.claims.claim import Claim, Context, Finding, claim, finding
 from sparsehead.claims.document import document
 from sparsehead.claims.evidence import labelled_code, marked_tests
+from sparsehead.claims.tally import tally
 from sparsehead.errors import DomainError
 
 ROOT = Path(__file__).parents[2]
@@ -112,8 +113,26 @@ def test_a_broken_check_is_reported_and_the_rest_goes_on(monkeypatch):
     broken = Claim("tf-layer", "definition", "", "", check=lambda context: 1 / 0)
     monkeypatch.setitem(CLAIMS, "tf-layer", broken)
     first, second = registry.run_checks(["tf-scalar", "tf-layer"])
-    assert (first.verdict, second.verdict) == ("not run", "holds")
+    assert (first.verdict, second.verdict) == ("fails", "holds")
     assert "ZeroDivisionError" in first.detail
+
+
+def test_counts_add_up_and_errata_are_counted_apart():
+    claims = [
+        Claim("a", "lemma", "", "", check=lambda context: None),
+        Claim("b", "ours", "", "", check=lambda context: None),
+        Claim("c", "figure", "", ""),
+        Claim("d", "erratum", "", "", check=lambda context: None),
+        Claim("e", "erratum", "", "", check=lambda context: None),
+        Claim("f", "erratum", "", "", text_only=True),
+    ]
+    found = [Finding("a", "holds", "", ""), Finding("d", "holds", "", ""), Finding("e", "fails", "", "")]
+    counts = tally(claims, found)
+    assert sum(counts.statements.values()) == sum(counts.errata.values()) == 3
+    assert counts.sentence() == (
+        "3 statements: 1 holds, 1 not run, 1 no check; "
+        "3 errata: 1 demonstrated, 1 not demonstrated, 1 about wording only"
+    )
 
 
 def test_unknown_kinds_and_verdicts_are_refused():

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from sparsehead.errors import DomainError, FileError
+from sparsehead.experiments.read import read_results
 from sparsehead.figures.theme import CONFIG
-from sparsehead.report.catalogue import FIGURES, draw, draw_all, read_results
+from sparsehead.report.catalogue import FIGURES, draw, draw_all
 
 
 def test_every_figure_of_paper_and_notes_is_named():
@@ -43,8 +44,11 @@ def test_built_head_figure_is_certified_and_its_decoder_is_flat_on_every_band():
 
 
 def test_missing_results_say_how_to_get_them(tmp_path):
-    with pytest.raises(FileError, match=r"law\.json is not there; `sparsehead reproduce`"):
-        draw("law", tmp_path)
+    for name, command in (("law", "reproduce"), ("law-grid", "reproduce --full")):
+        with pytest.raises(FileError) as refused:
+            draw(name, tmp_path)
+        how = f"{name}.json is not there yet; `sparsehead {command} --out {tmp_path}` measures it."
+        assert str(refused.value).endswith(how)
 
 
 def test_an_empty_folder_still_draws_what_needs_no_experiment(tmp_path):

@@ -1,0 +1,32 @@
+"""What the checks of experiments read: results files, and the finding of a check that lacks its data."""
+
+from pathlib import Path
+from typing import Any
+
+from ..experiments.plans import command_for
+from ..experiments.read import read_results, remedy
+from .claim import Context, Finding, judged
+
+
+def _folder(context: Context) -> Path | None:
+    folder = context.options.get("results")
+    return None if folder is None else Path(folder)
+
+
+def results(context: Context, name: str) -> dict[str, Any]:
+    """The object in NAME.json of the context's results folder; {} without a folder or such a file.
+
+    Raises:
+        FileError: the file is not a JSON object.
+    """
+    folder = _folder(context)
+    if folder is None or not (folder / f"{name}.json").exists():
+        return {}
+    return read_results(folder, name)
+
+
+def not_run(context: Context, name: str, paper: str, lacks: str = "no results yet") -> Finding:
+    """Nothing to compare: what is lacking, and the exact command that measures what NAME.json holds."""
+    folder = _folder(context)
+    command = command_for(name) if folder is None else remedy(folder, name)
+    return judged("not run", paper=paper, ours=lacks, detail=f"`{command}` measures it.")

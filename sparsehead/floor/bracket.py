@@ -1,0 +1,177 @@
+"""Upper bounds on the best possible success rate of any learner of s-conjunctions, without simulation.
+
+P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), N the number of s-sets that explain m samples. Leaving explanations
+out of N only raises both, and so does telling the learner part of the answer. Two such bounds are computed, both
+non-decreasing in m; where the smaller one is below a target, no learner reaches the target with m samples.
+
+    swap_bounds      only the s-sets that differ from the true one in a single position are counted
+    counting_bound   r of the s positions are revealed; a guess per label sequence is then all a learner has
+
+Both sums have non-negative terms only. Whatever is not enumerated is counted as success, and ROUNDING is added for
+the arithmetic, so that the results are upper bounds as floats too.
+"""
+
+import itertools
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..types import Array, Float, Int
+from .elimination import check_class
+
+# sums of at most 1e6 positive terms, each within 1e-10: exponentials of sums of logarithms below 1e5
+ROUNDING = 1e-9
+MOST_SAMPLES = 10_000  # up to here that holds, and the sums take a fraction of a second
+LEVELS = 1000  # multisets (d_1 .. d_s) that are told apart; beyond, larger d_i count as "cannot be replaced"
+NODES = 24
+TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
+LONGEST = 10**15  # swaps are counted among at most so many columns; fewer columns only raise the bound
+
+
+def identification_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
+    """Upper bounds on (P_opt, P_unique) of s-conjunctions at m samples of Bernoulli(p) bits, T positions.
+
+    Beyond MOST_SAMPLES samples the bound is 1.
+    Paper: information-floor
+    """
+    if m > MOST_SAMPLES:
+        return 1.0, 1.0
+    opt, unique = swap_bounds(s=s, T=T, m=m, p=p)
+    opt = min(opt, counting_bound(s=s, T=T, m=m, p=p))
+    return opt, min(opt, unique)
+
+
+def swap_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
+    """Upper bounds on (P_opt, P_unique) from the explanations that differ from I* in one position only.
+
+    Given M positives and the d_i samples in which position i alone is 0, an outside column is 1 on all positives
+    with probability p^M and can then replace i with probability (1-p)^d_i, independently over i and over columns.
+    So the number X of such explanations has the generating function
+
+        g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
+
+    and (M, d_1 .. d_s, other samples) is multinomial. The expectation is summed over all of its values; d_i >= D
+    are taken together, as if nothing could replace i, where D is the largest number that keeps LEVELS multisets.
+    """
+    check_class(s=s, T=T, m=m, p=p)
+    d, orders = _multisets(s, min(_cut(s), m + 1))
+    M, weight = _weights(d, orders, s=s, m=m, p=p)
+    columns = float(min(T, LONGEST) - s)
+    cut = d.max()
+    replace = np.where(d < cut, (1 - p) ** d.astype(np.float64), 0.0)
+    keep = p ** M.astype(np.float64)[:, None]
+
+    def g(z: float) -> Float[Array, "M multisets"]:
+        with np.errstate(divide="ignore"):  # ln 0 = -inf where a column must be a replacement: g = 0 there
+            hit = -np.expm1(np.log1p(-replace * (1 - z)).sum(axis=1))
+            return np.exp(columns * np.log1p(-keep * hit)) if columns else np.ones(weight.shape)
+
+    left_out = max(0.0, 1 - float(weight.sum()))
+    opt = sum(share * float((weight * g(z)).sum()) for z, share in _quadrature())
+    unique = float((weight * g(0.0)).sum())
+    return min(1.0, opt + left_out + ROUNDING), min(1.0, unique + left_out + ROUNDING)
+
+
+def counting_bound(*, s: int, T: int, m: int, p: float) -> float:
+    """The least over r < s of the best success rate of a learner who is told r of the s positions, bounded.
+
+    The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; there it is a
+    conjunction of s-r unknown bits. Among the K = C(T-r, s-r) equally likely supports at most one per label
+    sequence y is named rightly, and y has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r), M its ones; so
+
+        P_opt <= E_n sum_M C(n, M) min(1/K, P(y)).
+    """
+    check_class(s=s, T=T, m=m, p=p)
+    return min(1.0, min(_told(r, s=s, T=T, m=m, p=p) for r in range(s)) + ROUNDING)
+
+
+def _told(r: int, *, s: int, T: int, m: int, p: float) -> float:
+    from scipy.special import gammaln, xlog1py, xlogy
+    from scipy.stats import binom
+
+    n = _likely(m, p**r)[:, None]
+    M = _likely(m, p**s)[None, :]
+    q = p ** (s - r)
+    log_y = xlogy(M, q) + xlog1py(np.maximum(n - M, 0), -q)
+    log_sequences = gammaln(n + 1) - gammaln(M + 1) - gammaln(np.maximum(n - M, 0) + 1)
+    chance_n = binom.pmf(n, m, p**r)
+    share = np.where(n >= M, np.exp(log_sequences + log_y), 0.0)  # P(M | n)
+    won = np.where(n >= M, np.exp(log_sequences + np.minimum(log_y, -math.log(math.comb(T - r, s - r)))), 0.0)
+    left_out = max(0.0, 1 - float((chance_n * share).sum()))
+    return float((chance_n * won).sum()) + left_out
+
+
+def _likely(m: int, q: float) -> Int[Array, " n"]:
+    """The numbers of successes among m that are not rarer than TAIL at either end."""
+    from scipy.stats import binom
+
+    low, high = binom.ppf([TAIL, 1 - TAIL], m, q)
+    return np.arange(int(max(low, 0)), int(high) + 1)
+
+
+def _weights(
+    d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
+) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
+    """The likely M, and the probability of (M, multiset of d); the largest entry of d stands for "or more".
+
+    A multinomial is a vector of independent Poissons given their sum, which turns the sums over "or more" into
+    convolutions of probabilities, with no number too large or too small for a float.
+    """
+    from scipy.stats import poisson
+
+    cut, near = d.max(), p ** (s - 1) * (1 - p)
+    j = np.arange(m + 1)
+    exactly = poisson.pmf(j, m * near)
+    or_more = np.where(j >= cut, exactly, 0.0)
+    others = [poisson.pmf(j, m * max(0.0, 1 - p**s - s * near))]
+    for _ in range(s):
+        others.append(_sum_of_two(others[-1], or_more))
+    open_ended = (d == cut).sum(axis=1)
+    fixed = np.where(d < cut, d, 0)
+    chance = orders * np.where(d < cut, exactly[np.minimum(fixed, m)], 1.0).prod(axis=1)
+    M = _likely(m, p**s)
+    left = m - M[:, None] - fixed.sum(axis=1)[None, :]
+    rest = np.where(left >= 0, np.array(others)[open_ended[None, :], np.maximum(left, 0)], 0.0)
+    return M, poisson.pmf(M, m * p**s)[:, None] * chance * rest / poisson.pmf(m, m)
+
+
+def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Probabilities 0 .. n-1 of the sum of two independent counts; entries below 1e-25 are dropped for speed."""
+    found = np.zeros(len(a))
+    large_a, large_b = np.flatnonzero(a > 1e-25), np.flatnonzero(b > 1e-25)
+    if len(large_a) and len(large_b):
+        start = large_a[0] + large_b[0]
+        both = np.convolve(a[large_a[0] : large_a[-1] + 1], b[large_b[0] : large_b[-1] + 1])
+        found[start : start + len(both)] = both[: max(0, len(a) - start)]
+    return found
+
+
+def _cut(s: int) -> int:
+    """The largest D for which 0 .. D has at most LEVELS multisets of size s; at least 1, at most LEVELS."""
+    D = 1
+    while D < LEVELS and math.comb(s + D + 1, s) <= LEVELS:
+        D += 1
+    return D
+
+
+@lru_cache(maxsize=8)
+def _multisets(s: int, cut: int) -> tuple[Int[Array, "n s"], Float[Array, " n"]]:
+    """All multisets of s numbers from 0 .. cut, sorted, and in how many orders each can stand."""
+    d = np.array(list(itertools.combinations_with_replacement(range(cut + 1), s)))
+    repeats = [[row.count(x) for x in set(row)] for row in d.tolist()]
+    orders = [math.factorial(s) / math.prod(math.factorial(c) for c in counts) for counts in repeats]
+    return d, np.array(orders)
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> list[tuple[float, float]]:
+    """Gauss-Radau nodes and weights on [0, 1] with z = 1 among the nodes.
+
+    A generating function has no negative derivative on [0, 1], and the rule's error has the sign of -g^(2n-1): the
+    sum is never below the integral. (Without the node 1, plain Gauss, it would never be above.)
+    """
+    from scipy.special import roots_jacobi
+
+    x, w = roots_jacobi(NODES - 1, 1, 0)
+    return [*zip(((1 + x) / 2).tolist(), (w / (1 - x) / 2).tolist()), (1.0, 1 / NODES**2)]
