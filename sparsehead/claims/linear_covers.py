@@ -160,18 +160,23 @@ def check_linear_cover(context: Context) -> Finding:
     rng = stream(context.seed, "matrix")
     right, worst = True, 0.0
     for trial in range(9):
-        X, W = rng.normal(size=(20, 4)), rng.normal(size=(3, 4))
+        X, W, alpha, S = rng.normal(size=(20, 4)), rng.normal(size=(3, 4)), 0.25, None
+        if trial % 2:  # orthogonal rows: without the projection, elements exceed the spectral norm
+            X, alpha = X + 2 * rng.normal(size=4), 0.05
+            W = np.linalg.qr(rng.normal(size=(5, 5)))[0][:, :4]
+            S = spectral_norm(W)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        B, S = matrix_norm(W.T, 2, 1), (None, spectral_norm(W))[trial % 2]
-        eps = B / (1.3, 3.0, 6.0)[trial % 3]
-        found = cover_matrix(W, X, eps=eps, B=B, b=1, S=S)
+        B = matrix_norm(W.T, 2, 1)
+        r = (1.3, 3.0, 5.0)[trial % 3] if S is None else 4.5
+        eps = B / r
+        found = cover_matrix(W, X, eps=eps, B=B, b=1, S=S, alpha=alpha)
         error = float(np.linalg.norm(X @ (W - found.V).T, axis=1).max())
         right &= error <= eps * ROUNDING and matrix_norm(found.V.T, 2, 1) <= B * ROUNDING
         right &= S is None or spectral_norm(found.V) <= S * ROUNDING
-        again = replay_matrix(found.budgets, found.name, X, eps=eps, B=B, b=1, S=S)
+        again = replay_matrix(found.budgets, found.name, X, eps=eps, B=B, b=1, S=S, alpha=alpha)
         right &= bool(np.array_equal(again, found.V))
-        right &= sum(found.budgets) <= 4 * (B / eps) ** 2 * ROUNDING  # alpha = 1/4
-        right &= len(found.name) <= math.ceil(4 * (B / eps) ** 2 * ROUNDING) - 1
+        right &= sum(found.budgets) <= r**2 / alpha * ROUNDING
+        right &= len(found.name) <= math.ceil((r / (1 - math.sqrt(alpha))) ** 2 * ROUNDING) - 1
         worst = max(worst, len(found.name) / max(1, found.most))
     ratios = []
     for d_1, N, eps in ((1, 10**6, 0.0992), (1, 100, 0.3), (3, 10**4, 0.1), (64, 10**6, 0.1)):
