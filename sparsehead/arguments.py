@@ -2,11 +2,10 @@
 
 import math
 import operator
-from typing import Any, TypeVar
+from typing import Any
 
 from .errors import DomainError
 
-Kind = TypeVar("Kind")
 SHOWN = 60  # characters of a wrong value that a message repeats
 
 
@@ -50,11 +49,21 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
     return value
 
 
-def instance(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
-    """`value`, if it is a `kind`; `hint` says how to get one."""
+def several(name: str, value: Any, of: str) -> tuple[Any, ...]:
+    """The members of `value`, if it is a collection other than a text; `of` says what its members are."""
+    if (
+        isinstance(value, str | bytes | dict)
+        or not hasattr(value, "__iter__")
+        or getattr(value, "ndim", 1) == 0
+    ):
+        raise DomainError(f"{name} is a sequence of {of}; got {shown(value)}.")
+    return tuple(value)
+
+
+def instance(name: str, value: Any, kind: type, hint: str) -> None:
+    """Refuse a value that is no `kind`; `hint` says how to get one."""
     if not isinstance(value, kind):
         raise DomainError(f"{name} is a {kind.__name__} ({hint}); got {shown(value)}.")
-    return value
 
 
 def shown(value: Any) -> str:

@@ -45,6 +45,8 @@ def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
         raise DomainError(
             f"save writes a Model, such as `build` or `load` returns; got a {type(model).__name__}."
         )
+    if not isinstance(path, str | os.PathLike):
+        raise DomainError(f"save takes the path of a file; got a {type(path).__name__}.")
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
     return write_whole(path, seal(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64})), force=force)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .architecture import Architecture
+from .arguments import instance, real, whole
 from .errors import DomainError
 from .functions import FAMILIES, SparseFunction, family, parse, random_support
 from .rng import stream
@@ -83,6 +84,7 @@ class TrainSpec:
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.m < 1 or self.n_steps < 0 or self.check_every < 1 or self.restarts < 1 or self.holdout < 1:
             raise DomainError(
                 f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={self.m}, "
@@ -99,6 +101,20 @@ class TrainSpec:
             raise DomainError(f"the learning rate must be > 0, got {self.learning_rate}.")
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, got none.")
+
+    def _check_types(self) -> None:
+        """Every field is of its type: whole numbers, finite numbers, booleans, texts; None where it may be."""
+        for name, field in self.__dataclass_fields__.items():
+            value = getattr(self, name)
+            if value is None and field.type in (int | None, float | None):
+                continue
+            if field.type in (int, int | None):
+                object.__setattr__(self, name, whole(name, value, least=0))
+            elif field.type in (float, float | None):
+                real(name, value)
+            else:
+                kind: Any = field.type
+                instance(name, value, kind, "see TrainSpec")
 
     @property
     def architecture(self) -> Architecture:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .arguments import instance, real
 from .errors import DomainError
 from .explain import explanations
 from .functions import SparseFunction, kind
@@ -38,14 +39,16 @@ class Task:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.p < 1:
+        instance("f", self.f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
+        if not 0 < real("p", self.p) < 1:
             raise DomainError(f"bits are 1 with a probability strictly between 0 and 1, got p={self.p}.")
-        if not 0 <= self.noise <= 0.5:
+        if not 0 <= real("noise", self.noise) <= 0.5:
             raise DomainError(f"labels are flipped with a probability from 0 to 1/2, got noise={self.noise}.")
 
     @classmethod
     def balanced(cls, f: SparseFunction, noise: float = 0.0) -> "Task":
         """The task whose p makes both labels as nearly equally likely as possible; see `balancing_p`."""
+        instance("f", f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
         return cls(f, balancing_p(f), noise)
 
     @property

@@ -189,7 +189,7 @@ def test_functions_too_large_or_without_input_are_refused():
         parse(f"table(0x1, {', '.join(f'x{t}' for t in range(21))})", T=50)
     with pytest.raises(DomainError, match="repeats position 1"):
         parse("table(0x1, x1, x1)", T=50)
-    with pytest.raises(DomainError, match="T >= 1"):
+    with pytest.raises(DomainError, match="T is a whole number >= 1"):
         parse("1", T=0)
 
 

@@ -113,7 +113,7 @@ def test_functions_are_values():
             "position 16 is outside the input; T=16 has the positions 0 to 15",
         ),
         (lambda: conjunction((-1,), T=16), "position -1 is outside"),
-        (lambda: conjunction((), T=0), "T >= 1 bits, got T=0"),
+        (lambda: conjunction((), T=0), "T is a whole number >= 1; got 0"),
         (lambda: parity(range(21), T=30), "21 positions; s is at most 20"),
         (lambda: random_function(T=30, s=21, rng=stream(0)), "21 positions; s is at most 20"),
         (lambda: random_function(T=5, s=6, rng=stream(0)), "between 0 and T=5 positions, got s=6"),

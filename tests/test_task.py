@@ -131,7 +131,7 @@ def test_functions_without_a_test_keep_the_first_draw():
     ("call", "message"),
     [
         (lambda f: Task(f, 0.0), "strictly between 0 and 1, got p=0.0"),
-        (lambda f: Task(f, float("nan")), "got p=nan"),
+        (lambda f: Task(f, float("nan")), "p is a finite number; got nan"),
         (lambda f: Task(f, 0.5, noise=0.6), "from 0 to 1/2, got noise=0.6"),
         (lambda f: Task(f, 0.5).sample(-1, rng=stream(0)), "n >= 0 examples, got -1"),
         (

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
+from ..arguments import instance
 from ..errors import DomainError
 from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, exp
 from ..model import Model
@@ -182,6 +183,10 @@ def bound(
             model and False for norms.
     Paper: generalization, single-layer-capacity
     """
+    if model is not None:
+        instance("model", model, Model, "such as sh.build(f) or sh.load(path); sh.norms reads torch modules")
+    if norms is not None:
+        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
     if form is not None:
         check_form(form)
     m, delta = int(check_count("m", m)), check_delta(delta)

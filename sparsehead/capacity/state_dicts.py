@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import instance, shown, whole
 from ..errors import DomainError, ShapeError
 from ..model import Model
 from ..types import Array
@@ -40,10 +41,14 @@ def norms(
         if heads is not None:
             raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
         return {f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)}
+    state: Any = weights.state_dict() if hasattr(weights, "state_dict") else weights
+    instance("weights", state, Mapping, "a Model, a torch module, or its state dict: names and arrays")
     if heads is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
+    whole("heads", heads)
     found = {}
-    for prefix, (Q, K, V, O) in attention_weights(weights).items():
+    for prefix, (Q, K, V, O) in attention_weights(state).items():
+        _check_shapes(prefix or "the layer", Q, K, V, O)
         if Q[0].shape[1] % heads:
             raise ShapeError(
                 f"{prefix or 'the layer'} has width {Q[0].shape[1]}, which {heads} heads do not divide."
@@ -63,6 +68,22 @@ def norms(
             for s in cut
         )
     return found
+
+
+def _check_shapes(name: str, Q: "Pair", K: "Pair", V: "Pair", O: Array) -> None:
+    """Query, key and value map d to the same width, the output maps that width to d, biases have it; all finite."""
+    shape = Q[0].shape
+    for part, (W, b) in (("query", Q), ("key", K), ("value", V)):
+        if W.ndim != 2 or W.shape != shape:
+            raise ShapeError(
+                f"{name}: the {part} has shape {W.shape[::-1]}, the query {shape[::-1]}; both are (width, d)."
+            )
+        if b is not None and b.shape != (shape[1],):
+            raise ShapeError(f"{name}: the {part}'s bias has shape {b.shape}, its width is {shape[1]}.")
+    if O.shape != shape[::-1]:
+        raise ShapeError(f"{name}: the output has shape {O.shape[::-1]}, query and value need {shape}.")
+    if not all(np.isfinite(a).all() for a in (Q[0], K[0], V[0], O)):
+        raise DomainError(f"{name} holds NaN or infinite weights; norms need finite numbers.")
 
 
 def _layer_norms(layer: Any) -> tuple[HeadNorms, ...]:
@@ -86,7 +107,7 @@ Pair = tuple[Array, Array | None]
 def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, Pair, Array]]:
     """(W, b) of query, key and value, and the output matrix, per attention module; they act on rows."""
     found: dict[str, tuple[Pair, Pair, Pair, Array]] = {}
-    for name in state:
+    for name in (name for name in state if isinstance(name, str)):
         for suffix in FUSED:
             if name == suffix or name.endswith("." + suffix):
                 prefix = name[: -len(suffix)].rstrip(".")
@@ -106,6 +127,13 @@ def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, P
 
 def _array(state: Mapping[str, Any], name: str) -> Array:
     value = state[name]
+    try:
+        return _as_array(value)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is no array of numbers; got {shown(value)}.") from None
+
+
+def _as_array(value: Any) -> Array:
     if hasattr(value, "detach"):  # a tensor, perhaps on another device and in half precision
         value = value.detach().cpu().float()
     return np.asarray(value, dtype=np.float64)

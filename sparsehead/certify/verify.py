@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import instance
 from ..errors import DomainError
 from ..functions import MAX_S, SparseFunction
 from ..model import Model
@@ -48,6 +49,8 @@ def verify(model: Model, f: SparseFunction, *, method: str | None = None) -> Cer
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
     """
+    instance("model", model, Model, "such as sh.build(f) or sh.load(path); it comes first, then f")
+    instance("f", f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
     method = _chosen_method(model, f, method)
     # overflow and NaN are expected here and show in the bounds
     with np.errstate(all="ignore"):

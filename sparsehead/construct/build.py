@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..arguments import instance, real, shown, whole
 from ..encoding import KINDS, Encoding, bag, positional, random_bag, random_positions
 from ..errors import DomainError
-from ..functions import SparseFunction
+from ..functions import SparseFunction, parse
 from ..memory import require
 from ..model import Model
 from ..rng import stream
@@ -38,9 +39,10 @@ LARGEST = 2**28  # numbers in P beyond which no larger d is tried
 
 
 def build(
-    f: SparseFunction,
+    f: SparseFunction | str,
     encoding: str | Encoding = "positional",
     *,
+    T: int | None = None,
     d: int | None = None,
     method: str = "compact",
     heads: str = "one",
@@ -55,6 +57,7 @@ def build(
     units per change of value decode the sum. `verify(model, f)` proves the result.
 
     Args:
+        f: the function, or its expression, which then needs T.
         encoding: "positional" (one-hot, d = T + 3), "random" (unit rows, any d that is large enough; needs `seed`),
             "trainable" (d = 4 or 5), "bag" (one-hot; with d, random rows), or an `Encoding` to build for.
         d: width, where the encoding leaves it open.
@@ -69,7 +72,13 @@ def build(
         DomainError: the arguments do not fit together, or d is too small; the message says what would work.
     Paper: sparse-representation, representation-norms
     """
+    f = _function(f, T)
     _check(f, encoding, method, heads, readout, epsilon)
+    if d is not None:
+        whole("d", d)
+    if seed is not None:
+        whole("seed", seed, least=0)
+    instance("attends_cls", attends_cls, bool, "True or False")
     count = {"one": 1, "s": max(1, f.s), "cancel": 2}[heads]
     width = d if isinstance(encoding, str) and d is not None and encoding in ("random", "bag") else 0
     require("build", lambda T: float(T) * (PER_POSITION * count + PER_COORDINATE * width), T=f.T)
@@ -94,6 +103,18 @@ def build(
 Writer = Callable[[Encoding | None, int | None], Model]
 
 
+def _function(f: SparseFunction | str, T: int | None) -> SparseFunction:
+    """The function that is meant; an expression needs T, and a function has its own."""
+    if isinstance(f, str):
+        if T is None:
+            raise DomainError(f"build needs the context length T together with the expression {shown(f)}.")
+        return parse(f, T=T)
+    instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
+    if T not in (None, f.T):
+        raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
+    return f
+
+
 def _check(
     f: SparseFunction,
     encoding: str | Encoding,
@@ -102,14 +123,14 @@ def _check(
     readout: str | None,
     epsilon: int | float | None,
 ) -> None:
-    if isinstance(encoding, str) and encoding not in KINDS:
-        raise DomainError(f"encoding {encoding!r} is unknown; the encodings are {', '.join(KINDS)}.")
+    if not isinstance(encoding, Encoding) and encoding not in KINDS:
+        raise DomainError(f"encoding {shown(encoding)} is unknown; the encodings are {', '.join(KINDS)}.")
     for name, value, known in (("method", method, METHODS), ("heads", heads, HEADS)):
         if value not in known:
             raise DomainError(f"{name} {value!r} is unknown; choose one of {', '.join(known)}.")
     if readout not in (None, *READOUTS):
         raise DomainError(f"readout {readout!r} is unknown; choose one of {', '.join(READOUTS)}.")
-    if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0):
+    if epsilon is not None and not real("epsilon", epsilon) > 0:
         raise DomainError(f"epsilon is an allowed error > 0, got {epsilon}; leave it out for an exact head.")
     if heads != "one" and readout == "head":
         raise DomainError(f"readout 'head' decodes inside one head; heads={heads!r} needs readout 'mlp'.")

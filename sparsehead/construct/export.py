@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arguments import instance
 from ..errors import DomainError
 from ..model import Model
 from ..types import Array
@@ -18,6 +19,7 @@ def to_torch(model: Model, *, dtype: str = "float64") -> "TorchModel":
     `state_dict()` names tensors as a saved file does, so one that `save` wrote loads into it:
     `module.load_state_dict(safetensors.torch.load_file(path))`. One-hot positions become a dense T x (T + 3) buffer.
     """
+    instance("model", model, Model, "such as sh.build(f) or sh.load(path)")
     import torch
 
     from .torch_model import TorchModel

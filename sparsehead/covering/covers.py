@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError
+from ..arguments import real
 from ..logs import Real
 from ..types import Array, Bool
 from .metrics import check_p, read_points, read_radius, within
@@ -71,8 +71,7 @@ def covering_number(
     >>> covering_number([10**17, 10**17 + 1], eps="0.5").size
     2
     """
-    if not time_limit > 0:
-        raise DomainError(f"time_limit is in seconds and > 0, got {time_limit}.")
+    real("time_limit", time_limit, above=0)
     given, p = read_points(points), check_p(p)
     limit = given.limit(read_radius(eps, given), p)
     deadline = time.monotonic() + time_limit

@@ -160,7 +160,7 @@ def read_radius(eps: Any, points: Points) -> Fraction:
 
 
 def check_p(p: Real) -> float:
-    if not p >= 1:
+    if isinstance(p, str | bytes) or not hasattr(p, "__float__") or not p >= 1:
         raise DomainError(f"p names a norm, so p >= 1 (or inf); got {p}.")
     return float(p)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import instance, several, shown, whole
 from ..errors import DomainError
 from ..floor.floor import Floor, floor_curve
 from ..functions import FAMILIES, kind
@@ -106,6 +107,7 @@ def law(
         DomainError: no T, an unknown method, or settings that cannot be meant.
     Paper: law-and, law-dropout, law-decades
     """
+    _check_arguments(function, Ts, seed, workers, db, policy, settings)
     if not Ts:
         raise DomainError("law needs at least one context length T, got none.")
     if method not in METHODS:
@@ -137,6 +139,25 @@ def law(
             cells = _adaptive(sweep, policies, make, seed, progress)
             thresholds = {T: fitted(cells[T]) for T in lengths}
     return LawResult(thresholds, cells, fit_laws(cells), floor, time.monotonic() - started)
+
+
+def _check_arguments(
+    function: Any, Ts: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
+) -> None:
+    """Refuse wrong types; whatever goes into a spec is checked there."""
+    instance("function", function, str, "a family such as 'and', or an expression such as 'x1 & x2'")
+    for T in several("Ts", Ts, "context lengths, such as [100, 300]"):
+        whole("each of Ts", T)
+    whole("seed", seed, least=0)
+    whole("workers", workers)
+    if policy is not None:
+        instance("policy", policy, Adaptive, "sparsehead.measure.adaptive.Adaptive(width=.., max_trials=..)")
+    if not isinstance(db, str | Path):
+        raise DomainError(f"db is the path of a store; got {shown(db)}.")
+    names = TrainSpec.__dataclass_fields__
+    unknown = sorted(set(settings) - set(names))
+    if unknown:
+        raise DomainError(f"law knows no setting {unknown[0]!r}; the settings are {', '.join(names)}.")
 
 
 def _above(policy: Adaptive, floor: int) -> Adaptive:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..arguments import instance
 from ..errors import ParseError
 from ..types import Array, Shaped
 from .evaluate import Node, evaluate, variables
@@ -30,6 +31,7 @@ def parse(text: str, *, T: int) -> SparseFunction:
     """
     from .syntax import clip, quote, read  # Lark is loaded with the first expression
 
+    instance("text", text, str, "an expression such as 'x1 & x2'")
     check_T(T)
     tree = read(text)
     leaves = list(variables(tree)) if isinstance(tree, Node) else tree[1]

@@ -5,6 +5,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from ..arguments import instance, several, whole
 from ..errors import DomainError
 from ..types import Array, Shaped
 from .sparse import SparseFunction, from_table
@@ -17,10 +18,10 @@ def symmetric(
     support: Positions, values: Iterable[SupportsIndex] | Shaped[Array, " n"], *, T: int
 ) -> SparseFunction:
     """values[j] when j of the positions are 1; s + 1 values.   Paper: symmetric"""
-    positions = tuple(support)
+    positions = several("support", support, "positions")
     s = len(positions)
     check_s(s, "the support has")
-    by_count = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    by_count = np.asarray(values if isinstance(values, np.ndarray) else several("values", values, "0 and 1"))
     if by_count.shape != (s + 1,):
         raise DomainError(
             f"a symmetric function of {s} bits has {s + 1} values, one for each count from 0 to {s}, "
@@ -35,13 +36,14 @@ def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
     >>> threshold((1, 4, 6), 2, T=8)
     parse('maj(x1, x4, x6)', T=8)
     """
-    positions = tuple(support)
-    return symmetric(positions, [int(j >= k) for j in range(len(positions) + 1)], T=T)
+    positions = several("support", support, "positions")
+    level = whole("k", k, least=-(2**62))
+    return symmetric(positions, [int(j >= level) for j in range(len(positions) + 1)], T=T)
 
 
 def conjunction(support: Positions, *, T: int) -> SparseFunction:
     """1 iff all positions are 1; the empty conjunction is 1."""
-    positions = tuple(support)
+    positions = several("support", support, "positions")
     return threshold(positions, len(positions), T=T)
 
 
@@ -52,19 +54,19 @@ def disjunction(support: Positions, *, T: int) -> SparseFunction:
 
 def majority(support: Positions, *, T: int) -> SparseFunction:
     """1 iff more than half of the positions are 1; for even s a tie gives 0."""
-    positions = tuple(support)
+    positions = several("support", support, "positions")
     return threshold(positions, len(positions) // 2 + 1, T=T)
 
 
 def parity(support: Positions, *, T: int) -> SparseFunction:
     """1 iff an odd number of positions are 1."""
-    positions = tuple(support)
+    positions = several("support", support, "positions")
     return symmetric(positions, [j % 2 for j in range(len(positions) + 1)], T=T)
 
 
 def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunction:
     """A function drawn uniformly from those that depend on every one of the positions."""
-    positions = tuple(support)
+    positions = several("support", support, "positions")
     s = len(positions)
     check_s(s, "the support has")
     while True:  # at s = 1 half of the tables qualify, more for every larger s
@@ -76,7 +78,8 @@ def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunc
 def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ...]:
     """s positions of range(T), every subset equally likely, ascending."""
     check_T(T)
-    if not 0 <= s <= T:
+    instance("rng", rng, np.random.Generator, "such as numpy.random.default_rng(0)")
+    if not 0 <= whole("s", s, least=0) <= T:
         raise DomainError(f"a support has between 0 and T={T} positions, got s={s}.")
     return tuple(sorted(rng.choice(T, size=s, replace=False).tolist()))
 

@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ..arguments import several
 from ..errors import DomainError
 from ..types import Array, Shaped
 from .spelling import spell
@@ -94,7 +95,7 @@ def from_table(
     parse('x2', T=8)
     """
     check_T(T)
-    given = tuple(support)
+    given = several("support", support, "positions")
     positions = _positions(given, T)
     values = _values(table, len(positions))
     rank = {t: i for i, t in enumerate(operator.index(t) for t in given)}
@@ -109,7 +110,7 @@ def from_table(
 
 def _positions(support: Iterable[SupportsIndex], T: int) -> tuple[int, ...]:
     """The positions ascending, refused unless distinct, inside range(T) and at most 20."""
-    given = tuple(support)
+    given = several("support", support, "positions")
     try:
         positions = sorted(operator.index(t) for t in given)
     except TypeError:
@@ -129,7 +130,9 @@ def _positions(support: Iterable[SupportsIndex], T: int) -> tuple[int, ...]:
 
 def _values(table: Iterable[SupportsIndex] | Shaped[Array, " N"], s: int) -> Shaped[Array, " N"]:
     """The table as uint8, refused unless it has 2^s entries, each 0 or 1."""
-    values = np.asarray(table if isinstance(table, (np.ndarray, tuple, list)) else list(table))
+    values = np.asarray(
+        table if isinstance(table, (np.ndarray, tuple, list)) else several("table", table, "0 and 1")
+    )
     if values.shape != (2**s,):
         raise DomainError(f"{s} positions need a table of 2^{s} = {2**s} values, got shape {values.shape}.")
     binary = (values == 0) | (values == 1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import whole
 from ..errors import DomainError, ShapeError
 from ..types import Array, Bool, Int, Shaped
 
@@ -12,8 +13,8 @@ MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every oper
 
 
 def check_T(T: int) -> None:
-    if T < 1:
-        raise DomainError(f"a function reads T >= 1 bits, got T={T}.")
+    """T is a number of bits, a whole number >= 1."""
+    whole("T", T)
 
 
 def check_s(s: int, what: str) -> None:

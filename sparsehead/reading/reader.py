@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..certify import Certificate, verify
 from ..errors import DomainError
 from ..functions import MAX_S, SparseFunction, check_bits
@@ -62,6 +63,13 @@ def read(
     """
     if isinstance(model, (str, Path)):
         model = load(model)
+    if not isinstance(model, Model) and not callable(model):
+        raise DomainError(
+            f"model is a Model, the path of a model file or a function of bits; got {arguments.shown(model)}."
+        )
+    arguments.whole("seed", seed, least=0)
+    if T is not None:
+        arguments.whole("T", T)
     _check(most, least_agreement, p)
     oracle = Oracle(model, T)
     p = _share_of_ones(model, p)
@@ -101,11 +109,11 @@ def read(
 
 
 def _check(most: int, least_agreement: float, p: float | None) -> None:
-    if not 0 <= most <= min(12, MAX_S):
+    if not 0 <= arguments.whole("most", most, least=0) <= min(12, MAX_S):
         raise DomainError(f"most is a number of positions from 0 to 12, got {most}; 2^s patterns are asked.")
-    if not 0.5 <= least_agreement <= 1:
+    if not 0.5 <= arguments.real("least_agreement", least_agreement) <= 1:
         raise DomainError(f"least_agreement is a share from 0.5 to 1, got {least_agreement}.")
-    if p is not None and not 0 < p < 1:
+    if p is not None and not 0 < arguments.real("p", p) < 1:
         raise DomainError(f"p is the share of ones, strictly between 0 and 1, got {p}.")
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..arguments import instance, shown, whole
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..spec import TrainSpec
@@ -43,6 +44,8 @@ def learn(
         DomainError: the settings cannot be meant, or m is too small to single out the support.
     Paper: law-and
     """
+    if not isinstance(f, str):
+        instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
     if isinstance(f, str) and T is None:
         raise DomainError(f"learn needs the context length T together with the expression {f!r}.")
     if isinstance(f, SparseFunction) and T not in (None, f.T):
@@ -68,6 +71,10 @@ def learn_spec(
     device: str = "cpu",
 ) -> Run:
     """`learn` for a spec that is written down already."""
+    whole("record_every", record_every, least=0)
+    whole("mass_every", mass_every, least=0)
+    if progress is not None and not callable(progress):
+        raise DomainError(f"progress is a function of the trial's state; got {shown(progress)}.")
     require_trial(spec, dtype=dtype)
     if spec.learner in FITTED_AT_ONCE:
         return Run(spec, fit_at_once(spec), None)

@@ -106,7 +106,7 @@ def test_d_too_small_names_a_d_that_works():
     [
         ({"encoding": "sinusoidal"}, "the encodings are positional, random, trainable, bag"),
         ({"epsilon": 0}, "epsilon is an allowed error > 0"),
-        ({"epsilon": float("nan")}, "epsilon is an allowed error > 0"),
+        ({"epsilon": float("nan")}, "epsilon is a finite number; got nan"),
         ({"epsilon": -1.0}, "epsilon is an allowed error > 0"),
         ({"method": "tracr"}, "choose one of compact, paper"),
         ({"heads": "two"}, "choose one of one, s, cancel"),
