@@ -93,7 +93,7 @@ class HeadWeights:
 
 
 def attention(X: Float[Array, "T d"], z: Float[Array, " d"], W: HeadWeights) -> Float[Array, " T"]:
-    """Softmax over positions t of the score z^T W_Q W_K^T x_t.   Paper: tf-layer"""
+    """Softmax over positions t of the score z^T W_Q W_K^T x_t.   Paper: tf-layer, averaging-head"""
     return softmax((X @ W.W_K) @ (W.W_Q.T @ z))
 
 

@@ -6,8 +6,9 @@ import math
 import numpy as np
 
 from .. import encoding as encodings
+from ..construct import build
 from ..functions import conjunction, is_symmetric, parse
-from ..heads import HeadWeights, tf_scalar
+from ..heads import softmax
 from ..rng import stream
 from .claim import Claim, Context, Finding, claim, finding
 
@@ -88,19 +89,28 @@ def check_errata_notes_21(context: Context) -> Finding:
     about="tf-mlp",
 )
 def check_errata_notes_22(context: Context) -> Finding:
-    rng = stream(context.seed, "errata-22")
-    W = HeadWeights(*(rng.normal(size=s) for s in [(5, 2), (5, 2), (5, 3), (3, 5)]))
-    w, X = rng.normal(size=5), rng.normal(size=(5, 5))
-    f = conjunction((0, 2), T=4)
-    outputs = {tf_scalar(X, W, w) for _ in itertools.product([0, 1], repeat=4)}  # X does not depend on b
-    labels = {int(f(np.array(b))) for b in itertools.product([0, 1], repeat=4)}
-    defined = W.W_K.shape[0] == W.W_Q.shape[1]
+    f, T = conjunction((1, 3), T=6), 6
+    model = build(f, readout="mlp")
+    layer, encoding, d = model.layers[0], model.encoding, model.d
+    W_Q, W_K = (np.hstack([W[0], np.zeros((d, d - 1))]) for W in (layer.W_Q, layer.W_K))  # k = d
+    errors = []
+    for printed in (False, True):
+        worst = 0.0
+        for b in itertools.product([0, 1], repeat=T):
+            X = encoding(np.array(b))
+            scores = X @ (W_K.T @ W_Q if printed else W_K @ W_Q.T) @ encoding.cls
+            y = layer.W_C[0].T @ (layer.W_V[0].T @ (X.T @ softmax(scores)))
+            out = float(model.decoder[0](y[None])[0] @ model.w + model.bias)
+            worst = max(worst, abs(out - float(f(np.array(b)))))
+        errors.append(worst)
     return finding(
-        len(outputs) == 1 and len(labels) == 2 and not defined,
-        paper="for any input mapping; x^T W_K^T W_Q z",
-        ours=f"{len(outputs)} output for {len(labels)} labels",
-        detail="A constant mapping represents no function but constants. For d x k matrices with k < d the "
-        "printed score is not defined.",
+        errors[0] < 1e-9 and errors[1] > 0.4,
+        paper="x^T W_K^T W_Q z",
+        ours=f"error {errors[0]:.0e} with x^T W_K W_Q^T z, {errors[1]:.2f} with the printed score",
+        detail="A written head for the AND of two bits at T = 6, padded to k = d, all 64 inputs, its net applied "
+        "to the head's output: f_tf+mlp. That a constant mapping represents only constants needs no "
+        "computation.",
+        errors=errors,
     )
 
 
@@ -114,23 +124,47 @@ def fewest_kinks(values: list[float]) -> int:
     return int((np.diff(slopes) != 0).sum())
 
 
+def log_sign_patterns(points: int, inputs: int, widths: tuple[int, ...]) -> float:
+    """ln of an upper bound on the labellings of `points` points by ReLU nets with these hidden widths and one output.
+
+    Warren (1968): W real parameters give M >= W polynomials of degree D at most (8 e M D / W)^W sign patterns. Layer by
+    layer, once the signs of the units before are fixed, a unit at a point is a polynomial of degree = its layer.
+    """
+    total, parameters, before = 0.0, 0, inputs
+    for layer, width in enumerate((*widths, 1), start=1):
+        parameters += (before + 1) * width
+        polynomials = max(points * width, parameters)
+        total += parameters * math.log(8 * math.e * polynomials * layer / parameters)
+        before = width
+    return total
+
+
 @claim(
     "errata-notes-23",
     kind="erratum",
     where="notes proposition 5.5, proof sketch",
-    statement="O(s^2) neurons cannot serve all functions of s bits: 2^(2^s) functions have to be told apart, and a "
-    "ReLU net of fixed depth with W parameters has VC dimension O(W log W).",
+    statement="O(s^2) neurons cannot serve all functions of s bits: there are 2^(2^s) of them, and a ReLU net of "
+    "fixed depth with W parameters labels 2^s points in at most (c 2^s)^(O(W)) ways. With two hidden "
+    "layers of s^2 units each, 28 bits are too many; on the scalar output of one head, 5 bits already.",
     about="general-representation",
 )
 def check_errata_notes_23(context: Context) -> Finding:
     needed = {s: fewest_kinks([float(i % 2) for i in range(2**s)]) for s in (5, 6, 8)}
+    spare = {s: 2**s * math.log(2) / log_sign_patterns(2**s, s, (s**2, s**2)) for s in (20, 28, 40)}
+    # what small nets can do: all labellings of two points by one unit, of four by two units of two inputs
+    possible = log_sign_patterns(2, 1, (1,)) >= math.log(4) and log_sign_patterns(4, 2, (2,)) >= math.log(16)
     return finding(
-        all(n > s**2 for s, n in needed.items()),
+        all(n == 2**s - 2 > s**2 for s, n in needed.items())
+        and spare[28] > 1
+        and spare[40] > 100
+        and possible,
         paper="O(s^2) neurons in the worst case",
-        ours=", ".join(f"s={s}: {n} > {s**2}" for s, n in needed.items()),
-        detail="One hidden layer on the head's scalar, values alternating along its 2^s levels: one unit "
-        "per kink. For any fixed depth the VC dimension says the same: 2^s points have to be shattered.",
+        ours=", ".join(f"s={s}: {n} > {s**2}" for s, n in needed.items())
+        + f"; two layers: {spare[28]:.1f} times too many bits of choice at s = 28",
+        detail="One hidden layer on the head's scalar, values alternating along its 2^s levels: one unit per "
+        "kink. Two hidden layers of s^2 units: ln 2^(2^s) over the logarithm of Warren's count.",
         needed={str(s): n for s, n in needed.items()},
+        spare={str(s): x for s, x in spare.items()},
     )
 
 

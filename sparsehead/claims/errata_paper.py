@@ -1,4 +1,4 @@
-"""The six errata of the paper's appendix B: cases in which the printed form fails and the repaired one does not."""
+"""Errata of the paper's appendix B: cases in which the printed form fails and the repaired one does not."""
 
 import itertools
 

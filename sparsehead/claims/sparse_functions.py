@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 
 from .. import encoding as encodings
+from ..construct.paper import smallest_distance, smallest_step
 from ..functions import (
-    conjunction,
     from_table,
     is_monotone,
     is_sparse,
     is_symmetric,
-    majority,
     parity,
     sup_norm,
     uniform_distance,
@@ -59,17 +58,71 @@ def check_symmetric(context: Context) -> Finding:
             by_count.setdefault(index.bit_count(), set()).add(value)
         return all(len(values) == 1 for values in by_count.values())
 
+    def rises(table: tuple[int, ...]) -> bool:
+        pairs = [(i, i | 1 << j) for i in range(8) for j in range(3)]
+        return all(table[i] <= table[j] for i, j in pairs)
+
     tables = list(itertools.product([0, 1], repeat=8))
-    wrong = [t for t in tables if from_table(T=5, support=(0, 2, 3), table=t).s == 3
-             and is_symmetric(from_table(T=5, support=(0, 2, 3), table=t)) != slowly(t)]  # fmt: skip
-    named = is_symmetric(parity((0, 1, 3), T=5)) and not is_monotone(parity((0, 1, 3), T=5))
-    named = named and is_monotone(majority((0, 1, 3), T=5)) and is_monotone(conjunction((0, 1), T=5))
+    functions = {t: from_table(T=5, support=(0, 2, 3), table=t) for t in tables}
+    wrong = sum(f.s == 3 and is_symmetric(f) != slowly(t) for t, f in functions.items())
+    wrong += sum(is_monotone(f) != rises(t) for t, f in functions.items())
+    both = sum(f.s == 3 and is_symmetric(f) and is_monotone(f) for f in functions.values())
     return finding(
-        not wrong and named,
+        wrong == 0 and both == 3,
         paper="depends on the count of ones",
-        ours=f"{len(wrong)} of {len(tables)} tables on 3 bits judged otherwise",
-        detail="Against the definition by counting; parity is symmetric but not monotone, majority and AND "
-        "are both.",
+        ours=f"{wrong} of {len(tables)} tables on 3 bits judged otherwise; {both} are symmetric and monotone",
+        detail="Against the definitions by counting and by raising one bit; the three are OR, majority and AND.",
+    )
+
+
+@claim(
+    "gamma-monotone",
+    kind="definition",
+    where="paper appendix B, before lemma B.2 (our reading)",
+    statement="A symmetric real function with value h(r) at r ones is gamma-strictly monotone if h(r + 1) >= "
+    "h(r) + gamma for every r. The targets of the one-head constructions are: -(1/s) sum chi_i with "
+    "gamma = 2/s, (r - s)/(r + 1) with gamma = 1/s.",
+)
+def check_gamma_monotone(context: Context) -> Finding:
+    off = 0.0
+    for s in (1, 2, 3, 5, 8):
+        r = np.arange(s + 1)
+        off = max(
+            off, abs(smallest_step(2 * r / s - 1) * s / 2 - 1), abs(smallest_step((r - s) / (r + 1)) * s - 1)
+        )
+    flat = smallest_step(np.array([0.0, 1.0, 1.0, 2.0]))
+    falls = smallest_step(np.array([0.0, 3.0, 2.0]))
+    return finding(
+        off < ROUNDING and flat == 0 and falls == -1,
+        paper="gamma-strictly monotone",
+        ours=f"2/s and 1/s to {off:.0e} for s = 1, 2, 3, 5, 8",
+        detail="A function that stays has gamma 0, one that falls a negative one.",
+    )
+
+
+@claim(
+    "gamma-injective",
+    kind="definition",
+    where="paper appendix B, before lemma B.2 (our reading)",
+    statement="A vector-valued function of the bits in I is gamma-injective if its values at different patterns "
+    "are at least gamma apart in l_inf. The targets of the constructions for general functions are: "
+    "(chi_i)_i with gamma = 2, ((b_i - 1)/(r + 1))_i with gamma = 1/s.",
+)
+def check_gamma_injective(context: Context) -> Finding:
+    off = 0.0
+    for s in (1, 2, 3, 4, 5):
+        b = np.array(list(itertools.product([0.0, 1.0], repeat=s)))
+        bag = (b - 1) / (b.sum(axis=1, keepdims=True) + 1)
+        for targets, gamma in ((1 - 2 * b, 2.0), (bag, 1 / s)):
+            pairs = itertools.combinations(targets, 2)
+            slow = min(max(abs(x - y) for x, y in zip(p, q, strict=True)) for p, q in pairs)
+            off = max(off, abs(smallest_distance(targets) - slow), abs(slow / gamma - 1))
+    twice = smallest_distance(np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0]]))
+    return finding(
+        off < ROUNDING and twice == 0,
+        paper="gamma-injective",
+        ours=f"2 and 1/s to {off:.0e} for s = 1 to 5",
+        detail="Every pair of patterns by hand; a function that takes a value twice has gamma 0.",
     )
 
 
@@ -93,12 +146,20 @@ def check_bounded_function(context: Context) -> Finding:
     "the 2^T inputs.",
 )
 def check_uniform_approximation(context: Context) -> Finding:
-    bits = np.array(list(itertools.product([0, 1], repeat=5)))
-    f, g = conjunction((0, 2), T=5), conjunction((0, 2, 4), T=5)
-    direct = float(np.abs(f(bits) - g(bits)).max())
-    right = uniform_distance(f, g) == direct == 1 and uniform_distance(f, f) == 0
-    return finding(right, paper="sup over all b", ours=f"{direct:g} for AND_2 and AND_3",
-                   detail="The supremum over all 32 inputs of T = 5; 0 for a function and itself.")  # fmt: skip
+    bits = np.array(list(itertools.product([0, 1], repeat=4)))
+    tables = list(itertools.product([0, 1], repeat=4))
+    functions = [from_table(T=4, support=pair, table=t) for pair in ((0, 2), (1, 2)) for t in tables]
+    wrong = sum(
+        uniform_distance(f, g) != float(np.abs(f(bits).astype(int) - g(bits).astype(int)).max())
+        for f in functions
+        for g in functions
+    )
+    return finding(
+        wrong == 0,
+        paper="sup over all b",
+        ours=f"{wrong} of {len(functions) ** 2} pairs judged otherwise",
+        detail="All functions of two bits on two supports of T = 4 against one another, all 16 inputs.",
+    )
 
 
 @claim(
@@ -118,6 +179,12 @@ def check_encodings(context: Context) -> Finding:
     error = max(error, float(np.abs(c(b)[:5] - np.diag(b) @ c.positions()).max()))
     reserved = np.vstack([a.E, a.cls])
     error = max(error, float(np.abs(reserved @ a.positions().T).max()), encodings.positional(5).coherence())
+    rows = np.vstack([a.positions(), reserved])
+    error = max(error, abs(a.coherence() - float(np.abs(rows @ rows.T - np.eye(8)).max())))
+    onehot = encodings.positional(5)
+    table, cls = onehot.project(np.eye(8))
+    both = np.array([onehot(np.full(5, bit))[:5] for bit in (0, 1)]).transpose(1, 0, 2)
+    error = max(error, float(np.abs(table - both).max()), float(np.abs(cls - onehot(b)[5]).max()))
     return finding(
         error < ROUNDING and a.coherence() > 0,
         paper="X = E_b + P; X = diag(b) V",

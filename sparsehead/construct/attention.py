@@ -50,7 +50,7 @@ def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array
 
     Raises:
         DomainError: the rows are linearly dependent.
-    Paper: single-head-random
+    Paper: single-head-random, dual-keys
     """
     gram = rows @ rows.T
     if np.linalg.cond(gram) > 1e12:
@@ -159,6 +159,7 @@ def scale_for_leak(
 
     Decreasing in beta because every slope is below 1, so bisection finds it; where all of them score 0 it is
     ln(n (1 - leak) / (leak * total)). Without irrelevant tokens there is nothing to suppress and beta is 0.
+    Paper: bounded-scores
     """
     if len(slope) == 0:
         return 0.0
@@ -191,7 +192,8 @@ def bag_selection(
     With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i| / C) and value sign c_i (1 - e^{-eta_i}) / tau,
     the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)  exactly: absent tokens have score and value 0,
     so every present one takes the place of a 1 in the denominator. tau = 1 for positive codes; for mixed signs
-    tau = 1/(8 C), which keeps the denominator from moving one code value past the next.   Paper: single-head-bag
+    tau = 1/(8 C), which keeps the denominator from moving one code value past the next.
+    Paper: single-head-bag, beyond-boolean
     """
     c = np.array(code.weights, dtype=np.float64)
     tau = MIXED / code.total if code.mixed else 1.0

@@ -44,7 +44,7 @@ def bump_net(
     """Two ReLU layers and a read-out that equal values[j] wherever y is within delta of targets[j].
 
     First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1.
-    The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump
+    The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump-net
     """
     n, k = targets.shape
     W_1, b_1 = np.zeros((d, 4 * k * n)), np.zeros(4 * k * n)
@@ -103,8 +103,18 @@ def paper_model(
     return Model(encoding, (layer,), w=w, decoder=decoder, attends_cls=attends_cls)
 
 
+def smallest_step(values: Float[Array, " n"]) -> float:
+    """The largest gamma for which a symmetric function is gamma-strictly monotone: the least rise from r ones to r + 1.
+
+    Args:
+        values: its value at 0, 1, .., s ones. Not positive unless it always rises.
+    Paper: gamma-monotone
+    """
+    return float(np.diff(values).min())
+
+
 def smallest_distance(targets: Float[Array, "n k"]) -> float:
-    """g: the smallest l_inf distance of two targets."""
+    """g: the smallest l_inf distance of two targets, for which they are g-injective.   Paper: gamma-injective"""
     apart = np.abs(targets[:, None] - targets[None]).max(axis=2)
     return float(apart[~np.eye(len(targets), dtype=bool)].min())
 

@@ -64,7 +64,6 @@ def test_the_document_says_what_is_not_there_yet():
         assert ("not yet |" in rows[label]) == (entry.status == "not yet")
 
 
-@pytest.mark.claim("bag-symmetry")
 @pytest.mark.parametrize("entry", THEORY, ids=lambda c: c.label)
 def test_a_theory_claim_checks_out(entry):
     # test_representation.py goes through all 256 functions of three bits
