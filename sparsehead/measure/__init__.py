@@ -4,6 +4,7 @@ intervals    a share of successes; the bootstrap
 curves       the success curve in ln m and its likelihood
 thresholds   m_80 at one T: read off a grid, or fitted
 adaptive     which trials to run next
+scoring      maximum likelihood of all trials under a curve m_80(T)
 laws         m_80(T): log, power and linear, fitted to all trials at once
 """
 

@@ -62,6 +62,20 @@ def log_likelihood(
     )
 
 
+def score_and_information(
+    x: Float[Array, "*cells"], solved: Float[Array, "*cells"], trials: Float[Array, "*cells"]
+) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
+    """The derivative of each cell's ln-likelihood by its x, and the expected information about x that it holds.
+
+    With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)).
+    """
+    x = np.clip(x, -500, 500)
+    miss = 1 / (1 + np.exp(x))
+    share = (1 - LAPSE) * (1 - miss)
+    score = trials * miss - (trials - solved) / (1 + LAPSE * np.exp(x))
+    return score, trials * (share * miss) ** 2 / (share * (1 - share))
+
+
 def offset(share: float) -> float:
     """The x at which a share of trials succeeds."""
     if not 0 < share < 1 - LAPSE:
@@ -69,6 +83,11 @@ def offset(share: float) -> float:
             f"a success curve with lapse {LAPSE} reaches shares in (0, {1 - LAPSE}), not {share}."
         )
     return math.log(share / (1 - LAPSE - share))
+
+
+def slope_penalty_score(log_slope: float) -> tuple[float, float]:
+    """The derivative of `slope_penalty` and minus its second derivative."""
+    return (math.log(TYPICAL_SLOPE) - log_slope) / SLOPE_SPREAD**2, 1 / SLOPE_SPREAD**2
 
 
 def slope_penalty(log_slope: Float[Array, "..."] | float) -> Float[Array, "..."] | float:

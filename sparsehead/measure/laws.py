@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError
-from ..types import Array, Float, Int
-from .curves import TYPICAL_SLOPE, Cell, log_likelihood, merge, slope_penalty
+from ..types import Array, Float
+from .curves import TYPICAL_SLOPE, Cell
 from .intervals import chi2_quantile
+from .scoring import Curve, CurveFamily, Trials, least
 
 LAWS = ("log", "power", "linear")
 FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
@@ -90,24 +91,25 @@ def fit_laws(
         level: of the profile-likelihood intervals of a, b and the slope.
     Paper: law-and, law-decades
     """
-    data = _Trials.of(cells, target)
-    if (note := data.why_not()) is not None:
+    data = Trials.of(cells, target)
+    if (note := _why_not(data)) is not None:
         return LawFits(note=note)
     found = {law: _maximise(law, data) for law in laws}
-    aic = {law: 2 * N_PARAMETERS - 2 * data.plain(*_curve(law, x, data)) for law, x in found.items()}
+    curves = {law: _between_ends(law, data.Ts)(x) for law, (x, _) in found.items()}
+    aic = {law: 2 * N_PARAMETERS - 2 * data.plain(c.log_m80, c.log_slope) for law, c in curves.items()}
     best = min(aic, key=lambda law: aic[law])
     fits = {
         law: LawFit(
             law=law,
-            params=_params(law, x, data),
-            intervals=_intervals(law, x, data, chi2_quantile(level) / 2),
+            params=_params(law, x, data.Ts),
+            intervals=_intervals(law, x, loss, data, chi2_quantile(level) / 2),
             log_likelihood=N_PARAMETERS - aic[law] / 2,
             aic=aic[law],
             delta_aic=aic[law] - aic[best],
         )
-        for law, x in found.items()
+        for law, (x, loss) in found.items()
     }
-    free = _free_log_likelihood(data, found[best])
+    free = _free_log_likelihood(data, curves[best])
     lack = {law: max(0.0, 2 * (free - fit.log_likelihood)) for law, fit in fits.items()}
     runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
     note = (
@@ -118,63 +120,20 @@ def fit_laws(
     return LawFits(fits, best, note, lack, len(data.Ts) - 2)
 
 
-@dataclass(frozen=True, eq=False)
-class _Trials:
-    """Cells of all T as flat arrays; `which` is the index in Ts of a cell's T."""
-
-    Ts: Float[Array, " n_T"]
-    which: Int[Array, " cells"]
-    log_m: Float[Array, " cells"]
-    solved: Float[Array, " cells"]
-    trials: Float[Array, " cells"]
-    target: float
-
-    @staticmethod
-    def of(cells: Mapping[int, Sequence[Cell]], target: float) -> "_Trials":
-        merged = {T: merge(cells[T]) for T in sorted(cells)}
-        Ts = [T for T, group in merged.items() if group]
-        if any(T < 2 for T in Ts):
-            raise DomainError(f"a law is fitted at context lengths T >= 2, got T={min(Ts)}.")
-        flat = [(i, cell) for i, T in enumerate(Ts) for cell in merged[T]]
-        return _Trials(
-            Ts=np.array(Ts, dtype=float),
-            which=np.array([i for i, _ in flat], dtype=int),
-            log_m=np.log(np.array([cell.m for _, cell in flat], dtype=float)),
-            solved=np.array([cell.solved for _, cell in flat], dtype=float),
-            trials=np.array([cell.trials for _, cell in flat], dtype=float),
-            target=target,
+def _why_not(data: Trials) -> str | None:
+    """Why no law can be fitted, or None."""
+    if len(data.Ts) == 0:
+        return "there are no trials, so there is no law to fit"
+    if len(data.Ts) == 1:
+        return f"all trials are at T={data.Ts[0]:.0f}; a law needs at least two context lengths"
+    if data.solved.sum() in (0, data.trials.sum()):
+        verb = "solved" if data.solved.any() else "failed"
+        other = "smaller" if data.solved.any() else "larger"
+        return (
+            f"all {data.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
+            "(`sparsehead law --start`, in Python Adaptive(start=..))"
         )
-
-    def why_not(self) -> str | None:
-        """Why no law can be fitted, or None."""
-        if len(self.Ts) == 0:
-            return "there are no trials, so there is no law to fit"
-        if len(self.Ts) == 1:
-            return f"all trials are at T={self.Ts[0]:.0f}; a law needs at least two context lengths"
-        if self.solved.sum() in (0, self.trials.sum()):
-            verb = "solved" if self.solved.any() else "failed"
-            other = "smaller" if self.solved.any() else "larger"
-            return (
-                f"all {self.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
-                "(`sparsehead law --start`, in Python Adaptive(start=..))"
-            )
-        return None
-
-    def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """The log-likelihood of all trials."""
-        args = (
-            self.log_m,
-            self.solved,
-            self.trials,
-            log_m80[self.which],
-            math.exp(min(9.0, log_slope)),
-            self.target,
-        )
-        return float(log_likelihood(*args).sum())
-
-    def loss(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """Minus the penalised log-likelihood: what is minimised."""
-        return -self.plain(log_m80, log_slope) - float(slope_penalty(log_slope))
+    return None
 
 
 def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -187,59 +146,52 @@ def _evaluate(law: str, a: float | int, b: float | int, T: Float[Array, " n"]) -
     return a * T**b if law == "power" else a + b * _axis(law, T)
 
 
-def _curve(law: str, x: Sequence[float], data: _Trials) -> tuple[Float[Array, " n_T"], float]:
-    """ln m_80 at every T, and ln slope, from x = (ln m_80 at the first T, at the last T, ln slope).
+def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
+    """The law as a family in x = (ln m_80 at the first T, at the last T, ln slope).
 
     Each law is the interpolation between its ends that is straight on its own axes, so m_80 stays positive between
     them and the search needs no constraints.
     """
-    axis = _axis(law, data.Ts)
+    axis = _axis(law, Ts)
     part = (axis - axis[0]) / (axis[-1] - axis[0])
-    if law == "power":
-        return x[0] + part * (x[1] - x[0]), float(x[2])
-    low, high = (math.exp(min(50.0, max(-50.0, v))) for v in x[:2])
-    return np.log((1 - part) * low + part * high), float(x[2])
+    slope_by_x = np.array([0.0, 0.0, 1.0])
+
+    def curve(x: Float[Array, " 3"]) -> Curve:
+        weights = np.stack([1 - part, part, np.zeros_like(part)], axis=1)
+        if law == "power":
+            return Curve(weights @ x, weights, float(x[2]), slope_by_x)
+        shares = weights * np.exp(np.clip([x[0], x[1], 0.0], -50.0, 50.0))
+        m80 = shares.sum(axis=1)
+        return Curve(np.log(m80), shares / m80[:, None], float(x[2]), slope_by_x)
+
+    return curve
 
 
-def _params(law: str, x: Sequence[float], data: _Trials) -> dict[str, float]:
-    axis = _axis(law, data.Ts)
+def _params(law: str, x: Float[Array, " 3"], Ts: Float[Array, " n_T"]) -> dict[str, float]:
+    axis = _axis(law, Ts)
     ends = (x[0], x[1]) if law == "power" else (math.exp(x[0]), math.exp(x[1]))
-    b = (ends[1] - ends[0]) / float(axis[-1] - axis[0])
-    a = ends[0] - b * float(axis[0])
+    b = float(ends[1] - ends[0]) / float(axis[-1] - axis[0])
+    a = float(ends[0]) - b * float(axis[0])
     return {"a": math.exp(a) if law == "power" else a, "b": b, "slope": math.exp(x[2])}
 
 
-def _maximise(law: str, data: _Trials) -> list[float]:
-    """The best (ln m_80 at both ends, ln slope), from several starts."""
+def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
+    """The best (ln m_80 at both ends, ln slope), from several starts, and its loss."""
     middle = float(np.average(data.log_m, weights=data.trials))
     starts = [
         [middle + low, middle + high, math.log(TYPICAL_SLOPE)] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))
     ]
-    return _minimise(lambda x: data.loss(*_curve(law, x, data)), starts)
-
-
-def _minimise(loss: Callable[[Sequence[float]], float], starts: Sequence[Sequence[float]]) -> list[float]:
-    from scipy.optimize import minimize
-
-    def plain(x: Any) -> float:
-        value = loss([float(v) for v in x])
-        return value if math.isfinite(value) else 1e9
-
-    runs = [
-        minimize(plain, start, method="L-BFGS-B", options={"ftol": 1e-9, "gtol": 1e-4}) for start in starts
-    ]
-    return [float(v) for v in min(runs, key=lambda run: run.fun).x]
+    return least(data, _between_ends(law, data.Ts), starts)
 
 
 def _intervals(
-    law: str, x: Sequence[float], data: _Trials, drop: float
+    law: str, x: Float[Array, " 3"], loss: float, data: Trials, drop: float
 ) -> dict[str, tuple[float | None, float | None]]:
     """Profile intervals of a, b and slope: the other two parameters are refitted at every value."""
-    best = _params(law, x, data)
-    least = data.loss(*_curve(law, x, data))
+    best = _params(law, x, data.Ts)
 
-    def excess(name: str, value: float) -> float:
-        return _profile_loss(law, name, value, best, data) - least - drop
+    def rise(name: str) -> Callable[[float], float]:
+        return lambda value: _profile_loss(law, name, value, best, data) - loss
 
     steps = {
         "a": max(1.0, 0.1 * abs(best["a"])),
@@ -249,39 +201,56 @@ def _intervals(
     if law == "power":
         steps["a"] = 0.2 * best["a"]
     return {
-        name: (_edge(excess, name, best[name], -step), _edge(excess, name, best[name], step))
+        name: (_edge(rise(name), best[name], -step, drop), _edge(rise(name), best[name], step, drop))
         for name, step in steps.items()
     }
 
 
-def _profile_loss(law: str, name: str, value: float, best: dict[str, float], data: _Trials) -> float:
+def _profile_loss(law: str, name: str, value: float, best: dict[str, float], data: Trials) -> float:
     """The least loss with one parameter held at `value`; infinite where it allows no positive curve."""
-    axis = _axis(law, data.Ts)
-    if name == "slope":
-        if value <= 0:
-            return math.inf
-        start = [math.log(law_value(law, best["a"], best["b"], T)) for T in (data.Ts[0], data.Ts[-1])]
-        found = _minimise(
-            lambda y: data.loss(_curve(law, [y[0], y[1], 0.0], data)[0], math.log(value)), [start]
-        )
-        return data.loss(_curve(law, [*found, 0.0], data)[0], math.log(value))
-
-    def log_m80(y: float) -> Float[Array, " n_T"]:
-        if law == "power":  # y is the free one of b and ln a
-            return y * axis + math.log(value) if name == "a" else y + value * axis
-        # y is the ln of how far the free one of a and b lies above the least value that keeps m_80 positive
-        if name == "a":
-            return np.log(value + (float((-value / axis).max()) + math.exp(y)) * axis)
-        return np.log(value * axis + float((-value * axis).max()) + math.exp(y))
-
-    if law == "power" and name == "a" and value <= 0:
+    if value <= 0 and (name == "slope" or (law == "power" and name == "a")):
         return math.inf
-    begin = _free_start(law, name, value, best, axis)
+    if name == "slope":
+        ends = [math.log(law_value(law, best["a"], best["b"], T)) for T in (data.Ts[0], data.Ts[-1])]
+        return least(data, _with_slope(_between_ends(law, data.Ts), math.log(value)), [ends])[1]
+    axis = _axis(law, data.Ts)
+    start = _free_start(law, name, value, best, axis)
+    return least(data, _with_fixed(law, name, value, axis), [[start, math.log(best["slope"])]])[1]
 
-    def loss(y: Sequence[float]) -> float:
-        return data.loss(log_m80(float(y[0])), float(y[1])) if abs(y[0]) < 500 else math.inf
 
-    return loss(_minimise(loss, [[begin, math.log(best["slope"])]]))
+def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
+    """The family with its last parameter, ln slope, held."""
+
+    def curve(x: Float[Array, " k"]) -> Curve:
+        full = family(np.append(x, log_slope))
+        return Curve(full.log_m80, full.log_m80_by_x[:, :-1], log_slope, np.zeros(len(x)))
+
+    return curve
+
+
+def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -> CurveFamily:
+    """The law with a or b held at `value`, as a family in (y, ln slope).
+
+    For a power y is the free one of b and ln a. Otherwise y is the ln of how far the free one of a and b lies above
+    the least value that keeps m_80 positive.
+    """
+    slope_by_x = np.array([0.0, 1.0])
+    ones = np.ones_like(axis)
+    held, along = (ones, axis) if name == "a" else (axis, ones)
+    least_free = float((-value * held / along).max())
+
+    def curve(x: Float[Array, " 2"]) -> Curve:
+        y = float(np.clip(x[0], -500, 500))
+        if law == "power":
+            log_m80 = y * along + (math.log(value) if name == "a" else value) * held
+            by_y = along
+        else:
+            # written without cancelling: the first two terms are zero where m_80 is least
+            m80 = (value * held + least_free * along).clip(min=0.0) + math.exp(y) * along
+            log_m80, by_y = np.log(m80), math.exp(y) * along / m80
+        return Curve(log_m80, np.stack([by_y, np.zeros_like(axis)], axis=1), float(x[1]), slope_by_x)
+
+    return curve
 
 
 def _free_start(
@@ -298,43 +267,68 @@ def _free_start(
     return math.log(max(1e-9, height - value * middle - float((-value * axis).max())))
 
 
-def _edge(excess: Callable[[str, float], float], name: str, best: float, step: float) -> float | None:
-    """Where the profile leaves the interval on one side; None if it has not after 2^12 steps."""
-    from scipy.optimize import brentq
+def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
+    """Where the profile has risen by `drop` on one side of `best`; None if it has not after 2^12 steps.
 
-    inner, outer = best, best + step
+    Where no positive curve exists any more (the rise is infinite) before that, the last value with one.
+    """
+    inner, at_inner, outer = best, 0.0, best + step
     for _ in range(13):
-        value = excess(name, outer)
-        while math.isinf(value) and abs(outer - inner) > 1e-6 * abs(
-            best
-        ):  # no positive curve there: come back
+        at_outer = rise(outer)
+        while math.isinf(at_outer):
             middle = (inner + outer) / 2
-            value = excess(name, middle)
-            inner, outer = (middle, outer) if value <= 0 else (inner, middle)
-        if value > 0:
-            return float(brentq(lambda v: excess(name, v), inner, outer, rtol=1e-3)) if value < 1e8 else outer
-        inner, outer = outer, best + 2 * (outer - best)
+            if abs(outer - inner) <= 1e-6 * abs(best):
+                return inner
+            at_middle = rise(middle)
+            if at_middle <= drop:
+                inner, at_inner = middle, at_middle
+            else:
+                outer, at_outer = middle, at_middle
+        if at_outer > drop:
+            return _crossing(rise, (inner, at_inner), (outer, at_outer), drop)
+        inner, at_inner, outer = outer, at_outer, best + 2 * (outer - best)
     return None
 
 
-def _free_log_likelihood(data: _Trials, x: Sequence[float]) -> float:
-    """The log-likelihood with a threshold of its own for every T, at the fitted slope refitted once."""
-    from scipy.optimize import minimize_scalar
+def _crossing(
+    rise: Callable[[float], float], below: tuple[float, float], above: tuple[float, float], drop: float
+) -> float:
+    """Where `rise` equals `drop` between two (value, rise), to a thousandth of the interval's half width.
 
-    def at(log_slope: float) -> float:
-        total = 0.0
-        for i in range(len(data.Ts)):
-            mine = data.which == i
-            bounds = data.log_m[mine].min() - 3, data.log_m[mine].max() + 3
-            args = (data.log_m[mine], data.solved[mine], data.trials[mine])
+    A profile is nearly a parabola, so the root of the rise is nearly straight: the line through two of its points
+    finds the place in two or three evaluations. Of an end that stays, the height is halved (the Illinois rule).
+    """
+    aim = math.sqrt(drop)
+    (low, at_low), (high, at_high) = ((v, math.sqrt(max(0.0, r)) - aim) for v, r in (below, above))
+    for _ in range(50):
+        place = low - at_low * (high - low) / (at_high - at_low)
+        here = math.sqrt(max(0.0, rise(place))) - aim
+        if abs(here) <= 1e-3 * aim:
+            break
+        if here < 0:
+            low, at_low, at_high = place, here, at_high / 2
+        else:
+            high, at_high, at_low = place, here, at_low / 2
+    return place
 
-            def loss(theta: float, args: Any = args) -> float:
-                log_m, solved, trials = args
-                slope = math.exp(log_slope)
-                return -float(log_likelihood(log_m, solved, trials, float(theta), slope, data.target).sum())
 
-            total -= float(minimize_scalar(loss, bounds=bounds, method="bounded").fun)
-        return total + float(slope_penalty(log_slope))
+def _free_log_likelihood(data: Trials, near: Curve) -> float:
+    """The log-likelihood with a threshold of its own for every T and a common slope.
 
-    best = minimize_scalar(lambda v: -at(v), bounds=(x[2] - 1.5, x[2] + 1.5), method="bounded").x
-    return at(float(best)) - float(slope_penalty(float(best)))
+    A threshold may go e^3 beyond the sample sizes tried at its T, which is infinity for the likelihood.
+    """
+    n = len(data.Ts)
+    least_log = np.array([data.log_m[data.which == i].min() for i in range(n)]) - 3
+    most_log = np.array([data.log_m[data.which == i].max() for i in range(n)]) + 3
+    middle, half = (least_log + most_log) / 2, (most_log - least_log) / 2
+    slope_by_x = np.append(np.zeros(n), 1.0)
+
+    def curve(x: Float[Array, " k"]) -> Curve:
+        bent = np.tanh(x[:-1])
+        by_x = np.append(np.diag(half * (1 - bent**2)), np.zeros((n, 1)), axis=1)
+        return Curve(middle + half * bent, by_x, float(x[-1]), slope_by_x)
+
+    start = np.arctanh(np.clip((near.log_m80 - middle) / half, -0.99, 0.99))
+    x, _ = least(data, curve, [[*start.tolist(), near.log_slope]])
+    found = curve(x)
+    return data.plain(found.log_m80, found.log_slope)

@@ -1,11 +1,20 @@
+import csv
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.measure import Cell, fit_laws, law_value
+from sparsehead.measure.laws import _between_ends, _with_fixed
+from sparsehead.measure.scoring import Trials
 from sparsehead.rng import stream
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 TRUTH = {"log": (-98.65, 29.65), "power": (8.0, 0.35), "linear": (60.0, 0.03)}
 TS = (100, 300, 1000, 3000, 10_000)
@@ -49,6 +58,82 @@ def test_intervals_cover(law):
             hits[name] += low <= value <= high
     assert min(hits.values()) / n >= 0.90  # 95 % coverage gives less in 0.8 % of 150 experiments
     assert np.mean(lack) == pytest.approx(3, abs=4 * math.sqrt(6 / n))  # chi-squared with 5 - 2 degrees
+
+
+def committed_cells(name):
+    cells = {}
+    with (RESULTS / f"{name}-cells.csv").open() as file:
+        for row in csv.DictReader(file):
+            cell = Cell(int(row["m"]), int(row["solved"]), int(row["trials"]))
+            cells.setdefault(int(row["T"]), []).append(cell)
+    return cells
+
+
+@pytest.mark.parametrize("name", ["law", "law-decades"])
+def test_fits_and_intervals_are_those_of_the_committed_results(name):
+    """They were found by L-BFGS and bisection with numerical derivatives: another way to the same likelihood."""
+    committed = json.loads((RESULTS / f"{name}.json").read_text())["fits"]
+    found = fit_laws(committed_cells(name))
+    for law, old in committed.items():
+        fit = found.fits[law]
+        for parameter in ("a", "b", "slope"):
+            low, high = old["intervals"][parameter]
+            close = 0.003 * (high - low)  # both stop within a thousandth of the half width or of the value
+            assert fit.params[parameter] == pytest.approx(old["params"][parameter], abs=close)
+            assert fit.intervals[parameter] == pytest.approx((low, high), abs=close, rel=1e-3)
+        assert fit.aic == pytest.approx(old["aic"], abs=1e-4)
+
+
+@pytest.mark.parametrize("law", TRUTH)
+@pytest.mark.parametrize("held", [None, "a", "b"])
+def test_derivatives_are_those_of_the_loss(law, held):
+    data = Trials.of(trials(law, rng=stream(4, "derivatives", law)), 0.8)
+    axis = data.Ts if law == "linear" else np.log(data.Ts)
+    value = dict(zip("ab", TRUTH[law])).get(held)
+    family = _between_ends(law, data.Ts) if held is None else _with_fixed(law, held, value, axis)
+    free = (0.4 if held == "a" else 2.0) if law == "power" else 1.0
+    x = np.array([4.0, 5.0, 1.7] if held is None else [free, 1.7])
+
+    def loss(y):
+        curve = family(y)
+        return data.loss(curve.log_m80, curve.log_slope)
+
+    steps = 1e-5 * np.eye(len(x))
+    numerical = [(loss(x - h) - loss(x + h)) / 2e-5 for h in steps]
+    gradient, information = data.derivatives(family(x))
+    assert gradient == pytest.approx(numerical, rel=1e-5, abs=1e-5)
+    assert np.linalg.eigvalsh(information).min() > 0
+
+
+def test_expected_information_is_the_mean_of_the_squared_score():
+    from sparsehead.measure.curves import LAPSE, score_and_information
+
+    x = np.linspace(-6, 6, 25)
+    share = (1 - LAPSE) / (1 + np.exp(-x))
+    ones, zeros = np.ones_like(x), np.zeros_like(x)
+    solved, information = score_and_information(x, ones, ones)
+    failed, _ = score_and_information(x, zeros, ones)
+    assert share * solved + (1 - share) * failed == pytest.approx(zeros, abs=1e-12)
+    assert share * solved**2 + (1 - share) * failed**2 == pytest.approx(information, rel=1e-9)
+
+
+def test_a_fit_takes_few_evaluations_and_no_optimiser(monkeypatch):
+    """What made a finished law slow: thousands of likelihoods, the import of an optimiser, threads that wait."""
+    count = 0
+    plain = Trials.plain
+
+    def counting(self, *arguments):
+        nonlocal count
+        count += 1
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Trials, "plain", counting)
+    fit_laws(committed_cells("law"))
+    assert count < 1000  # 480 for three laws and 18 ends of intervals; 4471 with numerical derivatives
+    code = (
+        "import sys; from sparsehead.measure import *; fit_laws({9: [Cell(5, 1, 2)], 99: [Cell(9, 1, 2)]});"
+    )
+    subprocess.run([sys.executable, "-c", code + "assert 'scipy.optimize' not in sys.modules"], check=True)
 
 
 def test_profile_interval_is_where_the_likelihood_drops():
