@@ -130,6 +130,11 @@ ENTRIES = (
     ),
     Entry("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
     Entry("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
+    Entry(
+        "certificates",
+        "Ours: bounds on the error against m, by reading and by norms.",
+        lambda _: library.certificates_figure(),
+    ),
     Entry("bound-training", "Ours: the bound along training.", _along, needs="bound-training"),
 )
 FIGURES: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

@@ -15,14 +15,17 @@ from ..covering import covering_number
 from ..encoding import positional
 from ..figures.bounds import bound_terms_chart
 from ..figures.built import built_head_chart
+from ..figures.certificates import CAPACITY, READ, certificates_chart
 from ..figures.covers import cover_chart
 from ..figures.data import Rows
 from ..figures.diagram import attention_module_diagram, head_reads_chart
 from ..figures.norms import norms_chart
 from ..figures.theme import Chart
+from ..floor.floor import floor
 from ..functions import SparseFunction, conjunction, parse
 from ..model import Model
 from ..ranges import Choices, extremes
+from ..reading.occam import log_price, tail_inversion
 from ..rng import stream
 
 FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
@@ -129,6 +132,22 @@ def bound_samples(Ts: Sequence[int]) -> list[dict[str, Any]]:
         found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, form="ours", a_posteriori=False)
         rows.append({"T": T, "m": found.realizable_samples})
     return [row for row in rows if row["m"] is not None]
+
+
+def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
+    """The Occam bound of an s-conjunction that was read, the capacity bound of the written head, and the floor."""
+    model = build(conjunction(range(s), T=T))
+    rows: list[dict[str, Any]] = []
+    for m in np.unique(np.geomspace(20, 1e4, 40).astype(int)).tolist():
+        rows.append(
+            {"m": m, "bound": tail_inversion(0, m, log_price(s, T) + math.log(1 / delta)), "name": READ}
+        )
+    for exponent in [1.3, *np.linspace(4, 8, 13).tolist()]:
+        m = round(10**exponent)
+        gap = bound(model, m=m, delta=delta).gap
+        rows.append({"m": m, "bound": min(1.0, gap), "name": CAPACITY})
+    least = floor("and", s=s, T=T, p=0.5 ** (1 / s), rng=stream(0, "floor"))
+    return certificates_chart(rows, floor=least, T=T, s=s)
 
 
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:

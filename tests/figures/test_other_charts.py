@@ -8,6 +8,7 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.figures.bounds import bound_along_training, bound_terms_chart
+from sparsehead.figures.certificates import CAPACITY, READ, certificates_chart
 from sparsehead.figures.covers import cover_chart
 from sparsehead.figures.data import interval, number, plain
 from sparsehead.figures.norms import learned_vs_built_norms, norms_chart
@@ -125,3 +126,15 @@ def test_four_formats_are_what_they_say():
 def test_the_specification_holds_no_address_but_its_schema():
     text = json.dumps(specification(cover_chart([COVER])))
     assert text.count("://") == 1
+
+
+def test_certificates_say_from_where_a_bound_is_useful():
+    rows = [{"m": m, "bound": b, "name": n} for n, pairs in CERTIFICATES.items() for m, b in pairs]
+    spec = certificates_chart(rows, floor=32, T=300, s=3).to_dict()
+    text = " ".join(spec["title"]["subtitle"])
+    assert f"{READ} below 1/2 from m = 60" in text
+    assert CAPACITY not in text  # never below 1/2 here
+    assert spec["datasets"]["floor"][0]["m"] == 32
+
+
+CERTIFICATES = {READ: [(20, 0.8), (60, 0.4), (100, 0.2)], CAPACITY: [(20, 1.0), (100, 0.9)]}
