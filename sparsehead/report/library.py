@@ -146,8 +146,8 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
         m = round(10**exponent)
         gap = bound(model, m=m, delta=delta).gap
         rows.append({"m": m, "bound": min(1.0, gap), "name": CAPACITY})
-    least = floor("and", s=s, T=T, p=0.5 ** (1 / s), rng=stream(0, "floor"))
-    return certificates_chart(rows, floor=least, T=T, s=s)
+    least = floor("and", s=s, T=T, p=0.5 ** (1 / s))
+    return certificates_chart(rows, floor=least.m, T=T, s=s)
 
 
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:
