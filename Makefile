@@ -10,7 +10,7 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: reproduce full test test-all bare mutants lint format bench clean help
+.PHONY: kernel reproduce full test test-all bare mutants lint format bench clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -29,10 +29,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test]"
 	@touch $(STAMP)
 
-reproduce: $(STAMP)
+# Built while the package is installed; again when its sources have changed since.
+kernel: $(STAMP)
+	@$(BIN)/python -m sparsehead.train.transformer.build
+
+reproduce: kernel
 	$(BIN)/sparsehead reproduce $(ARGS)
 
-full: $(STAMP)
+full: kernel
 	$(BIN)/sparsehead reproduce --full $(ARGS)
 
 lint: $(STAMP)
@@ -44,21 +48,21 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint
+test: lint kernel
 	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
 
-test-all: lint
+test-all: lint kernel
 	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 bare:
 	PYTHON=$(PYTHON) scripts/bare.sh
 
-mutants: $(STAMP)
+mutants: kernel
 	$(BIN)/python mutants/run.py $(ARGS)
 
-bench: $(STAMP)
+bench: kernel
 	$(BIN)/python benchmarks/engine.py $(ARGS)
 
 clean:

@@ -26,14 +26,14 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 import baselines
-
-from sparsehead.provenance import processor
-from sparsehead.spec import TrainSpec, preset
-from sparsehead.train import engine, general
 from sparsehead.train.engine import Slots
 from sparsehead.train.gradient import step as torch_step
 from sparsehead.train.parameters import Ensemble
 from sparsehead.train.workspace import Workspace
+
+from sparsehead.provenance import processor
+from sparsehead.spec import TrainSpec, preset
+from sparsehead.train import engine, general
 
 PEAK_SIZES = (256, 512, 1024)
 

@@ -7,6 +7,8 @@ from .errors import DomainError
 
 SIGMAS = ("identity", "relu", "gelu", "tanh")
 ENCODINGS = ("trainable", "random", "positional", "bag")
+POSITIONS = ("trainable", "sinusoidal")
+OWN, OWN_BAG = "own-", "bag-"  # an encoding given as an object: named by its kind and a hash of its numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +16,8 @@ class Architecture:
     """What is trained. The defaults are the practical block of the paper's experiments.
 
     `mlp` is the width of the MLP (0: none); `scaled` divides scores by sqrt(k). The theoretical head of
-    definition 3.2 is norm = residual = bias = scaled = False, mlp = 0, any `sigma`.   Paper: tf-layer
+    definition 3.2 is norm = residual = bias = scaled = False, mlp = 0, any `sigma`. With positions = "sinusoidal" the
+    trainable encoding keeps its positions fixed and trains the bit vectors and [CLS].   Paper: tf-layer
     """
 
     T: int
@@ -29,6 +32,7 @@ class Architecture:
     scaled: bool = True
     sigma: str = "identity"
     encoding: str = "trainable"
+    positions: str = "trainable"
     eps: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -39,8 +43,15 @@ class Architecture:
             )
         if self.sigma not in SIGMAS:
             raise DomainError(f"sigma is one of {', '.join(SIGMAS)}, got {self.sigma!r}.")
-        if self.encoding not in ENCODINGS:
+        if self.encoding not in ENCODINGS and not self.encoding.startswith((OWN, OWN_BAG)):
             raise DomainError(f"encoding is one of {', '.join(ENCODINGS)}, got {self.encoding!r}.")
+        if self.positions not in POSITIONS:
+            raise DomainError(f"positions is one of {', '.join(POSITIONS)}, got {self.positions!r}.")
+        if self.positions != "trainable" and self.encoding != "trainable":
+            raise DomainError(
+                f"{self.positions} positions replace those of the trainable encoding; the encoding "
+                f"{self.encoding!r} brings its own."
+            )
 
     @property
     def temperature(self) -> float:
@@ -49,10 +60,15 @@ class Architecture:
 
     @property
     def trains_encoding(self) -> bool:
-        """Whether token and position vectors are trained or stay as given."""
+        """Whether the vectors of the bit values and [CLS] are trained or stay as given."""
         return self.encoding == "trainable"
+
+    @property
+    def trains_positions(self) -> bool:
+        """Whether position vectors are trained or stay as given."""
+        return self.trains_encoding and self.positions == "trainable"
 
     @property
     def is_bag(self) -> bool:
         """Whether a zero bit is the zero token (x_t = b_t v_t) rather than E_0 + P_t."""
-        return self.encoding == "bag"
+        return self.encoding.startswith("bag")

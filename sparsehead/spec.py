@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import InitVar, asdict, dataclass, fields
 from typing import Any
 
 from .architecture import Architecture
@@ -14,6 +15,18 @@ from .task import Task
 
 PRESETS: dict[str, dict[str, Any]] = {"fast": {"stall": 100}, "paper": {"dropout": 0.1}}
 LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
+OPTIMISERS = ("adamw", "adam", "sgd")
+DECAYS = ("matrices", "all")
+INITS = ("mingpt", "torch", "torch-default")
+# Fields that version 0.1 did not have. They are left out of a spec's id while they have these values, so that the
+# ids of earlier specs stay the same.
+LATER: dict[str, Any] = {
+    "decay": "matrices",
+    "adam_eps": 1e-8,
+    "init": "mingpt",
+    "init_scale": 1.0,
+    "positions": "trainable",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +54,16 @@ class TrainSpec:
             for this many steps; 0 never does. Measured on 303 full-length runs of and-3 near the threshold
             (T = 100, 300, 1000): stall = 100 saves 69 % of all steps and gives up 1 of 138 runs that would have
             succeeded.
-        learning_rate .. init_std: optimiser and initialisation; decay touches matrices only.
+        optimiser: "adamw" (decay shrinks the weights themselves), "adam" (decay is an L2 penalty, added to the
+            gradient) or "sgd" (plain gradient descent, decay as an L2 penalty).
+        decay: which weights decay: "matrices" (linear maps only) or "all" (embeddings, positions, biases and gains
+            too, as `torch.optim.Adam(model.parameters(), weight_decay=..)` has it).
+        learning_rate, beta_1, beta_2, adam_eps, weight_decay: as in torch.optim. warmup: steps over which the rate
+            rises linearly. clip: the gradient's norm is cut to this before the optimiser sees it; 0 never cuts.
+        init: "mingpt" (linear maps and embeddings N(0, init_std^2), biases 0), "torch" (linear maps and their biases
+            uniform on +-1/sqrt(fan_in), embeddings N(0, init_std^2)) or "torch-default" (the same with N(0, 1)
+            embeddings). init_scale multiplies the initial linear maps and their biases.
+        decoupled: how version 0.1 said optimiser="adamw" (True) or "adam" (False); read from old rows only.
     Paper: law-and
     """
 
@@ -78,13 +100,21 @@ class TrainSpec:
     beta_1: float = 0.9
     beta_2: float = 0.999
     weight_decay: float = 1e-4
-    decoupled: bool = True
     clip: float = 1.0
     warmup: int = 0
     init_std: float = 0.02
+    optimiser: str = "adamw"
+    decay: str = "matrices"
+    adam_eps: float = 1e-8
+    init: str = "mingpt"
+    init_scale: float = 1.0
+    positions: str = "trainable"
+    decoupled: InitVar[bool | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, decoupled: bool | None) -> None:
         self._check_types()
+        if decoupled is False and self.optimiser == "adamw":
+            object.__setattr__(self, "optimiser", "adam")
         if self.m < 1 or self.n_steps < 0 or self.check_every < 1 or self.restarts < 1 or self.holdout < 1:
             raise DomainError(
                 f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={self.m}, "
@@ -97,15 +127,23 @@ class TrainSpec:
             raise DomainError(f"target is an accuracy strictly between 0 and 1, got {self.target}.")
         if self.learner not in LEARNERS:
             raise DomainError(f"learner {self.learner!r} is unknown; the learners are {', '.join(LEARNERS)}.")
-        if not self.learning_rate > 0:
-            raise DomainError(f"the learning rate must be > 0, got {self.learning_rate}.")
+        for name, offered in (("optimiser", OPTIMISERS), ("decay", DECAYS), ("init", INITS)):
+            if getattr(self, name) not in offered:
+                raise DomainError(f"{name} is one of {', '.join(offered)}, got {getattr(self, name)!r}.")
+        if not 0 < self.learning_rate < math.inf:
+            raise DomainError(f"the learning rate must be a finite number > 0, got {self.learning_rate}.")
+        if not 0 < self.adam_eps < math.inf:
+            raise DomainError(f"Adam's eps must be a finite number > 0, got {self.adam_eps}.")
+        for name in ("clip", "weight_decay", "init_scale", "init_std"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise DomainError(f"{name} must be a finite number >= 0, got {getattr(self, name)}.")
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, got none.")
 
     def _check_types(self) -> None:
         """Every field is of its type: whole numbers, finite numbers, booleans, texts; None where it may be."""
-        for name, field in self.__dataclass_fields__.items():
-            value = getattr(self, name)
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
             if value is None and field.type in (int | None, float | None):
                 continue
             if field.type in (int, int | None):
@@ -119,7 +157,20 @@ class TrainSpec:
     @property
     def architecture(self) -> Architecture:
         """The model's shape; one-hot positions fix d = T + 3."""
-        names = ("T", "H", "k", "L", "mlp", "norm", "residual", "bias", "scaled", "sigma", "encoding")
+        names = (
+            "T",
+            "H",
+            "k",
+            "L",
+            "mlp",
+            "norm",
+            "residual",
+            "bias",
+            "scaled",
+            "sigma",
+            "encoding",
+            "positions",
+        )
         d = self.T + 3 if self.encoding == "positional" else self.d
         return Architecture(d=d, **{name: getattr(self, name) for name in names})
 
@@ -139,9 +190,17 @@ def preset(name: str, **settings: Any) -> TrainSpec:
     return TrainSpec(**{**PRESETS[name], **settings})
 
 
+def spec_text(spec: TrainSpec) -> str:
+    """The spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it."""
+    content = {name: v for name, v in asdict(spec).items() if name not in LATER or LATER[name] != v}
+    kind = content.pop("optimiser")
+    content |= {"optimiser": kind} if kind == "sgd" else {"decoupled": kind == "adamw"}
+    return json.dumps(content, sort_keys=True, allow_nan=False)
+
+
 def spec_id(spec: TrainSpec) -> str:
     """Sixteen hex digits naming the spec's contents; the store's primary key."""
-    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(spec_text(spec).encode()).hexdigest()[:16]
 
 
 def target_function(spec: TrainSpec) -> SparseFunction:

@@ -119,7 +119,7 @@ LIGHT = {
 
 
 NEED_AN_EXTRA = {
-    "learn": (["learn", "x1 & x2", "--T", "9", "--m", "30"], "torch", "learn"),
+    "learn": (["learn", "x1 & x2", "--T", "9", "--m", "30", "--engine", "torch"], "torch", "learn"),
     "law": (["law", "and", "--s", "2", "--T", "10"], "torch", "learn"),
     "figure": (["figure", "covers", "--out", "x.png"], "altair", "charts"),
 }

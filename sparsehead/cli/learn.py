@@ -20,13 +20,44 @@ def learn(
         str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
     ] = "transformer",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    positions: Annotated[
+        str | None,
+        typer.Option(help="Of the trainable encoding: trainable or sinusoidal.", show_default="trainable"),
+    ] = None,
     d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
     heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
     width: Annotated[int, typer.Option("--k", help="Width inside a head.")] = 4,
     layers: Annotated[int, typer.Option("--layers", help="Layers.")] = 1,
+    dropout: Annotated[
+        float | None, typer.Option(help="Share that is dropped.", show_default="the preset's")
+    ] = None,
+    optimiser: Annotated[
+        str | None, typer.Option(help="adamw, adam (decay as L2 penalty) or sgd.", show_default="adamw")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Step size.", show_default="0.001")] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(help="Strength of the decay.", show_default="0.0001")
+    ] = None,
+    decay: Annotated[
+        str | None, typer.Option(help="What decays: matrices or all.", show_default="matrices")
+    ] = None,
+    adam_eps: Annotated[float | None, typer.Option("--eps", help="Adam's eps.", show_default="1e-8")] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="Largest norm of a gradient; 0 never clips.", show_default="1.0")
+    ] = None,
+    init: Annotated[
+        str | None, typer.Option(help="mingpt, torch or torch-default.", show_default="mingpt")
+    ] = None,
+    init_scale: Annotated[
+        float | None, typer.Option(help="Multiplies the initial linear maps.", show_default="1.0")
+    ] = None,
+    keep_training: Annotated[
+        bool, typer.Option("--keep-training", help="Go on to the last step after success.")
+    ] = False,
     noise: Annotated[float, typer.Option(help="Share of training labels that are flipped.")] = 0.0,
     steps: Annotated[int, typer.Option(help="Steps per restart.")] = 1000,
     restarts: Annotated[int, typer.Option(help="Initialisations before the trial counts as failed.")] = 5,
+    engine: Annotated[str, typer.Option(help="auto, compiled or torch.")] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu",
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1,
@@ -45,11 +76,17 @@ def learn(
             raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
         check_target(out, force=force)
     use_threads(threads)
+    chosen: dict[str, Any] = {
+        "positions": positions, "dropout": dropout, "optimiser": optimiser, "learning_rate": learning_rate,
+        "weight_decay": weight_decay, "decay": decay, "adam_eps": adam_eps, "clip": clip, "init": init,
+        "init_scale": init_scale, "keep_training": keep_training or None,
+    }  # fmt: skip
+    given = {name: value for name, value in chosen.items() if value is not None}
     with Line(restarts) as line:
         run = train(
             expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
-            H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, device=device, dtype=dtype,
-            progress=line,
+            H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, engine=engine,
+            device=device, dtype=dtype, progress=line, **given,
         )  # fmt: skip
     outcome = run.outcome
     result: dict[str, Any] = {
@@ -61,6 +98,7 @@ def learn(
         "val_accuracy": outcome.val_accuracy,
         "support_mass": outcome.support_mass,
         "restarts_used": outcome.restarts_used,
+        "made_by": outcome.made_by,
     }
     if out is not None and run.model is not None:
         from ..model_file import save

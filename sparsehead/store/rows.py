@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import DomainError
-from ..spec import TrainSpec, spec_id
+from ..spec import TrainSpec, spec_id, spec_text
 
 COLUMNS = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
 STATUSES = ("solved", "budget_spent", "diverged")
@@ -73,7 +73,7 @@ class Record:
 def content_of(spec: TrainSpec | Mapping[str, Any]) -> tuple[str, str]:
     """The spec's JSON, in the form whose hash is the id, and the id."""
     own = spec if isinstance(spec, TrainSpec) else TrainSpec(**spec)
-    return json.dumps(asdict(own), sort_keys=True, allow_nan=False), spec_id(own)
+    return spec_text(own), spec_id(own)
 
 
 def fields_of(outcome: Any) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class Store:
             outcome: a dataclass or a mapping with at least "status". Its `history`, lists of numbers by name, is
                 stored as float32 arrays named "history/...".
             arrays: stored as they are.
-            engine: what computed it (see `provenance.engine_info`); found out if not given.
+            engine: what computed it, where the outcome does not say so itself in `made_by`.
         Raises:
             DomainError: the outcome's status or numbers are impossible.
             StoreError: the row could not be written, or the file is no longer the one that was opened.
@@ -89,10 +89,10 @@ class Store:
         text, key = content_of(spec)
         fields = fields_of(outcome)
         fields.pop("spec_id", None)
-        history = fields.pop("history", None) or {}
+        history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
         named = {f"history/{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
         blobs = {name: pack(array) for name, array in sorted((named | dict(arrays or {})).items())}
-        origin = made_by(engine, spec=json.loads(text))
+        origin = made_by(engine)
         digests = {name: digest(data) for name, data in blobs.items()}
         row = sealed(
             [

@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -61,18 +60,16 @@ def _serve(
 ) -> bool:
     """Run one unit; False when the store has failed and going on makes no sense."""
     from ..errors import StoreError
-    from ..provenance import engine_info, made_by
+    from ..provenance import made_by
     from ..spec import TrainSpec, spec_id
 
-    chosen = {name: options[name] for name in ("dtype", "device") if name in options}
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
     last = time.monotonic()
 
     def on_outcome(spec: TrainSpec, outcome: Any, arrays: dict[str, Any] | None = None) -> None:
-        engine = engine_info(asdict(spec), **chosen)
-        store.add(spec, outcome, arrays, engine=engine)
+        store.add(spec, outcome, arrays)
         waiting.pop(spec_id(spec), None)
-        _say(answers, {"outcome": spec_id(spec), "made_by": made_by(engine, spec=asdict(spec))})
+        _say(answers, {"outcome": spec_id(spec), "made_by": made_by(getattr(outcome, "made_by", None))})
 
     def progress(state: dict[str, Any]) -> None:
         nonlocal last

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .. import __version__
 from ..errors import DomainError
 from ..functions import conjunction, disjunction, kind, parity
 from ..rng import stream
@@ -88,6 +89,7 @@ def fit_at_once(spec: TrainSpec) -> Outcome:
         val_accuracy=best,
         support_mass=None,
         seconds=time.perf_counter() - started,
+        made_by={"engine": spec.learner, "version": __version__},
     )
 
 

@@ -1,17 +1,22 @@
 """`learn`: one sparse function, by gradient descent."""
 
+from dataclasses import fields
 from typing import Any
 
 from ..arguments import instance, shown, whole
+from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..spec import TrainSpec
 from ..spec import preset as preset_spec
 from .footprint import require_trial
 from .learners import FITTED_AT_ONCE, fit_at_once
-from .loop import make_slots
+from .loop import engine_for
 from .outcome import Progress, Run
+from .transformer.weights import own_name
 from .trial import Trial
+
+SETTINGS = [f.name for f in fields(TrainSpec) if f.name != "encoding"]
 
 
 def learn(
@@ -24,8 +29,10 @@ def learn(
     progress: Progress | None = None,
     record_every: int = 0,
     mass_every: int = 50,
+    engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",
+    encoding: str | Encoding = "trainable",
     **settings: Any,
 ) -> Run:
     """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
@@ -37,11 +44,14 @@ def learn(
         progress: called after every check with the trial's state (see `Trial.state`).
         record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention and
             norms (0: at the end only).
-        settings: any other field of `TrainSpec`: online, n_steps, restarts, d, H, k, L, encoding, dropout, ...
+        engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
+        encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
+            sets d.
+        settings: any other field of `TrainSpec`: online, n_steps, restarts, d, H, k, L, dropout, optimiser, ...
     Returns:
         A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart.
     Raises:
-        DomainError: the settings cannot be meant, or m is too small to single out the support.
+        DomainError: a setting is out of range or unknown, or m is too small to single out the support.
     Paper: law-and
     """
     if not isinstance(f, str):
@@ -51,13 +61,21 @@ def learn(
     if isinstance(f, SparseFunction) and T not in (None, f.T):
         raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
     text, length = (f, T) if isinstance(f, str) else (str(f), f.T)
-    names = TrainSpec.__dataclass_fields__
-    unknown = sorted(set(settings) - set(names))
+    unknown = sorted(set(settings) - (names := set(SETTINGS)))
     if unknown:
-        raise DomainError(f"learn knows no setting {unknown[0]!r}; the settings are {', '.join(names)}.")
-    spec = preset_spec(preset, function=text, T=length, m=m, seed=seed, **settings)
+        raise DomainError(
+            f"learn knows no setting {unknown[0]!r}; the settings are {', '.join(sorted(names))}."
+        )
+    own = encoding if isinstance(encoding, Encoding) else None
+    if own is not None:
+        if length != own.T:
+            raise DomainError(f"the encoding has T={own.T} positions, the function reads T={length} bits.")
+        settings["d"] = own.d
+    named = encoding if isinstance(encoding, str) else own_name(encoding)
+    spec = preset_spec(preset, function=text, T=length, m=m, seed=seed, encoding=named, **settings)
+    how = {"engine": engine, "dtype": dtype, "device": device}
     return learn_spec(
-        spec, progress=progress, record_every=record_every, mass_every=mass_every, dtype=dtype, device=device
+        spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
     )
 
 
@@ -67,10 +85,12 @@ def learn_spec(
     progress: Progress | None = None,
     record_every: int = 0,
     mass_every: int = 50,
+    engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",
+    own: Encoding | None = None,
 ) -> Run:
-    """`learn` for a spec that is written down already."""
+    """`learn` for a spec that is written down already; `own` is the encoding that it names, if given as an object."""
     whole("record_every", record_every, least=0)
     whole("mass_every", mass_every, least=0)
     if progress is not None and not callable(progress):
@@ -78,10 +98,10 @@ def learn_spec(
     require_trial(spec, dtype=dtype)
     if spec.learner in FITTED_AT_ONCE:
         return Run(spec, fit_at_once(spec), None)
-    slots = make_slots(spec, 1, dtype=dtype, device=device)
-    trial = Trial(spec, slots, 0, record_every=record_every or spec.check_every, mass_every=mass_every)
+    made = engine_for(spec, engine=engine, dtype=dtype, device=device, own=own)
+    trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
     while True:
-        outcome = trial.advance()
+        outcome = trial.take(made.advance(trial.steps_to_check)[0])
         if progress is not None:
             progress(trial.state())
         if outcome is not None:

@@ -1,14 +1,14 @@
-"""Many trials: slots kept full, verdicts handed out as soon as they are known."""
+"""Many trials: verdicts handed out as soon as they are known."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from ..errors import DomainError
+from ..encoding import Encoding
 from ..spec import TrainSpec, spec_id
-from .engine import Slots
 from .learners import FITTED_AT_ONCE, fit_at_once
-from .networks import NetworkSlots
 from .outcome import Outcome, Progress
+from .transformer.engines import Engine, check_device, make_engine
 from .trial import Trial
 
 
@@ -17,7 +17,8 @@ def run_trials(
     *,
     on_outcome: Callable[[TrainSpec, Outcome], None] | None = None,
     progress: Progress | None = None,
-    n_slots: int = 1,
+    runs: int = 1,
+    engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",
     record_every: int = 0,
@@ -28,7 +29,8 @@ def run_trials(
     Args:
         on_outcome: called with (spec, outcome) as soon as a verdict is known; what it stored survives a kill.
         progress: called after every check with the trial's state (see `Trial.state`).
-        n_slots: trials of one shape that are trained side by side.
+        runs: trials of one shape that the torch engine advances together; the compiled one takes them in turn.
+        engine, dtype, device: see `make_engine`.
         record_every: steps between recorded losses; 0 records at checks.
         mass_every: steps between looks at attention and norms; 0 looks at the end only.
     Raises:
@@ -36,67 +38,61 @@ def run_trials(
             fit); outcomes known by then were handed out.
     """
     outcomes: dict[str, Outcome] = {}
-    groups: dict[object, deque[TrainSpec]] = {}
+
+    def known(spec: TrainSpec, outcome: Outcome) -> None:
+        outcomes[outcome.spec_id] = outcome
+        if on_outcome is not None:
+            on_outcome(spec, outcome)
+
+    groups: dict[TrainSpec, deque[TrainSpec]] = {}
     for spec in dict.fromkeys(specs):
         if spec.learner in FITTED_AT_ONCE:
-            outcome = outcomes[spec_id(spec)] = fit_at_once(spec)
-            if on_outcome is not None:
-                on_outcome(spec, outcome)
+            known(spec, fit_at_once(spec))
         else:
-            groups.setdefault(_shape(spec), deque()).append(spec)
+            # what trials must share to share an engine is everything but the function, the data and the protocol
+            shape = replace(spec, function="", s=None, seed=0, p=None, noise=0.0, unique=True, n_steps=0)
+            shape = replace(
+                shape, check_every=1, restarts=1, holdout=1, target=0.5, stall=0, keep_training=False
+            )
+            groups.setdefault(shape, deque()).append(spec)
     for waiting in groups.values():
-        slots = make_slots(waiting[0], min(n_slots, len(waiting)), dtype=dtype, device=device)
-        active: dict[int, Trial] = {}
-        while waiting or active:
-            for slot in range(slots.n_slots):
-                if slot not in active and waiting:
-                    spec = waiting.popleft()
-                    active[slot] = Trial(
-                        spec,
-                        slots,
-                        slot,
-                        record_every=record_every or spec.check_every,
-                        mass_every=mass_every,
-                    )
-            for slot, trial in list(active.items()):
-                verdict = trial.advance()
-                if progress is not None:
-                    progress(trial.state())
-                if verdict is not None:
-                    outcomes[verdict.spec_id] = verdict
-                    del active[slot]
-                    if on_outcome is not None:
-                        on_outcome(trial.spec, verdict)
+        made = engine_for(waiting[0], min(runs, len(waiting)), engine=engine, dtype=dtype, device=device)
+        _run(waiting, made, known, progress, record_every, mass_every)
     return [outcomes[spec_id(spec)] for spec in specs]
 
 
-def make_slots(spec: TrainSpec, n_slots: int, *, dtype: str, device: str) -> Slots | NetworkSlots:
-    """Slots for the spec's learner; device "auto" means a GPU where there is one."""
-    import torch
+def _run(
+    waiting: deque[TrainSpec],
+    engine: Engine,
+    known: Callable[[TrainSpec, Outcome], None],
+    progress: Progress | None,
+    record_every: int,
+    mass_every: int,
+) -> None:
+    """Keep the engine's runs busy until every trial has its verdict."""
+    active: dict[int, Trial] = {}
+    while waiting or active:
+        for run in range(engine.runs):
+            if run not in active and waiting:
+                spec = waiting.popleft()
+                active[run] = Trial(spec, engine, run, record_every=record_every, mass_every=mass_every)
+        losses = engine.advance(min(trial.steps_to_check for trial in active.values()))
+        for run, trial in list(active.items()):
+            verdict = trial.take(losses[run])
+            if progress is not None:
+                progress(trial.state())
+            if verdict is not None:
+                del active[run]
+                engine.stop(run)
+                known(trial.spec, verdict)
 
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise DomainError("device cuda was asked for, but torch sees no GPU; use cpu or auto.")
-    if device not in ("cpu", "cuda"):
-        raise DomainError(f"device is cpu, cuda or auto, got {device!r}.")
-    kind = Slots if spec.learner == "transformer" else NetworkSlots
-    return kind(spec, n_slots, dtype=dtype, device=device)
 
+def engine_for(
+    spec: TrainSpec, runs: int = 1, *, engine: str, dtype: str, device: str, own: Encoding | None = None
+) -> Engine:
+    """The engine that trains the spec's learner."""
+    if spec.learner == "transformer":
+        return make_engine(spec, runs, engine=engine, dtype=dtype, device=device, own=own)
+    from .networks import NetworkEngine
 
-def _shape(spec: TrainSpec) -> object:
-    """What trials must share to share slots: shapes and optimiser settings."""
-    return (
-        spec.architecture,
-        spec.m,
-        spec.dropout,
-        spec.online,
-        spec.learning_rate,
-        spec.beta_1,
-        spec.beta_2,
-        spec.weight_decay,
-        spec.decoupled,
-        spec.clip,
-        spec.warmup,
-        spec.learner,
-    )
+    return NetworkEngine(spec, dtype=dtype, device=check_device(device))

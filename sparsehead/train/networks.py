@@ -11,7 +11,8 @@ from ..rng import stream
 from ..spec import TrainSpec
 from ..types import Array, Shaped
 from .data import Fresh, Sample
-from .plain import losses
+from .transformer.forward import losses
+from .transformer.torch_engine import OPTIMISERS
 
 WIDTH = 256  # hidden units of the MLP, two layers of them
 STATE = 64  # state of the LSTM
@@ -45,73 +46,63 @@ class Perceptron(nn.Module):
         return self.body(1 - 2 * bits)[:, 0]
 
 
-class NetworkSlots:
-    """The same interface as `engine.Slots`, for learners made of torch modules. Initialised as torch does."""
+class NetworkEngine:
+    """The protocol of `transformer.engines.Engine` for one run of a torch module. Initialised as torch does."""
 
-    def __init__(self, spec: TrainSpec, n_slots: int, *, dtype: str = "float32", device: str = "cpu") -> None:
-        self.spec, self.n_slots, self.device, self.dtype = spec, n_slots, device, getattr(torch, dtype)
-        self._networks: list[nn.Module] = [nn.Module()] * n_slots
-        self._optimisers: list[torch.optim.Optimizer | None] = [None] * n_slots
-        self._samples: list[tuple[Tensor, Tensor] | None] = [None] * n_slots
-        self._right = [0.0] * n_slots
+    runs = 1
 
-    def start(self, slot: int, spec: TrainSpec, restart: int) -> None:
-        """Start a run of `spec` in `slot`, from its initialisation number `restart`."""
+    def __init__(self, spec: TrainSpec, *, dtype: str = "float32", device: str = "cpu") -> None:
+        self.spec, self._here = spec, (device, getattr(torch, dtype))
+        self.made_by = {
+            "engine": f"torch {torch.__version__}",
+            "instructions": "",
+            "dtype": dtype,
+            "device": device,
+        }
+        self._right = 0.0
+
+    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+        """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
             network = Lstm() if spec.learner == "lstm" else Perceptron(spec.T)
-        network = network.to(self.device, self.dtype)
-        matrices = [w for w in network.parameters() if w.ndim > 1]
-        others = [w for w in network.parameters() if w.ndim <= 1]
-        self._networks[slot] = network
-        self._optimisers[slot] = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": spec.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            lr=spec.learning_rate,
-            betas=(spec.beta_1, spec.beta_2),
-        )
+        self._network, self._source = network.to(*self._here), source
+        sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
+        decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)
+        groups = [{"params": w, "weight_decay": decay} for w, decay in zip(sorts, decays, strict=True)]
+        more = {} if spec.optimiser == "sgd" else {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
+        self._optimiser = OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
 
-    def load_data(self, slot: int, sample: Sample) -> None:
-        """Give `slot` its samples: bits (m, T) and labels (m,)."""
-        bits, labels = (torch.from_numpy(x).to(self.device, self.dtype) for x in sample)
-        self._samples[slot] = bits, labels
+    def stop(self, run: int) -> None:
+        """Nothing to do: a run rests unless it is advanced."""
 
-    def advance(self, slot: int, n_steps: int, fresh: Fresh | None = None) -> list[float]:
-        """Train `slot` for n_steps; the losses before each update, cut after the first that is not finite."""
-        network, optimiser = self._networks[slot], self._optimisers[slot]
-        assert optimiser is not None
+    def advance(self, n_steps: int) -> list[list[float]]:
+        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         out: list[float] = []
-        for _ in range(n_steps):
-            if fresh is not None:
-                self.load_data(slot, fresh())
-            sample = self._samples[slot]
-            assert sample is not None
-            margins = network(sample[0])
-            loss = losses(margins, sample[1]).mean()
-            self._right[slot] = float(((margins > 0) == (sample[1] > 0.5)).double().mean())
+        while len(out) < n_steps and (not out or math.isfinite(out[-1])):
+            sample = self._source() if isinstance(self._source, Fresh) else self._source
+            bits, labels = (torch.from_numpy(x).to(*self._here) for x in sample)
+            margins = self._network(bits)
+            loss = losses(margins, labels).mean()
+            self._right = float(((margins > 0) == (labels > 0.5)).double().mean())
             out.append(loss.item())
-            if not math.isfinite(out[-1]):
-                break
-            optimiser.zero_grad()
+            self._optimiser.zero_grad()
             loss.backward()
             if self.spec.clip:
-                nn.utils.clip_grad_norm_(network.parameters(), self.spec.clip)
-            optimiser.step()
-        return out
+                nn.utils.clip_grad_norm_(self._network.parameters(), self.spec.clip)
+            self._optimiser.step()
+        return [out]
 
-    def train_accuracy(self, slot: int) -> float:
+    def train_accuracy(self, run: int = 0) -> float:
         """Share of the training set that was right at the last step, before its update."""
-        return self._right[slot]
+        return self._right
 
     @torch.no_grad()
-    def predict(self, slot: int, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
+    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
         """Predicted labels (n,) of bits (n, T)."""
-        parts = torch.from_numpy(bits).to(self.device, self.dtype).split(512)
-        margins = torch.cat([self._networks[slot](part) for part in parts])
-        return (margins > 0).cpu().numpy().astype(np.uint8)
+        margins = [self._network(part) for part in torch.from_numpy(bits).to(*self._here).split(512)]
+        return (torch.cat(margins) > 0).cpu().numpy().astype(np.uint8)
 
-    def model(self, slot: int, meta: dict[str, object]) -> Model | None:
+    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
         """None: these are no attention models."""
         return None

@@ -16,8 +16,8 @@ class Outcome:
 
     Args:
         spec_id: which spec.
-        status: "solved", "budget_spent" (no restart reached the target) or "diverged" (the last restart hit NaN or
-            infinity; `steps` then tells where).
+        status: "solved", "budget_spent" (no restart reached the target) or "diverged" (every restart hit NaN or
+            infinity; `steps` tells where the last one did).
         steps: step of the first check above the target in the solving run; otherwise steps done in the last run.
         restarts_used: initialisations tried, from 1.
         train_accuracy: on the training set at the end of the last run.
@@ -28,6 +28,8 @@ class Outcome:
         seconds: wall-clock time.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass
             and norms; all of the solving run, or else of the run with the best validation accuracy.
+        made_by: what trained it: engine, instructions, dtype, device, version. Empty in rows of version
+            0.1, which did not say.
     """
 
     spec_id: str
@@ -39,6 +41,7 @@ class Outcome:
     support_mass: float | None
     seconds: float
     history: dict[str, list[float | int]] = field(default_factory=dict)
+    made_by: dict[str, str] = field(default_factory=dict)
 
     @property
     def solved(self) -> bool:

@@ -7,38 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from .. import __version__
 from ..capacity.norms import head_norms
 from ..model import Model
 from ..spec import TrainSpec, spec_id, target_function
 from .data import Fresh, Holdout, training_set
-from .engine import Slots
 from .learners import walk
-from .networks import NetworkSlots
 from .outcome import Outcome
+from .transformer.engines import Engine
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100
 
 
 class Trial:
-    """Drives one slot: call `advance` until it returns an Outcome.
+    """Follows one run of an engine: `take` its losses until that returns an Outcome.
 
     Restarts follow one another on the same data, and the trial ends with the first that succeeds: "best of five" as
     the paper has it.   Paper: law-and
     """
 
     def __init__(
-        self, spec: TrainSpec, slots: Slots | NetworkSlots, slot: int, *, record_every: int, mass_every: int
+        self, spec: TrainSpec, engine: Engine, run: int = 0, *, record_every: int = 0, mass_every: int = 0
     ) -> None:
-        self.spec, self.slots, self.slot = spec, slots, slot
-        self.record_every, self.mass_every = record_every, mass_every
+        self.spec, self.engine, self.run = spec, engine, run
+        self.record_every, self.mass_every = record_every or spec.check_every, mass_every
         self.started = time.perf_counter()
         self.holdout = Holdout(spec)
         self.restart, self.best = 0, 0.0
         self.diverged: list[int] = []
         self.best_run: tuple[float, dict[str, list[float | int]]] = (-1.0, {})
-        if not spec.online:
-            slots.load_data(slot, training_set(spec))
+        self._sample = None if spec.online else training_set(spec)
         self._begin()
 
     def _begin(self) -> None:
@@ -49,40 +48,50 @@ class Trial:
         self.history: dict[str, list[float | int]] = {
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
-        self.fresh = Fresh(self.spec, self.restart) if self.spec.online else None
-        self.slots.start(self.slot, self.spec, self.restart)
+        source = Fresh(self.spec, self.restart) if self._sample is None else self._sample
+        self.engine.start(self.spec, self.restart, source, self.run)
 
-    def advance(self) -> Outcome | None:
-        """Train up to the next check and look; the outcome once it is known."""
-        spec = self.spec
-        n = min(spec.check_every, spec.n_steps - self.step)
-        losses = self.slots.advance(self.slot, n, self.fresh)
+    @property
+    def steps_to_check(self) -> int:
+        """Steps to the next check, or to the end of the run."""
+        every = self.spec.check_every
+        return min(every - self.step % every, self.spec.n_steps - self.step)
+
+    def take(self, losses: list[float]) -> Outcome | None:
+        """The losses of the next steps; looks where a check is due. The outcome once it is known."""
         self._record(losses)
         if losses and not math.isfinite(losses[-1]):
             if self.solved_at is not None:  # it went on after success; the verdict stays
                 return self._outcome("solved")
             self.diverged.append(self.step)
             return self._next_restart()
-        self.train_accuracy = self.slots.train_accuracy(self.slot) if losses else 0.0
-        predict = partial(self.slots.predict, self.slot)
+        if self.step % self.spec.check_every and self.step < self.spec.n_steps:
+            return None
+        self._check(bool(losses))
+        if self.solved_at is not None:
+            ended = self.step >= self.spec.n_steps or not self.spec.keep_training
+            return self._outcome("solved") if ended else None
+        return self._next_restart() if self.step >= self.spec.n_steps or self._stalled() else None
+
+    def _check(self, trained: bool) -> None:
+        """Walk the holdout, note what was found."""
+        self.train_accuracy = self.engine.train_accuracy(self.run) if trained else 0.0
+        predict = partial(self.engine.predict, run=self.run)
         self.accuracy, solved = walk(predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:
             self.best_here, self.best_step = self.accuracy, self.step
         self.best = max(self.best, self.accuracy)
-        for name, value in (
-            ("check_step", self.step),
-            ("train_accuracy", self.train_accuracy),
-            ("val_accuracy", self.accuracy),
-        ):
+        found = {
+            "check_step": self.step,
+            "train_accuracy": self.train_accuracy,
+            "val_accuracy": self.accuracy,
+        }
+        for name, value in found.items():
             self.history[name].append(value)
         if self.mass_every and self.step % self.mass_every == 0:
             self._look()
         if solved and self.solved_at is None:
             self.solved_at = self.step
-        if self.solved_at is not None:
-            ended = self.step >= spec.n_steps or not spec.keep_training
-            return self._outcome("solved") if ended else None
-        return self._next_restart() if self.step >= spec.n_steps or self._stalled() else None
 
     def _record(self, losses: list[float]) -> None:
         for loss in losses:
@@ -108,9 +117,8 @@ class Trial:
     def model(self) -> Model | None:
         """The weights as they are now; None where they are no attention model, or not finite."""
         meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
-        return self.slots.model(
-            self.slot, {**meta, "m": self.spec.m, "restart": self.restart, "steps": self.step}
-        )
+        meta |= {"m": self.spec.m, "restart": self.restart, "steps": self.step, **self.engine.made_by}
+        return self.engine.model(meta, self.run)
 
     def support_mass(self, model: Model | None) -> float | None:
         """Mean attention on the support, over heads and the first holdout samples."""
@@ -142,6 +150,7 @@ class Trial:
             support_mass=self.support_mass(self.model()),
             seconds=time.perf_counter() - self.started,
             history=self.history if status == "solved" else self.best_run[1],
+            made_by={**self.engine.made_by, "version": __version__},
         )
 
     def state(self) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 import hashlib
 import json
 import sqlite3
-from dataclasses import asdict
 
 import numpy as np
 
 from sparsehead.spec import preset, spec_id
+from sparsehead.spec import spec_text as text_of
 from sparsehead.store.arrays import pack
 from sparsehead.store.rows import sealed
 from sparsehead.store.schema import APPLICATION_ID, FIRST_TABLES
@@ -19,7 +19,8 @@ def spec(seed, **settings):
 
 def outcome(status="solved", **fields):
     history = {"step": [10, 20], "loss": [0.5, 0.125]}
-    return {"status": status, "steps": 20, "seconds": 0.5, "history": history} | fields
+    made_by = {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}
+    return {"status": status, "steps": 20, "seconds": 0.5, "history": history, "made_by": made_by} | fields
 
 
 def edit(path, statement, *values):
@@ -40,8 +41,8 @@ def write_schema_1(path, seeds, *, journal="delete"):
     db.execute("PRAGMA user_version = 1")
     db.execute(f"PRAGMA journal_mode = {journal}")
     for seed in seeds:
-        fields = {name: value for name, value in outcome().items() if name != "history"}
-        text = json.dumps(asdict(spec(seed)), sort_keys=True)
+        fields = {name: value for name, value in outcome().items() if name not in ("history", "made_by")}
+        text = text_of(spec(seed))
         row = (spec_id(spec(seed)), text, "solved", json.dumps(fields), "0.1.0", "166e4ad", 1.7e9)
         db.execute("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         loss = pack(np.array([0.5, 0.125], dtype=np.float32))
@@ -51,11 +52,11 @@ def write_schema_1(path, seeds, *, journal="delete"):
 
 def spec_text(of, **changes):
     """The JSON of a spec with some fields changed, which no `TrainSpec` would allow, and its id."""
-    text = json.dumps(asdict(of) | changes, sort_keys=True)
+    text = json.dumps(json.loads(text_of(of)) | changes, sort_keys=True)
     return text, hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def row_of(text, key):
     """A sealed row with that spec."""
-    fields = {name: value for name, value in outcome().items() if name != "history"}
+    fields = {name: value for name, value in outcome().items() if name not in ("history", "made_by")}
     return sealed([key, text, json.dumps(fields), "{}", 1.7e9, "{}"])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from sparsehead.errors import DomainError, SparseheadError
 from sparsehead.experiments import plans
@@ -15,8 +14,8 @@ from sparsehead.spec import preset
 from sparsehead.sweep import LocalSweep, adaptive_cells, grid_cells
 from sparsehead.sweep.thresholds import trial_seed
 from sparsehead.train.data import training_set
-from sparsehead.train.parameters import Ensemble, layout
-from sparsehead.train.weights import initial
+from sparsehead.train.transformer.layout import layout
+from sparsehead.train.transformer.weights import initial
 
 
 @pytest.fixture(autouse=True)
@@ -82,11 +81,11 @@ def test_trials_at_two_context_lengths_are_independent():
     short, long = (training_set(spec)[0] for spec in specs)
     assert 0.3 < (short == long[:, :100]).mean() < 0.8  # p = 2^(-1/3): .67 agree by chance, 1 if shared
     shapes = [layout(spec.architecture) for spec in specs]
-    weights = [Ensemble(s.architecture, torch.from_numpy(initial(s, 0))[None]) for s in specs]
-    matrices = [s.name for s in shapes[0].segments if s.init == "normal"]
+    weights = [shape.views(initial(spec, 0)) for shape, spec in zip(shapes, specs, strict=True)]
+    matrices = [s.name for s in shapes[0].segments if s.kind in ("linear", "embedding") and not s.is_bias]
     assert len(matrices) >= 8
     for name in matrices:
-        one, other = (w[name].flatten()[:64].numpy() for w in weights)
+        one, other = (w[name].flatten()[:64] for w in weights)
         assert not np.isclose(one, other).any()
 
 

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from sparsehead.train import engine, general
-from sparsehead.train.dropout import ATTENTION, EMBEDDING, MLP_OUTPUT, Dropout, keys, threshold
-from sparsehead.train.parameters import Ensemble
+from sparsehead.train.transformer import forward
+from sparsehead.train.transformer.dropout import ATTENTION, EMBEDDING, MLP_OUTPUT, Dropout, keys, threshold
 
-from .test_engine import spec_of, train_together
-from .test_table import (
+from .support import (
     GRADIENT,
     OPTIONS,
     OUTPUT,
-    architecture,
     close,
-    compiled,
-    random_weights,
-    sample,
-    trained,
+    engine_of,
+    one_step,
+    random_row,
+    random_sample,
+    spec_of,
+    tiny,
+    weights_of,
 )
 
 
@@ -50,7 +50,7 @@ def kept_by_definition(p, seed, step, place, n, row, i, width):
 @pytest.mark.parametrize("width", [1, 2, 5, 16])
 def test_masks_follow_their_definition(width):
     seed, step = 2**61 + 12345, 77
-    masks = Dropout(0.3, seed, step, range(3, 7)).kept(ATTENTION, 9, width)
+    masks = Dropout(0.3, ((seed, step),), range(3, 7)).kept(ATTENTION, 9, width)[0]
     expected = [
         [
             [kept_by_definition(0.3, seed, step, ATTENTION, n, row, i, width) for i in range(width)]
@@ -62,19 +62,19 @@ def test_masks_follow_their_definition(width):
 
 
 def test_a_chunk_draws_what_the_whole_would():
-    whole = Dropout(0.1, 5, 3, range(8)).kept(EMBEDDING, 6, 10)
-    part = Dropout(0.1, 5, 3, range(2, 5)).kept(EMBEDDING, 6, 10)
-    assert torch.equal(whole[2:5], part)
+    whole = Dropout(0.1, ((5, 3),), range(8)).kept(EMBEDDING, 6, 10)
+    part = Dropout(0.1, ((5, 3),), range(2, 5)).kept(EMBEDDING, 6, 10)
+    assert torch.equal(whole[:, 2:5], part)
 
 
 def test_masks_are_fair_and_independent():
     """Shares within five standard errors; samples, steps, places, seeds, rows and columns uncorrelated."""
     p, n, rows, width = 0.1, 40, 301, 64
-    base = Dropout(p, 1, 0, range(n)).kept(EMBEDDING, rows, width)
+    base = Dropout(p, ((1, 0),), range(n)).kept(EMBEDDING, rows, width)[0]
     others = {
-        "step": Dropout(p, 1, 1, range(n)).kept(EMBEDDING, rows, width),
-        "place": Dropout(p, 1, 0, range(n)).kept(MLP_OUTPUT, rows, width),
-        "seed": Dropout(p, 2, 0, range(n)).kept(EMBEDDING, rows, width),
+        "step": Dropout(p, ((1, 1),), range(n)).kept(EMBEDDING, rows, width)[0],
+        "place": Dropout(p, ((1, 0),), range(n)).kept(MLP_OUTPUT, rows, width)[0],
+        "seed": Dropout(p, ((2, 0),), range(n)).kept(EMBEDDING, rows, width)[0],
         "sample": base.roll(1, 0),
         "row": base.roll(1, 1),
         "column": base.roll(1, 2),
@@ -102,66 +102,68 @@ def test_keys_differ_between_samples_steps_and_places():
 
 @pytest.mark.claim("law-dropout")
 @pytest.mark.parametrize(("encoding", "norm", "residual", "bias", "mlp"), OPTIONS)
-def test_the_compiled_path_is_the_general_one_under_the_same_masks(encoding, norm, residual, bias, mlp):
+def test_the_compiled_engine_is_torch_under_the_same_masks(encoding, norm, residual, bias, mlp):
     shapes = (
         {"H": 1, "sigma": "identity"},
         {"H": 3, "d": 7, "T": 50, "sigma": "relu"},
         {"H": 9, "d": 17, "T": 23, "sigma": "gelu"},
     )
     for shape, (p_drop, number) in zip(shapes, ((0.1, 0), (0.5, 3), (0.3, 900)), strict=True):
-        a = architecture(encoding, norm, residual, bias, mlp, **shape)
-        p, (bits, labels) = random_weights(a), sample(a)
-        expected = Ensemble.zeros(a, 1, dtype=torch.float64)
-        _, margins = general.step(p, expected, bits, labels, dropout=p_drop, seed=2**60 + 1, number=number)
-        found = compiled(p, bits, labels, dropout=p_drop, number=number, seed=2**60 + 1)
-        assert close(found[0], margins, OUTPUT)
-        assert close(trained(found[1]), trained(expected), GRADIENT)
+        spec = tiny(encoding, norm, residual, bias, mlp, dropout=p_drop, **shape)
+        row = random_row(spec)
+        margins, gradient = one_step(spec, "torch", row, number=number)
+        found = one_step(spec, "compiled", row, number=number)
+        assert close(found[0], margins, OUTPUT) and close(found[1], gradient, GRADIENT)
 
 
 def test_the_papers_shape_in_float32():
-    a = architecture("trainable", True, True, True, 256, T=300, d=64, H=16, k=4)
-    p, (bits, labels) = random_weights(a), sample(a, m=20)
-    p.flat.mul_(0.2)
-    exact = Ensemble.zeros(a, 1, dtype=torch.float64)
-    _, margins = general.step(p, exact, bits, labels, dropout=0.1, seed=4, number=2)
-    single = Ensemble(a, p.flat.float())
-    found = compiled(single, bits.float(), labels.float(), dropout=0.1, number=2, seed=4)
-    assert close(found[0].double(), margins, 1e-4)
-    error = (trained(found[1]).double() - trained(exact)).norm() / trained(exact).norm()
-    assert float(error) < 1e-4
+    spec = spec_of(T=300, m=20, d=64, H=16, k=4, mlp=256, dropout=0.1)
+    row = random_row(spec, size=0.1)
+    margins, gradient = one_step(spec, "torch", row, number=2)
+    found = one_step(spec, "compiled", row, dtype="float32", number=2)
+    assert close(found[0], margins, 1e-4)
+    assert np.linalg.norm(found[1] - gradient) / np.linalg.norm(gradient) < 1e-4
 
 
-@pytest.mark.parametrize("L", [1, 2])
-def test_compiled_and_torch_train_alike(L, monkeypatch):
-    specs = [spec_of(seed, dropout=0.1, L=L) for seed in range(2)]
-    fast = train_together(specs, 4, dtype="float64")
-    monkeypatch.setattr(engine, "library", lambda dtype: None)
-    assert close(fast, train_together(specs, 4, dtype="float64"), 1e-7)
+def test_compiled_and_torch_train_alike_with_dropout():
+    made = [engine_of(spec_of(dropout=0.1), engine) for engine in ("compiled", "torch")]
+    for one in made:
+        one.advance(4)
+    assert close(weights_of(made[0]), weights_of(made[1]), 1e-7)
 
 
 def test_deep_models_drop_at_every_place():
     """With two layers, a mask that was forgotten at a place would leave the margins as they are without that place."""
-    a = architecture("trainable", True, True, True, 9, L=2)
-    p, (bits, _) = random_weights(a), sample(a)
-    drop = Dropout(0.4, 1, 0, range(bits.shape[1]))
-    places = []
+    spec = tiny("trainable", True, True, True, 9, L=2)
+    made = engine_of(spec, "torch", random_row(spec), random_sample(spec))
+    drop, places = Dropout(0.4, ((1, 0),), range(spec.m)), []
 
     class Watched(Dropout):
         def __call__(self, x, place):
             places.append(place)
             return drop(x, place)
 
-    margins = general.margins(p, bits[0], dropout=Watched())
+    margins = forward.margins(made.p, made.a, made.bits, drop=Watched())
     assert places == list(range(7))
-    assert not torch.allclose(margins, general.margins(p, bits[0]))
+    assert not torch.allclose(margins, forward.margins(made.p, made.a, made.bits))
+
+
+def test_chunks_of_samples_draw_the_same_masks(monkeypatch):
+    from sparsehead.train.transformer import torch_engine
+
+    spec = tiny("trainable", True, True, True, 9, L=2, dropout=0.3)
+    whole = one_step(spec, "torch", random_row(spec))
+    monkeypatch.setattr(torch_engine, "ELEMENTS", 1)
+    parts = one_step(spec, "torch", random_row(spec))
+    assert close(parts[0], whole[0], OUTPUT) and close(parts[1], whole[1], GRADIENT)
 
 
 def test_nothing_is_drawn_without_dropout():
-    x = torch.ones(2, 3)
+    x = torch.ones(1, 2, 3)
     assert Dropout()(x, EMBEDDING) is x
 
 
 def test_kept_elements_are_scaled_so_that_the_mean_stays():
-    drop = Dropout(0.25, 1, 0, range(2))
-    values = set(drop(torch.ones(2, 100, 8), EMBEDDING).flatten().tolist())
+    drop = Dropout(0.25, ((1, 0),), range(2))
+    values = set(drop(torch.ones(1, 2, 100, 8), EMBEDDING).flatten().tolist())
     assert sorted(values) == pytest.approx([0.0, 4 / 3])

@@ -45,10 +45,10 @@ def test_best_of_five_is_the_first_restart_that_succeeds():
     assert not fewer.solved and fewer.restarts_used == 2
 
 
-def test_outcomes_do_not_depend_on_slots_or_order():
+def test_outcomes_do_not_depend_on_order():
     specs = [spec_of(seed=seed, m=m) for seed in range(3) for m in (40, 100)]
     key = [(o.status, o.steps, o.val_accuracy, o.history["loss"]) for o in run_trials(specs)]
-    again = run_trials(specs[::-1], n_slots=3)[::-1]
+    again = run_trials(specs[::-1], runs=3)[::-1]
     assert key == [(o.status, o.steps, o.val_accuracy, o.history["loss"]) for o in again]
 
 

@@ -443,27 +443,34 @@ static void finish_gradient(const spec *S, const real *p, real *g, drops *Q)
     }
 }
 
-/* Mean loss of the m samples under the masks of this step (from 0) and its gradient g; margins too. */
-static void dropped_loss_and_gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels,
-                                      long step, real *margin, real *loss, work *W, drops *Q)
+/* Margins of the m samples under the masks of this step (from 0). */
+static void token_forward(const spec *S, const real *p, const uint8_t *bits, long step, real *margin, work *W, drops *Q)
 {
-    long m = S->m, T = S->T, d = S->d, w = S->k * S->H;
+    long T = S->T, d = S->d;
     positions(S, p, Q);
     values_constant(S, p, Q->constant);
-    for (long n = 0; n < m; n++) {
+    for (long n = 0; n < S->m; n++) {
         attend(S, p, Q, bits + n * T, step, n, W);
         keep_row(W->keep_1 + n * d, key_of(Q->seed, step, ATTENTION_OUTPUT, n), 0, d, Q->below, Q->scale);
         if (S->f) keep_row(W->keep_2 + n * d, key_of(Q->seed, step, MLP_OUTPUT, n), 0, d, Q->below, Q->scale);
     }
-    act_on_values(S, m, W);
-    read_out(S, p, m, W, margin);
+    act_on_values(S, S->m, W);
+    read_out(S, p, S->m, W, margin);
+}
+
+/* Margins, their mean loss and its gradient g. */
+static void token_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, long step,
+                       real *margin, real *loss, work *W, drops *Q)
+{
+    long m = S->m;
+    token_forward(S, p, bits, step, margin, W, Q);
     *loss = losses(labels, margin, m, W->d_margin);
     memset(g, 0, sizeof(real) * S->n_trained);
     memset(Q->d_P, 0, sizeof(real) * Q->rows * Q->pd);
     memset(Q->d_on, 0, sizeof(real) * Q->pd);
-    memset(Q->d_constant, 0, sizeof(real) * w);
+    memset(Q->d_constant, 0, sizeof(real) * S->k * S->H);
     read_out_gradient(S, p, g, m, W);
     output_gradient(S, p, g, m, W);
-    for (long n = 0; n < m; n++) attend_gradient(S, p, g, Q, bits + n * T, step, n, W);
+    for (long n = 0; n < m; n++) attend_gradient(S, p, g, Q, bits + n * S->T, step, n, W);
     finish_gradient(S, p, g, Q);
 }

@@ -1,16 +1,21 @@
-/* What a run is made of: sizes, switches, where each weight lies in its row, optimiser settings.
-   Mirrored field by field in compiled.py. A missing weight has offset -1. */
+/* What a run is made of: sizes, switches, where each weight lies in its row (-1: nowhere), optimiser settings. The
+   lists make the struct and the names that `spec_names` tells to Python, which builds its copy from them. */
+#define WHOLE(X) \
+    X(T) X(d) X(H) X(k) X(f) X(m) X(norm) X(residual) X(bias) X(bag) X(sigma) X(trains_encoding) X(trains_positions) \
+    X(W_Q) X(W_K) X(W_V) X(W_C) X(W_1) X(W_2) X(head) X(g_1) X(c_1) X(b_Q) X(b_K) X(b_V) X(b_C) X(g_2) X(c_2) X(b_1) \
+    X(b_2) X(g_f) X(c_f) X(E) X(P_cls) X(P) X(n_decayed) X(n_trained) X(optimiser) X(warmup)
+#define REAL(X) \
+    X(temperature) X(eps) X(dropout) X(learning_rate) X(beta_1) X(beta_2) X(adam_eps) X(weight_decay) X(clip)
 typedef struct {
-    long T, d, H, k, f, m;
-    long norm, residual, bias, bag, sigma, trains_encoding;
-    long W_Q, W_K, W_V, W_C, W_1, W_2, head;
-    long g_1, c_1, b_Q, b_K, b_V, b_C, g_2, c_2, b_1, b_2, g_f, c_f;
-    long E, P_cls, P;
-    long n_decayed, n_trained, decoupled, warmup;
-    double temperature, eps, dropout;
-    double learning_rate, beta_1, beta_2, adam_eps, weight_decay, clip;
+#define FIELD(name) long name;
+    WHOLE(FIELD)
+#undef FIELD
+#define FIELD(name) double name;
+    REAL(FIELD)
+#undef FIELD
 } spec;
 
+enum { ADAMW, ADAM, SGD };
 enum { IDENTITY, RELU, GELU, TANH };
 
 /* Scratch arrays of one run; see table.py and gradient.py for the meaning of the letters. */

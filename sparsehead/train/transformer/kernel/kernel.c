@@ -3,6 +3,7 @@
 
    One run at a time, many steps per call, so that a run stays in cache and its numbers depend on nothing else.
    Compiled at first use where there is a compiler (compiled.py); without one the same formulas run in torch. */
+#include <stdlib.h>
 #include "special.h"
 #include "gemm.h"
 #include "spec.h"
@@ -97,7 +98,7 @@ static void weights_gradient(const spec *S, const real *p, real *g, work *W, rea
     gemm(C, d, T, (operand){W->d_Y, T, 1}, (operand){p + S->P, 1, T}, d_M, d, 0, 0, 0, W->gemm); /* d_M: (C, d) */
     gemm(C, d, 3, (operand){W->d_small_Y, 1, C}, (operand){W->small, d, 1}, d_M, d, 1, 0, 0, W->gemm);
     gemm(3, d, C, (operand){W->d_small_Y, C, 1}, (operand){W->M, 1, C}, W->d_small, d, 0, 0, 0, W->gemm);
-    if (S->trains_encoding) {
+    if (S->trains_positions) {
         gemm(d, T, C, (operand){W->M, C, 1}, (operand){W->d_Y, T, 1}, g + S->P, T, 0, 0, 0, W->gemm);
         if (S->norm)
             for (long i = 0; i < d; i++) {
@@ -176,8 +177,17 @@ static void weights_gradient(const spec *S, const real *p, real *g, work *W, rea
     }
 }
 
-/* AdamW (or Adam with an L2 penalty) after clipping, one pass. `step` counts from 1. */
-static void adam(const spec *S, real *p, const real *g, real *m1, real *m2, long step)
+/* x^n by squaring: the same on every machine, which the library's pow need not be. */
+static double power(double x, long n)
+{
+    double out = 1;
+    for (; n; n >>= 1, x *= x)
+        if (n & 1) out *= x;
+    return out;
+}
+
+/* One step of the optimiser after clipping, as torch.optim has it. `step` counts from 1. */
+static void update(const spec *S, real *p, const real *g, real *m1, real *m2, long step)
 {
     double norm = 0;
     for (long at = 0; at < S->n_trained; at += 4096) {
@@ -190,11 +200,15 @@ static void adam(const spec *S, real *p, const real *g, real *m1, real *m2, long
     double scale = S->clip > 0 && S->clip < norm + 1e-6 ? S->clip / (norm + 1e-6) : 1.0;
     double rate = S->learning_rate * (S->warmup && step < S->warmup ? (double)step / S->warmup : 1.0);
     real b1 = S->beta_1, b2 = S->beta_2, factor = scale, eps = S->adam_eps;
-    real size = rate / (1 - pow(S->beta_1, step)), root = 1 / sqrt(1 - pow(S->beta_2, step));
+    real size = rate / (1 - power(S->beta_1, step)), root = 1 / sqrt(1 - power(S->beta_2, step));
     for (int piece = 0; piece < 2; piece++) {
         long from = piece ? S->n_decayed : 0, to = piece ? S->n_trained : S->n_decayed;
-        real decay = piece ? 0 : S->weight_decay, keep = S->decoupled ? 1 - rate * decay : 1;
-        real penalty = S->decoupled ? 0 : decay;
+        double decay = piece ? 0 : S->weight_decay;
+        real keep = S->optimiser == ADAMW ? 1 - rate * decay : 1, penalty = S->optimiser == ADAMW ? 0 : decay;
+        if (S->optimiser == SGD) {
+            SIMD for (long i = from; i < to; i++) p[i] -= (real)rate * (g[i] * factor + penalty * p[i]);
+            continue;
+        }
         SIMD for (long i = from; i < to; i++) {
             real x = g[i] * factor + penalty * p[i];
             real first = b1 * m1[i] + (1 - b1) * x, second = b2 * m2[i] + (1 - b2) * x * x;
@@ -220,22 +234,46 @@ static void pack_bits(const uint8_t *bits, long m, long T, uint8_t flip, real *l
                         *right++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] ^ flip : 0;
 }
 
-/* Numbers of `real` that margins needs as scratch for m samples; train and gradient, too, without dropout. */
+/* Numbers of `real` that margins needs as scratch for m samples; with m = 0 what train needs. */
 long scratch_size(const spec *S, long m)
 {
     work W;
-    return lay_out(S, m, &W, 0);
-}
-
-/* Numbers of `real` that train and gradient need as scratch. */
-long training_scratch_size(const spec *S)
-{
-    work W;
     drops Q;
+    if (m) return lay_out(S, m, &W, 0);
     return S->dropout > 0 ? lay_out_dropout(S, S->m, &W, &Q, 0) : lay_out(S, S->m, &W, 0);
 }
 
-/* Margins of n samples. Returns 1 if unsafe: the margins are then not to be used. */
+/* Lays out what a step needs where every sample has tokens of its own. Padding is multiplied by zeros: it is finite. */
+static void prepare_tokens(const spec *S, long seed, work *W, drops *Q, real *scratch)
+{
+    lay_out_dropout(S, S->m, W, Q, scratch);
+    Q->seed = seed;
+    memset(Q->keep, 0, sizeof(real) * BLOCK * Q->pd);
+    memset(Q->keep_w, 0, sizeof(real) * 2 * Q->pH);
+}
+
+#define BATCH 64 /* samples of token_margins at once */
+/* Margins of n samples through their own tokens, for scores of any size. Returns -1 without memory. */
+static int token_margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out)
+{
+    spec plain = *S;
+    work W = {0};
+    drops Q;
+    plain.dropout = 0;
+    plain.m = least(n, BATCH);
+    real *scratch = malloc(sizeof(real) * lay_out_dropout(&plain, plain.m, &W, &Q, 0));
+    if (!scratch) return -1;
+    for (long at = 0; at < n; at += BATCH) {
+        plain.m = least(n - at, BATCH);
+        memset(&W, 0, sizeof W);
+        prepare_tokens(&plain, 0, &W, &Q, scratch);
+        token_forward(&plain, p, bits + at * S->T, 0, out + at, &W, &Q);
+    }
+    free(scratch);
+    return 0;
+}
+
+/* Margins of n samples. Returns -1 without memory. */
 int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out, real *scratch)
 {
     work W = {0};
@@ -245,15 +283,15 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
     if (mix(S, n, &W, DIFFERENCE)) {
         pack_bits(bits, n, S->T, 1, W.clear_A, 0);
         tables(S, p, &W, APART);
-        if (mix(S, n, &W, APART)) return 1;
+        if (mix(S, n, &W, APART)) return token_margins(S, p, bits, n, out);
     }
     read_out(S, p, n, &W, out);
     return 0;
 }
 
-/* Mean loss of the m samples and its gradient g; margins too. Returns 1 if unsafe. */
-static int loss_and_gradient(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels,
-                             real *margin, real *loss, work *W)
+/* Mean loss of the m samples and its gradient g; margins too. Returns 1 if some denominator underflows. */
+static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin,
+                      real *loss, work *W)
 {
     long m = S->m;
     int form = DIFFERENCE;
@@ -276,52 +314,65 @@ static int loss_and_gradient(const spec *S, const real *p, real *g, const uint8_
     return 0;
 }
 
-/* Lays out what training needs and packs the bits, or prepares the masks. */
-static void prepare(const spec *S, const uint8_t *bits, long seed, work *W, drops *Q, real *scratch)
-{
-    if (S->dropout > 0) {
-        lay_out_dropout(S, S->m, W, Q, scratch);
-        Q->seed = seed;
-        memset(Q->keep, 0, sizeof(real) * BLOCK * Q->pd); /* padding is multiplied by zeros, so it must be finite */
-        memset(Q->keep_w, 0, sizeof(real) * 2 * Q->pH);
-        return;
-    }
-    lay_out(S, S->m, W, scratch);
-    pack_bits(bits, S->m, S->T, 0, W->bits_A, W->bits_B);
-}
-
-/* One step's loss and gradient; `step` counts from 0 and, with the seed, names the dropout masks. */
-static int one_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, long step,
-                    real *margin, real *loss, work *W, drops *Q)
-{
-    if (!(S->dropout > 0)) return loss_and_gradient(S, p, g, bits, labels, margin, loss, W);
-    dropped_loss_and_gradient(S, p, g, bits, labels, step, margin, loss, W, Q);
-    return 0;
-}
-
-/* Up to n_steps updates. Returns the steps done; fewer if a loss was not finite (recorded in losses[returned]) or a
-   step was unsafe (*unsafe = 1, nothing recorded): the caller then takes that step another way. */
+/* Up to n_steps updates; `step` counts those made before. Returns the steps done: fewer if a loss was not finite, which
+   then stands in losses[returned]; -1 without memory. */
 long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long seed, const uint8_t *bits,
-           const real *labels, real *margin, long n_steps, real *losses, int *unsafe, real *scratch)
+           const real *labels, real *margin, long n_steps, real *losses, real *scratch)
 {
-    work W = {0};
+    work table = {0}, own = {0};
     drops Q;
-    prepare(S, bits, seed, &W, &Q, scratch);
-    *unsafe = 0;
-    for (long i = 0; i < n_steps; i++) {
-        if ((*unsafe = one_step(S, p, g, bits, labels, step + i, margin, losses + i, &W, &Q))) return i;
-        if (!isfinite(losses[i])) return i;
-        adam(S, p, g, m1, m2, step + i + 1);
+    spec plain = *S;
+    real *extra = 0;
+    long done = 0;
+    if (S->dropout > 0) prepare_tokens(S, seed, &own, &Q, scratch);
+    else {
+        lay_out(S, S->m, &table, scratch);
+        pack_bits(bits, S->m, S->T, 0, table.bits_A, table.bits_B);
     }
-    return n_steps;
+    for (; done < n_steps; done++) {
+        real *loss = losses + done;
+        if (S->dropout > 0 || table_step(S, p, g, bits, labels, margin, loss, &table)) {
+            if (!(S->dropout > 0) && !extra) {
+                extra = malloc(sizeof(real) * lay_out_dropout(&plain, S->m, &own, &Q, 0));
+                if (!extra) return -1;
+                memset(&own, 0, sizeof own);
+                prepare_tokens(&plain, seed, &own, &Q, extra);
+            }
+            token_step(S, p, g, bits, labels, step + done, margin, loss, &own, &Q);
+        }
+        if (!isfinite(*loss)) break;
+        update(S, p, g, m1, m2, step + done + 1);
+    }
+    free(extra);
+    return done;
 }
 
-/* The gradient alone, for tests. */
-int gradient(const spec *S, const real *p, real *g, long step, long seed, const uint8_t *bits, const real *labels,
-             real *margin, real *loss, real *scratch)
+/* The names of the fields of `spec` in order, whole numbers, then "|", then reals; and where field i lies. */
+const char *spec_names(void)
 {
-    work W = {0};
-    drops Q;
-    prepare(S, bits, seed, &W, &Q, scratch);
-    return one_step(S, p, g, bits, labels, step, margin, loss, &W, &Q);
+#define FIELD(name) #name " "
+    return WHOLE(FIELD) "|" REAL(FIELD);
+#undef FIELD
+}
+
+long spec_offset(long i)
+{
+#define FIELD(name) offsetof(spec, name),
+    static const long at[] = {WHOLE(FIELD) REAL(FIELD) sizeof(spec)};
+#undef FIELD
+    return at[i];
+}
+
+/* How many of the levels of build.py this processor has, counted from the first. */
+int best_level(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    int v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    int v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+    return 1 + v3 + (v3 && v4);
+#else
+    return 1;
+#endif
 }

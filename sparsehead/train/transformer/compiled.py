@@ -1,0 +1,147 @@
+"""The compiled engine: one layer, one run at a time, bit for bit reproducible on any machine of the same level.
+
+A run makes many steps per call while it is in cache. Weights, moments and data are NumPy arrays that the kernel works
+on in place; torch is not imported. See kernel/kernel.c for what a step computes.
+"""
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+
+from ...architecture import SIGMAS
+from ...encoding import Encoding
+from ...errors import DomainError
+from ...model import Model
+from ...rng import stream
+from ...spec import DECAYS, OPTIMISERS, TrainSpec
+from ...types import Array, Shaped
+from ..data import Fresh, Sample
+from .layout import layout
+from .library import Kernel
+from .weights import initial, to_model
+
+CHUNK = 2**24  # numbers of a prediction's bit matrix at once
+
+
+def refusal(spec: TrainSpec, device: str = "cpu") -> str | None:
+    """Why the compiled engine cannot train this spec, or None."""
+    if device != "cpu":
+        return f"the compiled engine runs on the CPU, not on {device}"
+    if spec.L != 1:
+        return f"the compiled engine trains one layer, got L={spec.L}"
+    return None
+
+
+def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
+    """What the kernel needs to know about a run: sizes, switches, where each weight lies, optimiser."""
+    a = spec.architecture
+    at = layout(a)
+    given: dict[str, Any] = {segment.name.removesuffix(".0"): segment.start for segment in at.segments}
+    given |= {name: getattr(spec, name) for name in ("learning_rate", "beta_1", "beta_2", "adam_eps", "clip")}
+    given |= {name: getattr(a, name) for name in ("T", "d", "H", "k", "norm", "residual", "bias", "eps")}
+    given |= {
+        "f": a.mlp, "m": spec.m, "bag": a.is_bag, "sigma": SIGMAS.index(a.sigma), "temperature": a.temperature,
+        "trains_encoding": a.trains_encoding, "trains_positions": a.trains_positions,
+        "n_decayed": (at.n_matrices, at.n_trained)[DECAYS.index(spec.decay)], "n_trained": at.n_trained,
+        "optimiser": OPTIMISERS.index(spec.optimiser), "warmup": spec.warmup, "dropout": spec.dropout,
+        "weight_decay": spec.weight_decay,
+    }  # fmt: skip
+    out = kernel.spec()
+    for name, *_ in kernel.spec._fields_:
+        setattr(out, name, given.get(name, -1))  # a weight that the architecture lacks has offset -1
+    return out
+
+
+class CompiledEngine:
+    """One run of `spec`; see `engines.Engine`. `run` is always 0."""
+
+    runs = 1
+
+    def __init__(self, spec: TrainSpec, kernel: Kernel, *, dtype: str, own: Encoding | None = None) -> None:
+        why = refusal(spec)
+        if why:
+            raise DomainError(f"{why}; use the torch engine.")
+        self.spec, self.a, self._own, self._kernel = spec, spec.architecture, own, kernel
+        self._c_spec, self._c = kernel_spec(kernel, spec), kernel.functions
+        self.dtype = np.dtype(dtype)
+        at = layout(self.a)
+        self.weights, self.gradient = (np.zeros(at.size, self.dtype) for _ in range(2))
+        self._moments = [np.zeros(at.n_trained, self.dtype) for _ in range(2)]
+        self.bits = np.zeros((spec.m, spec.T), np.uint8)
+        self.labels, self.margins = (np.zeros(spec.m, self.dtype) for _ in range(2))
+        self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
+        self._room = self._scratch[:0]  # scratch of `predict`, as large as was needed so far
+        self._source: Sample | Fresh | None = None
+        self._seed, self._step = 0, 0
+        self.made_by = {"engine": "compiled", "instructions": kernel.level, "dtype": dtype, "device": "cpu"}
+
+    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+        """Start `spec` from its initialisation number `restart`."""
+        self._seed = int(stream(spec.seed, "dropout", restart).integers(2**62))
+        self._source = source
+        self.load(initial(spec, restart, self._own))
+        if not isinstance(source, Fresh):
+            self._take(source)
+
+    def load(self, row: Shaped[Array, " n"]) -> None:
+        """Start from these weights and forget what the optimiser remembers."""
+        self.weights[:] = row
+        for moment in self._moments:
+            moment[:] = 0
+        self._step = 0
+
+    def stop(self, run: int) -> None:
+        """Nothing to do: a run rests unless it is advanced."""
+
+    def _take(self, sample: Sample) -> None:
+        self.bits[:], self.labels[:] = sample
+
+    def advance(self, n_steps: int) -> list[list[float]]:
+        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
+        losses: list[float] = []
+        while len(losses) < n_steps and (not losses or math.isfinite(losses[-1])):
+            if isinstance(self._source, Fresh):
+                self._take(self._source())
+            losses += self._steps(1 if isinstance(self._source, Fresh) else n_steps)
+        return [losses]
+
+    def _steps(self, n_steps: int) -> list[float]:
+        losses = np.zeros(n_steps, self.dtype)
+        done = self._c.train(
+            self._c_spec, *map(_address, (self.weights, self.gradient, *self._moments)), self._step, self._seed,
+            *map(_address, (self.bits, self.labels, self.margins)), n_steps, _address(losses), _address(self._scratch),
+        )  # fmt: skip
+        if done < 0:
+            raise MemoryError(f"a step at T={self.spec.T}, m={self.spec.m} needs more memory than there is")
+        self._step += done
+        return losses[: min(done + 1, n_steps)].tolist()
+
+    def train_accuracy(self, run: int = 0) -> float:
+        """Share of the training set that was right at the last step, before its update."""
+        return float(((self.margins > 0) == (self.labels > 0.5)).mean())
+
+    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
+        """Predicted labels (n,) of bits (n, T) under the weights as they are now."""
+        out = np.empty(len(bits), self.dtype)
+        size = max(1, CHUNK // self.spec.T)
+        for start in range(0, len(bits), size):
+            part = np.ascontiguousarray(bits[start : start + size], np.uint8)
+            need = self._c.scratch_size(self._c_spec, len(part))
+            if need > len(self._room):
+                self._room = np.empty(need, self.dtype)
+            given = (self._c_spec, _address(self.weights), _address(part), len(part))
+            if self._c.margins(*given, _address(out[start:]), _address(self._room)) < 0:
+                raise MemoryError(f"predictions at T={self.spec.T} need more memory than there is")
+        return (out > 0).astype(np.uint8)
+
+    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
+        """The weights as they are now; None if they are not finite."""
+        return to_model(self.a, self.weights, meta, self._own)
+
+
+def _address(x: Shaped[Array, "..."]) -> int:
+    """Where a contiguous array starts."""
+    assert x.flags.c_contiguous
+    return x.ctypes.data

@@ -1,0 +1,100 @@
+"""Where each weight of a model lies in one flat row, and how it starts out.
+
+A row holds first the matrices, then the other trained entries, then the fixed ones; so the optimiser works on two
+contiguous pieces and knows nothing of the model. Segments start at multiples of sixteen entries; the gaps are zero.
+
+Two storage orders differ from the paper's and are undone by `weights.to_model`: positions are stored as columns,
+(d, T), because every pass of the compiled step over the token table runs along T; and entry (h, j) of a head-indexed
+axis is stored at j H + h, because sums over j then add long rows.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...architecture import Architecture
+
+ALIGN = 16
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A named block of a row.
+
+    `kind` says how it starts: "linear" (a linear map, or its bias: then `is_bias`), "embedding", "one" or "zero".
+    `fan_in` is the number of inputs of the linear map that it belongs to.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    fan_in: int = 0
+    is_bias: bool = False
+    start: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Segments of a row; [0, n_matrices) are matrices, [0, n_trained) is trained, [0, size) is stored."""
+
+    segments: tuple[Segment, ...]
+    n_matrices: int
+    n_trained: int
+    size: int
+
+    def views(self, flat: Any) -> dict[str, Any]:
+        """Segments by name, as views into the last axis of a NumPy array or a tensor (.., size)."""
+        lead = flat.shape[:-1]
+        return {s.name: flat[..., s.start : s.start + s.size].reshape(*lead, *s.shape) for s in self.segments}
+
+
+def _matrices(a: Architecture) -> list[Segment]:
+    width, out = a.H * a.k, []
+    for i in range(a.L):
+        out += [Segment(f"W_{x}.{i}", (a.d, width), "linear", a.d) for x in "QKV"]
+        out.append(Segment(f"W_C.{i}", (width, a.d), "linear", width))
+        if a.mlp:
+            out.append(Segment(f"W_1.{i}", (a.d, a.mlp), "linear", a.d))
+            out.append(Segment(f"W_2.{i}", (a.mlp, a.d), "linear", a.mlp))
+    return [*out, Segment("head", (2, a.d), "linear", a.d)]
+
+
+def _vectors(a: Architecture) -> list[Segment]:
+    width, out = a.H * a.k, []
+
+    def norm(place: str) -> list[Segment]:
+        pair = [Segment(f"g_{place}", (a.d,), "one"), Segment(f"c_{place}", (a.d,), "zero")]
+        return pair if a.norm else []
+
+    def bias(name: str, size: int, fan_in: int) -> Segment:
+        return Segment(f"b_{name}", (size,), "linear", fan_in, is_bias=True)
+
+    for i in range(a.L):
+        out += norm(f"1.{i}")
+        if a.bias:
+            out += [bias(f"{x}.{i}", width, a.d) for x in "QKV"] + [bias(f"C.{i}", a.d, width)]
+        if a.mlp:
+            out += [*norm(f"2.{i}"), bias(f"1.{i}", a.mlp, a.d), bias(f"2.{i}", a.d, a.mlp)]
+    return out + norm("f")
+
+
+@cache
+def layout(a: Architecture) -> Layout:
+    """Where each weight of `a` lies in a row."""
+    bits = [Segment("E", (3, a.d), "embedding")]
+    positions = [Segment("P_cls", (a.d,), "embedding"), Segment("P", (a.d, a.T), "embedding")]
+    trained = (bits if a.trains_encoding else []) + (positions if a.trains_positions else [])
+    fixed = [s for s in bits + positions if s not in trained]
+    segments, ends, at = [], [], 0
+    for block in (_matrices(a), _vectors(a) + trained, fixed):
+        for s in block:
+            segments.append(Segment(s.name, s.shape, s.kind, s.fan_in, s.is_bias, at))
+            at += -(-s.size // ALIGN) * ALIGN
+        ends.append(at)
+    return Layout(tuple(segments), *ends)

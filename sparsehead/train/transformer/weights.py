@@ -1,0 +1,134 @@
+"""Between a flat row of weights and the rest of the library: initialisation in, `Model` out. NumPy only."""
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import encoding as encodings
+from ...architecture import OWN, OWN_BAG, Architecture
+from ...block import Layer, LayerNorm, Mlp
+from ...encoding import Encoding
+from ...errors import DomainError
+from ...model import Model
+from ...rng import stream
+from ...spec import TrainSpec
+from ...types import Array, Float
+from .layout import Segment, layout
+
+Weights = dict[str, Float[Array, "..."]]
+
+
+def own_name(e: Encoding) -> str:
+    """How a spec names an encoding that was given as an object: its kind and a hash of its numbers."""
+    numbers = b"".join(x.astype("<f8").tobytes() for x in (e.E, e.positions(), e.cls))
+    return (OWN if e.additive else OWN_BAG) + hashlib.sha256(numbers).hexdigest()[:16]
+
+
+def fixed_encoding(spec: TrainSpec) -> Encoding:
+    """The encoding that is not trained: one-hot for d = T + 3, else random unit rows."""
+    a, rng = spec.architecture, stream(spec.seed, "encoding")
+    if a.encoding not in ("positional", "random", "bag"):
+        raise DomainError(
+            f"the encoding {a.encoding} is known only where it was made; pass encoding= to learn again."
+        )
+    if a.encoding == "positional":
+        return encodings.positional(a.T)
+    if a.encoding == "random":
+        return encodings.random_positions(a.T, a.d, rng=rng)
+    return encodings.bag(a.T) if a.d == a.T + encodings.RESERVED else encodings.random_bag(a.T, a.d, rng=rng)
+
+
+def sinusoids(n: int, d: int, std: float) -> Float[Array, "n d"]:
+    """Row t holds sin(t w) and cos(t w) for frequencies w from 1 to 10^-4, scaled to root mean square `std`."""
+    pairs = (d + 1) // 2
+    angle = np.arange(n)[:, None] * 10.0 ** (-4 * np.arange(pairs) / pairs)
+    rows = np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(n, 2 * pairs)[:, :d]
+    return math.sqrt(2) * std * rows
+
+
+def _drawn(spec: TrainSpec, s: Segment, rng: np.random.Generator) -> Float[Array, "..."] | float:
+    """How one segment starts."""
+    if s.kind in ("one", "zero"):
+        return float(s.kind == "one")
+    if s.kind == "embedding":
+        return (1.0 if spec.init == "torch-default" else spec.init_std) * rng.standard_normal(s.shape)
+    if spec.init == "mingpt":
+        return 0.0 if s.is_bias else spec.init_scale * spec.init_std * rng.standard_normal(s.shape)
+    return spec.init_scale * rng.uniform(-1, 1, s.shape) / math.sqrt(s.fan_in)
+
+
+def initial(spec: TrainSpec, restart: int, own: Encoding | None = None) -> Float[Array, " n"]:
+    """A row of fresh weights from stream(seed, "init", restart); see `TrainSpec.init`.
+
+    Theory heads start wider than 0.02 only if `init_std` says so. `own` is the encoding that the spec names, where it
+    was given as an object.   Paper: law-and
+    """
+    a = spec.architecture
+    at, rng = layout(a), stream(spec.seed, "init", restart)
+    row = np.zeros(at.size)
+    p = at.views(row)
+    for segment in at.segments:
+        if a.trains_encoding or segment.kind != "embedding":
+            p[segment.name][...] = _drawn(spec, segment, rng)
+    if a.trains_encoding and not a.trains_positions:
+        rows = sinusoids(a.T + 1, a.d, 1.0 if spec.init == "torch-default" else spec.init_std)
+        p["P"][...], p["P_cls"][...] = rows[:-1].T, rows[-1]
+    elif not a.trains_encoding:
+        e = fixed_encoding(spec) if own is None else own
+        p["E"][...], p["P"][...] = np.vstack([e.E, e.cls]), e.positions().T
+    return row
+
+
+def _by_head(x: Float[Array, "..."], a: Architecture) -> Float[Array, "H *rest"]:
+    """(.., kH) in storage order -> (H, .., k)."""
+    return np.moveaxis(x.reshape(*x.shape[:-1], a.k, a.H), -1, 0).copy()
+
+
+def _norm(p: Weights, place: str, a: Architecture) -> LayerNorm | None:
+    return LayerNorm(p[f"g_{place}"].copy(), p[f"c_{place}"].copy(), a.eps) if a.norm else None
+
+
+def _layer(p: Weights, i: int, a: Architecture) -> Layer:
+    names = ("W_1", "b_1", "W_2", "b_2")
+    mlp = Mlp(**{n: p[f"{n}.{i}"].copy() for n in names}, activation="gelu") if a.mlp else None
+    biases: dict[str, Any] = {f"b_{x}": _by_head(p[f"b_{x}.{i}"], a) for x in "QKV"} if a.bias else {}
+    matrices: dict[str, Any] = {f"W_{x}": _by_head(p[f"W_{x}.{i}"], a) for x in "QKV"}
+    return Layer(
+        **matrices,
+        W_C=_by_head(p[f"W_C.{i}"].T, a).swapaxes(1, 2).copy(),
+        **biases,
+        b_C=p[f"b_C.{i}"].copy() if a.bias else None,
+        temperature=a.temperature,
+        sigma=a.sigma,
+        residual=a.residual,
+        norm_attention=_norm(p, f"1.{i}", a),
+        norm_mlp=_norm(p, f"2.{i}", a) if a.mlp else None,
+        mlp=mlp,
+    )
+
+
+def to_model(
+    a: Architecture,
+    row: Float[Array, " n"],
+    meta: dict[str, object] | None = None,
+    own: Encoding | None = None,
+) -> Model | None:
+    """A row of weights as a `Model`, in float64; its output is logit 1 minus logit 0. None if not finite."""
+    if not np.isfinite(row).all():
+        return None
+    p = layout(a).views(row.astype(np.float64))
+    one_hot = a.encoding in ("positional", "bag") and a.d == a.T + encodings.RESERVED
+    cls, positions = p["E"][2] + p["P_cls"], None if one_hot else p["P"].T.copy()
+    learned = (
+        Encoding(kind=a.encoding, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls) if own is None else own
+    )
+    return Model(
+        encoding=learned,
+        layers=tuple(_layer(p, i, a) for i in range(a.L)),
+        w=p["head"][1] - p["head"][0],
+        final_norm=_norm(p, "f", a),
+        threshold=0.0,
+        meta=dict(meta or {}),
+    )
