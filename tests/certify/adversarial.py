@@ -124,7 +124,7 @@ def _exact_norm(mp, x, norm):
 
 def _exact_layer(mp, X, layer, attends_cls):
     act = {"identity": lambda z: z, "relu": lambda z: max(z, mp.mpf(0)), "tanh": mp.tanh,
-           "gelu": lambda z: z * mp.ncdf(z)}  # fmt: skip
+           "gelu": lambda z: z * mp.ncdf(z) if abs(z) < 1000 else max(z, mp.mpf(0))}  # fmt: skip
 
     def ball(row):
         norm = mp.sqrt(mp.fsum(a * a for a in row))

@@ -131,6 +131,8 @@ def test_a_range_of_nan_is_an_error_of_nan():
     for ranges in ([[0.0, 0.0], [1.0, np.nan]], [[np.nan, 0.0], [1.0, 1.0]]):
         assert np.isnan(worst(np.array(ranges), f, 0.5)[0])
     assert worst(np.array([[0.0, 0.0], [1.0, 1.0]]), f, 0.5) == (0.0, 0.5)
+    assert worst(np.array([[0.0, 0.25], [1.0, 1.0]]), f, 0.5) == (0.25, 0.25)
+    assert worst(np.array([[0.0, 0.0], [0.625, 1.0]]), f, 0.5) == (0.375, 0.125)
 
 
 def test_one_unknown_ball_among_many_is_not_hidden(monkeypatch):
@@ -225,15 +227,24 @@ def test_brackets_hold_the_range_and_are_tight(spread):
 
 def test_a_bound_below_the_maximum_is_never_proved():
     rng = stream(22, "threshold")
-    for _ in range(20):
-        scores, values = random_table(rng, 6, 20.0)
+    for spread in [20.0] * 15 + [0.3] * 15:
+        scores, values = random_table(rng, 6, spread)
         choices = Choices.of(scores, values, ())
         top = max(o for _, o in mixes(scores, values))
         size = float(np.abs(values).max())
         nothing = np.zeros((1, 0), dtype=np.uint8)
-        for share in (1e-15, 1e-12, 1e-3):
+        for share in (2e-16, 1e-15, 1e-12, 1e-3):
             assert not never_exceeds(choices, nothing, np.array([float(top) - share * size]))[0]
         assert never_exceeds(choices, nothing, np.array([float(top) + 1e-12 * size]))[0]
+
+
+def test_a_bound_that_only_some_weights_keep_is_not_proved():
+    """Values 1 and 0, weights anywhere in [1, 2]: the mean reaches 2/3."""
+    ones = np.ones((2, 2))
+    choices = Choices(ones, np.array([[1.0, 1.0], [0.0, 0.0]]), (), 2 * ones)
+    nothing = np.zeros((1, 0), dtype=np.uint8)
+    for U, holds in ((0.45, False), (0.55, False), (0.66, False), (0.67, True)):
+        assert never_exceeds(choices, nothing, np.array([U]))[0] == holds
 
 
 def test_uncertain_weights_widen_the_bracket():
@@ -313,6 +324,19 @@ def test_slopes_of_1e15_are_not_called_exact():
     assert found.rounding > 0.1
     milder = replace(model, w=np.array([2e3, -2e3]))
     assert verify(milder, constant(T)).exact
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "patterns"])
+def test_what_a_large_offset_swallows_is_in_the_rounding(method):
+    """relu(o + 10^6) - 10^6 is o, and in float64 o to ten digits only."""
+    T = 9
+    model = one_head(
+        T, one=0.3, decoder=(Dense(np.eye(T + 3)[:, :1], np.array([1e6])),), w=np.ones(1), bias=-1e6
+    )
+    found = verify(model, constant(T), method=method)
+    assert found.correct
+    assert 1e-10 < found.rounding < 1e-7
+    assert found.max_error >= 0.3
 
 
 def test_ranges_along_a_line_hold_where_kinks_are_missed(monkeypatch):
@@ -475,6 +499,7 @@ def test_a_quotient_by_what_may_be_zero_is_unknown():
     one = exact(np.ones(1))
     with np.errstate(all="ignore"):
         assert not ball.divide(one, Ball(np.ones(1), np.array([1.0]))).finite.any()
+        assert not ball.divide(one, Ball(np.ones(1), np.array([2.0]))).finite.any()
         assert not ball.divide(one, Ball(np.ones(1), np.array([np.inf]))).finite.any()
         assert not ball.divide(one, Ball(np.ones(1), np.array([np.nan]))).finite.any()
         assert not ball.matmul(exact(np.full((1, 2), 1e308)), exact(np.array([[1e10], [-1e10]]))).finite.any()
