@@ -118,6 +118,7 @@ def check_gamma_injective(context: Context) -> Finding:
             slow = min(max(abs(x - y) for x, y in zip(p, q, strict=True)) for p, q in pairs)
             off = max(off, abs(smallest_distance(targets) - slow), abs(slow / gamma - 1))
     twice = smallest_distance(np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0]]))
+    off = max(off, abs(smallest_distance(np.array([[0.0, 0.0], [0.3, 0.2], [1.0, 1.0]])) - 0.3))
     return finding(
         off < ROUNDING and twice == 0,
         paper="gamma-injective",
