@@ -1,6 +1,6 @@
 """Errata 1 to 10 of the notes (section 2): each check exhibits the case in which the printed sentence fails."""
 
-import inspect
+import itertools
 import math
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from ..capacity.generalization import rademacher_closed
 from ..covering.covers import covering_number
 from ..covering.function_classes import class_covering_number, evaluate
-from ..covering.relations import cover_vc_printed, log_cover_vc
-from .claim import Context, Finding, claim, finding
+from ..covering.relations import cover_vc_printed, empirical_rademacher, log_cover_vc, vc_dimension
+from .claim import Claim, Context, Finding, claim, finding
 from .covering import FIRST, SECOND
 
 
@@ -119,23 +119,14 @@ def check_errata_notes_5(context: Context) -> Finding:
     )
 
 
-@claim(
+ERRATA_NOTES_6 = Claim(
     "errata-notes-6",
     kind="erratum",
     where="notes section 2.1",
-    statement="N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted. Our "
-    "eps is named at every call.",
-    about="pseudometric-cover",
+    statement="N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted: a matter "
+    "of notation, with nothing to compute.",
+    text_only=True,
 )
-def check_errata_notes_6(context: Context) -> Finding:
-    parameters = inspect.signature(covering_number).parameters
-    named = parameters["eps"].kind is inspect.Parameter.KEYWORD_ONLY
-    return finding(
-        named and next(iter(parameters)) == "points",
-        paper="N(T, eps, d), N_2(T, eps, .), N_2(eps, T, .)",
-        ours="covering_number(points, eps=..)",
-        detail="One order of arguments; eps cannot be given without its name.",
-    )
 
 
 @claim(
@@ -173,11 +164,19 @@ def check_errata_notes_7(context: Context) -> Finding:
     about="vc-cover",
 )
 def check_errata_notes_8(context: Context) -> Finding:
-    printed, true = cover_vc_printed(m=1, d=4), math.exp(log_cover_vc(m=1, d=4, eps=0.5))
+    """All 0/1 functions of 4 points: VC dimension 4 by brute force, and two patterns on a single one of them."""
+    patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    d, on_one = vc_dimension(patterns), class_covering_number(patterns[:, :1, None], eps=0.5).size
+    printed = cover_vc_printed(m=1, d=d)
+    sauer = [round(math.exp(log_cover_vc(m=m, d=d, eps=0.5))) for m in (1, 4)]
     return finding(
-        printed < 1 and round(true) == 2,
+        d == 4
+        and abs(printed - (math.e / 4) ** 4) < 1e-12
+        and printed < 1
+        and on_one == 2
+        and sauer == [2, 16],
         paper=f"(em/VC)^VC = {printed:.2f}",
-        ours=f"{true:.0f} patterns on one point",
+        ours=f"{on_one} patterns on one point",
         detail="m = 1, VC = 4: fewer than one function, for a class that makes both patterns.",
         printed=printed,
     )
@@ -217,14 +216,22 @@ def check_errata_notes_9(context: Context) -> Finding:
     about="rademacher-cover",
 )
 def check_errata_notes_10(context: Context) -> Finding:
-    A, C, m = 0.1, 100.0, 100
+    """All functions with values +-A on m = 8 points: R = A exactly, C = 4 A^2 m ln 2, and a negative printed factor.
+
+    For the 2^m functions the printed bound is c sqrt(C/m) (1 + log(A sqrt(m/C))), with 1 + log(1/sqrt(4 ln 2)) > 0; at
+    a C 20 times larger, which the lemma allows as well, it is negative.
+    """
+    A, m = 0.1, 8
+    values = A * np.array(list(itertools.product([-1.0, 1.0], repeat=m)))
+    exact, C = empirical_rademacher(values), 20 * 4 * A * A * m * math.log(2)
     factor = 1 + math.log(A * math.sqrt(m / C))
     ours = rademacher_closed(log_C=math.log(C), A=A, m=m)
     return finding(
-        factor < 0 < ours,
+        factor < 0 < exact <= ours * (1 + 1e-12) and ours <= A,
         paper=f"c sqrt(C/m) times {factor:.2f}",
-        ours=f"R <= {ours:.2f}",
-        detail="A = .1, C = m: the printed factor is negative, a Rademacher complexity never is. |f| <= A "
-        "alone gives A.",
+        ours=f"R = {exact:.2f} <= {ours:.2f}",
+        detail="All functions with values +-.1 on 8 points, ln N <= C/eps^2 with room to spare: the printed factor is "
+        "negative, the complexity over all 2^8 signs is not. |f| <= A alone gives A.",
         factor=factor,
+        exact=exact,
     )

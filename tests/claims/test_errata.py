@@ -42,11 +42,6 @@ def test_errata_notes_5():
     assert demonstrated("errata-notes-5").ours.startswith("32 centres")
 
 
-@pytest.mark.claim("errata-notes-6")
-def test_errata_notes_6():
-    demonstrated("errata-notes-6")
-
-
 @pytest.mark.claim("errata-notes-7")
 def test_errata_notes_7():
     data = demonstrated("errata-notes-7").data
@@ -66,7 +61,9 @@ def test_errata_notes_9():
 
 @pytest.mark.claim("errata-notes-10")
 def test_errata_notes_10():
-    assert demonstrated("errata-notes-10").data["factor"] == pytest.approx(1 + math.log(0.1))
+    data = demonstrated("errata-notes-10").data
+    assert data["exact"] == pytest.approx(0.1)  # all signs are matched by one of the functions
+    assert data["factor"] == pytest.approx(1 - math.log(80 * math.log(2)) / 2)
 
 
 @pytest.mark.claim("errata-notes-11")
@@ -88,11 +85,6 @@ def test_errata_notes_13():
 def test_errata_notes_14():
     data = demonstrated("errata-notes-14").data
     assert data["log_lower"][1] == pytest.approx(math.log(math.comb(10**6, 6) * 2**6))
-
-
-@pytest.mark.claim("errata-notes-15")
-def test_errata_notes_15():
-    demonstrated("errata-notes-15")
 
 
 @pytest.mark.claim("errata-notes-16")

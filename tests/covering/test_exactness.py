@@ -196,6 +196,28 @@ def test_every_way_of_comparing_gives_the_same_graph(monkeypatch, kind, p):
         assert near.tolist() == brute_near(rows, Fraction(eps), p)
 
 
+def test_ties_that_floats_miss_by_a_rounding(monkeypatch):
+    """Pythagorean triples: (x/z)^2 + (y/z)^2 is 1, in floats often a rounding more or less."""
+    monkeypatch.setattr(metrics, "_as_whole_numbers", lambda *arguments: None)
+    triples = [(p * p - q * q, 2 * p * q, p * p + q * q) for p in range(2, 9) for q in range(1, p)]
+    assert {(x / z) ** 2 + (y / z) ** 2 > 1 for x, y, z in triples} == {False, True}
+    for x, y, z in triples:
+        points = [[10**17, 0], [10**17 + Fraction(x, 7), Fraction(y, 7)]]
+        assert covering_number(points, eps=Fraction(z, 7)).size == 1
+        assert covering_number(points, eps=Fraction(z, 7) - Fraction(1, 10**40)).size == 2
+
+
+@pytest.mark.parametrize("offset", [0, 10**17])
+def test_points_on_one_circle_fit_one_disc(offset):
+    """The 12 lattice points of the circle of radius 5, and the 36 of radius 65, in sevenths."""
+    for radius in (5, 65):
+        lattice = [(x, y) for x in range(-65, 66) for y in range(-65, 66) if x * x + y * y == radius**2]
+        points = [[offset + Fraction(x, 7), Fraction(y, 7)] for x, y in lattice]
+        assert covering_number(points, eps=Fraction(radius, 7), external=True).size == 1
+        less = Fraction(radius, 7) - Fraction(1, 10**40)
+        assert covering_number(points, eps=less, external=True).size == 2
+
+
 def test_two_floats_settle_all_but_ties(monkeypatch):
     """At offset 10^17 only the pairs at distance exactly eps are left to rational arithmetic."""
     asked = []

@@ -1,6 +1,7 @@
 """The bounds on the best success rate: against every data set where all can be listed, and against simulation."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -40,6 +41,26 @@ def test_bounds_are_above_the_truth_over_every_data_set(s, T, m, p):
     assert opt <= counting_bound(s=s, T=T, m=m, p=p)
     if s == 1 or s + 1 == T:  # then every wrong set is a swap: equal, but for ROUNDING
         assert (high_opt, high_unique) == pytest.approx((opt, unique), abs=3e-9)
+
+
+@pytest.mark.parametrize(
+    ("s", "T", "m", "p"), [(1, 9, 3, 0.3), (2, 6, 5, 0.5), (3, 30, 7, 0.8), (3, 5, 6, 0.6)]
+)
+def test_counting_is_the_sum_over_label_sequences(s, T, m, p):
+    """Sequence by sequence instead of by number of ones; the least over how many positions are revealed."""
+    told = []
+    for r in range(s):
+        sets, q = math.comb(T - r, s - r), p ** (s - r)
+        chance = [math.comb(m, n) * p ** (r * n) * (1 - p**r) ** (m - n) for n in range(m + 1)]
+        of_n = [
+            sum(
+                min(1 / sets, q ** sum(y) * (1 - q) ** (n - sum(y)))
+                for y in itertools.product([0, 1], repeat=n)
+            )
+            for n in range(m + 1)
+        ]
+        told.append(sum(a * b for a, b in zip(chance, of_n)))
+    assert counting_bound(s=s, T=T, m=m, p=p) == pytest.approx(min(told), abs=2e-9)
 
 
 def test_no_samples_leave_a_guess_among_all_sets():
