@@ -29,7 +29,9 @@ def command(tmp_path, monkeypatch, capsys):
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
             main(list(arguments))
-        return ended.value.code, capsys.readouterr().err
+        said = capsys.readouterr()
+        run.printed = said.out
+        return ended.value.code, said.err
 
     return run
 
@@ -234,6 +236,7 @@ def test_commands_refuse_an_existing_output_before_they_work(verb, tmp_path, com
     (tmp_path / name).write_bytes(OLD)
     said = one_line(*command(*WRITERS[verb], name))
     assert "it exists; --force" in said
+    assert command.printed == ""  # a result would be printed before the error, so none was computed
     assert os.listdir(tmp_path) == [name] and (tmp_path / name).read_bytes() == OLD
 
 

@@ -145,27 +145,35 @@ def measured(script, settings):
     return int(done.stdout)
 
 
-SIZES = [{"T": 20_000, "m": 300}]
+SIZES = [{"T": 20_000, "m": 300}, {"T": 1000, "m": 20_000}]
 LARGER = [{"T": 60_000, "m": 200}, {"T": 60_000, "m": 200, "d": 128, "H": 4}, {"T": 1000, "m": 30_000},
-          {"T": 20_000, "m": 300, "dropout": 0.1}, {"T": 20_000, "m": 300, "dtype": "float64"},
+          {"T": 5000, "m": 300, "dropout": 0.1}, {"T": 20_000, "m": 300, "dtype": "float64"},
           {"T": 30_000, "m": 500, "learner": "mlp"}, {"T": 200, "m": 800, "learner": "lstm", "holdout": 1000},
-          {"T": 1000, "m": 40, "L": 2, "holdout": 256}]  # fmt: skip
+          {"T": 200, "m": 40, "L": 2, "holdout": 64}]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "settings", [*SIZES, *(pytest.param(s, marks=pytest.mark.slow) for s in LARGER)], ids=str
-)
-def test_the_estimate_of_a_trial_is_close_to_the_measured_peak(settings):
-    """At least 0.8 times the peak, so that nothing that does not fit is tried; at most 3 times.
+def compare(settings):
+    """At least 0.8 times the peak, so that nothing that does not fit is tried; at most 4 times.
 
-    Small trials are dominated by what torch itself takes and by holdout chunks that a first check does not fill.
+    The estimate is for the compiled engine and for a holdout chunk that is full; the torch engine takes less, and a
+    first check stops long before the chunk is full, which shows in small trials.
     """
-    spec = TrainSpec(
-        **{"function": "x0 & x1 & x2", "seed": 0, **{k: v for k, v in settings.items() if k != "dtype"}}
-    )
+    own = {name: value for name, value in settings.items() if name != "dtype"}
+    spec = TrainSpec(**{"function": "x0 & x1 & x2", "seed": 0, **own})
     estimate = trial_bytes(spec, T=spec.T, m=spec.m, dtype=settings.get("dtype", "float32"))
     peak = measured(PEAK, settings)
-    assert 0.8 * peak <= estimate <= 3 * peak, (estimate, peak)
+    assert 0.8 * peak <= estimate <= 4 * peak, (estimate, peak)
+
+
+@pytest.mark.parametrize("settings", SIZES, ids=str)
+def test_the_estimate_of_a_trial_is_close_to_the_measured_peak(settings):
+    compare(settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", LARGER, ids=str)
+def test_the_estimate_of_other_trials_is_close_to_the_measured_peak(settings):
+    compare(settings)
 
 
 @pytest.mark.parametrize("settings", [{"T": 300_000}, {"T": 300_000, "encoding": "trainable"}], ids=str)

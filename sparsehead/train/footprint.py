@@ -36,9 +36,9 @@ def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> f
     d = T + 3 if spec.encoding == "positional" else spec.d
     width = spec.k * spec.H + spec.H
     weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
-    per_bit = PER_BIT + (PER_MASK * spec.H if spec.dropout else 0)
+    masks = PER_MASK * spec.H * bits if spec.dropout else 0.0
     size = STARTED + PER_WEIGHT * double * weights + PER_PROJECTION * double * float(T) * width
-    size += per_bit * (bits + chunk) + PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
+    size += PER_BIT * (bits + chunk) + masks + PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
     return size + (PER_PAIR * double * float(spec.H) * T * T if spec.L > 1 else 0)
 
 
