@@ -1,12 +1,16 @@
 """`sparsehead learn`: train on one sparse function."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from .output import AsJson, Force, emit, emit_on_failure, status_console
+from .read import show_certificate
+
+if TYPE_CHECKING:
+    from ..reading import Reading
 
 
 def learn(
@@ -69,6 +73,7 @@ def learn(
     from ..errors import DomainError
     from ..files import check_target
     from ..train.learning import learn as train
+    from ..train.learning import read_back
     from ..train.threads import use_threads
 
     if out is not None:
@@ -100,15 +105,17 @@ def learn(
         "restarts_used": outcome.restarts_used,
         "made_by": outcome.made_by,
     }
+    reading = read_back(run) if outcome.solved else None
+    result["reading"] = None if reading is None else reading.to_dict()
     if out is not None and run.model is not None:
         from ..model_file import save
 
-        with emit_on_failure(result, as_json, lambda console: _show(console, expression, result)):
+        with emit_on_failure(result, as_json, lambda console: _show(console, expression, result, reading)):
             result["model"] = str(save(run.model, out, force=force))
-    emit(result, as_json, lambda console: _show(console, expression, result))
+    emit(result, as_json, lambda console: _show(console, expression, result, reading))
 
 
-def _show(console: Console, expression: str, result: dict[str, Any]) -> None:
+def _show(console: Console, expression: str, result: dict[str, Any], reading: "Reading | None") -> None:
     word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
     console.print(
         f"[bold]{expression}[/bold]: {word}, step {result['steps']} of restart {result['restarts_used']}"
@@ -120,6 +127,9 @@ def _show(console: Console, expression: str, result: dict[str, Any]) -> None:
     console.print(f"  seconds              {result['seconds']:.2f}")
     if "model" in result:
         console.print(f"  model                {result['model']}")
+    if reading is not None:
+        console.print(f"read back: {reading.verdict}", markup=False)
+        show_certificate(console, reading)
 
 
 class Line:

@@ -7,8 +7,10 @@ from ..arguments import instance, shown, whole
 from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction
-from ..spec import TrainSpec
+from ..reading import Reading, read
+from ..spec import TrainSpec, task_of
 from ..spec import preset as preset_spec
+from .data import training_set
 from .footprint import require_trial
 from .learners import FITTED_AT_ONCE, fit_at_once
 from .loop import engine_for
@@ -106,3 +108,21 @@ def learn_spec(
             progress(trial.state())
         if outcome is not None:
             return Run(spec, outcome, trial.model())
+
+
+def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
+    """What the trained model computes: `read` with the run's own training set and share of ones.
+
+    Without a model (other learners, weights that are not finite) there is nothing to read, and the answer is None. With
+    online=True no training set exists, and the reading has no certificate.   Paper: read-junta
+    """
+    if run.model is None:
+        return None
+    examples = None if run.spec.online else training_set(run.spec)
+    return read(
+        run.model,
+        seed=run.spec.seed,
+        p=task_of(run.spec).p,
+        data=examples,
+        delta=delta,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from .. import __version__
 from ..capacity.norms import head_norms
 from ..model import Model
-from ..spec import TrainSpec, spec_id, target_function
+from ..spec import TrainSpec, spec_id, target_function, task_of
 from .data import Fresh, Holdout, training_set
 from .learners import walk
 from .outcome import Outcome
@@ -117,7 +117,13 @@ class Trial:
     def model(self) -> Model | None:
         """The weights as they are now; None where they are no attention model, or not finite."""
         meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
-        meta |= {"m": self.spec.m, "restart": self.restart, "steps": self.step, **self.engine.made_by}
+        meta |= {
+            "p": task_of(self.spec).p,
+            "m": self.spec.m,
+            "restart": self.restart,
+            "steps": self.step,
+            **self.engine.made_by,
+        }
         return self.engine.model(meta, self.run)
 
     def support_mass(self, model: Model | None) -> float | None:

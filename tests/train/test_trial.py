@@ -13,6 +13,7 @@ from sparsehead.spec import TrainSpec, preset, spec_id, target_function, task_of
 from sparsehead.train import learn, run_trials
 from sparsehead.train.data import Fresh, Holdout, training_set
 from sparsehead.train.learners import walk
+from sparsehead.train.learning import read_back
 
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}
 
@@ -195,3 +196,18 @@ def test_theory_heads_train_on_fixed_encodings(encoding):
     layer = run.model.layers[0]
     assert layer.norm_attention is None and layer.b_Q is None and layer.mlp is None and layer.temperature == 1
     assert run.model.encoding.kind == encoding
+
+
+def test_a_solved_run_is_read_back_with_its_certificate():
+    run = learn("x2 & x7", T=24, m=120, seed=3)
+    assert run.solved
+    reading = read_back(run)
+    assert str(reading.function) == "x2 & x7"
+    assert reading.p == run.model.meta["p"] == 0.5**0.5
+    assert reading.certificate.m == 120
+    assert reading.certificate.mistakes == 0
+    assert reading.certificate.model_bound < 0.3
+
+
+def test_a_run_without_a_model_has_no_reading():
+    assert read_back(learn("x2 & x7", T=24, m=120, seed=3, learner="tree")) is None
