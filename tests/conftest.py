@@ -8,8 +8,13 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pytest workers share two cores
 
+import hypothesis
 import jaxtyping
 import pytest
+
+# An example may take as long as it takes: how long depends on the machine and on what else it does.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background of a shell ignores Ctrl-C, and so would the commands that tests interrupt.

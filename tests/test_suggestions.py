@@ -47,7 +47,7 @@ SUGGESTED = sorted(
 
 def test_suggestions_are_found():
     assert len(SUGGESTED) >= 20
-    assert any(name.endswith("catalogue.py") for name, _ in SUGGESTED)
+    assert any(name.endswith("plans.py") for name, _ in SUGGESTED)
 
 
 @pytest.mark.parametrize(("where", "command"), SUGGESTED)

@@ -33,8 +33,8 @@ HEADS = ("one", "s", "cancel")
 READOUTS = ("head", "mlp")
 LADDER = 1.25  # d grows by this factor while a sufficient one is looked for
 # Bytes at the peak of building and proving, for each position and head, and for each number in given rows; measured
-# at T = 10^6 (positional 410, bag 400, trainable 330, two heads 390 each) and for random rows of width 352 (15).
-PER_POSITION, PER_COORDINATE = 420, 16
+# at T = 3*10^5 (positional 700, trainable 570, most of it for the proof) and for random rows of width 352 (15).
+PER_POSITION, PER_COORDINATE = 720, 16
 LARGEST = 2**28  # numbers in P beyond which no larger d is tried
 
 
