@@ -17,7 +17,8 @@ PER_PROJECTION = 80  # keys and values of the 2T + 1 tokens, their gradients and
 PER_BIT = 17  # a bit of the training set or of the holdout chunk in hand, and what is computed from it
 PER_MASK = 4  # with dropout, one number for each head, sample and position
 PER_SAMPLE = 16  # the block after the attention, forward and backward
-PER_PAIR = 24  # with several layers, every position attends to every other
+# With several layers every position attends to every other, for chunks of samples of about CHUNK numbers.
+CHUNK, PER_CHUNK, PER_WEIGHT_OF_PAIR, PER_PROJECTED_PAIR = 2**21, 20, 9, 17
 LSTM, LSTM_CHECK = 4700, 1500  # per bit: states of all positions, with and without what the gradient needs
 PLAIN_BIT, PLAIN_WEIGHT = 24, 32  # the other learners: bits as floats, weights with moments
 MLP_WIDTH, CHECKED = 256, 512
@@ -39,7 +40,14 @@ def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> f
     masks = PER_MASK * spec.H * bits if spec.dropout else 0.0
     size = STARTED + PER_WEIGHT * double * weights + PER_PROJECTION * double * float(T) * width
     size += PER_BIT * (bits + chunk) + masks + PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
-    return size + (PER_PAIR * double * float(spec.H) * T * T if spec.L > 1 else 0)
+    return size + (double * _pairs(spec, float(T), width) if spec.L > 1 else 0)
+
+
+def _pairs(spec: TrainSpec, T: float, width: int) -> float:
+    """What full attention takes beyond the attention of [CLS]: weights of all pairs for a chunk of n samples."""
+    n_T = CHUNK / max(spec.d, spec.mlp) + T  # n T, with at least one sample
+    weights = spec.H * T * n_T * (spec.L - 1)
+    return PER_WEIGHT_OF_PAIR * weights + PER_PROJECTED_PAIR * T * T * width + PER_CHUNK * CHUNK * spec.L
 
 
 def require_trial(spec: TrainSpec, *, what: str = "learn", workers: int = 1, dtype: str = "float32") -> None:
