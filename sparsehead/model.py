@@ -28,7 +28,7 @@ class Dense:
     W: Float[Array, "a c"]
     b: Float[Array, " c"]
 
-    def __call__(self, y: Float[Array, "n a"]) -> Float[Array, "n c"]:
+    def __call__(self, y: Float[Array, "*n a"]) -> Float[Array, "*n c"]:
         return np.maximum(y @ self.W + self.b, 0)
 
 

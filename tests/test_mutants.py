@@ -30,10 +30,10 @@ def test_every_breakage_names_what_exists(run):
     mutants = run.load()
     assert [m.name for m in mutants if m.claim and (m.claim not in CLAIMS or not CLAIMS[m.claim].check)] == []
     for mutant in (m for m in mutants if m.test):
-        path, name = mutant.test.split("::", 1)
+        path, _, name = mutant.test.partition("::")
         tree = ast.parse((ROOT / path).read_text())
         names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-        assert name.split("[")[0] in names, mutant.name
+        assert not name or name.split("[")[0] in names, mutant.name
 
 
 def test_what_is_wrong_with_a_list_is_said(run):

@@ -17,7 +17,7 @@ from ..encoding import Encoding, bag, positional, random_positions
 from ..functions import assignments, parity, symmetric
 from ..model import Model
 from ..rng import stream
-from ..types import Array, Float
+from ..types import Array, Float, Int
 from .claim import Context, Finding, claim, finding
 
 SAME = 1e-12  # relative rounding of a handful of float64 operations
@@ -25,7 +25,7 @@ APART = 1e-9  # above any rounding, below any change of a constant
 CASES = ((2, 6), (3, 9), (4, 8))  # (s, T), small enough for all 2^T inputs
 
 
-def all_inputs(T: int) -> Float[Array, "N T"]:
+def all_inputs(T: int) -> Int[Array, "N T"]:
     """Every b in {0,1}^T, one a row."""
     return assignments(T).astype(np.int64)
 

@@ -35,7 +35,7 @@ def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
             ),
             color=alt.Color("name:N", scale=colour, legend=alt.Legend(title=None)),
             strokeDash=alt.StrokeDash(
-                "name:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 3]]), legend=None
+                "name:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 3]]), legend=alt.Legend(title=None)
             ),
             tooltip=["name:N", "m:Q", "bound:Q"],
         )
