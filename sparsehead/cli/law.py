@@ -23,10 +23,12 @@ def law(
     ] = "transformer",
     preset: Annotated[str, typer.Option(help="fast (no dropout) or paper (dropout 0.1).")] = "fast",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
-    method: Annotated[str, typer.Option(help="adaptive, or grid for the paper's protocol.")] = "adaptive",
-    trials: Annotated[int, typer.Option(help="At most this many trials for each T (adaptive).")] = 160,
-    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (adaptive).")] = 0.25,
-    start: Annotated[int, typer.Option(help="First guess at m_80 (adaptive).")] = 60,
+    method: Annotated[
+        str, typer.Option(help="joint (all T together), adaptive (each T alone), or grid, the paper's.")
+    ] = "joint",
+    trials: Annotated[int, typer.Option(help="At most this many trials for each T (not grid).")] = 160,
+    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (not grid).")] = 0.25,
+    start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60,
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
     db: Annotated[Path, typer.Option("--db", help="The store; repeating a command resumes from it.")] = Path(

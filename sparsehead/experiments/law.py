@@ -15,19 +15,20 @@ from ..functions import FAMILIES, kind
 from ..lazy import require
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
+from ..measure.joint import LAW_CAUTION, Joint
 from ..measure.laws import LawFits, fit_laws
 from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
 from ..spec import TrainSpec, preset, target_function
-from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, grid_cells
+from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
 
-METHODS = ("adaptive", "grid")
-SHORT = 1500  # context lengths up to here are measured side by side
+METHODS = ("joint", "adaptive", "grid")
+SHORT = 1500  # context lengths up to here are measured side by side (adaptive)
 FAR_BELOW = 0.8
 CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
@@ -83,7 +84,7 @@ def law(
     s: int | None = None,
     db: str | Path = "results.db",
     seed: int = 0,
-    method: str = "adaptive",
+    method: str = "joint",
     policy: Adaptive | None = None,
     exceptions: Mapping[int, Mapping[str, Any]] | None = None,
     preset_name: str = "fast",
@@ -97,9 +98,10 @@ def law(
     Trials go to the store `db` as they finish; repeating the call runs only what is missing.
 
     Args:
-        method: "adaptive" spends trials where they tell most; "grid" is the paper's protocol, 40 trials at each
-            m = 50, 60, .., 200.
-        policy: how adaptive goes about it: width wanted, trials at most.
+        method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
+            ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
+            trials at each m = 50, 60, .., 200.
+        policy: how joint and adaptive go about it: width wanted at each T, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
@@ -136,9 +138,16 @@ def law(
             plain, apart = policy or Adaptive(), exceptions or {}
             wanted = {T: replace(plain, **apart.get(T, {})) for T in lengths}
             policies = {T: _above(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
-            cells = _adaptive(sweep, policies, make, seed, progress)
-            thresholds = {T: fitted(cells[T]) for T in lengths}
-    return LawResult(thresholds, cells, fit_laws(cells), floor, time.monotonic() - started)
+            if method == "joint":
+                joint = Joint(policies)
+                found = adaptive_cells(make, joint.propose, sweep, seed=seed, progress=progress)
+                cells = {T: found.get(T, []) for T in lengths}
+                thresholds = joint.thresholds(cells)
+            else:
+                cells = _adaptive(sweep, policies, make, seed, progress)
+                thresholds = {T: fitted(cells[T]) for T in lengths}
+    laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
+    return LawResult(thresholds, cells, laws, floor, time.monotonic() - started)
 
 
 def _check_arguments(
@@ -175,12 +184,12 @@ def _adaptive(
 ) -> dict[int, list[Cell]]:
     """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
     short = {T: policy for T, policy in policies.items() if T <= SHORT}
-    cells = adaptive_cells(make, short, sweep, seed=seed, progress=progress)
+    cells = adaptive_cells(make, each_alone(short), sweep, seed=seed, progress=progress)
     for T, policy in policies.items():
         if T not in short:
             start = _first_guess(T, cells, policy)
             cells |= adaptive_cells(
-                make, {T: replace(policy, start=start)}, sweep, seed=seed, progress=progress
+                make, each_alone({T: replace(policy, start=start)}), sweep, seed=seed, progress=progress
             )
     return cells
 

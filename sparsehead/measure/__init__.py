@@ -3,7 +3,9 @@
 intervals    a share of successes; the bootstrap
 curves       the success curve in ln m and its likelihood
 thresholds   m_80 at one T: read off a grid, or fitted
-adaptive     which trials to run next
+adaptive     which trials to run next, at one T
+smooth       all thresholds at once, ln m_80 smooth in ln T
+joint        which trials to run next, at which T
 scoring      maximum likelihood of all trials under a curve m_80(T)
 laws         m_80(T): log, power and linear, fitted to all trials at once
 """
@@ -11,12 +13,14 @@ laws         m_80(T): log, power and linear, fitted to all trials at once
 from .adaptive import Adaptive
 from .curves import Cell
 from .intervals import clopper_pearson, wilson
+from .joint import Joint
 from .laws import LawFit, LawFits, fit_laws, law_value
 from .thresholds import Threshold, fitted, grid
 
 __all__ = [
     "Adaptive",
     "Cell",
+    "Joint",
     "LawFit",
     "LawFits",
     "Threshold",

@@ -67,13 +67,13 @@ def score_and_information(
 ) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
     """The derivative of each cell's ln-likelihood by its x, and the expected information about x that it holds.
 
-    With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)).
+    With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)), and P' = P / (1 + exp(x)).
     """
     x = np.clip(x, -500, 500)
     miss = 1 / (1 + np.exp(x))
     share = (1 - LAPSE) * (1 - miss)
     score = trials * miss - (trials - solved) / (1 + LAPSE * np.exp(x))
-    return score, trials * (share * miss) ** 2 / (share * (1 - share))
+    return score, trials * share * miss**2 / (1 - share)
 
 
 def offset(share: float) -> float:

@@ -21,7 +21,7 @@ def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]
     _check(solved, trials, level)
     if trials == 0:
         return 0.0, 1.0
-    z, p = _normal_quantile((1 + level) / 2), solved / trials
+    z, p = normal_quantile((1 + level) / 2), solved / trials
     centre = (p + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z / (1 + z**2 / trials) * math.sqrt(p * (1 - p) / trials + z**2 / (4 * trials**2))
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -64,10 +64,11 @@ def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple
 
 def chi2_quantile(level: float) -> float:
     """Quantile of chi-squared with one degree of freedom: twice the drop in log-likelihood that rejects."""
-    return _normal_quantile((1 + level) / 2) ** 2
+    return normal_quantile((1 + level) / 2) ** 2
 
 
-def _normal_quantile(q: float) -> float:
+def normal_quantile(q: float) -> float:
+    """Quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(q)
 
 

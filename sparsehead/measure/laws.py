@@ -80,6 +80,7 @@ def fit_laws(
     target: float = 0.8,
     level: float = 0.95,
     laws: Sequence[str] = LAWS,
+    caution: float = 1.0,
 ) -> LawFits:
     """Fit the laws to the trials at each T.
 
@@ -89,6 +90,7 @@ def fit_laws(
     Args:
         cells: for each T, its cells (m, solved, trials).
         level: of the profile-likelihood intervals of a, b and the slope.
+        caution: factor on the drop in likelihood that ends them, for trials that were placed by outcomes.
     Paper: law-and, law-decades
     """
     data = Trials.of(cells, target)
@@ -102,7 +104,7 @@ def fit_laws(
         law: LawFit(
             law=law,
             params=_params(law, x, data.Ts),
-            intervals=_intervals(law, x, loss, data, chi2_quantile(level) / 2),
+            intervals=_intervals(law, x, loss, data, caution * chi2_quantile(level) / 2),
             log_likelihood=N_PARAMETERS - aic[law] / 2,
             aic=aic[law],
             delta_aic=aic[law] - aic[best],

@@ -7,7 +7,7 @@ thresholds  rounds of trials until every threshold is known
 """
 
 from .local import LocalSweep, Progress, SweepResult, run_sweep
-from .thresholds import RoundProgress, adaptive_cells, cells_of, grid_cells
+from .thresholds import RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
 
 __all__ = [
     "LocalSweep",
@@ -16,6 +16,7 @@ __all__ = [
     "SweepResult",
     "adaptive_cells",
     "cells_of",
+    "each_alone",
     "grid_cells",
     "run_sweep",
 ]

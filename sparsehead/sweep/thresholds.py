@@ -12,6 +12,8 @@ from ..store import Record
 from .local import LocalSweep, Progress
 
 MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial
+# cells by T -> by T the next (m, number of trials); nothing when enough is known
+Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[int, int]]]]
 
 
 @dataclass(frozen=True)
@@ -42,33 +44,38 @@ def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
 
 def adaptive_cells(
     make_spec: MakeSpec,
-    policies: Mapping[int, Adaptive],
+    propose: Propose,
     sweep: LocalSweep,
     *,
     seed: int,
     progress: Callable[[RoundProgress], None] | None = None,
 ) -> dict[int, list[Cell]]:
-    """Run trials at every T until its policy has no more to propose; all trials that were run, as cells.
+    """Run rounds of trials until `propose` has no more of them; all trials that were run, as cells by T.
 
-    A round runs the proposals of all open T together. Proposals depend on outcomes alone, so after a kill the same
-    rounds come again, find what was done in the store, and go on from there.
+    Proposals depend on outcomes alone, so after a kill the same rounds come again, find what was done in the store,
+    and go on from there.
     """
-    cells: dict[int, list[Cell]] = {T: [] for T in policies}
+    cells: dict[int, list[Cell]] = {}
     for number in range(1, 10_000):
-        wanted = {T: policy.propose(cells[T]) for T, policy in policies.items()}
+        wanted = propose(cells)
         specs = [
             make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
             for T, proposals in wanted.items()
             for m, n in proposals
-            for trial in _next(cells[T], m, n)
+            for trial in _next(cells.get(T, []), m, n)
         ]
         if not specs:
             return cells
         spent = sum(cell.trials for group in cells.values() for cell in group)
         open_Ts = tuple(T for T, proposals in wanted.items() if proposals)
         for T, found in _run(specs, sweep, _inside(progress, number, open_Ts, spent)).items():
-            cells[T] = merge([*cells[T], *found])
+            cells[T] = merge([*cells.get(T, []), *found])
     raise AssertionError("a policy with a limit on trials proposes finitely often")
+
+
+def each_alone(policies: Mapping[int, Adaptive]) -> Propose:
+    """The proposals of every T's own policy, which looks at the trials of that T only."""
+    return lambda cells: {T: policy.propose(cells.get(T, ())) for T, policy in policies.items()}
 
 
 def grid_cells(

@@ -7,11 +7,11 @@ import pytest
 
 from sparsehead.errors import DomainError, SparseheadError
 from sparsehead.experiments import plans
-from sparsehead.measure import Adaptive, fit_laws, grid
+from sparsehead.measure import Adaptive, Joint, fit_laws, grid
 from sparsehead.measure.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead.rng import stream
 from sparsehead.spec import preset
-from sparsehead.sweep import LocalSweep, adaptive_cells, grid_cells
+from sparsehead.sweep import LocalSweep, adaptive_cells, each_alone, grid_cells
 from sparsehead.sweep.thresholds import trial_seed
 from sparsehead.train.data import training_set
 from sparsehead.train.transformer.layout import layout
@@ -34,7 +34,7 @@ POLICIES = {T: Adaptive(start=60, max_trials=96) for T in (100, 1000, 10_000)}
 def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path):
     seen = []
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
-        cells = adaptive_cells(make_spec, POLICIES, sweep, seed=1, progress=seen.append)
+        cells = adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1, progress=seen.append)
         assert len(sweep.store) == sum(cell.trials for group in cells.values() for cell in group)
     for T, policy in POLICIES.items():
         found = policy.threshold(cells[T])
@@ -44,7 +44,17 @@ def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path
     )  # 2 x the wanted width
     assert seen[0].open_Ts == (100, 1000, 10_000) and seen[-1].round > 2
     with LocalSweep(tmp_path / "r.db", runner="no_such_module:run") as sweep:
-        assert adaptive_cells(make_spec, POLICIES, sweep, seed=1) == cells
+        assert adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1) == cells
+
+
+def test_joint_rounds_find_the_thresholds_and_resume_without_a_single_trial(tmp_path):
+    joint = Joint(POLICIES)
+    with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
+        cells = adaptive_cells(make_spec, joint.propose, sweep, seed=1)
+    for T, found in joint.thresholds(cells).items():
+        assert found.low < 10 * math.log(T) < found.high and found.trials <= 96
+    with LocalSweep(tmp_path / "r.db", runner="no_such_module:run") as sweep:
+        assert adaptive_cells(make_spec, joint.propose, sweep, seed=1) == cells
 
 
 def test_grid_runs_every_cell(tmp_path):
