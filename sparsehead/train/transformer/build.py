@@ -29,7 +29,7 @@ LEVELS = {  # from the level that every such machine has to the one that asks mo
     "x86_64": {
         "x86-64": ["-march=x86-64"],
         "x86-64-v3": ["-march=x86-64-v3"],
-        "x86-64-v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+        "x86-64-v4": ["-march=x86-64-v4", "-mprefer-vector-width=512", "-DVEC=64"],
     },
     "arm64": {"arm64": ["-march=armv8-a"]},
 }

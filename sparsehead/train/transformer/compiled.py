@@ -72,7 +72,6 @@ class CompiledEngine:
         self.bits = np.zeros((spec.m, spec.T), np.uint8)
         self.labels, self.margins = (np.zeros(spec.m, self.dtype) for _ in range(2))
         self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
-        self._room = self._scratch[:0]  # scratch of `predict`, as large as was needed so far
         self._source: Sample | Fresh | None = None
         self._seed, self._step = 0, 0
         self.made_by = {"engine": "compiled", "instructions": kernel.level, "dtype": dtype, "device": "cpu"}
@@ -129,10 +128,10 @@ class CompiledEngine:
         for start in range(0, len(bits), size):
             part = np.ascontiguousarray(bits[start : start + size], np.uint8)
             need = self._c.scratch_size(self._c_spec, len(part))
-            if need > len(self._room):
-                self._room = np.empty(need, self.dtype)
+            if need > len(self._scratch):
+                self._scratch = np.empty(need, self.dtype)
             given = (self._c_spec, _address(self.weights), _address(part), len(part))
-            if self._c.margins(*given, _address(out[start:]), _address(self._room)) < 0:
+            if self._c.margins(*given, _address(out[start:]), _address(self._scratch)) < 0:
                 raise MemoryError(f"predictions at T={self.spec.T} need more memory than there is")
         return (out > 0).astype(np.uint8)
 

@@ -13,6 +13,10 @@
    Matrices are [i][h] over d x H, padded to whole vectors: pd x pH. Tokens are walked in blocks that stay in cache. */
 
 #define BLOCK 24 /* a multiple of MR */
+/* Vectors of 32 bytes at every level: with sixteen heads, longer ones would be half empty. */
+typedef real half __attribute__((vector_size(32), aligned(4), may_alias));
+#define HALF ((long)(32 / sizeof(real)))
+#define PAIR (2 * HALF)
 
 /* ---- masks: dropout.py, word by word ---- */
 
@@ -54,19 +58,19 @@ static inline void keep_row(real *restrict keep, key k, long row, long width, in
 
 /* ---- products of unpacked operands ---- */
 
-/* MR rows of C, NR columns: C (+)= A B, where A's element (i, k) lies at a[i * row + k * column]. */
+/* MR rows of C, PAIR columns: C (+)= A B, where A's element (i, k) lies at a[i * row + k * column]. */
 static inline __attribute__((always_inline)) void small_tile(long K, const real *restrict a, long row, long column,
                                                              const real *restrict b, long ldb, real *restrict c,
                                                              long ldc, int add)
 {
-    vec s[MR][2];
+    half s[MR][2];
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++) {
-        s[i][0] = add ? *(const vec *)(c + i * ldc) : (vec){0};
-        s[i][1] = add ? *(const vec *)(c + i * ldc + LANES) : (vec){0};
+        s[i][0] = add ? *(const half *)(c + i * ldc) : (half){0};
+        s[i][1] = add ? *(const half *)(c + i * ldc + HALF) : (half){0};
     }
     for (long k = 0; k < K; k++, a += column, b += ldb) {
-        vec b0 = *(const vec *)b, b1 = *(const vec *)(b + LANES);
+        half b0 = *(const half *)b, b1 = *(const half *)(b + HALF);
 #pragma GCC unroll 6
         for (int i = 0; i < MR; i++) {
             s[i][0] += a[i * row] * b0;
@@ -75,23 +79,23 @@ static inline __attribute__((always_inline)) void small_tile(long K, const real 
     }
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++) {
-        *(vec *)(c + i * ldc) = s[i][0];
-        *(vec *)(c + i * ldc + LANES) = s[i][1];
+        *(half *)(c + i * ldc) = s[i][0];
+        *(half *)(c + i * ldc + HALF) = s[i][1];
     }
 }
 
-/* C (rows x n) = A (rows x K, contiguous rows) B (K x n). rows is a multiple of MR, n of NR. */
+/* C (rows x n) = A (rows x K, contiguous rows) B (K x n). rows is a multiple of MR, n of PAIR. */
 static void rows_times(long rows, long n, long K, const real *A, const real *B, real *C)
 {
     for (long i = 0; i < rows; i += MR)
-        for (long j = 0; j < n; j += NR) small_tile(K, A + i * K, K, 1, B + j, n, C + i * n + j, n, 0);
+        for (long j = 0; j < n; j += PAIR) small_tile(K, A + i * K, K, 1, B + j, n, C + i * n + j, n, 0);
 }
 
 /* C (pd x pH) += X^T A, X (rows x pd), A (rows x pH). Writes up to the next multiple of MR rows, and reads as far. */
 static void add_outer(long rows, long pd, long pH, const real *X, const real *A, real *C)
 {
     for (long i = 0; i < pd; i += MR)
-        for (long j = 0; j < pH; j += NR) small_tile(rows, X + i, 1, pd, A + j, pH, C + i * pH + j, pH, 1);
+        for (long j = 0; j < pH; j += PAIR) small_tile(rows, X + i, 1, pd, A + j, pH, C + i * pH + j, pH, 1);
 }
 
 /* ---- scratch ---- */
@@ -107,7 +111,7 @@ typedef struct {
 
 static long lay_out_dropout(const spec *S, long m, work *W, drops *Q, real *at)
 {
-    long d = S->d, H = S->H, w = S->k * H, rows = padded(S->T + 1, BLOCK), pd = padded(d, NR), pH = padded(H, NR);
+    long d = S->d, H = S->H, w = S->k * H, rows = padded(S->T + 1, BLOCK), pd = padded(d, PAIR), pH = padded(H, PAIR);
     long matrix = padded(pd, MR) * pH;
     real *start = at;
     Q->pd = pd, Q->pH = pH, Q->rows = rows;

@@ -1,9 +1,16 @@
-/* C = A B (+ C): small matrices, one thread, operands packed into panels. Bits may be packed once and used often. */
+/* C = A B (+ C): small matrices, one thread, operands packed into panels. */
 #include <stddef.h>
 
+#define SIMD _Pragma("omp simd")
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define SUM(...) PRAGMA(omp simd reduction(+ : __VA_ARGS__))
+
 #define MR 6
-typedef real vec __attribute__((vector_size(32), aligned(4), may_alias));
-#define LANES ((long)(32 / sizeof(real)))
+#ifndef VEC
+#define VEC 32 /* bytes of a vector */
+#endif
+typedef real vec __attribute__((vector_size(VEC), aligned(4), may_alias));
+#define LANES ((long)(VEC / sizeof(real)))
 #define NR (2 * LANES)
 #define KC 256
 #define NC 512
@@ -45,7 +52,7 @@ static void pack(real *restrict out, const real *restrict p, long along, long ac
     }
 }
 
-/* One 6 x 16 tile: twelve accumulators live in registers. */
+/* One 6 x NR tile: twelve accumulators live in registers. */
 static void tile(long K, const real *restrict a, const real *restrict b, real *restrict c, long ldc, int add,
                  long rows, long columns)
 {
@@ -69,44 +76,28 @@ static void tile(long K, const real *restrict a, const real *restrict b, real *r
         }
         return;
     }
-    real edge[MR * 16];
+    real edge[MR * NR];
     for (int i = 0; i < MR; i++) {
-        memcpy(edge + i * NR, &s[i][0], 32);
-        memcpy(edge + i * NR + LANES, &s[i][1], 32);
+        memcpy(edge + i * NR, &s[i][0], VEC);
+        memcpy(edge + i * NR + LANES, &s[i][1], VEC);
     }
     for (long i = 0; i < rows; i++)
         for (long j = 0; j < columns; j++) c[i * ldc + j] = edge[i * NR + j] + (add ? c[i * ldc + j] : 0);
 }
 
-/* Operands packed once hold, for A, blocks of KC columns, each padded(M, MR) x kc; for B, blocks of NC columns, in
-   them blocks of KC rows, each kc x padded(nc, NR). */
-
-/* C (M x N, rows ldc apart) = A B, added to C if `add`. packed_A, packed_B replace packing where given. */
-static void gemm(long M, long N, long K, operand A, operand B, real *C, long ldc, int add, const real *packed_A,
-                 const real *packed_B, real *scratch)
+/* C (M x N, rows ldc apart) = A B, added to C if `add`. */
+static void gemm(long M, long N, long K, operand A, operand B, real *C, long ldc, int add, real *scratch)
 {
-    real *room_A = scratch, *room_B = scratch + padded(M, MR) * KC;
-    for (long j0 = 0; j0 < N; j0 += NC) {
-        long nc = least(NC, N - j0);
-        const real *a_next = packed_A;
+    real *a = scratch, *b = scratch + padded(M, MR) * KC;
+    for (long j0 = 0; j0 < N; j0 += NC)
         for (long k0 = 0; k0 < K; k0 += KC) {
-            long kc = least(KC, K - k0);
-            const real *a = a_next, *b = packed_B;
-            if (!packed_A) {
-                pack(room_A, A.p + k0 * A.column, A.row, A.column, M, kc, MR);
-                a = room_A;
-            }
-            if (!packed_B) {
-                pack(room_B, B.p + k0 * B.row + j0 * B.column, B.column, B.row, nc, kc, NR);
-                b = room_B;
-            }
+            long nc = least(NC, N - j0), kc = least(KC, K - k0);
+            pack(a, A.p + k0 * A.column, A.row, A.column, M, kc, MR);
+            pack(b, B.p + k0 * B.row + j0 * B.column, B.column, B.row, nc, kc, NR);
             for (long j = 0; j < nc; j += NR)
                 for (long i = 0; i < M; i += MR)
                     tile(kc, a + i * kc, b + j * kc, C + i * ldc + j0 + j, ldc, add || k0, least(MR, M - i),
                          least(NR, nc - j));
-            if (packed_A) a_next += padded(M, MR) * kc;
-            if (packed_B) packed_B += padded(nc, NR) * kc;
         }
-    }
 }
 static inline long gemm_scratch(long M) { return padded(M, MR) * KC + KC * padded(NC, NR); }

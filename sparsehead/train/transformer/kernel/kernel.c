@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "special.h"
 #include "gemm.h"
+#include "bits.h"
 #include "spec.h"
 #include "tokens.h"
 #include "samples.h"
@@ -16,9 +17,8 @@ static inline __attribute__((always_inline)) void tables_gradient(const spec *S,
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C, HT = H * T;
     real here = S->bag ? 0 : 1;
-    gemm(col, T, m, (operand){W->sums, 1, col}, (operand){0}, W->G, T, 0, 0, W->bits_B, W->gemm);
-    if (form == APART)
-        gemm(col, T, m, (operand){W->sums, 1, col}, (operand){0}, W->G_clear, T, 0, 0, W->clear_B, W->gemm);
+    sums_by_position(m, T, col, W->by_position, 0, W->sums, W->G, W->bits);
+    if (form == APART) sums_by_position(m, T, col, W->by_position, 15, W->sums, W->G_clear, W->bits);
     memset(W->d_a, 0, sizeof(real) * 2 * HT);
     memset(W->d_small_Y, 0, sizeof(real) * 3 * C);
     memset(W->d_length, 0, sizeof(real) * 2 * T);
@@ -95,11 +95,11 @@ static void weights_gradient(const spec *S, const real *p, real *g, work *W, rea
 {
     long T = S->T, d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C;
     real *d_M = W->d_M, *d_q = W->d_q, *d_cls = W->d_cls, *total = W->sum_z;
-    gemm(C, d, T, (operand){W->d_Y, T, 1}, (operand){p + S->P, 1, T}, d_M, d, 0, 0, 0, W->gemm); /* d_M: (C, d) */
-    gemm(C, d, 3, (operand){W->d_small_Y, 1, C}, (operand){W->small, d, 1}, d_M, d, 1, 0, 0, W->gemm);
-    gemm(3, d, C, (operand){W->d_small_Y, C, 1}, (operand){W->M, 1, C}, W->d_small, d, 0, 0, 0, W->gemm);
+    gemm(C, d, T, (operand){W->d_Y, T, 1}, (operand){p + S->P, 1, T}, d_M, d, 0, W->gemm); /* d_M: (C, d) */
+    gemm(C, d, 3, (operand){W->d_small_Y, 1, C}, (operand){W->small, d, 1}, d_M, d, 1, W->gemm);
+    gemm(3, d, C, (operand){W->d_small_Y, C, 1}, (operand){W->M, 1, C}, W->d_small, d, 0, W->gemm);
     if (S->trains_positions) {
-        gemm(d, T, C, (operand){W->M, C, 1}, (operand){W->d_Y, T, 1}, g + S->P, T, 0, 0, 0, W->gemm);
+        gemm(d, T, C, (operand){W->M, C, 1}, (operand){W->d_Y, T, 1}, g + S->P, T, 0, W->gemm);
         if (S->norm)
             for (long i = 0; i < d; i++) {
                 real *restrict dP = g + S->P + i * T;
@@ -219,21 +219,6 @@ static void update(const spec *S, real *p, const real *g, real *m1, real *m2, lo
     }
 }
 
-/* Bits (flip = 0) or their complements (flip = 1) as a packed left operand and, if wanted, a packed right one. */
-static void pack_bits(const uint8_t *bits, long m, long T, uint8_t flip, real *left, real *right)
-{
-    for (long k0 = 0; k0 < T; k0 += KC)
-        for (long i0 = 0, kc = least(KC, T - k0); i0 < m; i0 += MR)
-            for (long k = 0; k < kc; k++)
-                for (long i = 0; i < MR; i++) *left++ = i0 + i < m ? bits[(i0 + i) * T + k0 + k] ^ flip : 0;
-    for (long j0 = 0; right && j0 < T; j0 += NC)
-        for (long k0 = 0, nc = least(NC, T - j0); k0 < m; k0 += KC)
-            for (long j = 0, kc = least(KC, m - k0); j < nc; j += NR)
-                for (long k = 0; k < kc; k++)
-                    for (long i = 0; i < NR; i++)
-                        *right++ = j + i < nc ? bits[(k0 + k) * T + j0 + j + i] ^ flip : 0;
-}
-
 /* Numbers of `real` that margins needs as scratch for m samples; with m = 0 what train needs. */
 long scratch_size(const spec *S, long m)
 {
@@ -278,10 +263,9 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
 {
     work W = {0};
     lay_out(S, n, &W, scratch);
-    pack_bits(bits, n, S->T, 0, W.bits_A, 0);
+    nibbles(bits, n, S->T, S->T, 1, W.by_sample);
     tables(S, p, &W, DIFFERENCE);
     if (mix(S, n, &W, DIFFERENCE)) {
-        pack_bits(bits, n, S->T, 1, W.clear_A, 0);
         tables(S, p, &W, APART);
         if (mix(S, n, &W, APART)) return token_margins(S, p, bits, n, out);
     }
@@ -298,8 +282,6 @@ static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits
     tables(S, p, W, DIFFERENCE);
     if (mix(S, m, W, DIFFERENCE)) {
         form = APART;
-        if (!W->has_clear) pack_bits(bits, m, S->T, 1, W->clear_A, W->clear_B);
-        W->has_clear = 1;
         tables(S, p, W, APART);
         if (mix(S, m, W, APART)) return 1;
     }
@@ -327,7 +309,8 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
     if (S->dropout > 0) prepare_tokens(S, seed, &own, &Q, scratch);
     else {
         lay_out(S, S->m, &table, scratch);
-        pack_bits(bits, S->m, S->T, 0, table.bits_A, table.bits_B);
+        nibbles(bits, S->m, S->T, S->T, 1, table.by_sample);
+        nibbles(bits, S->T, 1, S->m, S->T, table.by_position);
     }
     for (; done < n_steps; done++) {
         real *loss = losses + done;

@@ -49,9 +49,8 @@ static int mix(const spec *S, long m, work *W, int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns;
     int unsafe = 0;
-    gemm(m, col, T, (operand){0}, (operand){W->change, 1, T}, W->sums, col, 0, W->bits_A, 0, W->gemm);
-    if (form == APART)
-        gemm(m, col, T, (operand){0}, (operand){W->clear, 1, T}, W->sums, col, 1, W->clear_A, 0, W->gemm);
+    sums_by_sample(m, T, col, W->by_sample, 0, W->change, W->sums, 0, W->bits);
+    if (form == APART) sums_by_sample(m, T, col, W->by_sample, 15, W->clear, W->sums, 1, W->bits);
     for (long n = 0; n < m; n++) {
         real *restrict sum = W->sums + n * col, *restrict inv = W->inverse + n * H, *restrict v = W->values + n * w;
         for (long h = 0; h < H; h++) {
@@ -74,7 +73,7 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
 {
     long d = S->d, w = S->k * S->H, f = S->f;
     const real *restrict head = p + S->head, *restrict gain = p + S->g_f, *restrict shift = p + S->c_f;
-    gemm(m, d, w, (operand){W->acted, w, 1}, (operand){p + S->W_C, d, 1}, W->z1, d, 0, 0, 0, W->gemm);
+    gemm(m, d, w, (operand){W->acted, w, 1}, (operand){p + S->W_C, d, 1}, W->z1, d, 0, W->gemm);
     real *restrict offset = W->sum_z, *z = W->z1;
     real rest = S->residual ? 1 : 0;
     for (long i = 0; i < d; i++) offset[i] = (S->bias ? p[S->b_C + i] : 0) + (W->keep_1 ? 0 : rest * W->x_cls[i]);
@@ -91,13 +90,13 @@ static void read_out(const spec *S, const real *p, long m, work *W, real *margin
             W->rs2[n] = normalise(z + n * d, xhat, d, S->eps);
             SIMD for (long i = 0; i < d; i++) h[i] = xhat[i] * g_2[i] + c_2[i];
         }
-        gemm(m, f, d, (operand){W->h, d, 1}, (operand){p + S->W_1, f, 1}, W->u, f, 0, 0, 0, W->gemm);
+        gemm(m, f, d, (operand){W->h, d, 1}, (operand){p + S->W_1, f, 1}, W->u, f, 0, W->gemm);
         const real *restrict b = p + S->b_1;
         for (long n = 0; n < m; n++) {
             real *restrict u = W->u + n * f, *restrict g = W->act + n * f, *restrict s = W->act_slope + n * f;
             SIMD for (long i = 0; i < f; i++) gelu(u[i] + b[i], g + i, s + i);
         }
-        gemm(m, d, f, (operand){W->act, f, 1}, (operand){p + S->W_2, d, 1}, W->z2, d, 0, 0, 0, W->gemm);
+        gemm(m, d, f, (operand){W->act, f, 1}, (operand){p + S->W_2, d, 1}, W->z2, d, 0, W->gemm);
         const real *restrict b_2 = p + S->b_2;
         real *restrict z2 = W->z2;
         for (long n = 0; n < m; n++) {
@@ -164,15 +163,15 @@ static void read_out_gradient(const spec *S, const real *p, real *g, long m, wor
     memset(g + S->b_1, 0, sizeof(real) * f);
     real *restrict d_b2 = g + S->b_2;
     for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) d_b2[i] += d_y[n * d + i];
-    gemm(f, d, m, (operand){W->act, 1, f}, (operand){d_y, d, 1}, g + S->W_2, d, 0, 0, 0, W->gemm);
-    gemm(m, f, d, (operand){d_y, d, 1}, (operand){p + S->W_2, 1, d}, W->d_u, f, 0, 0, 0, W->gemm);
+    gemm(f, d, m, (operand){W->act, 1, f}, (operand){d_y, d, 1}, g + S->W_2, d, 0, W->gemm);
+    gemm(m, f, d, (operand){d_y, d, 1}, (operand){p + S->W_2, 1, d}, W->d_u, f, 0, W->gemm);
     for (long n = 0; n < m; n++) {
         real *restrict du = W->d_u + n * f, *restrict s = W->act_slope + n * f, *restrict b = g + S->b_1;
         SIMD for (long i = 0; i < f; i++) du[i] *= s[i], b[i] += du[i];
     }
-    gemm(d, f, m, (operand){W->h, 1, d}, (operand){W->d_u, f, 1}, g + S->W_1, f, 0, 0, 0, W->gemm);
+    gemm(d, f, m, (operand){W->h, 1, d}, (operand){W->d_u, f, 1}, g + S->W_1, f, 0, W->gemm);
     real *xhat = W->d_h, *d_h = W->z2; /* z2 is not needed any more */
-    gemm(m, d, f, (operand){W->d_u, f, 1}, (operand){p + S->W_1, 1, f}, d_h, d, 0, 0, 0, W->gemm);
+    gemm(m, d, f, (operand){W->d_u, f, 1}, (operand){p + S->W_1, 1, f}, d_h, d, 0, W->gemm);
     if (S->norm) {
         memset(g + S->g_2, 0, sizeof(real) * d);
         memset(g + S->c_2, 0, sizeof(real) * d);
@@ -198,8 +197,8 @@ static void output_gradient(const spec *S, const real *p, real *g, long m, work 
 {
     long d = S->d, w = S->k * S->H;
     const real *restrict d_y = dropped(W->d_z, W->keep_1, m * d, W);
-    gemm(w, d, m, (operand){W->acted, 1, w}, (operand){d_y, d, 1}, g + S->W_C, d, 0, 0, 0, W->gemm);
-    gemm(m, w, d, (operand){d_y, d, 1}, (operand){p + S->W_C, 1, d}, W->d_values, w, 0, 0, 0, W->gemm);
+    gemm(w, d, m, (operand){W->acted, 1, w}, (operand){d_y, d, 1}, g + S->W_C, d, 0, W->gemm);
+    gemm(m, w, d, (operand){d_y, d, 1}, (operand){p + S->W_C, 1, d}, W->d_values, w, 0, W->gemm);
     memset(W->sum_z, 0, sizeof(real) * d);
     for (long n = 0; n < m; n++) SIMD for (long i = 0; i < d; i++) W->sum_z[i] += d_y[n * d + i];
     if (S->bias) memcpy(g + S->b_C, W->sum_z, sizeof(real) * d);

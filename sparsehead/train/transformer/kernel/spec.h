@@ -23,20 +23,16 @@ typedef struct {
     real *raw, *M, *Y, *r, *s, *e, *a, *change, *clear, *base, *total, *q, *x_cls, *h_cls, *xhat_cls, *small, *small_Y;
     real *s_cls, *e_cls, *a_cls, *constant, *top, *var;
     real *G, *G_clear, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
-    real *bits_A, *bits_B, *clear_A, *clear_B, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
+    uint8_t *by_sample, *by_position; /* nibbles of the bit matrix: bits.h */
+    real *bits, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
     real *rs2, *rsf, *d_z, *d_u, *d_h, *d_values, *d_margin, *gemm;
     real *keep_1, *keep_2, *d_y; /* only where there is dropout, and then x_cls has a row for every sample */
     double r_cls;
     long columns, C;
-    int has_clear; /* whether clear_A and clear_B are filled */
 } work;
 
 /* Sums over samples in one product, base + B (bit 1 - bit 0), or in two that cannot cancel, B bit1 + (1 - B) bit0. */
 enum { DIFFERENCE, APART };
-
-#define SIMD _Pragma("omp simd")
-#define PRAGMA(...) _Pragma(#__VA_ARGS__)
-#define SUM(...) PRAGMA(omp simd reduction(+ : __VA_ARGS__))
 
 static real *take(real **at, long n)
 {
@@ -74,8 +70,9 @@ static long lay_out(const spec *S, long m, work *W, real *at)
     TAKE(a_cls, H); TAKE(constant, w); TAKE(top, H); TAKE(var, T);
     TAKE(G, col * T); TAKE(G_clear, col * T); TAKE(d_Y, C * T); TAKE(d_a, 2 * H * T); TAKE(d_M, d * C); TAKE(d_small_Y, 3 * C);
     TAKE(d_small, 3 * d); TAKE(d_length, 2 * T); TAKE(g_0, col); TAKE(d_q, w); TAKE(d_cls, d);
-    TAKE(bits_A, padded(m, MR) * T); TAKE(bits_B, m * padded(T, NR));
-    TAKE(clear_A, padded(m, MR) * T); TAKE(clear_B, m * padded(T, NR)); TAKE(sums, m * col); TAKE(inverse, m * H);
+    TAKE(bits, bits_scratch(m, col)); TAKE(sums, m * col); TAKE(inverse, m * H);
+    W->by_sample = (uint8_t *)take(&at, m * groups(T) / sizeof(real) + 1);
+    W->by_position = (uint8_t *)take(&at, groups(m) * T / sizeof(real) + 1);
 #undef TAKE
     lay_out_readout(S, m, C, W, &at);
     return at - start;

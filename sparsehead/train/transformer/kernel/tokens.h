@@ -70,7 +70,7 @@ static void matrix(const spec *S, const real *p, work *W)
             row[col + 2] = (real)1 / d;
         }
     }
-    gemm(3, C, d, (operand){W->small, d, 1}, (operand){W->M, C, 1}, W->small_Y, C, 0, 0, 0, W->gemm);
+    gemm(3, C, d, (operand){W->small, d, 1}, (operand){W->M, C, 1}, W->small_Y, C, 0, W->gemm);
 }
 
 /* r = 1 / sd of every token. */
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void tables(const spec *S, const re
     long T = S->T, H = S->H, k = S->k, w = k * H, C = W->C, HT = H * T;
     question(S, p, W);
     matrix(S, p, W);
-    gemm(C, T, S->d, (operand){W->M, 1, C}, (operand){p + S->P, T, 1}, W->Y, T, 0, 0, 0, W->gemm);
+    gemm(C, T, S->d, (operand){W->M, 1, C}, (operand){p + S->P, T, 1}, W->Y, T, 0, W->gemm);
     scales(S, p, W);
     const real *restrict r0 = W->r, *restrict r1 = W->r + T;
     for (long h = 0; h < H; h++) {
