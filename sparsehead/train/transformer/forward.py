@@ -5,10 +5,12 @@ the first layer without dropout: the token at position t with bit b is the same 
 distinct tokens, and with e = exp(score - max) and U = [e V, e] over them, numerators and denominators of all samples
 are sums of rows of U,
 
-    U_cls + B U_set + (1 - B) U_clear,        B in {0, 1}^{m x T}.
+    U_cls + B U_set + (1 - B) U_clear  =  U_cls + 1 U_clear + B (U_set - U_clear),        B in {0, 1}^{m x T}.
 
-Nothing cancels in this sum. A denominator that underflows (a sample without any of a head's largest scores) is
-reported, and the caller takes `attend_tokens` instead, which shifts every sample by its own maximum.
+Nothing cancels in the first form; the second takes half the work, which counts where all 2T + 1 tokens ask. A
+denominator that lost digits to the difference, or that underflows (a sample without any of a head's largest scores), is
+reported; the caller then takes the first form, and after that `attend_tokens`, which shifts every sample by its own
+maximum.
 
 Weights are a dictionary of tensors with the R runs in front; see `layout`. Head-indexed axes are stored (k, H).
 """
@@ -22,6 +24,9 @@ from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_
 
 Weights = dict[str, Tensor]
 NONE = Dropout()
+LOST = (
+    2.0**-10
+)  # a denominator below this share of the largest sum there can be has lost ten bits to cancellation
 SIGMA = {"identity": lambda x: x, "relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh}
 
 
@@ -61,8 +66,19 @@ def embed(table: Tensor, bits: Tensor) -> Tensor:
     return torch.cat([body, cls], dim=2)
 
 
-def attend_table(p: Weights, a: Architecture, bits: Tensor, everywhere: bool) -> tuple[Tensor, bool]:
-    """Mixed values of the first layer, and whether no denominator underflowed.
+def table_values(p: Weights, a: Architecture, bits: Tensor) -> Tensor | None:
+    """What the last layer (L = 1), or all queries of the first one, mix; None where only `attend_tokens` will do."""
+    for apart in (False, True) if a.L > 1 else (True,):
+        mixed, safe = attend_table(p, a, bits, everywhere=a.L > 1, apart=apart)
+        if safe:
+            return mixed
+    return None
+
+
+def attend_table(
+    p: Weights, a: Architecture, bits: Tensor, *, everywhere: bool, apart: bool
+) -> tuple[Tensor, bool]:
+    """Mixed values of the first layer, and whether no denominator lost digits or underflowed.
 
     (R, m, kH) at the [CLS] query; `everywhere`, (R, m, T+1, kH) at all queries. bits (R, m, T) are 0/1 numbers.
     """
@@ -78,12 +94,16 @@ def attend_table(p: Weights, a: Architecture, bits: Tensor, everywhere: bool) ->
     e = torch.exp(scores - scores.amax(2, keepdim=True).detach())[..., None, :]
     U = torch.cat([e * values[:, None], e], dim=-2).flatten(3)  # (R, queries, 2T+1, (k+1) H)
     B = bits[:, None]
-    sums = B @ U[:, :, T : 2 * T] + (1 - B) @ U[:, :, :T] + U[:, :, 2 * T :]
+    clear, on, cls = U.split((T, T, 1), dim=2)
+    if apart:
+        sums, least = B @ on + (1 - B) @ clear + cls, torch.finfo(U.dtype).tiny ** 0.75
+    else:
+        sums, least = B @ (on - clear) + (clear.sum(2, keepdim=True) + cls), LOST * (2 * T + 1)
     if everywhere:  # a position's query is the one of its own bit
         own = torch.where(bits.mT[..., None] > 0, sums[:, T : 2 * T], sums[:, :T])
         sums = torch.cat([own, sums[:, 2 * T :]], dim=1)
     numerators, denominators = sums.split((a.k * a.H, a.H), dim=-1)
-    safe = bool((denominators > torch.finfo(U.dtype).tiny ** 0.75).all())
+    safe = bool((denominators > least).all())
     mixed = (heads(numerators, a) / denominators[..., None, :]).flatten(3).transpose(1, 2)
     return (mixed if everywhere else mixed[:, :, 0]), safe
 

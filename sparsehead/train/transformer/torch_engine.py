@@ -18,7 +18,7 @@ from ...spec import TrainSpec
 from ...types import Array, Shaped
 from ..data import Fresh, Sample
 from .dropout import Dropout
-from .forward import Weights, attend_table, losses, margins
+from .forward import Weights, losses, margins, table_values
 from .layout import layout
 from .weights import initial, to_model
 
@@ -117,8 +117,8 @@ class TorchEngine:
         for weights, _ in self._trained:
             weights.grad = None
         if self.spec.dropout == 0:
-            mixed, safe = attend_table(self.p, a, self.bits, everywhere=a.L > 1)
-            held = mixed.detach().requires_grad_(True) if safe else None
+            mixed = table_values(self.p, a, self.bits)
+            held = None if mixed is None else mixed.detach().requires_grad_(True)
         size = m if held is not None and a.L == 1 else self._chunk(self.runs)
         runs = tuple(zip(self._seeds, self._steps, strict=True))
         for start in range(0, m, size):
@@ -169,8 +169,8 @@ class TorchEngine:
         return (torch.cat(out) > 0).cpu().numpy().astype(np.uint8)
 
     def _margins(self, p: Weights, bits: Tensor) -> Tensor:
-        mixed, safe = attend_table(p, self.a, bits, everywhere=self.a.L > 1)
-        if safe:
+        mixed = table_values(p, self.a, bits)
+        if mixed is not None:
             return margins(p, self.a, bits, mixed=mixed)[0]
         return torch.cat([margins(p, self.a, part)[0] for part in bits.split(self._chunk(1), dim=1)])
 
