@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "sparsehead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt "torch==2.13.0"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test,docs]"
 	@touch $(STAMP)
 
 # Built while the package is installed; again when its sources have changed since.
