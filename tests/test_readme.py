@@ -84,10 +84,10 @@ def test_the_figures_numbers_are_the_committed_results():
     def total(name):
         return f"{median(run['total'] for run in read(name)['runs']):.3f}".removeprefix("0")
 
-    assert f"| {slope('law')}; with dropout {slope('law-paper')} |" in README
-    assert f"| {solved('curves')}; with dropout {solved('curves-paper')} |" in README
+    assert f"| {slope('law')}; with dropout {slope('law-mingpt')} |" in README
+    assert f"| {solved('curves')}; with dropout {solved('curves-mingpt')} |" in README
     assert (
-        f"| {total('attention')} (median of ten seeds); with dropout {total('attention-paper')} |" in README
+        f"| {total('attention')} (median of ten seeds); with dropout {total('attention-mingpt')} |" in README
     )
     power = read("law-decades")["fits"]["power"]
     low, high = power["intervals"]["b"]

@@ -30,7 +30,9 @@ def check_curves(context: Context) -> Finding:
     p = CURVES_AND
     low, mid, high = p.first_step_m200
     paper = f"m=200: {p.solved_m200}/{p.replicates}, first step {low}/{mid}/{high}; m=50: {p.solved_m50}/{p.replicates}"
-    found = {name: _both_sides(results(context, name)) for name in ("curves-paper", "curves")}
+    found = {
+        name: _both_sides(results(context, name)) for name in ("curves-paper", "curves-mingpt", "curves")
+    }
     judged_by = next((name for name, sides in found.items() if sides), None)
     if judged_by is None:
         return not_run(context, "curves", paper)
@@ -52,9 +54,9 @@ def check_curves(context: Context) -> Finding:
     }
     failed = [what for what, good in checks.items() if not good]
     detail = "; ".join(f"not so: {what}" for what in failed) or "; ".join(checks)
-    told = {name: "with" if name == "curves-paper" else "without" for name in found}
+    told = {name: "without" if name == "curves" else "with" for name in found}
     detail += f". {told[judged_by].capitalize()} the paper's dropout."
-    if judged_by == "curves-paper" and found["curves"]:
+    if judged_by != "curves" and found["curves"]:
         other = [
             f"m={m}: {_solved(side)}/{len(side)}" for m, side in zip((200, 50), found["curves"], strict=True)
         ]
@@ -100,7 +102,7 @@ def check_attention(context: Context) -> Finding:
     paper = f"{sum(a.on_support):.3f} on the support, {a.irrelevant_total} on all irrelevant positions"
     found = {
         name: [run for run in results(context, name).get("runs", []) if run["solved"]]
-        for name in ("attention-paper", "attention")
+        for name in ("attention-paper", "attention-mingpt", "attention")
     }
     judged_by = next((name for name, runs in found.items() if runs), None)
     if judged_by is None:
@@ -112,8 +114,8 @@ def check_attention(context: Context) -> Finding:
         f"{median(totals):.3f} on the support (median of {len(runs)} seeds, {totals[0]:.3f} to {totals[-1]:.3f}), "
         f"{rest:.4f} on all irrelevant positions"
     )
-    detail = f"{a.steps} steps {'with' if judged_by == 'attention-paper' else 'without'} the paper's dropout."
-    if judged_by == "attention-paper" and found["attention"]:
+    detail = f"{a.steps} steps {'without' if judged_by == 'attention' else 'with'} the paper's dropout."
+    if judged_by != "attention" and found["attention"]:
         other = [run["total"] for run in found["attention"]]
         detail += f" Without it: {median(other):.3f} on the support (median of {len(other)} seeds)."
     return judged(

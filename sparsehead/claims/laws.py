@@ -44,7 +44,7 @@ def check_law_grid(context: Context) -> Finding:
     statement="The same with the paper's dropout of 0.1, at some of its context lengths.",
 )
 def check_law_dropout(context: Context) -> Finding:
-    return _against_the_paper(context, "law-paper")
+    return _against_the_paper(context, "law-mingpt")
 
 
 def _against_the_paper(context: Context, name: str) -> Finding:

@@ -10,6 +10,21 @@ from rich.table import Table
 
 from .output import AsJson, Force, emit, emit_on_failure
 from .progress import SweepLine
+from .settings import (
+    Clip,
+    Decay,
+    Dropout,
+    Eps,
+    Init,
+    InitScale,
+    LearningRate,
+    Optimiser,
+    Positions,
+    Preset,
+    Stall,
+    WeightDecay,
+    given,
+)
 
 LENGTHS = "Context lengths, such as 100,300,1000."
 
@@ -21,8 +36,28 @@ def law(
     learner: Annotated[
         str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
     ] = "transformer",
-    preset: Annotated[str, typer.Option(help="fast (no dropout) or paper (dropout 0.1).")] = "fast",
+    preset: Preset = "fast",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    positions: Positions = None,
+    d: Annotated[int | None, typer.Option("--d", help="Embedding width.", show_default="64")] = None,
+    heads: Annotated[int | None, typer.Option("--heads", help="Heads.", show_default="16")] = None,
+    width_inside: Annotated[
+        int | None, typer.Option("--k", help="Width inside a head.", show_default="4")
+    ] = None,
+    dropout: Dropout = None,
+    optimiser: Optimiser = None,
+    learning_rate: LearningRate = None,
+    weight_decay: WeightDecay = None,
+    decay: Decay = None,
+    adam_eps: Eps = None,
+    clip: Clip = None,
+    init: Init = None,
+    init_scale: InitScale = None,
+    stall: Stall = None,
+    steps: Annotated[int | None, typer.Option(help="Steps per restart.", show_default="1000")] = None,
+    restarts: Annotated[
+        int | None, typer.Option(help="Initialisations of a trial.", show_default="5")
+    ] = None,
     method: Annotated[
         str, typer.Option(help="joint (all T together), adaptive (each T alone), or grid, the paper's.")
     ] = "joint",
@@ -43,13 +78,18 @@ def law(
     from ..measure.adaptive import Adaptive
 
     lengths = _lengths(Ts)
+    chosen = given(
+        positions=positions, d=d, H=heads, k=width_inside, dropout=dropout, optimiser=optimiser, decay=decay,
+        learning_rate=learning_rate, weight_decay=weight_decay, adam_eps=adam_eps, clip=clip, init=init,
+        init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts,
+    )  # fmt: skip
     if out is not None:
         _check_chart(out, force=force)
     with SweepLine() as line:
         found = measure(
             function, Ts=lengths, s=s, db=db, seed=seed, method=method, preset_name=preset, workers=workers,
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
-            progress=lambda p: line.report("", p), say=line.say,
+            progress=lambda p: line.report("", p), say=line.say, **chosen,
         )  # fmt: skip
     result = found.as_json()
     if out is not None:

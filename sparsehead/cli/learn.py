@@ -8,6 +8,21 @@ from rich.console import Console
 
 from .output import AsJson, Force, emit, emit_on_failure, status_console
 from .read import show_certificate
+from .settings import (
+    Clip,
+    Decay,
+    Dropout,
+    Eps,
+    Init,
+    InitScale,
+    LearningRate,
+    Optimiser,
+    Positions,
+    Preset,
+    Stall,
+    WeightDecay,
+    given,
+)
 
 if TYPE_CHECKING:
     from ..reading import Reading
@@ -18,43 +33,27 @@ def learn(
     T: Annotated[int, typer.Option("--T", help="Context length.")],
     m: Annotated[int, typer.Option("--m", help="Training samples; with --online, fresh samples per step.")],
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    preset: Annotated[str, typer.Option(help="fast (no dropout) or paper (dropout 0.1).")] = "fast",
+    preset: Preset = "fast",
     online: Annotated[bool, typer.Option("--online", help="Fresh samples at every step.")] = False,
     learner: Annotated[
         str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
     ] = "transformer",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
-    positions: Annotated[
-        str | None,
-        typer.Option(help="Of the trainable encoding: trainable or sinusoidal.", show_default="trainable"),
-    ] = None,
+    positions: Positions = None,
     d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
     heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
     width: Annotated[int, typer.Option("--k", help="Width inside a head.")] = 4,
     layers: Annotated[int, typer.Option("--layers", help="Layers.")] = 1,
-    dropout: Annotated[
-        float | None, typer.Option(help="Share that is dropped.", show_default="the preset's")
-    ] = None,
-    optimiser: Annotated[
-        str | None, typer.Option(help="adamw, adam (decay as L2 penalty) or sgd.", show_default="adamw")
-    ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Step size.", show_default="0.001")] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(help="Strength of the decay.", show_default="0.0001")
-    ] = None,
-    decay: Annotated[
-        str | None, typer.Option(help="What decays: matrices or all.", show_default="matrices")
-    ] = None,
-    adam_eps: Annotated[float | None, typer.Option("--eps", help="Adam's eps.", show_default="1e-8")] = None,
-    clip: Annotated[
-        float | None, typer.Option(help="Largest norm of a gradient; 0 never clips.", show_default="1.0")
-    ] = None,
-    init: Annotated[
-        str | None, typer.Option(help="mingpt, torch or torch-default.", show_default="mingpt")
-    ] = None,
-    init_scale: Annotated[
-        float | None, typer.Option(help="Multiplies the initial linear maps.", show_default="1.0")
-    ] = None,
+    dropout: Dropout = None,
+    optimiser: Optimiser = None,
+    learning_rate: LearningRate = None,
+    weight_decay: WeightDecay = None,
+    decay: Decay = None,
+    adam_eps: Eps = None,
+    clip: Clip = None,
+    init: Init = None,
+    init_scale: InitScale = None,
+    stall: Stall = None,
     keep_training: Annotated[
         bool, typer.Option("--keep-training", help="Go on to the last step after success.")
     ] = False,
@@ -81,17 +80,16 @@ def learn(
             raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
         check_target(out, force=force)
     use_threads(threads)
-    chosen: dict[str, Any] = {
-        "positions": positions, "dropout": dropout, "optimiser": optimiser, "learning_rate": learning_rate,
-        "weight_decay": weight_decay, "decay": decay, "adam_eps": adam_eps, "clip": clip, "init": init,
-        "init_scale": init_scale, "keep_training": keep_training or None,
-    }  # fmt: skip
-    given = {name: value for name, value in chosen.items() if value is not None}
+    chosen = given(
+        positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,
+        weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init, init_scale=init_scale,
+        stall=stall, keep_training=keep_training or None,
+    )  # fmt: skip
     with Line(restarts) as line:
         run = train(
             expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
             H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, engine=engine,
-            device=device, dtype=dtype, progress=line, **given,
+            device=device, dtype=dtype, progress=line, **chosen,
         )  # fmt: skip
     outcome = run.outcome
     result: dict[str, Any] = {

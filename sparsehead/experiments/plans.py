@@ -92,14 +92,14 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
 
 
 def dropout(T: int = 1000, m: int = 80, pairs: int = 24) -> Experiment:
-    """Ours: single runs with the paper's dropout and without, on the same data.   Paper: dropout-cost
+    """Ours: single runs with dropout and without, preset "mingpt", on the same data.   Paper: dropout-cost
 
     At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials, and preset "fast" fewer.
     """
     specs = [
         spec
         for i in range(pairs)
-        for name in ("paper", "fast")
+        for name in ("mingpt", "fast")
         for spec in conjunctions(T=T, m=m, trials=[i], preset_name=name, restarts=1, stall=0)
     ]
     return Experiment("dropout", f"Runs with and without dropout at T = {T}, m = {m}", tuple(specs))
@@ -143,12 +143,12 @@ def plan(scale: str) -> list[Stage]:
             Law("law-decades", decades[:5], 160),
             parity(),
             dropout(),
-            attention("paper"),
-            Law("law-paper", (100, 300), 64, {"preset_name": "paper"}),
+            attention("mingpt"),
+            Law("law-mingpt", (100, 300), 64, {"preset_name": "mingpt"}),
             Law("law-decades", decades, 160, {"exceptions": LONG}),
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
-            Law("law-paper", (100, 300, 1000), 64, {"preset_name": "paper", "exceptions": DROPPED}),
-            curves("paper"),
+            Law("law-mingpt", (100, 300, 1000), 64, {"preset_name": "mingpt", "exceptions": DROPPED}),
+            curves("mingpt"),
         ],
     }  # fmt: skip
     return stages[check_scale(scale)]

@@ -106,7 +106,7 @@ ENTRIES = (
         "Paper 2, notes 5: samples needed against T, on the paper's range.",
         law_figure,
         needs="law",
-        beside={"dropout": "law-paper"},
+        beside={"dropout": "law-mingpt"},
     ),
     Entry("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", law_figure, needs="law-grid"),
     Entry(

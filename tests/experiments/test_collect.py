@@ -86,9 +86,9 @@ def test_the_curves_are_judged_by_the_papers_protocol_where_it_was_run(tmp_path)
     context = Context(options={"results": str(tmp_path)})
     write(tmp_path / "curves.json", {"trials": trials(50, 40, 0) + trials(200, 40, 0), "curves": []})
     assert checks.check_curves(context).verdict == "differs"
-    write(tmp_path / "curves-paper.json", {"trials": trials(200, 40, 0), "curves": []})
+    write(tmp_path / "curves-mingpt.json", {"trials": trials(200, 40, 0), "curves": []})
     assert checks.check_curves(context).verdict == "differs"  # one side only: not judged by it
-    write(tmp_path / "curves-paper.json", {"trials": trials(50, 24, 16) + trials(200, 40, 0), "curves": []})
+    write(tmp_path / "curves-mingpt.json", {"trials": trials(50, 24, 16) + trials(200, 40, 0), "curves": []})
     finding = checks.check_curves(context)
     assert finding.verdict == "holds"
     assert "With the paper's dropout. Without it: m=200: 40/40, m=50: 40/40." in finding.detail
@@ -100,7 +100,7 @@ def test_the_curves_are_judged_by_the_papers_protocol_where_it_was_run(tmp_path)
     [([0.995], [], "holds"), ([0.98], [], "differs"), ([0.995], [0.6], "differs"), ([0.6], [0.995], "holds")],
 )
 def test_attention_is_judged_by_the_papers_protocol_where_it_was_run(without, with_it, verdict, tmp_path):
-    for name, totals in (("attention", without), ("attention-paper", with_it)):
+    for name, totals in (("attention", without), ("attention-mingpt", with_it)):
         runs = [{"solved": True, "total": total, "irrelevant_total": 1 - total} for total in totals]
         write(tmp_path / f"{name}.json", {"runs": [*runs, {"solved": False, "total": 0.1}], "weights": []})
     finding = checks.check_attention(Context(options={"results": str(tmp_path)}))
@@ -128,7 +128,7 @@ def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, s
 
 
 @pytest.mark.claim("law-grid", "law-dropout")
-@pytest.mark.parametrize(("name", "check"), [("law-grid", "law_grid"), ("law-paper", "law_dropout")])
+@pytest.mark.parametrize(("name", "check"), [("law-grid", "law_grid"), ("law-mingpt", "law_dropout")])
 def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
     context = Context(options={"results": str(tmp_path)})
     finding = getattr(laws, f"check_{check}")(context)

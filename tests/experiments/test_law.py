@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from sparsehead.cli.app import app
 from sparsehead.errors import DomainError
 from sparsehead.experiments.law import law
 from sparsehead.measure.adaptive import Adaptive
@@ -93,10 +95,30 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
         (dict(Ts=[20], s=3, method="guess"), "joint, adaptive, grid"),
         (dict(Ts=[20], s=30), "s=30"),
         (dict(Ts=[20], s=3, learner="oracle"), "the learners are"),
-        (dict(Ts=[20], s=3, preset_name="slow"), "the presets are fast, paper"),
+        (dict(Ts=[20], s=3, preset_name="slow"), "the presets are fast, paper, mingpt, best"),
     ],
 )
 def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):
     with pytest.raises(DomainError, match=says):
         law("and", db=tmp_path / "r.db", **call)
     assert list(tmp_path.iterdir()) == []
+
+
+SETTINGS = {
+    "--positions": ("positions", "sinusoidal"), "--d": ("d", 32), "--heads": ("H", 8), "--k": ("k", 8),
+    "--dropout": ("dropout", 0.2), "--optimiser": ("optimiser", "sgd"), "--learning-rate": ("learning_rate", 0.5),
+    "--weight-decay": ("weight_decay", 0.25), "--decay": ("decay", "all"), "--eps": ("adam_eps", 1e-3),
+    "--clip": ("clip", 0.0), "--init": ("init", "torch"), "--init-scale": ("init_scale", 2.0), "--stall": ("stall", 7),
+    "--steps": ("n_steps", 70), "--restarts": ("restarts", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [{}, SETTINGS], ids=["none", "all"])
+def test_the_command_passes_every_setting_on_and_leaves_the_rest_to_the_preset(given, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("sparsehead.experiments.law.law", lambda *_, **call: asked.update(call) or 1 / 0)
+    options = [str(part) for option, (_, value) in given.items() for part in (option, value)]
+    CliRunner().invoke(app, ["law", "and", "--s", "3", "--T", "20", "--preset", "mingpt", *options])
+    names = {name for name, _ in SETTINGS.values()}
+    assert {name: value for name, value in asked.items() if name in names} == dict(given.values())
+    assert asked["preset_name"] == "mingpt"

@@ -18,7 +18,7 @@ def test_larger_scales_contain_the_smaller_ones():
 
 def test_the_papers_settings_are_the_papers():
     """paper.md 4.1, 4.2: T = 300, 40 replicates at m = 50 and 200, five restarts of 1000 steps, checks every ten."""
-    specs = plans.curves("paper").specs
+    specs = plans.curves("mingpt").specs
     assert len(specs) == 80 and {s.m for s in specs} == {50, 200} and {s.T for s in specs} == {300}
     one = specs[0]
     assert (one.s, one.restarts, one.n_steps, one.check_every, one.holdout) == (3, 5, 1000, 10, 10_000)
@@ -35,7 +35,7 @@ def test_laws_come_in_every_scale_and_reach_a_hundred_thousand():
     assert all(laws.values()) and {x.name for x in laws["full"]} == {
         "law",
         "law-decades",
-        "law-paper",
+        "law-mingpt",
         "law-grid",
     }
     assert max(T for x in laws["full"] for T in x.Ts) == 100_000

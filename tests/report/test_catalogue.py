@@ -98,7 +98,9 @@ def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
     (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row]}))
     alone = draw("law", tmp_path).to_dict()
     assert alone["datasets"]["dropout"] == [] and "with dropout" not in json.dumps(alone)
-    (tmp_path / "law-paper.json").write_text(json.dumps({"thresholds": [{**row, "m80": 70.0, "high": None}]}))
+    (tmp_path / "law-mingpt.json").write_text(
+        json.dumps({"thresholds": [{**row, "m80": 70.0, "high": None}]})
+    )
     spec = draw("law", tmp_path).to_dict()
     (point,) = spec["datasets"]["dropout"]
     assert (point["T"], point["m"], point["series"]) == (300, 70.0, "measured here, with dropout")

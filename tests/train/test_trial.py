@@ -159,8 +159,20 @@ def test_specs_are_their_contents():
     assert a == b and spec_id(a) == spec_id(b) and len(spec_id(a)) == 16
     assert spec_id(a) != spec_id(spec_of(seed=1)) != spec_id(spec_of(m=101))
     assert TrainSpec(**json.loads(json.dumps(asdict(a)))) == a
-    assert preset("paper", **SMALL, m=1, seed=0).dropout == 0.1
     assert task_of(a).p == pytest.approx(math.sqrt(0.5))
+
+
+@pytest.mark.parametrize(("name", "key"), [("fast", "c9c4618fc1f0ccb1"), ("mingpt", "a226d9a9d0f677ad")])
+def test_ids_of_earlier_specs_stay_the_same(name, key):
+    """Version 0.1 stored the trials of "mingpt" under the name "paper": what it wrote is found under the new name."""
+    assert spec_id(preset(name, function="and", s=3, T=100, m=50, seed=1)) == key
+
+
+def test_the_preset_paper_is_the_text_read_literally():
+    """Adam with an L2 penalty on all parameters, dropout, no clipping; every run has its full length."""
+    spec = preset("paper", **SMALL, m=1, seed=0)
+    assert (spec.optimiser, spec.decay, spec.weight_decay, spec.clip) == ("adam", "all", 1e-4, 0.0)
+    assert (spec.dropout, spec.learning_rate, spec.init, spec.stall) == (0.1, 1e-3, "mingpt", 0)
 
 
 @pytest.mark.parametrize(
