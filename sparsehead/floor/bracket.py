@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..types import Array, Float, Int
+from .chances import binomial, likely_counts, log_choose, poisson
 from .elimination import check_class
 
 # sums of at most 1e6 positive terms, each within 1e-10: exponentials of sums of logarithms below 1e5
@@ -87,27 +88,18 @@ def counting_bound(*, s: int, T: int, m: int, p: float) -> float:
 
 
 def _told(r: int, *, s: int, T: int, m: int, p: float) -> float:
-    from scipy.special import gammaln, xlog1py, xlogy
-    from scipy.stats import binom
+    from scipy.special import xlog1py, xlogy
 
-    n = _likely(m, p**r)[:, None]
-    M = _likely(m, p**s)[None, :]
+    n = likely_counts(m, p**r, tail=TAIL)[:, None]
+    M = likely_counts(m, p**s, tail=TAIL)[None, :]
     q = p ** (s - r)
     log_y = xlogy(M, q) + xlog1py(np.maximum(n - M, 0), -q)
-    log_sequences = gammaln(n + 1) - gammaln(M + 1) - gammaln(np.maximum(n - M, 0) + 1)
-    chance_n = binom.pmf(n, m, p**r)
+    log_sequences = log_choose(np.maximum(n, M), M)
+    chance_n = binomial(n, m, p**r)
     share = np.where(n >= M, np.exp(log_sequences + log_y), 0.0)  # P(M | n)
     won = np.where(n >= M, np.exp(log_sequences + np.minimum(log_y, -math.log(math.comb(T - r, s - r)))), 0.0)
     left_out = max(0.0, 1 - float((chance_n * share).sum()))
     return float((chance_n * won).sum()) + left_out
-
-
-def _likely(m: int, q: float) -> Int[Array, " n"]:
-    """The numbers of successes among m that are not rarer than TAIL at either end."""
-    from scipy.stats import binom
-
-    low, high = binom.ppf([TAIL, 1 - TAIL], m, q)
-    return np.arange(int(max(low, 0)), int(high) + 1)
 
 
 def _weights(
@@ -118,22 +110,20 @@ def _weights(
     A multinomial is a vector of independent Poissons given their sum, which turns the sums over "or more" into
     convolutions of probabilities, with no number too large or too small for a float.
     """
-    from scipy.stats import poisson
-
     cut, near = d.max(), p ** (s - 1) * (1 - p)
     j = np.arange(m + 1)
-    exactly = poisson.pmf(j, m * near)
+    exactly = poisson(j, m * near)
     or_more = np.where(j >= cut, exactly, 0.0)
-    others = [poisson.pmf(j, m * max(0.0, 1 - p**s - s * near))]
+    others = [poisson(j, m * max(0.0, 1 - p**s - s * near))]
     for _ in range(s):
         others.append(_sum_of_two(others[-1], or_more))
     open_ended = (d == cut).sum(axis=1)
     fixed = np.where(d < cut, d, 0)
     chance = orders * np.where(d < cut, exactly[np.minimum(fixed, m)], 1.0).prod(axis=1)
-    M = _likely(m, p**s)
+    M = likely_counts(m, p**s, tail=TAIL)
     left = m - M[:, None] - fixed.sum(axis=1)[None, :]
     rest = np.where(left >= 0, np.array(others)[open_ended[None, :], np.maximum(left, 0)], 0.0)
-    return M, poisson.pmf(M, m * p**s)[:, None] * chance * rest / poisson.pmf(m, m)
+    return M, poisson(M, m * p**s)[:, None] * chance * rest / float(poisson(m, float(m)))
 
 
 def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " n"]:

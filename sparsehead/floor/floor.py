@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DomainError
 from .bracket import identification_bounds
+from .chances import binomial
 from .elimination import CAP, check_class, consistent_counts
 
 KINDS = ("and", "or", "parity", "majority")
@@ -255,9 +256,7 @@ def _symmetric(kind: str, s: int) -> list[bool]:
 
 def _binomial(n: int, p: float) -> list[float]:
     """Probabilities of 0 .. n successes."""
-    from scipy.stats import binom
-
-    return list(map(float, binom.pmf(np.arange(n + 1), n, p)))
+    return binomial(np.arange(n + 1), n, p).tolist()
 
 
 def _entropy(q: float) -> float:
