@@ -1,47 +1,42 @@
 """Deliberate breakages: each is applied to a copy of the tree, and the claim's check or the named test must notice.
 
-    python mutants/run.py                  every mutants/*.toml, and mutants/RESULT.md
-    python mutants/run.py --area capacity  one file
+    python mutants/run.py                  what changed since it was last judged, and mutants/RESULT.md
+    python mutants/run.py --again          everything
+    python mutants/run.py --area capacity  one file of mutants/*.toml
     python mutants/run.py --name a --name b
 
 A breakage is an entry `[[mutant]]` with name, file, old, new, why, and claim (a label) or test (a pytest id) or both;
 `old` must occur exactly once in the file. It is caught when the check's verdict is another one than without the
 breakage, when the check raises, or when the test fails. Where both are named, the check is asked first.
+
+mutants/results.json keeps what was found, under a hash of the entry, of the file it breaks and of the check or test
+that is asked: a run that was ended goes on where it was, and an unchanged breakage that was caught is not tried again.
 """
 
 import argparse
-import compileall
+import hashlib
 import json
 import os
-import py_compile
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
-from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "mutants"
-LEFT_OUT = (
-    ".*",
-    "__pycache__",
-    "*.db",
-    "*.db-*",
-    "reproduction",
-    "build",
-    "dist",
-    "*.egg-info",
-    "node_modules",
-)
-SEED = 1
-# test_a_theory_claim_checks_out uses the same stride; all 256 functions of three bits take a minute
-STRIDE = 16
+sys.path.insert(0, str(HERE))
+
+from trial import Breakage, Unanswered, ask, copy_tree, judge, preload, run_tests  # noqa: E402
+
+RESULTS = HERE / "results.json"
+Verdicts = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -104,148 +99,138 @@ def problems(mutants: list[Mutant]) -> Iterator[str]:
             yield f"{m.name}: names neither a claim nor a test"
 
 
-def copy_tree(target: Path) -> Path:
-    """What checks and tests need of the tree, without .git, .venv, caches and databases.
-
-    Bytecode is compiled once and checked against the hash of its source: a breakage is always seen, even one of equal
-    length within a second, and all other files load fast.
-    """
-    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-    compileall.compile_dir(
-        str(target / "sparsehead"), quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
-    )
-    return target
+@cache
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
-def run(tree: Path, command: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
-    """`command` in a fresh Python on `tree`."""
-    environment = os.environ | {
-        "PYTHONPATH": str(tree),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
+def key(mutant: Mutant) -> str:
+    """A hash of what the result depends on most: the entry, the file it breaks, and the check or test asked."""
+    files = [ROOT / mutant.file]
+    if mutant.claim:
+        claims = sorted((ROOT / "sparsehead" / "claims").glob("*.py"))
+        files += [file for file in claims if f'"{mutant.claim}"' in _text(file)]
+    if mutant.test:
+        files.append(ROOT / mutant.test.partition("::")[0])
+    parts = [json.dumps(asdict(mutant), sort_keys=True), *map(_text, files)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def remembered(mutants: list[Mutant]) -> dict[str, Result]:
+    """By name, the results kept for breakages that are as they were and were caught."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    return {
+        m.name: Result(m, *kept[m.name][1:])
+        for m in mutants
+        if m.name in kept and kept[m.name][0] == key(m) and kept[m.name][1]
     }
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=tree,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-    )
 
 
-def judge(labels: list[str]) -> None:
-    """Print the verdict of each claim's check, one JSON line each; runs in the copy. An error of a check ends it."""
-    from sparsehead.claims.claim import Context
-    from sparsehead.claims.registry import CLAIMS
-
-    for label in labels:
-        found = CLAIMS[label](Context(seed=SEED, options={"stride": STRIDE, "results": "results"}))
-        print(json.dumps([found.verdict, f"{found.ours}"[:150]]), flush=True)
-
-
-def verdict(tree: Path, label: str, timeout: float) -> tuple[str, str]:
-    """The verdict of a claim's check on `tree` and what it says; ("raises", the error) when it breaks."""
-    ran = run(tree, [str(tree / "mutants" / "run.py"), "--judge", label], timeout)
-    if ran.returncode:
-        return "raises", _last_line(ran.stderr)
-    answer = json.loads(ran.stdout.splitlines()[-1])
-    return answer[0], answer[1]
+def remember(result: Result, key: str) -> None:
+    """Put one result into mutants/results.json under its key; those of entries that are gone are left out."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    kept[result.mutant.name] = [key, result.by, result.note, round(result.seconds, 1)]
+    names = {m.name for m in load()}
+    lines = [f"{json.dumps(name)}: {json.dumps(kept[name])}" for name in sorted(kept) if name in names]
+    new = RESULTS.with_suffix(".new")
+    new.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    new.replace(RESULTS)
 
 
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["no message"])[-1][:150]
-
-
-def run_tests(tree: Path, tests: list[str], timeout: float, *more: str) -> subprocess.CompletedProcess[str]:
-    """pytest on these ids, in the order of the files; code 0 (all pass), 1 (some fail) or 2 (an import fails).
-
-    Raises:
-        Broken: anything else, such as a test that is not there or is skipped.
-    """
-    ran = run(
-        tree, ["-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:randomly", *more, *tests], timeout
-    )
-    if ran.returncode not in (0, 1, 2):
-        raise Broken(f"pytest {' '.join(tests)} ended with code {ran.returncode}: {ran.stdout[-300:]}")
-    if ran.returncode == 0 and " passed" not in ran.stdout:
-        raise Broken(f"pytest {' '.join(tests)} ran no test: {ran.stdout.strip()[-200:]}")
-    return ran
-
-
-def baseline(tree: Path, mutants: list[Mutant], timeout: float) -> dict[str, str]:
-    """The verdict of every claim named, without a breakage; Broken unless all checks and tests are green."""
+def baseline(tree: Path, mutants: list[Mutant], timeout: float) -> tuple[Verdicts, set[str]]:
+    """Without a breakage: the verdict of every claim named, and the tests named that do not pass."""
     labels = sorted({m.claim for m in mutants if m.claim})
     tests = sorted({m.test for m in mutants if m.test})
-    verdicts, red = {}, []
-    if labels:
-        ran = run(
-            tree, [str(tree / "mutants" / "run.py"), "--judge", ",".join(labels)], timeout * len(labels)
-        )
-        found = [json.loads(line)[0] for line in ran.stdout.splitlines() if line.startswith("[")]
-        if ran.returncode:
-            red.append(f"{labels[len(found)]} raises {_last_line(ran.stderr)}")
-        verdicts = dict(zip(labels, found, strict=False))
-        red += [f"{c} {v}" for c, v in verdicts.items() if v in ("fails", "not run")]
+    verdicts = ask(tree, partial(judge, labels), timeout * len(labels), keep_bytecode=True) if labels else {}
+    red = set()
     if tests:
-        ran = run_tests(tree, tests, timeout * len(tests))
-        red += [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if red:
-        raise Broken("not green without any breakage: " + "; ".join(red))
-    return verdicts
+        code, passed, failed = ask(tree, partial(run_tests, tests), timeout * len(tests), keep_bytecode=True)
+        if code not in (0, 1):
+            raise Broken(f"pytest ended with code {code} without any breakage, on {' '.join(tests)}")
+        under = lambda ids, test: any(i == test or i.startswith((f"{test}[", f"{test}::")) for i in ids)  # noqa: E731
+        red = {test for test in tests if under(failed, test) or not under(passed, test)}
+    return {label: verdict for label, (verdict, _) in verdicts.items()}, red
 
 
-def attempt(mutant: Mutant, tree: Path, verdicts: dict[str, str], timeout: float) -> Result:
-    """Apply the breakage to `tree`, ask the check and then the test, and undo it."""
-    file, started = tree / mutant.file, time.monotonic()
-    text = file.read_text()
-    file.write_text(text.replace(mutant.old, mutant.new))
-    by = note = ""
+def attempt(mutant: Mutant, tree: Path, verdicts: Verdicts, red: set[str], timeout: float) -> Result:
+    """Apply the breakage to `tree`, ask the check and then the test, and undo it.
+
+    What is not green without a breakage is not asked; a survivor that could not be asked says so.
+    """
+    started, by, notes = time.monotonic(), "", []
+    with Breakage(tree, mutant.file, mutant.old, mutant.new):
+        before = verdicts.get(mutant.claim or "", "raises")
+        if mutant.claim and before in ("fails", "not run", "raises"):
+            notes.append(f"the check {before} without the breakage")
+        elif mutant.claim:
+            verdict, seen = _verdict(tree, mutant.claim, timeout)
+            by = f"check {mutant.claim}" if verdict != before else ""
+            notes.append(f"{verdict}: {seen}")
+        if not by and mutant.test and mutant.test in red:
+            notes.append("the test does not pass without the breakage")
+        elif not by and mutant.test:
+            failed, seen = _test(tree, mutant.test, timeout)
+            by = f"test {mutant.test}" if failed else ""
+            notes.append(seen)
+    return Result(mutant, by, "; ".join(notes), time.monotonic() - started)
+
+
+def _verdict(tree: Path, label: str, timeout: float) -> tuple[str, str]:
+    """What the check says now; an import that fails, or a check that never ends, is noticed as well."""
     try:
-        if mutant.claim:
-            found, note = verdict(tree, mutant.claim, timeout)
-            by = f"check {mutant.claim}" if found != verdicts[mutant.claim] else ""
-            note = f"{found}: {note}"
-        if not by and mutant.test:
-            by = f"test {mutant.test}" if run_tests(tree, [mutant.test], timeout, "-x").returncode else ""
-    except subprocess.TimeoutExpired:
-        note = f"no answer within {timeout:.0f} s"
-    finally:
-        file.write_text(text)
-    return Result(mutant, by, note, time.monotonic() - started)
+        verdict, seen = ask(tree, partial(judge, [label]), timeout)[label]
+    except Unanswered as error:
+        return "raises", str(error)
+    return verdict, seen
+
+
+def _test(tree: Path, test: str, timeout: float) -> tuple[bool, str]:
+    """Whether the test fails now: pytest's code is 1 (it fails), 2 to 4 (an import fails)."""
+    try:
+        code, _, failed = ask(tree, partial(run_tests, [test], "-x"), timeout)
+    except Unanswered as error:
+        return True, str(error)
+    return code != 0, (failed or [f"pytest ends with code {code}"])[0].partition("::")[2]
+
+
+def _take_copy(tree: Path) -> None:
+    """A worker's own copy, bytecode included."""
+    global own
+    own = shutil.copytree(tree, tree.with_name(str(os.getpid())), symlinks=True)
+
+
+def _attempt(mutant: Mutant, verdicts: Verdicts, red: set[str], timeout: float) -> Result:
+    return attempt(mutant, own, verdicts, red, timeout)
 
 
 def run_all(mutants: list[Mutant], *, jobs: int, timeout: float) -> list[Result]:
     """Every breakage in turn, on `jobs` copies at a time; in the order of the list."""
+    keys = {m.name: key(m) for m in mutants}
+    preload()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        trees: Queue[Path] = Queue()
-        for i in range(jobs):
-            trees.put(copy_tree(Path(folder) / str(i)))
-        verdicts = baseline(Path(folder) / "0", mutants, timeout)
-        print(f"green without breakages: {len(verdicts)} claims and the tests named", flush=True)
-
-        def one(mutant: Mutant) -> Result:
-            tree = trees.get()
-            try:
-                result = attempt(mutant, tree, verdicts, timeout)
-            finally:
-                trees.put(tree)
-            print(
-                f"{result.by or 'SURVIVES':60.60} {mutant.name} ({result.seconds:.1f} s) {result.note}",
-                flush=True,
-            )
-            return result
-
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(one, mutants))
+        tree = copy_tree(ROOT, Path(folder) / "whole")
+        verdicts, red = baseline(tree, mutants, timeout)
+        print(
+            f"without breakages: {len(verdicts)} claims asked; tests that fail: {sorted(red) or 'none'}",
+            flush=True,
+        )
+        found = {}
+        with ProcessPoolExecutor(jobs, get_context("fork"), _take_copy, (tree,)) as pool:
+            work = [pool.submit(_attempt, mutant, verdicts, red, timeout) for mutant in mutants]
+            for done in as_completed(work):
+                result = done.result()
+                remember(result, keys[result.mutant.name])
+                found[result.mutant.name] = result
+                said = f"{result.by or 'SURVIVES':60.60} {result.mutant.name} ({result.seconds:.1f} s)"
+                print(said, result.note, flush=True)
+    return [found[m.name] for m in mutants]
 
 
 def table(results: list[Result]) -> str:
     """RESULT.md: totals, then survivors, then the rest."""
     caught = [r for r in results if r.by]
     survivors = [r for r in results if not r.by]
-    seconds = sum(r.seconds for r in results)
+    claims = {r.mutant.claim for r in caught if r.by == f"check {r.mutant.claim}"}
     lines = [
         "# Deliberate breakages",
         "",
@@ -253,7 +238,8 @@ def table(results: list[Result]) -> str:
         "the claim it concerns, or the test it names, must notice.",
         "",
         f"{len(caught)} of {len(results)} caught ({len(caught) / len(results):.1%}), {len(survivors)} not; "
-        f"{seconds / 60:.1f} minutes of work.",
+        f"{len(claims)} claims noticed a breakage by their own check; "
+        f"{sum(r.seconds for r in results) / 60:.0f} minutes of work.",
         "",
         "| area | breakages | caught |",
         "|---|---|---|",
@@ -278,23 +264,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--area", action="append", help="only mutants/AREA.toml; may be repeated")
     parser.add_argument("--name", action="append", help="only this breakage; may be repeated")
+    parser.add_argument("--again", action="store_true", help="also what is unchanged since it was caught")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default 2)")
     parser.add_argument(
         "--timeout", type=float, default=600, help="seconds for one check or test (default 600)"
     )
-    parser.add_argument("--judge", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.judge:
-        judge(options.judge.split(","))
-        return 0
     try:
         mutants = load(options.area, options.name)
         if found := list(problems(mutants)):
             raise Broken("; ".join(found))
-        results = run_all(mutants, jobs=options.jobs, timeout=options.timeout)
-    except (Broken, subprocess.TimeoutExpired) as error:
+        known = {} if options.again else remembered(mutants)
+        changed = [m for m in mutants if m.name not in known]
+        print(f"{len(changed)} to try, {len(known)} known from before", flush=True)
+        if changed:
+            known |= {r.mutant.name: r for r in run_all(changed, jobs=options.jobs, timeout=options.timeout)}
+    except (Broken, Unanswered) as error:
         print(f"mutants: {error}"[:2000], file=sys.stderr)
         return 2
+    results = [known[m.name] for m in mutants]
     survivors = [r.mutant.name for r in results if not r.by]
     if not (options.area or options.name):
         (HERE / "RESULT.md").write_text(table(results))

@@ -3,6 +3,8 @@
 import ast
 import importlib.util
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,11 @@ def run():
     return module
 
 
+def quantitative():
+    """The labels of claims with something to compute: they have a check."""
+    return {label for label, claim in CLAIMS.items() if claim.check}
+
+
 def test_every_breakage_fits_the_code(run):
     assert list(run.problems(run.load())) == []
 
@@ -34,6 +41,43 @@ def test_every_breakage_names_what_exists(run):
         tree = ast.parse((ROOT / path).read_text())
         names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         assert not name or name.split("[")[0] in names, mutant.name
+
+
+def test_every_quantitative_claim_has_a_breakage(run):
+    """One that names the claim, or one that names a test which stands behind it."""
+    mutants = run.load()
+    named = {m.claim for m in mutants}
+    tests = {m.test.partition("[")[0] for m in mutants if m.test}
+    assert {x for x in quantitative() - named if tests.isdisjoint(CLAIMS[x].tests)} == set()
+
+
+def test_a_breakage_is_undone_to_the_byte_and_never_shares_bytecode(run, tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n")
+    before = file.stat()
+    with run.Breakage(tmp_path, "a.py", "1", "2"):
+        assert file.read_text() == "x = 2\n"
+        assert int(file.stat().st_mtime) != int(before.st_mtime)
+    assert file.read_text() == "x = 1\n"
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_question_is_answered_in_a_fork_and_an_error_is_no_answer(run, tmp_path):
+    assert run.ask(tmp_path, lambda: [str(Path.cwd()), sys.path[0]], 60) == [str(tmp_path)] * 2
+    assert Path.cwd() != tmp_path
+    with pytest.raises(run.Unanswered, match="ZeroDivisionError"):
+        run.ask(tmp_path, lambda: 1 / 0, 60)
+    with pytest.raises(run.Unanswered, match="no answer within"):
+        run.ask(tmp_path, lambda: time.sleep(600), 0.1)
+
+
+def test_a_result_is_kept_until_the_breakage_or_its_file_changes(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
+    first, second = run.load()[:2]
+    run.remember(run.Result(first, "check x", "fails", 1.0), run.key(first))
+    run.remember(run.Result(second, "", "holds", 1.0), run.key(second))
+    assert run.remembered([first, second]) == {first.name: run.Result(first, "check x", "fails", 1.0)}
+    assert run.remembered([replace(first, new="other")]) == {}
 
 
 def test_what_is_wrong_with_a_list_is_said(run):

@@ -1,6 +1,7 @@
-"""What the program tells its user to run exists: every command and option named in messages, help and documents."""
+"""What the program tells its user to run exists: commands and options named in messages, help, documents, reports."""
 
 import ast
+import html
 import re
 import shlex
 from pathlib import Path
@@ -8,7 +9,11 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from sparsehead.claims.claim import Context
+from sparsehead.claims.registry import CLAIMS, SECTIONS, run_checks
 from sparsehead.cli.app import app
+from sparsehead.report.catalogue import FIGURES, draw_all
+from sparsehead.report.page import report_html
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = typer.main.get_command(app)
@@ -50,8 +55,8 @@ def test_suggestions_are_found():
     assert any(name.endswith("plans.py") for name, _ in SUGGESTED)
 
 
-@pytest.mark.parametrize(("where", "command"), SUGGESTED)
-def test_a_suggested_command_and_its_options_exist(where, command):
+def check_command(where: str, command: str) -> None:
+    """The command exists, and so does each of its options."""
     try:
         words = shlex.split(command, comments=True)[1:]
     except ValueError:
@@ -63,6 +68,30 @@ def test_a_suggested_command_and_its_options_exist(where, command):
     known = {"--help"} | {option for p in here.params for option in (*p.opts, *p.secondary_opts)}
     options = {w.split("=")[0].rstrip(",.;:)") for w in words if w.startswith("--")}
     assert options <= known, f"{where}: {command!r} names {sorted(options - known)}"
+
+
+@pytest.mark.parametrize(("where", "command"), SUGGESTED)
+def test_a_suggested_command_and_its_options_exist(where, command):
+    check_command(where, command)
+
+
+def test_what_a_report_suggests_exists(tmp_path):
+    """The page of a run that measured nothing yet: every experiment and every figure says which command it awaits."""
+    experiments = [c.label for c in SECTIONS["Experiments"] if c.check]
+    findings = run_checks(experiments, context=Context(options={"results": str(tmp_path)}))
+    awaiting = [name for name, entry in FIGURES.items() if entry.needs]
+    page = report_html(
+        findings=findings,
+        claims=CLAIMS.values(),
+        figures=draw_all(tmp_path, awaiting),
+        run={"Command": "sparsehead reproduce --quick"},
+        problems=[f"{f.label}: {f.detail}" for f in findings],
+    )
+    text = html.unescape(re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S))
+    suggested = re.findall(r"(?:`|>)(sparsehead [a-z][^`<>\n]*)", text)
+    assert len(suggested) >= len(awaiting) + len([f for f in findings if f.verdict == "not run"])
+    for command in sorted(set(suggested)):
+        check_command("report", command.replace(str(tmp_path), "results"))
 
 
 def test_a_suggested_make_target_exists():

@@ -21,13 +21,13 @@ from .pricing import Pricing
 from .stages import (
     Stage,
     ValuePath,
-    appended,
+    after_norm,
     constant_item,
     fold,
     head_items,
-    normed,
     presence,
-    some,
+    radius_with_one,
+    unless_zero,
     value_path,
 )
 
@@ -73,15 +73,15 @@ def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, co
 
     Paper: multi-layer-capacity, layer-lipschitz
     """
-    log_x, log_lip = normed(layer.norm_attention, log_R, layer.d)
+    log_x, log_lip = after_norm(layer.norm_attention, log_R, layer.d)
     items: list[Item] = []
     kept, own = (log_R, 0.0) if layer.residual else (LOG_ZERO, LOG_ZERO)
     radii, stretches = [kept], [own]
     for h in range(layer.H):
         head = f"{name}.head{h}"
         QK, path, query_biased, value_biased = price.measure(head, partial(_measure_head, layer, h))
-        log_z = appended(log_x, price.kept(f"{head}.b_Q", query_biased))
-        log_v = appended(log_x, price.kept(f"{head}.b_V", value_biased))
+        log_z = radius_with_one(log_x, price.kept(f"{head}.b_Q", query_biased))
+        log_v = radius_with_one(log_x, price.kept(f"{head}.b_V", value_biased))
         score = price.bilinear(f"{head}.QK", QK, log_b=log_x + log_z, log_N=counts.pairs, log_p=0.0)
         found, log_s = head_items(
             price,
@@ -109,8 +109,8 @@ def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | 
     W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
     W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
     W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
-    QK = product_norms(with_bias(W_Q, some(b_Q)) / layer.temperature, W_K)
-    path = value_path(with_bias(W_V, some(b_V)), layer.W_C[h], layer.sigma)
+    QK = product_norms(with_bias(W_Q, unless_zero(b_Q)) / layer.temperature, W_K)
+    path = value_path(with_bias(W_V, unless_zero(b_V)), layer.W_C[h], layer.sigma)
     return QK, path, presence(b_Q), presence(b_V)
 
 
@@ -135,7 +135,7 @@ def cls_attention_stage(
     """
     layer, (_, distinct) = model.layers[0], token_counts(model)
     radius = price.measure("token radius", partial(token_radius, model))
-    log_R, log_lip = normed(layer.norm_attention, ln(radius), model.d)
+    log_R, log_lip = after_norm(layer.norm_attention, ln(radius), model.d)
     lift = model.encoding.kind == "trainable" and layer.norm_attention is None
     log_R = math.log(2) / 2 if lift else log_R
     items: list[Item] = []
@@ -144,7 +144,7 @@ def cls_attention_stage(
         name = f"layer0.head{h}"
         kappa, path, biased = price.measure(name, partial(_measure_cls_head, model, h, lift, G))
         score = price.linear(f"{name}.QK", kappa, log_b=log_R, log_N=ln(distinct), log_p=0.0)
-        log_in = appended(log_R, price.kept(f"{name}.b_V", biased))
+        log_in = radius_with_one(log_R, price.kept(f"{name}.b_V", biased))
         log_N = min(ln(m), ln(distinct))
         found, log_s = head_items(
             price, name, score, path, sigma=layer.sigma, log_R=log_in, log_N=log_N, log_N_C=ln(m)
@@ -191,5 +191,5 @@ def _measure_cls_head(
         M = embedding_matrix(model)
         kappa, W_V = M @ kappa, M @ W_V
     W_C = layer.W_C[h] if G is None else layer.W_C[h] @ G
-    path = value_path(with_bias(W_V, some(b_V)), W_C, layer.sigma)
+    path = value_path(with_bias(W_V, unless_zero(b_V)), W_C, layer.sigma)
     return matrix_norms(kappa[:, None]), path, presence(b_V)

@@ -27,7 +27,7 @@ from .attention_stages import (
 from .items import Item
 from .norms import matrix_norms
 from .pricing import Pricing
-from .stages import Stage, dense_stage, fold, mlp_stage, network_items, normed, read_stage
+from .stages import Stage, after_norm, dense_stage, fold, mlp_stage, network_items, read_stage
 
 
 def model_items(model: Model, *, m: Real, price: Pricing) -> tuple[Item, ...]:
@@ -122,7 +122,7 @@ def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done:
         if i == 0 and model.final_norm is not None:
             W, b = fold(model.final_norm, dense.W, dense.b)
             dense = replace(dense, W=W, b=dense.b if b is None else b)
-            log_R, log_lip = normed(model.final_norm, log_R, model.d)
+            log_R, log_lip = after_norm(model.final_norm, log_R, model.d)
             stages.append(Stage((), log_lip, log_R))
         stages.append(dense_stage(price, f"decoder{i}", dense, log_R=log_R, log_N=log_m))
         log_R = stages[-1].log_radius

@@ -44,12 +44,12 @@ def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
     return tuple(reversed(found))
 
 
-def appended(log_radius: float, biased: bool) -> float:
+def radius_with_one(log_radius: float, biased: bool) -> float:
     """ln sqrt(R^2 + 1) where a constant 1 was appended for a bias, ln R where it was not."""
     return log_sum([2 * log_radius, 0.0]) / 2 if biased else log_radius
 
 
-def some(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
+def unless_zero(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
     """None for a bias of zeros: it computes nothing, and `Pricing.kept` pays for having seen that."""
     return None if bias is None or not bias.any() else bias
 
@@ -69,7 +69,7 @@ def fold(
     return norm.gain[:, None] * W, moved
 
 
-def normed(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
+def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
     """ln radius and ln Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
     if norm is None:
         return log_radius, 0.0
@@ -98,13 +98,13 @@ def mlp_stage(
     Paper: multi-layer-capacity, layer-parameters, layer-lipschitz
     """
     log_act = ln(LIPSCHITZ[mlp.activation])
-    log_in, log_lip = normed(norm, log_R, mlp.W_1.shape[0])
+    log_in, log_lip = after_norm(norm, log_R, mlp.W_1.shape[0])
     W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
-    one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, some(b_1))))
-    two = price.measure(f"{name}.W_2", lambda: matrix_norms(with_bias(mlp.W_2, some(mlp.b_2))))
-    log_in = appended(log_in, price.kept(f"{name}.b_1", presence(b_1)))
+    one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, unless_zero(b_1))))
+    two = price.measure(f"{name}.W_2", lambda: matrix_norms(with_bias(mlp.W_2, unless_zero(mlp.b_2))))
+    log_in = radius_with_one(log_in, price.kept(f"{name}.b_1", presence(b_1)))
     log_s1, log_s2 = price.log_spectral(f"{name}.W_1", one), price.log_spectral(f"{name}.W_2", two)
-    log_hidden = appended(log_act + log_s1 + log_in, price.kept(f"{name}.b_2", presence(mlp.b_2)))
+    log_hidden = radius_with_one(log_act + log_s1 + log_in, price.kept(f"{name}.b_2", presence(mlp.b_2)))
     items = (
         price.linear(f"{name}.W_1", one, log_b=log_in, log_N=log_N, log_p=log_act + log_s2),
         price.linear(f"{name}.W_2", two, log_b=log_hidden, log_N=log_N, log_p=0.0),
@@ -117,8 +117,8 @@ def mlp_stage(
 
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
     """y -> (y W + b)_+, a layer of the decoder."""
-    W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, some(dense.b))))
-    log_in = appended(log_R, price.kept(f"{name}.b", presence(dense.b)))
+    W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, unless_zero(dense.b))))
+    log_in = radius_with_one(log_R, price.kept(f"{name}.b", presence(dense.b)))
     log_s = price.log_spectral(name, W)
     items = (price.linear(name, W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_s, log_s + log_in)
@@ -128,10 +128,10 @@ def read_stage(
     price: Pricing, w: Float[Array, " p"], bias: float, norm: LayerNorm | None, *, log_R: float, log_N: float
 ) -> Stage:
     """y -> w . LN(y) + bias."""
-    log_in, log_lip = normed(norm, log_R, len(w))
+    log_in, log_lip = after_norm(norm, log_R, len(w))
     column, b = fold(norm, w[:, None], np.array([bias]))
-    W = price.measure("w", lambda: matrix_norms(with_bias(column, some(b))))
-    log_in = appended(log_in, price.kept("bias", presence(b)))
+    W = price.measure("w", lambda: matrix_norms(with_bias(column, unless_zero(b))))
+    log_in = radius_with_one(log_in, price.kept("bias", presence(b)))
     log_w = price.log_spectral("w", W)
     items = (price.linear("w", W, log_b=log_in, log_N=log_N, log_p=0.0),)
     return Stage(items, log_lip + log_w, log_w + log_in)

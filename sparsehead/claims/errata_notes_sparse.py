@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import encoding as encodings
 from ..construct import build
+from ..floor.floor import fano
 from ..functions import conjunction, is_symmetric, parse
 from ..heads import softmax
 from ..rng import stream
@@ -179,12 +180,18 @@ def check_errata_notes_23(context: Context) -> Finding:
 def check_errata_notes_24(context: Context) -> Finding:
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}
     entropy = -(1 / 8) * math.log2(1 / 8) - (7 / 8) * math.log2(7 / 8)
+    # to name a support of C(100, s) with probability close to 1 takes log2 C(100, s) / H(2^-s) labels
+    surely = 1 - 1e-9
+    needed = {s: fano("and", s=s, T=100, p=0.5, target=surely) for s in (3, 100)}
     return finding(
-        bits[100] == 0 and bits[50] < 0.3 * 50 * math.log2(100) and 0.54 < entropy < 0.55,
+        bits[100] == 0
+        and bits[50] < 0.3 * 50 * math.log2(100)
+        and 0.54 < entropy < 0.55
+        and needed == {3: math.ceil(bits[3] / entropy - 1e-6), 100: 0},
         paper="s log T",
         ours=f"T = 100: {bits[3]:.1f}, {bits[50]:.1f}, {bits[100]:.0f} bits at s = 3, 50, 100",
         detail=f"s log2 T would be {3 * math.log2(100):.1f}, {50 * math.log2(100):.1f}, {100 * math.log2(100):.1f}. "
-        f"A label of a 3-AND of fair bits carries {entropy:.3f} bits.",
+        f"A label of a 3-AND of fair bits carries {entropy:.3f} bits, so {needed[3]} labels are needed.",
         bits={str(s): b for s, b in bits.items()},
     )
 
@@ -200,11 +207,14 @@ def check_errata_notes_24(context: Context) -> Finding:
 def check_errata_notes_25(context: Context) -> Finding:
     sizes = [math.comb(T, 3) for T in (100, 1000, 10000)]
     slope = math.log(sizes[2] / sizes[1]) / math.log(10)
+    inputs = np.array(list(itertools.product([0, 1], repeat=8)))
+    tables = {conjunction(I, T=8)(inputs).tobytes() for I in itertools.combinations(range(8), 3)}
     return finding(
-        abs(slope - 3) < 0.01,
+        abs(slope - 3) < 0.01 and len(tables) == math.comb(8, 3),
         paper="N is proportional to T",
         ours=f"N grows like T^{slope:.3f}",
-        detail="C(T, 3) from T = 1000 to 10000. (curves-and has the training accuracies.)",
+        detail=f"C(T, 3) from T = 1000 to 10000; at T = 8 the {len(tables)} ANDs of three positions are as many "
+        "different functions. (curves-and has the training accuracies.)",
         sizes=sizes,
     )
 

@@ -192,7 +192,7 @@ def sign_test(k: int, n: int) -> float:
     kind="ours",
     where="not in the paper",
     statement="When a model with one head of width 64 first solves the AND of three, the bound ||W_QK||_F B_X^2 "
-    "on its scores lies, at every T measured, above that at the start of training and below that of "
+    "on its scores without biases lies, at every T measured, above that at the start of training and below that of "
     "the head written for all inputs: three quarters of the seeds are below the written one, three "
     "quarters above three quarters of the starts.",
 )

@@ -118,10 +118,11 @@ def dropout(store: Store, experiment: Experiment) -> dict[str, Any]:
 
 
 def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
-    """||W_QK||_F B_X^2, which bounds every score, of learned heads at success, at step 10, and of written heads.
+    """||W_QK||_F B_X^2 of learned heads at success and at their first recorded step, and of written heads.
 
-    B_X is the norm of the largest token that the head sees: about sqrt(d) behind a LayerNorm, sqrt 2 where tokens are
-    written down. The norms alone could not be compared. Medians over seeds, with the range of the middle half.
+    It bounds x W_QK z, the part of a score that no bias enters; written heads have no biases. B_X is the norm of the
+    largest token that the head sees: about sqrt(d) behind a LayerNorm, sqrt 2 where tokens are written down. The norms
+    alone could not be compared. Medians over seeds, with the range of the middle half.
     Paper: norms-learned
     """
     found: dict[int, list[dict[str, list[float]]]] = {}

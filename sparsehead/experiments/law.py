@@ -28,8 +28,8 @@ from ..task import balancing_p
 from ..train.footprint import require_trial
 
 METHODS = ("joint", "adaptive", "grid")
-SHORT = 1500  # context lengths up to here are measured side by side (adaptive)
-FAR_BELOW = 0.8
+SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
+LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
 CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
@@ -106,7 +106,7 @@ def law(
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
-        DomainError: no T, an unknown method, or settings that cannot be meant.
+        DomainError: no T, an unknown method, or settings that contradict each other or are out of range.
     Paper: law-and, law-dropout, law-decades
     """
     _check_arguments(function, Ts, seed, workers, db, policy, settings)
@@ -123,7 +123,7 @@ def law(
     require("torch")
     if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
         settings.setdefault("unique", False)
-    # what cannot be meant, or does not fit into memory, is refused before anything runs
+    # settings out of range, and what does not fit into memory, are refused before anything runs
     most = max(GRID_M) if method == "grid" else (policy or Adaptive()).start
     require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
     for T in lengths:
@@ -171,7 +171,7 @@ def _check_arguments(
 
 def _above(policy: Adaptive, floor: int) -> Adaptive:
     """The policy, kept from sample sizes so far below the floor that unambiguous training sets hardly exist."""
-    m_min = max(policy.m_min, round(FAR_BELOW * floor))
+    m_min = max(policy.m_min, round(LEAST_OF_FLOOR * floor))
     return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
@@ -183,7 +183,7 @@ def _adaptive(
     progress: Callable[[RoundProgress], None] | None,
 ) -> dict[int, list[Cell]]:
     """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
-    short = {T: policy for T, policy in policies.items() if T <= SHORT}
+    short = {T: policy for T, policy in policies.items() if T <= SIDE_BY_SIDE}
     cells = adaptive_cells(make, each_alone(short), sweep, seed=seed, progress=progress)
     for T, policy in policies.items():
         if T not in short:

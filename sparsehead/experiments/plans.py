@@ -12,11 +12,11 @@ from ..sweep.thresholds import trial_seed
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)
-LONG = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
-DROPPED = {
+FEWER_TRIALS = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
+WITH_DROPOUT = {
     1000: {"max_trials": 32, "start": 95}
 }  # with dropout a failure takes minutes: not far below the threshold
-ROOMY = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
+AMPLE_SAMPLES = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
     specs = [
         spec
         for T in Ts
-        for spec in conjunctions(T=T, m=ROOMY, trials=range(seeds), H=1, k=64, n_steps=500, stall=0)
+        for spec in conjunctions(T=T, m=AMPLE_SAMPLES, trials=range(seeds), H=1, k=64, n_steps=500, stall=0)
     ]
     return Experiment("norms", "Norms of learned heads against T", tuple(specs), options={"mass_every": 10})
 
@@ -145,9 +145,9 @@ def plan(scale: str) -> list[Stage]:
             dropout(),
             attention("mingpt"),
             Law("law-mingpt", (100, 300), 64, {"preset_name": "mingpt"}),
-            Law("law-decades", decades, 160, {"exceptions": LONG}),
+            Law("law-decades", decades, 160, {"exceptions": FEWER_TRIALS}),
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
-            Law("law-mingpt", (100, 300, 1000), 64, {"preset_name": "mingpt", "exceptions": DROPPED}),
+            Law("law-mingpt", (100, 300, 1000), 64, {"preset_name": "mingpt", "exceptions": WITH_DROPOUT}),
             curves("mingpt"),
         ],
     }  # fmt: skip

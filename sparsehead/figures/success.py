@@ -12,7 +12,7 @@ from .data import Rows, count, finite, need, number
 from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
-LONG = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
+SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
 HEIGHT = 400
 LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
 
@@ -36,7 +36,11 @@ def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND o
     wide = high / low > 8
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
     _label(gathered, low, high, width / len(order), log=wide)
-    x = alt.X("T:O", sort=order, axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=LONG))
+    x = alt.X(
+        "T:O",
+        sort=order,
+        axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=SHORT_NUMBERS),
+    )
     y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
     share = alt.Color(
         "share:Q",

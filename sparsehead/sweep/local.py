@@ -167,7 +167,7 @@ class LocalSweep:
     def _listen(self, waiting: list[list[TrainSpec]], state: "_State") -> None:
         worker, message = self._inbox.get()
         if worker not in self._pool:
-            return  # the last words of a worker that was replaced
+            return  # output of a worker that was replaced by a new one
         if message is None:
             self._bury(worker, waiting, state)
         elif "printed" in message:

@@ -20,7 +20,7 @@ def training_set(spec: TrainSpec) -> Sample:
     return task_of(spec).training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
 
 
-class Fresh:
+class FreshBatches:
     """Batches of m samples, never the same twice; one stream per restart."""
 
     def __init__(self, spec: TrainSpec, restart: int) -> None:

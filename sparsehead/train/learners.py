@@ -76,7 +76,7 @@ def fit_at_once(spec: TrainSpec) -> Outcome:
         else:
             predict = fit(spec, sample, attempt)
         train_accuracy = float((predict(sample[0]) == sample[1]).mean())
-        accuracy, solved = walk(predict, holdout, spec.allowed_errors)
+        accuracy, solved = check_on(predict, holdout, spec.allowed_errors)
         best = max(best, accuracy)
         if solved:
             break
@@ -93,7 +93,7 @@ def fit_at_once(spec: TrainSpec) -> Outcome:
     )
 
 
-def walk(predict: Predict, holdout: Holdout, allowed: int) -> tuple[float, bool]:
+def check_on(predict: Predict, holdout: Holdout, allowed: int) -> tuple[float, bool]:
     """Accuracy on the holdout, walked until success is certain or excluded; and whether it succeeded.
 
     The verdict is that of the whole holdout: errors only ever add up.

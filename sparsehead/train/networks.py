@@ -10,7 +10,7 @@ from ..model import Model
 from ..rng import stream
 from ..spec import TrainSpec
 from ..types import Array, Shaped
-from .data import Fresh, Sample
+from .data import FreshBatches, Sample
 from .transformer.forward import losses
 from .transformer.torch_engine import OPTIMISERS
 
@@ -61,7 +61,7 @@ class NetworkEngine:
         }
         self._right = 0.0
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
@@ -80,7 +80,7 @@ class NetworkEngine:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         out: list[float] = []
         while len(out) < n_steps and (not out or math.isfinite(out[-1])):
-            sample = self._source() if isinstance(self._source, Fresh) else self._source
+            sample = self._source() if isinstance(self._source, FreshBatches) else self._source
             bits, labels = (torch.from_numpy(x).to(*self._here) for x in sample)
             margins = self._network(bits)
             loss = losses(margins, labels).mean()

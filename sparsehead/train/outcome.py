@@ -20,11 +20,11 @@ class Outcome:
             infinity; `steps` tells where the last one did).
         steps: step of the first check above the target in the solving run; otherwise steps done in the last run.
         restarts_used: initialisations tried, from 1.
-        train_accuracy: on the training set at the end of the last run.
+        train_accuracy: on the training set at the last check of the last run; 0 where that run had none.
         val_accuracy: the best seen at any check of any run. Exact when solved; otherwise estimated on the part of
             the holdout that was walked before success was excluded.
-        support_mass: mean attention on the support at the end, over heads and holdout samples; None where the
-            learner has no attention.
+        support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
+            samples (at most 100); None where the learner has no attention, or its weights are not finite.
         seconds: wall-clock time.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass
             and norms; all of the solving run, or else of the run with the best validation accuracy.

@@ -11,8 +11,8 @@ from .. import __version__
 from ..capacity.norms import head_norms
 from ..model import Model
 from ..spec import TrainSpec, spec_id, target_function, task_of
-from .data import Fresh, Holdout, training_set
-from .learners import walk
+from .data import FreshBatches, Holdout, training_set
+from .learners import check_on
 from .outcome import Outcome
 from .transformer.engines import Engine
 
@@ -48,7 +48,7 @@ class Trial:
         self.history: dict[str, list[float | int]] = {
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
-        source = Fresh(self.spec, self.restart) if self._sample is None else self._sample
+        source = FreshBatches(self.spec, self.restart) if self._sample is None else self._sample
         self.engine.start(self.spec, self.restart, source, self.run)
 
     @property
@@ -77,7 +77,7 @@ class Trial:
         """Walk the holdout, note what was found."""
         self.train_accuracy = self.engine.train_accuracy(self.run) if trained else 0.0
         predict = partial(self.engine.predict, run=self.run)
-        self.accuracy, solved = walk(predict, self.holdout, self.spec.allowed_errors)
+        self.accuracy, solved = check_on(predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:
             self.best_here, self.best_step = self.accuracy, self.step
         self.best = max(self.best, self.accuracy)

@@ -11,8 +11,8 @@ from sparsehead.errors import DomainError
 from sparsehead.functions import parse
 from sparsehead.spec import TrainSpec, preset, spec_id, target_function, task_of
 from sparsehead.train import learn, run_trials
-from sparsehead.train.data import Fresh, Holdout, training_set
-from sparsehead.train.learners import walk
+from sparsehead.train.data import FreshBatches, Holdout, training_set
+from sparsehead.train.learners import check_on
 from sparsehead.train.learning import read_back
 
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}
@@ -61,7 +61,7 @@ def test_early_stopping_gives_the_verdict_of_the_whole_holdout():
     for rate in (0.0, 0.005, 0.009, 0.0099, 0.0101, 0.012, 0.05, 0.5):
         wrong = [rng.random(len(labels)) < rate for _, labels in chunks]
         answers = iter([labels ^ flips for (_, labels), flips in zip(chunks, wrong, strict=True)])
-        accuracy, solved = walk(lambda bits, answers=answers: next(answers), holdout, spec.allowed_errors)
+        accuracy, solved = check_on(lambda bits, answers=answers: next(answers), holdout, spec.allowed_errors)
         true = 1 - sum(flips.sum() for flips in wrong) / 3000
         assert solved == (true > 0.99)
         if solved:
@@ -82,7 +82,7 @@ def test_the_last_error_decides(errors):
         return labels ^ (np.arange(len(labels)) < wrong)
 
     chunks = [holdout.chunk(i) for i in range(len(holdout.sizes))]
-    assert walk(predict, holdout, spec.allowed_errors)[1] == (errors == 29)
+    assert check_on(predict, holdout, spec.allowed_errors)[1] == (errors == 29)
 
 
 def test_allowed_errors_is_exact():
@@ -115,9 +115,9 @@ def test_holdout_labels_are_clean():
 def test_streams_are_separate():
     spec = spec_of()
     assert (training_set(spec)[0] == training_set(replace(spec, n_steps=7))[0]).all()
-    a, b = Fresh(spec, 0), Fresh(spec, 0)
-    assert (a()[0] == b()[0]).all() and not (a()[0] == Fresh(spec, 0)()[0]).all()
-    assert not (Fresh(spec, 0)()[0] == Fresh(spec, 1)()[0]).all()
+    a, b = FreshBatches(spec, 0), FreshBatches(spec, 0)
+    assert (a()[0] == b()[0]).all() and not (a()[0] == FreshBatches(spec, 0)()[0]).all()
+    assert not (FreshBatches(spec, 0)()[0] == FreshBatches(spec, 1)()[0]).all()
 
 
 def test_fresh_samples_every_step_learn_too():

@@ -17,7 +17,7 @@ from ...model import Model
 from ...rng import stream
 from ...spec import DECAYS, OPTIMISERS, TrainSpec
 from ...types import Array, Shaped
-from ..data import Fresh, Sample
+from ..data import FreshBatches, Sample
 from .layout import layout
 from .library import Kernel
 from .weights import initial, to_model
@@ -72,16 +72,16 @@ class CompiledEngine:
         self.bits = np.zeros((spec.m, spec.T), np.uint8)
         self.labels, self.margins = (np.zeros(spec.m, self.dtype) for _ in range(2))
         self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
-        self._source: Sample | Fresh | None = None
+        self._source: Sample | FreshBatches | None = None
         self._seed, self._step = 0, 0
         self.made_by = {"engine": "compiled", "instructions": kernel.level, "dtype": dtype, "device": "cpu"}
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart`."""
         self._seed = int(stream(spec.seed, "dropout", restart).integers(2**62))
         self._source = source
         self.load(initial(spec, restart, self._own))
-        if not isinstance(source, Fresh):
+        if not isinstance(source, FreshBatches):
             self._take(source)
 
     def load(self, row: Shaped[Array, " n"]) -> None:
@@ -101,9 +101,9 @@ class CompiledEngine:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         losses: list[float] = []
         while len(losses) < n_steps and (not losses or math.isfinite(losses[-1])):
-            if isinstance(self._source, Fresh):
+            if isinstance(self._source, FreshBatches):
                 self._take(self._source())
-            losses += self._steps(1 if isinstance(self._source, Fresh) else n_steps)
+            losses += self._steps(1 if isinstance(self._source, FreshBatches) else n_steps)
         return [losses]
 
     def _steps(self, n_steps: int) -> list[float]:

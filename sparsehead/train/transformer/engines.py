@@ -12,7 +12,7 @@ from ...errors import DomainError
 from ...model import Model
 from ...spec import TrainSpec
 from ...types import Array, Shaped
-from ..data import Fresh, Sample
+from ..data import FreshBatches, Sample
 from .compiled import CompiledEngine, refusal
 from .library import Missing, library
 
@@ -27,7 +27,7 @@ class Engine(Protocol):
     runs: int
     made_by: dict[str, str]  # engine, instructions (the level), dtype, device
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart`, on a fixed sample or on fresh ones."""
 
     def stop(self, run: int) -> None:

@@ -16,7 +16,7 @@ from ...model import Model
 from ...rng import stream
 from ...spec import TrainSpec
 from ...types import Array, Shaped
-from ..data import Fresh, Sample
+from ..data import FreshBatches, Sample
 from .dropout import Dropout
 from .forward import Weights, losses, margins, table_values
 from .layout import layout
@@ -48,7 +48,7 @@ class TorchEngine:
         self.optimiser = self._optimiser()
         self.bits = torch.zeros(runs, spec.m, spec.T, **here)
         self.labels, self.margins = (torch.zeros(runs, spec.m, **here) for _ in range(2))
-        self._sources: list[Sample | Fresh | None] = [None] * runs
+        self._sources: list[Sample | FreshBatches | None] = [None] * runs
         self._seeds, self._steps = [0] * runs, [0] * runs
         self.made_by = {
             "engine": f"torch {torch.__version__}",
@@ -69,12 +69,12 @@ class TorchEngine:
         more = {} if s.optimiser == "sgd" else {"betas": (s.beta_1, s.beta_2), "eps": s.adam_eps}
         return OPTIMISERS[s.optimiser](groups, lr=s.learning_rate, fused=True, **more)
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | Fresh, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart` as run number `run`."""
         self._seeds[run] = int(stream(spec.seed, "dropout", restart).integers(2**62))
         self._steps[run], self._sources[run] = 0, source
         self.load(initial(spec, restart, self._own), run)
-        if not isinstance(source, Fresh):
+        if not isinstance(source, FreshBatches):
             self._take(source, run)
 
     def load(self, row: Shaped[Array, " n"], run: int = 0) -> None:
@@ -97,7 +97,7 @@ class TorchEngine:
         out: list[list[float]] = [[] for _ in range(self.runs)]
         for _ in range(n_steps):
             for run, source in enumerate(self._sources):
-                if isinstance(source, Fresh):
+                if isinstance(source, FreshBatches):
                     self._take(source(), run)
             found = self._backward().tolist()
             on = [s is not None and (not x or math.isfinite(x[-1])) for s, x in zip(self._sources, out)]
