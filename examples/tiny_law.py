@@ -4,7 +4,7 @@ import sparsehead as sh
 from sparsehead.measure.adaptive import Adaptive
 
 policy = Adaptive(start=30, batch=4, max_trials=12)
-result = sh.law("and", s=2, Ts=[10, 40], db="tiny.db", policy=policy, restarts=1, n_steps=100, workers=1)
+result = sh.law("and", s=2, T=[10, 40], db="tiny.db", policy=policy, restarts=1, n_steps=100, workers=1)
 
 for T, found in result.thresholds.items():
     known = found.low is not None and found.high is not None

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import instance
 from .block import Layer, LayerNorm, Mlp
 from .encoding import Encoding
 from .errors import DomainError, FileError, SparseheadError, TooLarge
@@ -85,6 +86,32 @@ def load(path: str | Path) -> Model:
     return _checked(Path(path), content, _tensors(Path(path), raw))
 
 
+def load_weights(path: str | Path) -> Model | dict[str, Array]:
+    """The model in `path`; where a safetensors file holds another network's weights, its tensors by name.
+
+    Raises:
+        FileError: there is no such file, or it is no safetensors file. Pickles (.pt, .bin) are not read.
+    """
+    source = check_source(path, wanted="a safetensors file; pickles such as .pt are not read")
+    raw, metadata = _read(source, ours=False)
+    return load(path) if HEADER in metadata else _tensors(source, raw)
+
+
+def as_model(model: Any, *, hint: str) -> Model:
+    """The model that is meant: `model` itself, the one in the file of that path, or the one a torch module holds.
+
+    Args:
+        hint: how to get one, for the message.
+    Raises:
+        DomainError: it is none of these. FileError: as for `load`.
+    """
+    if isinstance(model, str | os.PathLike):
+        return load(Path(model))
+    found = model.to_model() if hasattr(model, "to_model") else model
+    instance("model", found, Model, hint)
+    return found
+
+
 def seal(raw: bytes) -> bytes:
     """A safetensors file with the checksum of its content in its place; the same file if it was right.
 
@@ -98,7 +125,7 @@ def seal(raw: bytes) -> bytes:
     return raw[:start] + hashlib.sha256(zeroed).hexdigest().encode() + raw[start + 64 :]
 
 
-def _read(path: Path) -> tuple[bytes, dict[str, str]]:
+def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
     """The bytes of a file whose size is what its header announces, and the header's metadata."""
     damaged = f"{shown(path)} is damaged or not a safetensors file"
     try:
@@ -110,7 +137,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, str]]:
                 raise FileError(f"{damaged}: it announces a header of {n} bytes in a file of {size}.")
             header = file.read(n)
             metadata, end = _announced(header)
-            if HEADER not in metadata:
+            if ours and HEADER not in metadata:
                 raise FileError(
                     f"{shown(path)} is a safetensors file but not a sparsehead model: its header has no structure."
                 )

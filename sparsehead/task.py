@@ -10,7 +10,7 @@ import numpy as np
 from .arguments import instance, real
 from .errors import DomainError
 from .explain import explanations
-from .functions import SparseFunction, kind
+from .functions import SparseFunction, as_function, kind
 from .functions.tables import ones
 from .types import Array, Float, Shaped
 
@@ -32,6 +32,12 @@ class Task:
         p: probability that a bit is 1, 0 < p < 1; `Task.balanced` chooses it.
         noise: between 0 and 1/2, where labels say nothing any more.
     Paper: law-and
+
+    >>> import numpy as np
+    >>> task = Task.balanced("x2 & x5", T=8)
+    >>> bits, labels = task.sample(100, rng=np.random.default_rng(0))
+    >>> bits.shape, labels.shape, round(task.positive_rate, 3)
+    ((100, 8), (100,), 0.5)
     """
 
     f: SparseFunction
@@ -46,9 +52,15 @@ class Task:
             raise DomainError(f"labels are flipped with a probability from 0 to 1/2, got noise={self.noise}.")
 
     @classmethod
-    def balanced(cls, f: SparseFunction, noise: float = 0.0) -> "Task":
-        """The task whose p makes both labels as nearly equally likely as possible; see `balancing_p`."""
-        instance("f", f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
+    def balanced(cls, f: SparseFunction | str, noise: float = 0.0, *, T: int | None = None) -> "Task":
+        """The task whose p makes both labels as nearly equally likely as possible; see `balancing_p`.
+
+        f is the function, or its expression, which then needs T.
+
+        >>> round(Task.balanced("x2 & x5 & x11", T=16).p, 4)
+        0.7937
+        """
+        f = as_function(f, T, asker="Task.balanced")
         return cls(f, balancing_p(f), noise)
 
     @property

@@ -109,8 +109,8 @@ def test_what_the_message_offers_fits(monkeypatch):
         lambda: sh.build(sh.parse("x1 & x2", T=10**12), "trainable"),
         lambda: sh.build(sh.parse("x0", T=10**12)),
         lambda: sh.build(sh.parse("x0", T=10**8), "random", d=10**5, seed=0),
-        lambda: sh.law("and", s=2, Ts=[10**12], db="never-made.db"),
-        lambda: sh.law("and", s=2, Ts=[10**20], db="never-made.db"),
+        lambda: sh.law("and", s=2, T=[10**12], db="never-made.db"),
+        lambda: sh.law("and", s=2, T=[10**20], db="never-made.db"),
     ],
 )
 def test_too_large_is_refused_before_it_is_tried(act):

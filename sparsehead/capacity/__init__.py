@@ -8,6 +8,7 @@ linear, perceptron                    linear classes: the bound, and the cover t
 items, pricing, head_class            items (c, p), their prices in each form, the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
 generalization, integral              from covering numbers to error and sample size
+foreign, declared                     what a bound is about: a model, norms, or a layer of another network
 bound, trajectory                     the public `bound`; the same along training
 """
 

@@ -1,8 +1,8 @@
 """`bound`: a model, or norms, in; capacity, generalisation gap and a verdict out."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -10,13 +10,12 @@ from ..arguments import instance
 from ..errors import DomainError
 from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, exp
 from ..model import Model
-from .generalization import confidence, margin_gap, realizable_error, samples_needed
-from .head_class import WIDTH, head_class, head_class_items
-from .items import FORMS, PROVEN, Covering, Item, check_form, covering, log_capacity
-from .networks import model_items
-from .pricing import Pricing, declared_margin
+from .declared import DeclaredClass, declare
+from .foreign import layer_class
+from .generalization import confidence, samples_needed
+from .items import FORMS, PROVEN, Covering, Item, check_form
+from .state_dicts import weights_of
 
-CLOSED = ("ours", "paper", "trauger-tewari")
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
 
@@ -106,56 +105,14 @@ class Bound:
         return plain
 
 
-@dataclass(frozen=True)
-class _Class:
-    """A class of functions as the bound sees it: items for any m and form."""
-
-    T: int
-    make: Callable[[Real, Pricing], tuple[Item, ...]]
-    a_posteriori: bool
-    margin: float
-    margin_penalty: float
-    assumptions: tuple[str, ...]
-    notes: tuple[str, ...]
-    measured: dict[str, Any] = field(default_factory=dict)
-
-    def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
-        """Items on m samples, and the penalty for norms and margin chosen after training."""
-        price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
-        return self.make(m, price), price.penalty + self.margin_penalty
-
-    def covering(self, m: Real, eps: float, form: str) -> Covering:
-        return covering(self.priced(m, form)[0], eps=eps, form=form)
-
-    def gap(self, m: Real, *, form: str, delta: float) -> float:
-        """The margin gap. `minimum` is below C/eps^2 too, so it may use the closed form where that is smaller."""
-        items, penalty = self.priced(m, form)
-        found = []
-        if form in CLOSED or form == "minimum":
-            log_C = log_capacity(items)
-            found.append(margin_gap(m=m, delta=delta, margin=self.margin, log_C=log_C, penalty=penalty))
-        if form not in CLOSED:
-
-            def log_covering(eps: float) -> float:
-                return covering(items, eps=eps, form=form).log_covering
-
-            found.append(
-                margin_gap(m=m, delta=delta, margin=self.margin, log_covering=log_covering, penalty=penalty)
-            )
-        return min(found)
-
-    def realizable(self, m: Real, *, form: str, delta: float) -> float:
-        items, penalty = self.priced(2 * m, form)
-        log_covering = covering(items, eps=self.margin / 2, form=form).log_covering
-        return realizable_error(log_covering_2m=log_covering, m=m, delta=delta, penalty=penalty)
-
-
 def bound(
-    model: Model | None = None,
+    model: Any = None,
     *,
     m: Real,
     norms: Mapping[str, Real] | None = None,
     T: int | None = None,
+    heads: int | None = None,
+    layer: str | None = None,
     delta: Real = 0.05,
     margin: Real | None = None,
     eps: Real | None = None,
@@ -166,10 +123,13 @@ def bound(
     """Capacity and generalisation of a model's class, or of the heads with given norms.
 
     Args:
-        model: weights from anywhere. Its norms were seen after the data, so by default a union bound is paid
-            for them.
+        model: a Model or the path of its file; or a torch module, a state dict or a safetensors file, of which one
+            attention layer is taken as the class (`foreign.layer_class`; needs heads, T and norms={"BX": ..}). The
+            norms were seen after the data, so by default a union bound is paid for them.
         norms: instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, with T; see
-            `head_class.KEYS`.
+            `head_class.KEYS`. Beside foreign weights, what these do not say: BX, perhaps BZ and w.
+        T: context length; a Model has its own.
+        heads, layer: of foreign weights: heads per layer, and which layer where there are several.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: outputs are asked to be this far on the right side of the threshold; by default 1/2 for
@@ -179,12 +139,17 @@ def bound(
         form: one of FORMS; by default the proven form with the smallest gap, or, where all gaps are vacuous,
             with the smallest ln N.
         accuracy: the gap that samples_needed asks for.
-        a_posteriori: whether to pay for norms and margin as chosen after training; by default True for a
-            model and False for norms.
+        a_posteriori: whether to pay for norms and margin as chosen after training; by default True for
+            weights and False for norms.
     Paper: generalization, single-layer-capacity
+
+    >>> from sparsehead import build
+    >>> found = bound(build("x1 & x2", T=8), m=10**6)
+    >>> found.vacuous, found.form, found.gap < 0.1
+    (False, 'minimum', True)
+    >>> bound(norms={"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, T=100, m=1000).vacuous
+    True
     """
-    if model is not None:
-        instance("model", model, Model, "such as sh.build(f) or sh.load(path); sh.norms reads torch modules")
     if norms is not None:
         instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
     if form is not None:
@@ -192,10 +157,11 @@ def bound(
     m, delta = int(check_count("m", m)), check_delta(delta)
     if m > MOST_SAMPLES:
         raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
+    model, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
     if margin is None:
         margin = model.threshold if model is not None and model.threshold > 0 else 1.0
     margin = check_eps(margin, "margin")
-    declared = _declare(model, norms, T, a_posteriori, margin)
+    declared = declare(model, norms, T, a_posteriori, margin)
     eps = declared.margin / 2 if eps is None else check_eps(eps)
     accuracy = check_eps(accuracy, "accuracy")
     coverings, gaps = _all_forms(declared, m, eps, delta)
@@ -236,72 +202,30 @@ def bound(
         realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
         assumptions=declared.assumptions,
-        notes=(*declared.notes, f"form {chosen}: {FORMS[chosen]}"),
+        notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen]}"),
     )
 
 
-def _declare(
-    model: Model | None,
+def _given(
+    model: Any,
     norms: Mapping[str, Real] | None,
-    T: int | None,
+    heads: int | None,
+    layer: str | None,
     a_posteriori: bool | None,
-    margin: float,
-) -> _Class:
-    if (model is None) == (norms is None):
-        raise DomainError("bound needs a model or norms, one of the two.")
-    if model is not None:
-        if T is not None and T != model.T:
-            raise DomainError(f"the model reads T={model.T} bits, T={T} was asked for; leave T out.")
-        paid = a_posteriori is not False
-        used, penalty = declared_margin(margin, chosen=paid)
-        return _Class(
-            T=model.T,
-            make=lambda m, price: model_items(model, m=m, price=price),
-            a_posteriori=paid,
-            margin=used,
-            margin_penalty=penalty,
-            assumptions=(*_assumptions(paid, margin, used), *_model_assumptions(model)),
-            notes=(),
-        )
-    if T is None:
-        raise DomainError("norms need the context length too: give T.")
-    bounds, length = head_class(norms or {}), int(check_count("T", T))
-    assumed = [f"{key}={WIDTH}" for key in ("d", "k") if key not in (norms or {})]
-    paid = a_posteriori is True
-    used, penalty = declared_margin(margin, chosen=True) if paid else (margin, 0.0)
-    return _Class(
-        T=length,
-        make=lambda m, price: head_class_items(bounds, m=m, T=length, price=price),
-        a_posteriori=paid,
-        margin=used,
-        margin_penalty=penalty,
-        assumptions=(*_assumptions(paid, margin, used), "sigma(0) = 0, and sigma is L-Lipschitz"),
-        notes=(f"assumed {' and '.join(assumed)}",) if assumed else (),
-    )
-
-
-def _assumptions(paid: bool, margin: float, used: float) -> tuple[str, ...]:
-    chosen = (
-        "norms, zero biases and margin may have been chosen after training: norms are rounded up and the margin "
-        "down to powers of two, and delta pays for the choice"
-        if paid
-        else "the norms and the margin were fixed before the data were seen"
-    )
-    exceeds = f"more than {used:g}" if used == margin else f"at least {margin:g} (declared: {used:.7g})"
-    return (
-        "training and test examples are independent draws from one distribution",
-        chosen,
-        f"the realisable figures hold if all training outputs are {exceeds} on the right side of the threshold",
-    )
-
-
-def _model_assumptions(model: Model) -> tuple[str, ...]:
-    fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)
-    return (*fixed, f"the threshold {model.threshold:g} was fixed before training")
+) -> tuple[Model | None, Mapping[str, Real] | None, tuple[str, ...], bool | None]:
+    """A Model, or norms (measured ones where foreign weights were given), notes, and whether the choice is paid for."""
+    weights = None if model is None else weights_of(model)
+    if weights is None or isinstance(weights, Model):
+        if heads is not None or layer is not None:
+            raise DomainError("heads and layer belong to torch modules and state dicts; leave them out here.")
+        return weights, norms, (), a_posteriori
+    found, name = layer_class(weights, heads=heads, layer=layer, given=norms or {})
+    note = f"the class: attention layer {name} alone, one query's output; its output bias is taken as fixed"
+    return None, found, (note,), a_posteriori is not False
 
 
 def _all_forms(
-    declared: _Class, m: int, eps: float, delta: float
+    declared: DeclaredClass, m: int, eps: float, delta: float
 ) -> tuple[dict[str, Covering], dict[str, float]]:
     """ln N and gap by every form; a form whose norms were not given is left out."""
     coverings: dict[str, Covering] = {}

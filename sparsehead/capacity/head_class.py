@@ -20,6 +20,7 @@ KEYS = {
     "V21": "||W_V||_{2,1}",
     "V": "spectral norm of W_V",
     "QK": "Frobenius norm of W_QK with the temperature (for form paper: ||W_QK^T||_{2,1})",
+    "QK21": "||W_QK^T||_{2,1}, for form paper, where QK is not that norm",
     "BX": "longest token",
     "BZ": "longest query (default BX + BP)",
     "BP": "longest position vector, added to BX (default 0)",
@@ -51,6 +52,7 @@ class HeadClass:
     d: int = WIDTH
     V11: float | None = None
     QK11: float | None = None
+    QK21: float | None = None
 
 
 def head_class(norms: Mapping[str, Real]) -> HeadClass:
@@ -105,7 +107,8 @@ def _as_norms(bounds: HeadClass, form: str) -> tuple[MatrixNorms, MatrixNorms]:
     if form == "trauger-tewari" and (bounds.V11 is None or bounds.QK11 is None):
         raise DomainError("form trauger-tewari charges sums of absolute entries: give V11 and QK11 too.")
     V = MatrixNorms(bounds.V21, bounds.V, bounds.V21, math.nan, bounds.V11 or 0.0, bounds.d, bounds.k)
-    QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, bounds.QK, bounds.QK11 or 0.0, bounds.d, bounds.d)
+    QK21 = bounds.QK if bounds.QK21 is None else bounds.QK21
+    QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, QK21, bounds.QK11 or 0.0, bounds.d, bounds.d)
     return V, QK
 
 

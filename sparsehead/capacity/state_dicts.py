@@ -11,7 +11,9 @@ imported. Layouts that are recognised, each with its prefix (one entry per atten
 """
 
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from ..arguments import instance, shown, whole
 from ..errors import DomainError, ShapeError
 from ..model import Model
+from ..model_file import load_weights
 from ..types import Array
 from .norms import HeadNorms, head_norms
 
@@ -27,22 +30,26 @@ SEPARATE = (("query", "key", "value"), ("q_proj", "k_proj", "v_proj"), ("W_Q", "
 OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "W_O")
 
 
-def norms(
-    weights: Model | Mapping[str, Any], *, heads: int | None = None
-) -> dict[str, tuple[HeadNorms, ...]]:
+def norms(weights: Any, *, heads: int | None = None) -> dict[str, tuple[HeadNorms, ...]]:
     """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
 
     Args:
-        heads: heads per layer, needed for a state dict, which does not say. The temperature is
+        weights: a Model, a torch module, a state dict (names and arrays), or the path of a safetensors file.
+        heads: heads per layer, needed for weights that are no Model, which do not say. The temperature is
             sqrt(d/heads), as in practice.
     Paper: matrix-norms
+
+    >>> from sparsehead import build
+    >>> (head,) = norms(build("x1 & x2", T=8))["layer0"]
+    >>> round(head.QK.frobenius, 3), round(head.V.spectral, 3)
+    (4.048, 1.461)
     """
+    weights = weights_of(weights)
     if isinstance(weights, Model):
         if heads is not None:
             raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
         return {f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)}
-    state: Any = weights.state_dict() if hasattr(weights, "state_dict") else weights
-    instance("weights", state, Mapping, "a Model, a torch module, or its state dict: names and arrays")
+    state = weights
     if heads is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
     whole("heads", heads)
@@ -68,6 +75,23 @@ def norms(
             for s in cut
         )
     return found
+
+
+def weights_of(weights: Any) -> Model | Mapping[str, Any]:
+    """A Model or a state dict, from whichever form they were given in.
+
+    A module that `to_torch` made becomes a Model again; any other gives its state dict.
+    """
+    if isinstance(weights, str | os.PathLike):
+        weights = load_weights(Path(weights))
+    elif hasattr(weights, "to_model"):
+        weights = weights.to_model()
+    elif hasattr(weights, "state_dict"):
+        weights = weights.state_dict()
+    if not isinstance(weights, Model):
+        hint = "a Model, a torch module, its state dict (names and arrays), or the path of a safetensors file"
+        instance("weights", weights, Mapping, hint)
+    return weights
 
 
 def _check_shapes(name: str, Q: "Pair", K: "Pair", V: "Pair", O: Array) -> None:

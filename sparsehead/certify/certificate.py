@@ -103,7 +103,7 @@ class Certificate:
             )
         return f"<Certificate by {self.method}: {verdict}{f' ({EXACT_MEANS})' if self.exact else ''}>"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The same, JSON-able; inputs are run-length coded where they are long."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("worst_input", "counterexample"):

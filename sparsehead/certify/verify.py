@@ -18,14 +18,15 @@ nothing, and an output that is not finite is a counterexample.
 """
 
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..arguments import instance
 from ..errors import DomainError
-from ..functions import MAX_S, SparseFunction
+from ..functions import MAX_S, SparseFunction, as_function
 from ..model import Model
+from ..model_file import as_model
 from ..types import Array, Float, Shaped
 from .certificate import TOLERANCE, Certificate, Proof
 from .forward import outputs
@@ -40,17 +41,25 @@ CHUNK = 2**14  # inputs tried at once
 SUSPECTS = 4  # inputs that are run alone, to confirm a counterexample
 
 
-def verify(model: Model, f: SparseFunction, *, method: str | None = None) -> Certificate:
+def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | None = None) -> Certificate:
     """What is true of |model - f| over all inputs, in exact arithmetic and in float64.
 
     Args:
+        model: a Model, or the path of a model file.
+        f: the function, or its expression; T is the model's.
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); chosen by T if left
-    out. Raises:
+            out.
+    Raises:
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
+
+    >>> from sparsehead import build
+    >>> found = verify(build("x2 & x5", T=30), "x2 & x5")
+    >>> found.correct, found.method, found.max_error < 1e-9
+    (True, 'scalar', True)
     """
-    instance("model", model, Model, "such as sh.build(f) or sh.load(path); it comes first, then f")
-    instance("f", f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
+    model = as_model(model, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
+    f = as_function(f, model.T if isinstance(f, str) else None, asker="verify")
     method = _chosen_method(model, f, method)
     # overflow and NaN are expected here and show in the bounds
     with np.errstate(all="ignore"):

@@ -74,7 +74,7 @@ def build(
         "d": model.d,
         "heads": model.H,
         "hidden_units": units(model),
-        **certificate.to_json(),
+        **certificate.to_dict(),
         "norms": norm_report(model, f),
         "attention": samples(model, f),
         "out": written,

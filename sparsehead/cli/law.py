@@ -87,11 +87,11 @@ def law(
         _check_chart(out, force=force)
     with SweepLine() as line:
         found = measure(
-            function, Ts=lengths, s=s, db=db, seed=seed, method=method, preset_name=preset, workers=workers,
+            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers,
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
             progress=lambda p: line.report("", p), say=line.say, **chosen,
         )  # fmt: skip
-    result = found.as_json()
+    result = found.to_dict()
     if out is not None:
         target = function if s is None else f"{function} of {s} bits"
         described = {**result, "target": target, "paper": function == "and" and s == 3}

@@ -40,7 +40,7 @@ def reproduce(
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
         result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)
-    emit(result.as_json(), as_json, lambda console: console.print(result.summary()))
+    emit(result.to_dict(), as_json, lambda console: console.print(result.summary()))
     if show:
         import webbrowser
 

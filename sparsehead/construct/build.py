@@ -9,7 +9,7 @@ from typing import Any
 from ..arguments import instance, real, shown, whole
 from ..encoding import KINDS, Encoding, bag, positional, random_bag, random_positions
 from ..errors import DomainError
-from ..functions import SparseFunction, parse
+from ..functions import SparseFunction, as_function
 from ..memory import require
 from ..model import Model
 from ..rng import stream
@@ -72,7 +72,7 @@ def build(
         DomainError: the arguments do not fit together, or d is too small; the message says what would work.
     Paper: sparse-representation, representation-norms
     """
-    f = _function(f, T)
+    f = as_function(f, T, asker="build")
     _check(f, encoding, method, heads, readout, epsilon)
     if d is not None:
         whole("d", d)
@@ -101,18 +101,6 @@ def build(
 
 
 Writer = Callable[[Encoding | None, int | None], Model]
-
-
-def _function(f: SparseFunction | str, T: int | None) -> SparseFunction:
-    """The function that is meant; an expression needs T, and a function has its own."""
-    if isinstance(f, str):
-        if T is None:
-            raise DomainError(f"build needs the context length T together with the expression {shown(f)}.")
-        return parse(f, T=T)
-    instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
-    if T not in (None, f.T):
-        raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
-    return f
 
 
 def _check(

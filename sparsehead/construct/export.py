@@ -1,25 +1,37 @@
 """Written models for other tools: a torch module, and weights under the names TransformerLens uses."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import instance
 from ..errors import DomainError
 from ..model import Model
+from ..model_file import as_model
 from ..types import Array
 
 if TYPE_CHECKING:
     from .torch_model import TorchModel
 
 
-def to_torch(model: Model, *, dtype: str = "float64") -> "TorchModel":
+def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchModel":
     """The model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
 
     `state_dict()` names tensors as a saved file does, so one that `save` wrote loads into it:
     `module.load_state_dict(safetensors.torch.load_file(path))`. One-hot positions become a dense T x (T + 3) buffer.
+    `module.to_model()` is the way back, for instance after training it further.
+
+    Args:
+        model: a Model, or the path of a model file.
+        dtype: "float64" or "float32".
+
+    >>> import torch
+    >>> from sparsehead import build
+    >>> module = to_torch(build("x0 & x2", T=4))
+    >>> module(torch.tensor([[1, 0, 1, 0], [1, 1, 0, 1]])).detach().round(decimals=6).abs().tolist()
+    [1.0, 0.0]
     """
-    instance("model", model, Model, "such as sh.build(f) or sh.load(path)")
+    model = as_model(model, hint="such as sh.build(f) or sh.load(path)")
     import torch
 
     from .torch_model import TorchModel

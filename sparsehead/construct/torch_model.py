@@ -1,6 +1,6 @@
 """A `Model` as a torch module: batched, differentiable, the same outputs. Imported by `to_torch` alone."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,14 @@ class TorchModel(Part):
     def __init__(self, model: Model, dtype: torch.dtype) -> None:
         super().__init__(model, dtype)
         self.T = model.T
+        self._written = model
         if model.encoding.P is None:  # one-hot rows, materialised: a dense T x (T + 3)
             positions = torch.as_tensor(model.encoding.positions(), dtype=dtype)
             self.encoding.register_buffer("one_hot", positions, persistent=False)
+
+    def to_model(self) -> Model:
+        """The `Model` with this module's weights as they are now; `read`, `verify` and `bound` take it."""
+        return _read_back(self._written, self)
 
     def forward(self, bits: Tensor) -> Tensor:
         X = self.tokens(bits)
@@ -95,6 +100,20 @@ class TorchModel(Part):
         hidden = ACTIVATIONS[layer.mlp.activation](inner @ layer.mlp.W_1 + layer.mlp.b_1)
         out = hidden @ layer.mlp.W_2 + layer.mlp.b_2 + (U if layer.residual else 0)
         return _projected(out) if layer.project else out
+
+
+def _read_back(part: Any, module: Any) -> Any:
+    """The dataclass `part` with the parameters of the module that was made from it."""
+    changed: dict[str, Any] = {}
+    for field in fields(part):
+        old, new = getattr(part, field.name), getattr(module, field.name)
+        if isinstance(old, np.ndarray):
+            changed[field.name] = new.detach().cpu().double().numpy().copy()
+        elif is_dataclass(old) and not isinstance(old, type):
+            changed[field.name] = _read_back(old, new)
+        elif isinstance(old, tuple):
+            changed[field.name] = tuple(_read_back(a, b) for a, b in zip(old, new, strict=True))
+    return replace(part, **changed)
 
 
 def _bias(b: Tensor | None) -> Tensor | int:

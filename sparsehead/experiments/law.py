@@ -1,6 +1,7 @@
 """`law`: m_80 against T, measured trial by trial, with the fitted laws and the information floor beside it."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from ..arguments import instance, several, shown, whole
 from ..errors import DomainError
 from ..floor.floor import Floor, floor_curve
-from ..functions import FAMILIES, kind
+from ..functions import FAMILIES, SparseFunction, kind
 from ..lazy import require
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
@@ -21,7 +22,8 @@ from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
-from ..spec import TrainSpec, preset, target_function
+from ..spec import TrainSpec, target_function
+from ..spec import preset as preset_spec
 from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
@@ -51,7 +53,7 @@ class LawResult:
     floor: dict[int, Floor]
     seconds: float
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The same as JSON values: what `sparsehead law --json` prints and the law's chart draws."""
         rows = [
             {
@@ -68,7 +70,7 @@ class LawResult:
         cells = [{"T": T, **asdict(cell)} for T, of_T in self.cells.items() for cell in of_T]
         return {
             "thresholds": rows,
-            "fits": self.laws.to_json(),
+            "fits": self.laws.to_dict(),
             "best": self.laws.best,
             "note": self.laws.note,
             "floor": [{**asdict(found), "status": found.status} for found in self.floor.values()],
@@ -78,48 +80,65 @@ class LawResult:
 
 
 def law(
-    function: str = "and",
+    function: SparseFunction | str = "and",
     *,
-    Ts: Sequence[int],
+    T: int | Sequence[int] | None = None,
     s: int | None = None,
     db: str | Path = "results.db",
     seed: int = 0,
     method: str = "joint",
     policy: Adaptive | None = None,
     exceptions: Mapping[int, Mapping[str, Any]] | None = None,
-    preset_name: str = "fast",
+    preset: str = "fast",
     workers: int = 2,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> LawResult:
-    """m_80(T) for a family (and, or, parity, majority, junta; needs s) or an expression, at each T.
+    """m_80(T), the number of samples at which 80 % of trials learn the function, at each context length T.
 
     Trials go to the store `db` as they finish; repeating the call runs only what is missing.
 
     Args:
+        function: a family (and, or, parity, majority, junta; needs s), an expression, or a SparseFunction.
+        T: context lengths, one or several; for a SparseFunction its own by default.
+        s: how many positions a family's functions read.
+        db: the store. seed: names every random stream.
         method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
             ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
             trials at each m = 50, 60, .., 200.
         policy: how joint and adaptive go about it: width wanted at each T, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
+        preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
+        workers: processes, one thread each.
+        progress: called as trials finish, with the round and how far it is.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
         DomainError: no T, an unknown method, or settings that contradict each other or are out of range.
     Paper: law-and, law-dropout, law-decades
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> policy = Adaptive(start=12, max_trials=8)
+    >>> with TemporaryDirectory() as folder:
+    ...     found = law(
+    ...         "and", s=2, T=8, db=Path(folder) / "r.db", learner="exhaustive", policy=policy, workers=1
+    ...     )
+    >>> list(found.thresholds), found.thresholds[8].trials
+    ([8], 8)
     """
-    _check_arguments(function, Ts, seed, workers, db, policy, settings)
-    if not Ts:
-        raise DomainError("law needs at least one context length T, got none.")
+    T, preset = _renamed(T, preset, settings)
+    lengths = _lengths(function, T)
+    function = function if isinstance(function, str) else str(function)
+    _check_arguments(seed, workers, db, policy, settings)
     if method not in METHODS:
         raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
     started = time.monotonic()
 
     def make(T: int, m: int, trial: int) -> TrainSpec:
-        return preset(preset_name, function=function, s=s, T=T, m=m, seed=trial, **settings)
+        return preset_spec(preset, function=function, s=s, T=T, m=m, seed=trial, **settings)
 
-    lengths = sorted(set(Ts))
     require("torch")
     if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
         settings.setdefault("unique", False)
@@ -150,13 +169,32 @@ def law(
     return LawResult(thresholds, cells, laws, floor, time.monotonic() - started)
 
 
-def _check_arguments(
-    function: Any, Ts: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
-) -> None:
+def _renamed(T: Any, preset: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
+    """T and preset; version 0.1 called them Ts and preset_name, which still work."""
+    for old, new in (("Ts", "T"), ("preset_name", "preset")):
+        if old in settings:
+            warnings.warn(f"law takes {new}= as the other functions do; {old}= is its name in version 0.1.",
+                          DeprecationWarning, stacklevel=3)  # fmt: skip
+    return settings.pop("Ts", T), settings.pop("preset_name", preset)
+
+
+def _lengths(function: Any, T: Any) -> list[int]:
+    """The context lengths, ascending, each once."""
+    if not isinstance(function, SparseFunction):
+        hint = "a family such as 'and', an expression such as 'x1 & x2', or a SparseFunction"
+        instance("function", function, str, hint)
+    elif T is None:
+        T = function.T
+    if T is None:
+        raise DomainError("law needs at least one context length T, such as T=[100, 300]; got none.")
+    given = (T,) if hasattr(T, "__index__") else several("T", T, "context lengths, such as [100, 300]")
+    if not given:
+        raise DomainError("law needs at least one context length T, got none.")
+    return sorted({whole("each T", length) for length in given})
+
+
+def _check_arguments(seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]) -> None:
     """Refuse wrong types; whatever goes into a spec is checked there."""
-    instance("function", function, str, "a family such as 'and', or an expression such as 'x1 & x2'")
-    for T in several("Ts", Ts, "context lengths, such as [100, 300]"):
-        whole("each of Ts", T)
     whole("seed", seed, least=0)
     whole("workers", workers)
     if policy is not None:

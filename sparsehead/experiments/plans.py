@@ -113,7 +113,7 @@ class Law:
         name: what its results file is called.
         Ts: context lengths.
         most_trials: at most so many for each T (adaptive).
-        settings: arguments of `law`, such as method, preset_name, and exceptions at single T.
+        settings: arguments of `law`, such as method, preset, and exceptions at single T.
     """
 
     name: str
@@ -144,10 +144,10 @@ def plan(scale: str) -> list[Stage]:
             parity(),
             dropout(),
             attention("mingpt"),
-            Law("law-mingpt", (100, 300), 64, {"preset_name": "mingpt"}),
+            Law("law-mingpt", (100, 300), 64, {"preset": "mingpt"}),
             Law("law-decades", decades, 160, {"exceptions": FEWER_TRIALS}),
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
-            Law("law-mingpt", (100, 300, 1000), 64, {"preset_name": "mingpt", "exceptions": WITH_DROPOUT}),
+            Law("law-mingpt", (100, 300, 1000), 64, {"preset": "mingpt", "exceptions": WITH_DROPOUT}),
             curves("mingpt"),
         ],
     }  # fmt: skip

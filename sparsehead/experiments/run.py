@@ -67,7 +67,7 @@ def run_law(
     return law(
         "and",
         s=3,
-        Ts=plan.Ts,
+        T=plan.Ts,
         db=db,
         policy=Adaptive(max_trials=max(1, plan.most_trials)),
         workers=workers,
@@ -79,7 +79,7 @@ def run_law(
 
 def write_law(result: LawResult, name: str, folder: Path) -> None:
     """NAME.json for the law's chart, tables of thresholds and cells as CSV, and success.json for the map of cells."""
-    data = result.as_json()
+    data = result.to_dict()
     write(folder / f"{name}.json", data)
     write_table(data["cells"], folder / f"{name}-cells.csv", force=True)
     floor, points = {row["T"]: row["m"] for row in data["floor"]}, {point.T: point for point in LAW_AND}

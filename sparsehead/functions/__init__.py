@@ -10,7 +10,7 @@ from .analysis import (
     sup_norm,
     uniform_distance,
 )
-from .expression import parse
+from .expression import as_function, parse
 from .families import (
     FAMILIES,
     conjunction,
@@ -31,6 +31,7 @@ __all__ = [
     "FAMILIES",
     "MAX_S",
     "SparseFunction",
+    "as_function",
     "assignments",
     "check_bits",
     "conjunction",

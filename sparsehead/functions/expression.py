@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..arguments import instance
-from ..errors import ParseError
+from ..arguments import instance, shown
+from ..errors import DomainError, ParseError
 from ..types import Array, Shaped
 from .evaluate import Node, evaluate, variables
 from .sparse import SparseFunction, from_table
@@ -47,6 +47,24 @@ def parse(text: str, *, T: int) -> SparseFunction:
         return from_table(T=T, support=support, table=evaluate(tree, support))
     digits, named = tree
     return from_table(T=T, support=[leaf.value for leaf in named], table=_table(digits, len(named)))
+
+
+def as_function(f: SparseFunction | str, T: int | None = None, *, asker: str) -> SparseFunction:
+    """The function that is meant: `f` itself, or what the expression `f` says about T bits.
+
+    Args:
+        asker: the public function whose argument it is; the message names it.
+    Raises:
+        DomainError: a text without T, a function of another T, or something else altogether.
+    """
+    if isinstance(f, str):
+        if T is None:
+            raise DomainError(f"{asker} needs the context length T together with the expression {shown(f)}.")
+        return parse(f, T=T)
+    instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
+    if T not in (None, f.T):
+        raise DomainError(f"the function reads T={f.T} bits, but T={shown(T)} was asked for.")
+    return f
 
 
 def _table(digits: str, s: int) -> Shaped[Array, " N"]:

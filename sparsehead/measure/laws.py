@@ -52,7 +52,7 @@ class LawFits:
     lack_of_fit: dict[str, float] = field(default_factory=dict)
     degrees: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What `--json` prints: {log, power, linear: {params, intervals, aic, delta_aic}}."""
         return {
             name: {

@@ -34,7 +34,7 @@ class Reproduction:
         """How many statements have which verdict, and how many errata were demonstrated."""
         return tally(CLAIMS.values(), self.findings)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
         rows = [
             {"label": f.label, "verdict": f.verdict, "paper": f.paper, "ours": f.ours, "detail": f.detail}

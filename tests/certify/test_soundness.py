@@ -401,7 +401,7 @@ def test_a_certificate_shows_its_rounding_and_defines_exact(method):
     assert found.seen_error <= found.max_error
     assert "exact: |output - f| <= 1e-9 on every input" in repr(found)
     assert "for rounding" in repr(found)
-    assert found.to_json()["rounding"] == found.rounding
+    assert found.to_dict()["rounding"] == found.rounding
 
 
 def test_a_counterexample_is_wrong_when_run_alone():

@@ -201,7 +201,7 @@ def test_certificates_become_json():
     import json
 
     f = parity((0, 99), T=100)
-    text = json.dumps(verify(build(f), f).to_json(), allow_nan=False)
+    text = json.dumps(verify(build(f), f).to_dict(), allow_nan=False)
     assert '"decided": true' in text
     assert spell_bits(np.array([1] * 3)) == "111"
     assert spell_bits(np.array([1, *[0] * 80])) == "1 0*80"

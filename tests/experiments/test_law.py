@@ -17,7 +17,7 @@ from sparsehead.measure.adaptive import Adaptive
 def exhaustive(tmp_path_factory):
     """The learner that tries every subset, on data as they come: its law is the information floor's."""
     db = tmp_path_factory.mktemp("law") / "results.db"
-    call = dict(Ts=[20, 50], s=3, db=db, learner="exhaustive", policy=Adaptive(start=20, max_trials=64))
+    call = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=Adaptive(start=20, max_trials=64))
     began = []
     found = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
     assert any(began)
@@ -76,7 +76,7 @@ def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, 
 def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path):
     found = law(
         "majority",
-        Ts=[8],
+        T=[8],
         s=3,
         db=tmp_path / "r.db",
         learner="tree",
@@ -90,12 +90,12 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (dict(Ts=[], s=3), "at least one context length"),
-        (dict(Ts=[20]), "needs a support size s"),
-        (dict(Ts=[20], s=3, method="guess"), "joint, adaptive, grid"),
-        (dict(Ts=[20], s=30), "s=30"),
-        (dict(Ts=[20], s=3, learner="oracle"), "the learners are"),
-        (dict(Ts=[20], s=3, preset_name="slow"), "the presets are fast, paper, mingpt, best"),
+        (dict(T=[], s=3), "at least one context length"),
+        (dict(T=[20]), "needs a support size s"),
+        (dict(T=[20], s=3, method="guess"), "joint, adaptive, grid"),
+        (dict(T=[20], s=30), "s=30"),
+        (dict(T=[20], s=3, learner="oracle"), "the learners are"),
+        (dict(T=[20], s=3, preset="slow"), "the presets are fast, paper, mingpt, best"),
     ],
 )
 def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):
@@ -121,4 +121,4 @@ def test_the_command_passes_every_setting_on_and_leaves_the_rest_to_the_preset(g
     CliRunner().invoke(app, ["law", "and", "--s", "3", "--T", "20", "--preset", "mingpt", *options])
     names = {name for name, _ in SETTINGS.values()}
     assert {name: value for name, value in asked.items() if name in names} == dict(given.values())
-    assert asked["preset_name"] == "mingpt"
+    assert asked["preset"] == "mingpt"

@@ -43,7 +43,7 @@ def test_the_right_law_wins_and_its_parameters_are_found(law):
     assert fit.delta_aic == 0 and min(f.delta_aic for f in found.fits.values() if f is not fit) > 4
     assert fit(1000) == pytest.approx(law_value(law, *TRUTH[law], 1000), rel=0.1)
     assert found.lack_of_fit[law] < 16.3  # chi-squared with 3 degrees of freedom exceeds this once in 1000
-    assert set(found.to_json()[law]) == {"params", "intervals", "aic", "delta_aic"}
+    assert set(found.to_dict()[law]) == {"params", "intervals", "aic", "delta_aic"}
 
 
 @pytest.mark.slow

@@ -24,6 +24,6 @@ assert_type(sh.read(model, seed=0), Reading)
 assert_type(sh.bound(model, m=100), Bound)
 assert_type(sh.covering_number(np.zeros((2, 2)), eps=0.5), Cover)
 assert_type(sh.learn(f, m=50, seed=0), Run)
-assert_type(sh.law("and", s=2, Ts=[10, 20], seed=0), LawResult)
+assert_type(sh.law("and", s=2, T=[10, 20], seed=0), LawResult)
 sh.pars("x1", T=8)  # type: ignore[attr-defined]
 sh.build(f, encodin="bag")  # type: ignore[call-arg]

@@ -1,0 +1,120 @@
+"""What a bound is about: a class of functions declared from a model's weights, from norms, or from a foreign layer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import DomainError
+from ..logs import Real, check_count
+from ..model import Model
+from .generalization import margin_gap, realizable_error
+from .head_class import WIDTH, head_class, head_class_items
+from .items import Covering, Item, covering, log_capacity
+from .networks import model_items
+from .pricing import Pricing, declared_margin
+
+CLOSED = ("ours", "paper", "trauger-tewari")
+
+
+@dataclass(frozen=True)
+class DeclaredClass:
+    """A class of functions as the bound sees it: items for any m and form."""
+
+    T: int
+    make: Callable[[Real, Pricing], tuple[Item, ...]]
+    a_posteriori: bool
+    margin: float
+    margin_penalty: float
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    measured: dict[str, Any] = field(default_factory=dict)
+
+    def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
+        """Items on m samples, and the penalty for norms and margin chosen after training."""
+        price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
+        return self.make(m, price), price.penalty + self.margin_penalty
+
+    def covering(self, m: Real, eps: float, form: str) -> Covering:
+        return covering(self.priced(m, form)[0], eps=eps, form=form)
+
+    def gap(self, m: Real, *, form: str, delta: float) -> float:
+        """The margin gap. `minimum` is below C/eps^2 too, so it may use the closed form where that is smaller."""
+        items, penalty = self.priced(m, form)
+        found = []
+        if form in CLOSED or form == "minimum":
+            log_C = log_capacity(items)
+            found.append(margin_gap(m=m, delta=delta, margin=self.margin, log_C=log_C, penalty=penalty))
+        if form not in CLOSED:
+
+            def log_covering(eps: float) -> float:
+                return covering(items, eps=eps, form=form).log_covering
+
+            found.append(
+                margin_gap(m=m, delta=delta, margin=self.margin, log_covering=log_covering, penalty=penalty)
+            )
+        return min(found)
+
+    def realizable(self, m: Real, *, form: str, delta: float) -> float:
+        items, penalty = self.priced(2 * m, form)
+        log_covering = covering(items, eps=self.margin / 2, form=form).log_covering
+        return realizable_error(log_covering_2m=log_covering, m=m, delta=delta, penalty=penalty)
+
+
+def declare(
+    model: Model | None,
+    norms: Mapping[str, Real] | None,
+    T: int | None,
+    a_posteriori: bool | None,
+    margin: float,
+) -> DeclaredClass:
+    if (model is None) == (norms is None):
+        raise DomainError("bound needs a model or norms, one of the two.")
+    if model is not None:
+        if T is not None and T != model.T:
+            raise DomainError(f"the model reads T={model.T} bits, T={T} was asked for; leave T out.")
+        paid = a_posteriori is not False
+        used, penalty = declared_margin(margin, chosen=paid)
+        return DeclaredClass(
+            T=model.T,
+            make=lambda m, price: model_items(model, m=m, price=price),
+            a_posteriori=paid,
+            margin=used,
+            margin_penalty=penalty,
+            assumptions=(*_assumptions(paid, margin, used), *_model_assumptions(model)),
+            notes=(),
+        )
+    if T is None:
+        raise DomainError("norms need the context length too: give T.")
+    bounds, length = head_class(norms or {}), int(check_count("T", T))
+    assumed = [f"{key}={WIDTH}" for key in ("d", "k") if key not in (norms or {})]
+    paid = a_posteriori is True
+    used, penalty = declared_margin(margin, chosen=True) if paid else (margin, 0.0)
+    return DeclaredClass(
+        T=length,
+        make=lambda m, price: head_class_items(bounds, m=m, T=length, price=price),
+        a_posteriori=paid,
+        margin=used,
+        margin_penalty=penalty,
+        assumptions=(*_assumptions(paid, margin, used), "sigma(0) = 0, and sigma is L-Lipschitz"),
+        notes=(f"assumed {' and '.join(assumed)}",) if assumed else (),
+    )
+
+
+def _assumptions(paid: bool, margin: float, used: float) -> tuple[str, ...]:
+    chosen = (
+        "norms, zero biases and margin may have been chosen after training: norms are rounded up and the margin "
+        "down to powers of two, and delta pays for the choice"
+        if paid
+        else "the norms and the margin were fixed before the data were seen"
+    )
+    exceeds = f"more than {used:g}" if used == margin else f"at least {margin:g} (declared: {used:.7g})"
+    return (
+        "training and test examples are independent draws from one distribution",
+        chosen,
+        f"the realisable figures hold if all training outputs are {exceeds} on the right side of the threshold",
+    )
+
+
+def _model_assumptions(model: Model) -> tuple[str, ...]:
+    fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)
+    return (*fixed, f"the threshold {model.threshold:g} was fixed before training")
