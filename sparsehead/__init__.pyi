@@ -23,6 +23,7 @@ from .functions import threshold as threshold
 from .model import Model as Model
 from .model_file import load as load
 from .model_file import save as save
+from .probing.prober import probe as probe
 from .reading import read as read
 from .task import Task as Task
 from .train.learning import learn as learn

@@ -19,6 +19,7 @@ EXTRAS = {
     "fastapi": "lab",
     "uvicorn": "lab",
     "transformers": "probe",
+    "gguf": "probe",
     "distributed": "cluster",
 }
 

@@ -21,7 +21,7 @@ FLOW = """
     errors arguments files memory lazy rng types logs
     functions explain task encoding heads block model evaluate model_file ranges architecture spec
     covering capacity floor construct certify reading train measure
-    provenance store results sweep experiments probe figures claims report lab cli __main__
+    provenance store results sweep experiments probing figures claims report lab cli __main__
 """
 ORDER = FLOW.split()
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")
@@ -91,7 +91,10 @@ def test_public_names_are_sorted_and_importable():
 def test_nothing_forbidden_is_in_a_file(file):
     tree = ast.parse(file.read_text())
     calls = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    assert calls.isdisjoint({"eval", "exec", "torch.load", "__import__"})
+    assert calls.isdisjoint({"eval", "exec", "__import__"})
+    loads = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.load"]
+    # a pickle may run code; with weights_only it builds tensors and nothing else
+    assert all("weights_only=True" in ast.unparse(call) for call in loads)
     modules = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     modules |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert {m.split(".")[0] for m in modules}.isdisjoint(

@@ -6,8 +6,8 @@ imported. Layouts that are recognised, each with its prefix (one entry per atten
     in_proj_weight (3d, d), out_proj.weight (d, d)                  torch.nn.MultiheadAttention
     c_attn.weight (3d, d) or (d, 3d), c_proj.weight                 nanoGPT (out, in); GPT-2 (in, out)
     qkv / qkv_proj / Wqkv .weight (3d, d), proj / out_proj          fused projections of vision models
-    q, k, v as separate weights (out, in): query/key/value, q_proj/k_proj/v_proj, W_Q/W_K/W_V;
-        output proj, out_proj, o_proj, dense or c_proj
+    q, k, v as separate weights (out, in): query/key/value, q_proj/k_proj/v_proj, q_lin/.., W_Q/W_K/W_V,
+        q/k/v; output proj, out_proj, o_proj, dense, c_proj, out_lin, o or W_O
 """
 
 import math
@@ -26,8 +26,14 @@ from ..types import Array
 from .norms import HeadNorms, head_norms
 
 FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight")
-SEPARATE = (("query", "key", "value"), ("q_proj", "k_proj", "v_proj"), ("W_Q", "W_K", "W_V"), ("q", "k", "v"))
-OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "W_O")
+SEPARATE = (
+    ("query", "key", "value"),
+    ("q_proj", "k_proj", "v_proj"),
+    ("q_lin", "k_lin", "v_lin"),
+    ("W_Q", "W_K", "W_V"),
+    ("q", "k", "v"),
+)
+OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_lin", "o", "W_O")
 
 
 def norms(weights: Any, *, heads: int | None = None) -> dict[str, tuple[HeadNorms, ...]]:

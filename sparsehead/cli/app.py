@@ -28,6 +28,7 @@ VERBS = {
     "build": "Write down the weights that compute a sparse function, certified.",
     "bound": "Capacity and generalisation bounds, term by term.",
     "read": "The sparse function that a model computes, and how far to trust it.",
+    "probe": "The heads of a pretrained model: sparsity, norms, bounds, beside baselines.",
     "cover": "The covering number of a set of points.",
     "figure": "Draw a figure of the paper, or one of ours.",
     "results": "List, show or export what the store holds.",

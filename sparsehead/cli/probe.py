@@ -1,0 +1,145 @@
+"""`sparsehead probe PATH`: the heads of a pretrained model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .output import AsJson, Force, emit, literal, status_console
+
+if TYPE_CHECKING:
+    from ..probing.result import Probe
+
+
+def probe(
+    path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
+    text: Annotated[
+        Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
+    ] = None,
+    s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4,
+    heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None,
+    longest: Annotated[int | None, typer.Option(help="Cut sequences to this many tokens.")] = None,
+    influence: Annotated[
+        int, typer.Option(help="Sequences on which positions are substituted at each layer's input.")
+    ] = 0,
+    total: Annotated[
+        int, typer.Option(help="Sequences whose input tokens are substituted: one pass per token.")
+    ] = 0,
+    ablation: Annotated[
+        int, typer.Option(help="Sequences on which each head is taken out: one pass per head.")
+    ] = 0,
+    baselines: Annotated[
+        bool, typer.Option(help="Measure random weights, shuffled input and uniform attention too.")
+    ] = True,
+    m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6,
+    top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
+    pickle: Annotated[
+        bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True).")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Names the random tokens and the baselines.")] = 0,
+    chart: Annotated[
+        Path | None, typer.Option(help="Draw a map of layers and heads: .svg, .png, .pdf or .html.")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure every attention head of a pretrained model, beside what heads without structure give."""
+    form = None if chart is None else chart_form(chart, force)
+    from ..probing.inputs import read_texts
+    from ..probing.prober import probe as probe_model
+
+    texts = None if text is None else read_texts(text)
+    status = status_console()
+    with status.status("loading") as line:
+        found = probe_model(
+            path,
+            text=texts,
+            s=s,
+            heads=heads,
+            longest=longest,
+            influence=influence,
+            total=total,
+            ablation=ablation,
+            baselines=baselines,
+            m=m,
+            pickle=pickle,
+            seed=seed,
+            progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
+        )
+    if chart is not None and form is not None:
+        from ..figures.heads import head_map
+        from ..figures.render import render
+        from ..files import write_whole
+
+        write_whole(chart, render(head_map(found.rows(), name=found.name, s=s), form), force=force)
+    emit(found.to_dict(), as_json, lambda console: show(console, found, top, chart))
+
+
+def chart_form(path: Path, force: bool) -> str:
+    """The format that a chart's name asks for; refused before the work starts."""
+    from ..errors import DomainError
+    from ..figures.render import FORMATS
+    from ..files import check_target
+    from ..lazy import require
+
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise DomainError(
+            f"--chart {path} ends in {path.suffix or 'nothing'!r}; use .svg, .png, .pdf or .html."
+        )
+    require("altair")
+    check_target(path, force=force)
+    return form
+
+
+def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:
+    """The heads sorted by their score, baselines beside it, then what to know about them."""
+    console.print(literal(found.summary))
+    table = Table(box=None, header_style="")
+    names = (
+        "head",
+        "score",
+        "random",
+        "shuffled",
+        "uniform",
+        "support",
+        "sink",
+        "prev",
+        "next",
+        "same",
+        "induct",
+    )
+    for name in (*names, "vacuous"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in found.rows()[: max(top, 0)]:
+        table.add_row(*cells(row))
+    console.print(table)
+    for note in found.notes:
+        console.print(literal(f"note: {note}"))
+    console.print(
+        f"head: layer.head; score: share of the head's output variance that its {found.s} largest weights reproduce; "
+        "random, shuffled, uniform: the same with random weights, shuffled input, uniform attention; support: "
+        "1/sum a^2; sink: weight on the first token; prev, next, same: on neighbours and on the same token elsewhere; "
+        "induct: on what followed a token before, in random tokens that come twice; vacuous: the bound needs this many "
+        "times m samples"
+    )
+    if found.recomputed_error is not None:
+        console.print(f"heads recomputed from the extracted weights agree to {found.recomputed_error:.1g}")
+    if chart is not None:
+        console.print(f"wrote {chart}")
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """One head's line of the table."""
+    names = ("score", "score_random_weights", "score_shuffled_input", "score_uniform_attention")
+    more = ("effective_support", "sink_first", "previous", "next", "same_token", "induction_repeated")
+    shown = [brief(row.get(name)) for name in (*names, *more)]
+    factor = row.get("vacuous_by")
+    return [f"{row['layer']}.{row['head']}", *shown, "-" if factor is None else f"{factor:.0e}"]
+
+
+def brief(x: float | None) -> str:
+    """Four characters at most; a dash where there is no number."""
+    return "-" if x is None else f"{x:.2f}" if abs(x) < 10 else f"{x:.0f}"

@@ -1,0 +1,203 @@
+"""Which positions a head's output depends on: substitution, compared with its attention.
+
+Attention says where a head looks, not what its output depends on: a position with a large weight may carry a value like
+all others, and one with a small weight may decide the scores. Two substitutions answer the question itself.
+
+direct   the layer's input at position t is replaced by that of another sequence at the same position; query row i != t
+         keeps its query. With weights a, the new weight a' (before normalising) and values v, v', o of the old, the new
+         and the mixture, the mixture changes by exactly
+
+             delta = (a' (v' - o) - a (v - o)) / (1 + a' - a),
+
+         so all positions cost two products, and no pass through the model.
+total    the model's input token at position t is replaced by that of another sequence, and the model is run again: T
+         passes, everything upstream included.
+
+The influence of t is the mean length of the change behind W_O over query rows. It is compared with the mean weight on t
+over the same rows: Spearman's rank correlation, and the overlap of the four largest positions.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import rankdata
+from torch import Tensor
+
+from ..errors import DomainError
+from ..types import Array
+from .inputs import Inputs
+from .load import Source
+from .recompute import Call, row_blocks
+from .running import run
+from .statistics import STABLE, support_of
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Influence of positions on one head, averaged over sequences; positions by index.
+
+    correlation: Spearman's, between influence and mean attention, averaged over sequences; None where one is constant.
+    overlap: share of the four most influential positions that are among the four most attended. support: positions
+    before the largest drop of the influence.
+    """
+
+    sequences: int
+    correlation: float | None
+    overlap: float
+    support: tuple[int, ...]
+    positions: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return asdict(self) | {"support": list(self.support), "positions": list(self.positions)}
+
+
+@dataclass(eq=False)
+class _Account:
+    """Influence and attention of the sequences seen so far."""
+
+    correlations: list[float] = field(default_factory=list)
+    overlaps: list[float] = field(default_factory=list)
+    vectors: list[Array] = field(default_factory=list)
+
+    def add(self, influence: Array, attention: Array) -> None:
+        found = spearman(influence, attention)
+        self.correlations += [] if found is None else [found]
+        tops = [set(np.argsort(-v, kind="stable")[:STABLE].tolist()) for v in (influence, attention)]
+        self.overlaps.append(len(tops[0] & tops[1]) / min(STABLE, len(influence)))
+        self.vectors.append(influence)
+
+    def result(self) -> Influence:
+        T = max(map(len, self.vectors))
+        sums, counts = np.zeros(T), np.zeros(T)
+        for vector in self.vectors:
+            sums[: len(vector)] += vector
+            counts[: len(vector)] += 1
+        mean = sums / counts
+        return Influence(
+            sequences=len(self.vectors),
+            correlation=float(np.mean(self.correlations)) if self.correlations else None,
+            overlap=float(np.mean(self.overlaps)),
+            support=support_of(mean),
+            positions=tuple(mean.tolist()),
+        )
+
+
+def spearman(x: Array, y: Array) -> float | None:
+    """Rank correlation, ties averaged; None where a vector is constant."""
+    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else None
+
+
+def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Length of the change of head h's output at query rows (R, T) when X[t] becomes other[t], and the weights (R, T).
+
+    Where t is the query row itself the query would change too; these entries are 0.
+    """
+    scores = call.scores(h, rows)
+    replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotary)
+    shifted = call.queries(h)[rows] @ replaced.keys(h).T * call.weights.scale
+    if call.mask is not None:
+        added = (call.mask if call.mask.dim() == 2 else call.mask[h])[rows]
+        shifted = (shifted + added).masked_fill(added < -1e30, -torch.inf)
+    top = torch.logsumexp(scores, dim=1, keepdim=True)
+    a, new = (scores - top).exp().double(), (shifted - top).exp().double()
+    V, W = call.values(h).double(), replaced.values(h).double()
+    gram = (G := call.weights.W_O[h].double()) @ G.T
+    mixed = a @ V
+    near, far = (_inner(values, values, mixed, gram) for values in (V, W))
+    cross = _inner(V, W, mixed, gram)
+    square = (new**2 * far + a**2 * near - 2 * a * new * cross) / (1 + new - a).clamp_min(1e-12) ** 2
+    square[torch.arange(len(rows)), rows] = 0
+    return square.clamp_min(0).sqrt(), a
+
+
+def _inner(V: Tensor, W: Tensor, o: Tensor, gram: Tensor) -> Tensor:
+    """<v_t - o_i, w_t - o_i> behind W_O for all i and t."""
+    own = ((V @ gram) * W).sum(dim=1)
+    return own[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
+
+
+def direct_influence(
+    source: Source, inputs: Inputs, *, count: int, rows: Callable[[int], Tensor]
+) -> list[list[Influence]]:
+    """Direct influence on every head, from `count` pairs of consecutive sequences; rows says which queries, given T."""
+    if any(w.sigma != "identity" for w in source.weights):
+        raise DomainError("direct influence is exact for heads without an activation; this model has one.")
+    accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
+    for sequence, other in partners(inputs, count):
+        states: list[Tensor] = []
+        run(source, other, lambda call, states=states: states.append(call.X))
+
+        def visit(call: Call, states: list[Tensor] = states) -> None:
+            for h, account in enumerate(accounts[call.layer]):
+                parts = [
+                    direct_change(call, states[call.layer], h, block)
+                    for block in row_blocks(call.T, rows(call.T))
+                ]
+                change, weight = (torch.cat([p[i] for p in parts]).mean(dim=0).numpy() for i in (0, 1))
+                account.add(change, weight)
+
+        run(source, sequence, visit)
+    return [[account.result() for account in layer] for layer in accounts]
+
+
+def total_influence(
+    source: Source,
+    inputs: Inputs,
+    *,
+    count: int,
+    rows: Callable[[int], Tensor],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[Influence]]:
+    """Influence of the model's input tokens on every head: T + 1 passes for each of `count` sequences."""
+    accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
+    pairs = partners(inputs, count)
+    passes, done = sum(len(sequence) for sequence, _ in pairs), 0
+    for sequence, other in pairs:
+        kept, weights = _outputs(source, sequence, rows)
+        changes = [[np.zeros(len(sequence)) for _ in layer] for layer in kept]
+        for t in range(len(sequence)):
+            moved = np.array(sequence)
+            moved[t] = other[t]
+            after, _ = _outputs(source, moved, rows)
+            for l, layer in enumerate(kept):
+                for h, before in enumerate(layer):
+                    changes[l][h][t] = float((after[l][h] - before).norm(dim=1).mean())
+            done += 1
+            if progress is not None:
+                progress(done, passes)
+        for l, account_layer in enumerate(accounts):
+            for h, account in enumerate(account_layer):
+                account.add(changes[l][h], weights[l][h])
+    return [[account.result() for account in layer] for layer in accounts]
+
+
+def _outputs(
+    source: Source, sequence: Array, rows: Callable[[int], Tensor]
+) -> tuple[list[list[Tensor]], list[list[Array]]]:
+    """Every head's output at the query rows, and its mean weight on each position."""
+    outputs: list[list[Tensor]] = []
+    weights: list[list[Array]] = []
+
+    def visit(call: Call) -> None:
+        chosen = rows(call.T)
+        heads = range(call.weights.H)
+        outputs.append([call.head_output(h)[chosen] for h in heads])
+        weights.append([call.attention(h, chosen).mean(dim=0).double().numpy() for h in heads])
+
+    run(source, sequence, visit)
+    return outputs, weights
+
+
+def partners(inputs: Inputs, count: int) -> list[tuple[Array, Array]]:
+    """Pairs of a sequence and the one after it, both cut to the shorter length."""
+    sequences = inputs.sequences
+    if len(sequences) < 2:
+        raise DomainError("influence substitutes tokens from another sequence; give at least two sequences.")
+    pairs = [(a, sequences[(i + 1) % len(sequences)]) for i, a in enumerate(sequences)][:count]
+    return [(a[: min(len(a), len(b))], b[: min(len(a), len(b))]) for a, b in pairs]

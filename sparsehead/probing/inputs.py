@@ -1,0 +1,209 @@
+"""What the heads are measured on: texts through the model's tokenizer, token ids, embedded tokens, or random tokens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError, FileError, ParseError, ShapeError
+from ..files import check_source, shown
+from ..rng import stream
+from ..types import Array
+from .load import Source, quiet
+
+MOST_TEXT = 2**26  # bytes of a text file
+RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was given
+HALF = 32  # tokens of the random sequence that is repeated once
+
+Tokenizer = Callable[[str], Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Sequences of one kind: ids (T,), bits (T,) or embedded tokens (T, d); cls and sep are ids, where known."""
+
+    sequences: tuple[Array, ...]
+    ids: bool
+    cls: int | None = None
+    sep: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def longest(self) -> int:
+        return max(len(sequence) for sequence in self.sequences)
+
+    def special(self, sequence: Array) -> Array:
+        """Which positions hold [CLS] or [SEP]."""
+        known = [token for token in (self.cls, self.sep) if token is not None]
+        return np.isin(sequence, known) if self.ids else np.zeros(len(sequence), bool)
+
+
+def read_texts(path: str | Path) -> tuple[str, ...]:
+    """The lines of a UTF-8 text file that are not empty: one sequence each."""
+    source = check_source(path, wanted="a text file with one sequence per line", most=MOST_TEXT)
+    try:
+        lines = source.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ParseError(
+            f"{shown(path)} is no UTF-8 text; give a text file with one sequence per line."
+        ) from None
+    except OSError as error:
+        raise FileError(f"cannot read {shown(path)}: {error.strerror}.") from None
+    found = tuple(line for line in lines if line.strip())
+    if not found:
+        raise ParseError(f"{shown(path)} holds no text; give one sequence per line.")
+    return found
+
+
+def inputs_of(
+    source: Source,
+    *,
+    text: str | Sequence[str] | None,
+    tokens: Any,
+    tokenizer: Tokenizer | None,
+    longest: int | None,
+    seed: int,
+) -> Inputs | None:
+    """The sequences to measure on; None where there is nothing that could be run (a state dict).
+
+    Without text and tokens, a model that takes ids gets random ones, and the result says so.
+    """
+    if text is not None and tokens is not None:
+        raise DomainError("probe takes text or tokens, not both.")
+    if source.module is None and source.model is None:
+        if text is not None or tokens is not None:
+            raise DomainError(
+                "a state dict has weights but computes nothing; text and tokens need the model itself."
+            )
+        return None
+    limit = min((n for n in (source.longest, longest) if n is not None), default=None)
+    if tokens is not None:
+        return _given(source, tokens, limit)
+    if text is not None:
+        return _tokenized(source, (text,) if isinstance(text, str) else tuple(text), tokenizer, limit)
+    if source.takes_ids:
+        return _random(source, limit, seed)
+    if source.model is not None:
+        bits = stream(seed, "bits").integers(0, 2, (4 * RANDOM_COUNT, source.model.T))
+        return Inputs(
+            tuple(bits), ids=False, notes=(f"no tokens were given: {len(bits)} random bit sequences",)
+        )
+    return None
+
+
+def _given(source: Source, tokens: Any, limit: int | None) -> Inputs:
+    try:
+        rows = [np.asarray(row) for row in tokens]
+    except (TypeError, ValueError):
+        raise ShapeError(
+            "tokens is a sequence of sequences, one array per input; something else arrived."
+        ) from None
+    wanted = 1 if source.takes_ids or source.model is not None else 2
+    if not rows or any(row.ndim != wanted or len(row) < 2 for row in rows):
+        kind = "ids (T,)" if source.takes_ids else "bits (T,)" if source.model else "embedded tokens (T, d)"
+        raise ShapeError(
+            f"tokens is a sequence of at least one array of {kind} with T >= 2; other shapes arrived."
+        )
+    if wanted == 1 and any(row.dtype.kind not in "iub" for row in rows):
+        raise ShapeError("token ids and bits are whole numbers; others arrived.")
+    if wanted == 2 and (any(row.shape[1] != source.weights[0].d for row in rows)):
+        raise ShapeError(f"this encoder's tokens have d={source.weights[0].d} numbers each; others arrived.")
+    if not all(np.isfinite(row).all() for row in rows):
+        raise DomainError("tokens hold NaN or infinite entries; embedded tokens are finite numbers.")
+    if source.takes_ids:
+        _check_ids(source, rows)
+    cut, notes = _cut(rows, limit)
+    cls, sep = _specials(source)
+    return Inputs(cut, ids=source.takes_ids, cls=cls, sep=sep, notes=notes)
+
+
+def _check_ids(source: Source, rows: list[Array]) -> None:
+    vocabulary = int(source.config.vocab_size)
+    worst = max(max(abs(int(row.min())), int(row.max())) for row in rows)
+    if worst >= vocabulary or any(int(row.min()) < 0 for row in rows):
+        raise DomainError(f"token ids of this model are 0 to {vocabulary - 1}; {worst} arrived.")
+
+
+def _cut(rows: Sequence[Array], limit: int | None) -> tuple[tuple[Array, ...], tuple[str, ...]]:
+    """Sequences no longer than `limit`, and a note where one was."""
+    long = sum(len(row) > limit for row in rows) if limit is not None else 0
+    notes = (f"{long} of {len(rows)} sequences were cut to {limit} tokens",) if long else ()
+    return tuple(row[:limit] for row in rows), notes
+
+
+def _tokenized(
+    source: Source, texts: tuple[str, ...], tokenizer: Tokenizer | None, limit: int | None
+) -> Inputs:
+    if not source.takes_ids:
+        raise DomainError("text needs a model with a vocabulary; give this one tokens, one array per input.")
+    encode = tokenizer or _own_tokenizer(source)
+    rows = [np.asarray(list(encode(text)), dtype=np.int64) for text in texts]
+    if not rows or min(map(len, rows)) < 2:
+        raise DomainError("each text needs at least two tokens; an empty one arrived.")
+    _check_ids(source, rows)
+    cut, notes = _cut(rows, limit)
+    cls, sep = _specials(source)
+    return Inputs(cut, ids=True, cls=cls, sep=sep, notes=notes)
+
+
+def _own_tokenizer(source: Source) -> Tokenizer:
+    """The tokenizer beside the weights; the one line otherwise."""
+    advice = "give tokens= (ids), or tokenizer=, a function from a text to ids"
+    if source.folder is None:
+        raise FileError(f"{source.name} has no folder in which a tokenizer could be; {advice}.")
+    with quiet():
+        from transformers import AutoTokenizer
+
+        try:
+            found = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True)
+        except Exception:  # whatever is missing there
+            raise FileError(f"there is no tokenizer in {shown(source.folder)}; {advice}.") from None
+        return lambda text: found(text)["input_ids"]
+
+
+def _specials(source: Source) -> tuple[int | None, int | None]:
+    """Ids of [CLS] and [SEP]: from the tokenizer's files, where there are some."""
+    if source.folder is None or not source.takes_ids:
+        return None, None
+    vocabulary = source.folder / "vocab.txt"
+    if vocabulary.is_file():
+        names = vocabulary.read_text(encoding="utf-8", errors="replace").splitlines()
+        found = [names.index(token) if token in names else None for token in ("[CLS]", "[SEP]")]
+        return found[0], found[1]
+    with quiet():
+        from transformers import AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True)
+        except Exception:  # no tokenizer: positions are all alike
+            return None, None
+        return tokenizer.cls_token_id, tokenizer.sep_token_id
+
+
+def _random(source: Source, limit: int | None, seed: int) -> Inputs:
+    length = min(RANDOM_LENGTH, limit or RANDOM_LENGTH)
+    ids = stream(seed, "tokens").integers(0, int(source.config.vocab_size), (RANDOM_COUNT, length))
+    note = f"no text was given: {RANDOM_COUNT} sequences of {length} random tokens"
+    return Inputs(tuple(ids), ids=True, notes=(note,))
+
+
+def shuffled(inputs: Inputs, seed: int) -> Inputs:
+    """The same tokens in another order; [CLS] and [SEP] stay where they are."""
+    moved = []
+    for i, sequence in enumerate(inputs.sequences):
+        free = np.flatnonzero(~inputs.special(sequence))
+        copy = sequence.copy()
+        copy[free] = sequence[stream(seed, "shuffle", i).permutation(free)]
+        moved.append(copy)
+    return Inputs(tuple(moved), inputs.ids, inputs.cls, inputs.sep)
+
+
+def repeated(source: Source, seed: int) -> Array | None:
+    """Random tokens, twice over: where a token stood before, the next one is known. None without a vocabulary."""
+    if not source.takes_ids:
+        return None
+    half = min(HALF, (source.longest or 2 * HALF) // 2)
+    ids = stream(seed, "repeated").integers(0, int(source.config.vocab_size), half)
+    return np.concatenate([ids, ids])

@@ -1,0 +1,224 @@
+"""What was given as a model: a path, a torch module, a state dict or one of our own models.
+
+Files are read from the disk only, never from a hub. Weights are safetensors or GGUF; pickled ones (.bin, .pt, .pth) are
+read only if the caller asks for it, and then with torch's `weights_only=True`, which builds tensors and runs no code.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..arguments import shown as shown_value
+from ..arguments import whole
+from ..errors import DomainError, FileError, SparseheadError
+from ..files import check_source, read_json, shown
+from ..lazy import require
+from ..model import Model
+from ..model_file import load as load_own
+from .families import FAMILIES, SUPPORTED
+from .modules import Site, sites_of, weights_of_layer, weights_of_state
+from .recompute import LayerWeights
+
+PICKLED = (".bin", ".pt", ".pth")
+WANTED = "a folder with config.json and model.safetensors, a .safetensors or a .gguf file"
+INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's weights_only=True"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A model to probe. module is None for a state dict, which has weights but computes nothing by itself."""
+
+    name: str
+    family: str
+    weights: tuple[LayerWeights, ...]
+    labels: tuple[str, ...]
+    module: nn.Module | None = None
+    sites: tuple[Site, ...] = ()
+    model: Model | None = None
+    folder: Path | None = None
+
+    @property
+    def config(self) -> Any:
+        """The transformers configuration, None where there is none."""
+        return getattr(self.module, "config", None)
+
+    @property
+    def takes_ids(self) -> bool:
+        """Whether its input is token ids; else embedded tokens (torch) or bits (our models)."""
+        return self.config is not None
+
+    @property
+    def longest(self) -> int | None:
+        """The longest sequence that its positions allow; None where nothing limits it."""
+        limit = getattr(self.config, "max_position_embeddings", None)
+        # RoBERTa and MPNet count positions from the padding id on
+        reserved = self.config.pad_token_id + 1 if self.family in ("roberta", "mpnet") else 0
+        return None if limit is None else int(limit) - reserved
+
+
+def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> Source:
+    """The model behind a path or an object.
+
+    Raises:
+        FileError: there is no model at the path, or it cannot be read; DomainError: it is of a kind that is not known.
+    """
+    if isinstance(given, str | Path):
+        return _from_path(Path(given), heads=heads, pickle=pickle)
+    if isinstance(given, nn.Module):
+        return _from_module(given, type(given).__name__)
+    if isinstance(given, Model):
+        return _from_model(given, "a sparsehead model")
+    if isinstance(given, Mapping):
+        return _from_state(given, "a state dict", heads)
+    raise DomainError(
+        f"probe takes a path, a torch module, a state dict or a Model; got {shown_value(given)}."
+    )
+
+
+def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
+    try:
+        exists, folder = path.exists(), path.is_dir()
+    except (OSError, ValueError):
+        exists, folder = False, False
+    if not exists:
+        raise FileError(f"there is no {shown(path)}; probe reads {WANTED} (nothing is fetched from a hub).")
+    if folder:
+        return _from_folder(path, pickle=pickle)
+    check_source(path, wanted=WANTED)
+    if path.suffix == ".gguf":
+        return _from_gguf(path)
+    if path.suffix == ".safetensors":
+        return _from_safetensors(path, heads)
+    if path.suffix in PICKLED:
+        return _from_state(_unpickled(path, pickle), path.name, heads)
+    raise FileError(f"{shown(path)} is no model that probe can read; give {WANTED}.")
+
+
+def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> Source:
+    base = getattr(module, "base_model", module) if hasattr(module, "config") else module
+    family, sites = sites_of(base)
+    labels = tuple(f"layer{site.layer}" for site in sites)
+    return Source(name, family, tuple(s.weights for s in sites), labels, base, sites, None, folder)
+
+
+def _from_model(model: Model, name: str) -> Source:
+    weights = tuple(weights_of_layer(layer) for layer in model.layers)
+    labels = tuple(f"layer{i}" for i in range(len(weights)))
+    return Source(name, "sparsehead", weights, labels, model=model)
+
+
+def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Source:
+    if heads is None:
+        raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
+    found = weights_of_state(state, heads=whole("heads", heads))
+    return Source(name, "state dict", tuple(w for _, w in found), tuple(p for p, _ in found))
+
+
+def _from_safetensors(path: Path, heads: int | None) -> Source:
+    """One of our own models, or a plain state dict."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return _from_model(load_own(path), path.name)
+    except SparseheadError:
+        pass
+    try:
+        state = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FileError(f"{shown(path)} is damaged: {_line(error)}; give {WANTED}.") from None
+    return _from_state(state, path.name, heads)
+
+
+def _unpickled(path: Path, allowed: bool) -> Mapping[str, Any]:
+    if not allowed:
+        raise FileError(f"{shown(path)} holds pickled weights, which can run code when read; {INVITE}.")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a damaged or hostile pickle brings about
+        raise FileError(f"{shown(path)} cannot be read as plain tensors: {_line(error)}.") from None
+    if not isinstance(state, Mapping):
+        raise FileError(
+            f"{shown(path)} holds a {type(state).__name__}, not a state dict of names and tensors."
+        )
+    return state
+
+
+def _from_folder(folder: Path, *, pickle: bool) -> Source:
+    if not (folder / "config.json").is_file():
+        raise FileError(f"{shown(folder)} has no config.json, so there is no model in it; give {WANTED}.")
+    kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
+    if kind not in FAMILIES:
+        raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
+    safe = any(folder.glob("*.safetensors"))
+    if not safe and not any(p for s in PICKLED for p in folder.glob(f"*{s}")):
+        raise FileError(f"{shown(folder)} has a config.json but no weights; give {WANTED}.")
+    if not safe and not pickle:
+        raise FileError(
+            f"{shown(folder)} holds only pickled weights, which can run code when read; {INVITE}."
+        )
+    return _from_module(_pretrained(folder, use_safetensors=safe), folder.name, folder)
+
+
+def _from_gguf(path: Path) -> Source:
+    require("gguf")
+    return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name, None)
+
+
+def _pretrained(folder: Path, **options: Any) -> nn.Module:
+    """The model as transformers loads it, in float32, with eager attention; all of its weights must be in the file."""
+    require("transformers")
+    with quiet():
+        from transformers import AutoModel
+
+        try:
+            module, info = AutoModel.from_pretrained(
+                str(folder),
+                local_files_only=True,
+                attn_implementation="eager",
+                dtype=torch.float32,
+                output_loading_info=True,
+                weights_only=True,
+                **options,
+            )
+        except ImportError as error:
+            raise FileError(f"cannot load {shown(folder)}: {_line(error)}.") from None
+        except Exception as error:  # transformers raises what it likes at damaged files
+            raise FileError(f"cannot load {shown(folder)}: {_line(error)}; give {WANTED}.") from None
+    missing = [name for name in info.get("missing_keys", ()) if "pooler" not in name]
+    if missing:
+        raise FileError(
+            f"{shown(folder)} lacks {len(missing)} of its model's weights, first {sorted(missing)[0]}; "
+            "config.json and weights do not belong together."
+        )
+    return module.eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings, progress bars or log lines of transformers: what matters is an error of ours."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _line(error: BaseException) -> str:
+    """The first line of an error of somebody else, without its full stop."""
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text[:200].rstrip(". ")

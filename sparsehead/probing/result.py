@@ -1,0 +1,182 @@
+"""What `probe` returns: one record per head, with its baselines, sorted by how sparse a variable it is."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .capacity import HeadBound, HeadWeightsReport
+from .influence import Influence
+from .statistics import HeadStatistics
+
+DEFAULT_S = 4
+COLUMNS = (
+    "layer",
+    "head",
+    "score",
+    "score_random_weights",
+    "score_shuffled_input",
+    "score_uniform_attention",
+    "effective_support",
+    "entropy",
+    "top_mass",
+    "sink_first",
+    "sink_rate",
+    "previous",
+    "next",
+    "same_token",
+    "induction_repeated",
+    "stability",
+    "rank_QK",
+    "rank_OV",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundHead:
+    """One head. measured is None where nothing could be run; baselines has the same statistics for the baselines.
+
+    ablation: change of the model's output when the head is zeroed before its output projection, relative to the
+    variation of that output; None where it was not asked for.
+    """
+
+    layer: int
+    head: int
+    label: str
+    weights: HeadWeightsReport
+    random_weights: HeadWeightsReport | None
+    measured: HeadStatistics | None
+    baselines: dict[str, HeadStatistics]
+    bound: HeadBound | None
+    influence: dict[str, Influence]
+    ablation: float | None = None
+
+    def score(self, s: int = DEFAULT_S) -> float | None:
+        """Share of the output's variance that the s largest weights reproduce; None where it was not measured."""
+        return None if self.measured is None else self.measured.score.get(s)
+
+    def row(self, s: int = DEFAULT_S) -> dict[str, Any]:
+        """The head as one flat record of numbers."""
+        found: dict[str, Any] = {"layer": self.layer, "head": self.head, "score": self.score(s)}
+        for name, statistics in self.baselines.items():
+            found[f"score_{name}"] = statistics.score.get(s)
+        if self.measured is not None:
+            plain = asdict(self.measured)
+            found |= {k: v for k, v in plain.items() if isinstance(v, int | float) or v is None}
+            found["top_mass"] = self.measured.top_mass.get(s)
+            found["support"] = " ".join(map(str, self.measured.support))
+        ranks = ("rank_QK", "rank_OV", "stable_rank_QK", "stable_rank_OV")
+        found |= {name: getattr(self.weights, name) for name in ranks}
+        for matrix, norms in asdict(self.weights.norms).items():
+            found |= {f"{matrix}_{name}": value for name, value in norms.items()}
+        if self.bound is not None:
+            found |= {"log_covering": self.bound.log_covering, "proxy": self.bound.proxy}
+            found |= {"vacuous_by": self.bound.vacuous_by, "dominated_by": self.bound.dominated_by}
+        return found | {"ablation": self.ablation}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about the head as plain JSON-able data."""
+        return {
+            "layer": self.layer,
+            "head": self.head,
+            "label": self.label,
+            "weights": self.weights.to_dict(),
+            "random_weights": None if self.random_weights is None else self.random_weights.to_dict(),
+            "measured": None if self.measured is None else self.measured.to_dict(),
+            "baselines": {name: statistics.to_dict() for name, statistics in self.baselines.items()},
+            "bound": None if self.bound is None else {"verdict": self.bound.verdict, **asdict(self.bound)},
+            "influence": {name: found.to_dict() for name, found in self.influence.items()},
+            "ablation": self.ablation,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Every head of a model, sorted by its score, and what was measured on what.
+
+    Args:
+        positions: how the model knows positions: absolute, rotary or relative bias.
+        recomputed_error: largest difference between the heads recomputed from extracted weights and the model's own.
+        layer_bounds: the bound on each attention layer as a whole.
+        notes: what to know before believing a number.
+    """
+
+    name: str
+    family: str
+    positions: str
+    layers: int
+    heads_per_layer: int
+    sequences: int
+    tokens: int
+    longest: int
+    s: int
+    recomputed_error: float | None
+    heads: tuple[FoundHead, ...]
+    layer_bounds: tuple[HeadBound, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def head(self, layer: int, head: int) -> FoundHead:
+        """The record of one head."""
+        return next(found for found in self.heads if (found.layer, found.head) == (layer, head))
+
+    def rows(self, s: int | None = None) -> list[dict[str, Any]]:
+        """One flat record per head, in the order of the heads."""
+        return [found.row(self.s if s is None else s) for found in self.heads]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame, where pandas is installed."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain JSON-able data."""
+        names = (
+            "name",
+            "family",
+            "positions",
+            "layers",
+            "heads_per_layer",
+            "sequences",
+            "tokens",
+            "longest",
+            "s",
+        )
+        plain = {name: getattr(self, name) for name in names}
+        return plain | {
+            "recomputed_error": self.recomputed_error,
+            "notes": list(self.notes),
+            "heads": [found.to_dict() for found in self.heads],
+            "layer_bounds": [{"verdict": b.verdict, **asdict(b)} for b in self.layer_bounds],
+        }
+
+    @property
+    def summary(self) -> str:
+        """One line: what was probed, on what."""
+        on = f" on {self.sequences} sequences, {self.tokens} tokens" if self.sequences else ", weights only"
+        return f"{self.name} ({self.family}): {self.layers} layers of {self.heads_per_layer} heads{on}"
+
+    def __repr__(self) -> str:
+        lines = [self.summary]
+        for found in self.heads[:5]:
+            score = found.score(self.s)
+            value = "not measured" if score is None else f"{score:.3f}"
+            lines.append(f"  layer {found.layer} head {found.head}: score({self.s}) {value}")
+        return "\n".join([*lines, "  ..."] if len(self.heads) > 5 else lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in COLUMNS)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{_cell(row.get(name))}</td>' for name in COLUMNS)}</tr>"
+            for row in self.rows()[:20]
+        )
+        return f"<p>{html.escape(self.summary)}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else html.escape(str(value))
+
+
+def ranked(heads: Sequence[FoundHead], s: int) -> tuple[FoundHead, ...]:
+    """By score, highest first; heads that were not measured stay in the model's order."""
+    return tuple(sorted(heads, key=lambda found: (-(found.score(s) or 0.0), found.layer, found.head)))

@@ -1,0 +1,207 @@
+"""One pass through the model, layer by layer: each attention layer is handed to a visitor as a `Call`, then forgotten.
+
+Only one layer's attention exists at a time: what the model itself computes (eagerly, H T^2 numbers) and the rows that a
+visitor looks at.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..block import block
+from ..errors import DomainError
+from .load import Source
+from .modules import Site, weights_of_layer
+from .recompute import Call
+
+Visitor = Callable[[Call], None]
+Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H v) -> what is used instead
+ALLOWED = 1e-3  # relative; float32 rounding of both sides is some 1e-6
+
+
+def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Change | None = None) -> Tensor:
+    """The model's output on one sequence, (T, d): the hidden states after the last layer.
+
+    Args:
+        tokens: ids (T,), embedded tokens (T, d) for torch encoders, bits (T,) for our own models.
+        visit: called once per attention layer, in order.
+        change: replaces the heads' mixed values before the output projection; ablation.
+    """
+    if source.model is not None:
+        return _run_own(source, tokens, visit, change)
+    if source.module is None:
+        raise DomainError(
+            "a state dict has weights but computes nothing by itself; statistics need the model, norms do not."
+        )
+    with torch.no_grad(), _prepared(source.module), ExitStack() as hooks:
+        watch = _Watch(source.sites, visit, change)
+        watch.attach(hooks)
+        if source.takes_ids:
+            ids = torch.as_tensor(np.asarray(tokens)).long()[None]
+            options = {"use_cache": False} if getattr(source.config, "use_cache", False) else {}
+            return source.module(input_ids=ids, **options)[0][0]
+        batched = torch.as_tensor(np.asarray(tokens)).float()[None]
+        first = _batch_first(source.sites[0].module)
+        output: Tensor = source.module(batched if first else batched.transpose(0, 1))
+        return output[0] if first else output[:, 0]
+
+
+def check(call: Call) -> float:
+    """`call.disagreement()`, refused where the layer computes something other than the formula of `recompute`."""
+    error = call.disagreement()
+    if not error <= ALLOWED:
+        raise DomainError(
+            f"layer {call.layer} of this model is not plain softmax attention: recomputed from its weights it is "
+            f"off by {error:.2g}; probe cannot read it."
+        )
+    return error
+
+
+class _Watch:
+    """Hooks on every attention layer. Modules may be shared by layers, so calls are counted."""
+
+    def __init__(self, sites: tuple[Site, ...], visit: Visitor | None, change: Change | None) -> None:
+        self.sites, self.visit, self.change = sites, visit, change
+        self.done = 0
+        self.arguments: dict[str, Any] = {}
+
+    def attach(self, hooks: ExitStack) -> None:
+        for module in {id(site.module): site.module for site in self.sites}.values():
+            hooks.callback(module.register_forward_pre_hook(self._enter, with_kwargs=True).remove)
+            if isinstance(module, nn.MultiheadAttention):
+                hooks.callback(module.register_forward_hook(self._leave).remove)
+        projections = {
+            id(site.projection): site.projection for site in self.sites if site.projection is not None
+        }
+        for projection in projections.values():
+            hooks.callback(projection.register_forward_pre_hook(self._project).remove)
+
+    def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        self.arguments = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+        self.arguments |= self.arguments.pop("kwargs", {})
+
+    def _project(self, module: nn.Module, args: Any) -> Any:
+        """Called with the heads' mixed values, before the output projection."""
+        site = self._site()
+        mixed = args[0][0]
+        if self.visit is not None:
+            self.visit(_hugging_face_call(site, self.arguments, mixed))
+        self.done += 1
+        return None if self.change is None else (self.change(site.layer, mixed)[None], *args[1:])
+
+    def _leave(self, module: Any, args: Any, output: Any) -> Any:
+        site = self._site()
+        call = _torch_call(site, self.arguments, output[0])
+        if self.visit is not None:
+            self.visit(call)
+        self.done += 1
+        if self.change is None:
+            return None
+        changed = _changed_output(call, self.change)[None]
+        return (changed if _batch_first(module) else changed.transpose(0, 1), *output[1:])
+
+    def _site(self) -> Site:
+        if self.done >= len(self.sites):
+            raise DomainError("this model calls its attention layers more often than it has layers.")
+        return self.sites[self.done]
+
+
+def _hugging_face_call(site: Site, arguments: dict[str, Any], mixed: Tensor) -> Call:
+    """The call from what transformers passes: an additive mask, rotary tables, a relative position bias."""
+    masks = [arguments.get("attention_mask"), arguments.get("position_bias")]
+    present = [m[0] for m in masks if isinstance(m, Tensor)]
+    mask = sum(present[1:], start=present[0]) if present else None
+    rotary = arguments.get("position_embeddings")
+    return Call(
+        layer=site.layer,
+        X=arguments["hidden_states"][0].float(),
+        weights=site.weights,
+        mask=mask[0] if mask is not None and mask.shape[0] == 1 else mask,
+        rotary=None if rotary is None else (rotary[0][0], rotary[1][0]),
+        mixed=mixed.float(),
+    )
+
+
+def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:
+    """The call of an nn.MultiheadAttention; its masks are True where attention is forbidden, or added."""
+    query, mask = arguments["query"], arguments.get("attn_mask")
+    if arguments["key"] is not query or arguments.get("key_padding_mask") is not None:
+        raise DomainError(
+            "probe reads self-attention without padding; this model was called with another key or padding."
+        )
+    first = _batch_first(site.module)
+    if isinstance(mask, Tensor) and mask.dtype == torch.bool:
+        mask = torch.zeros(mask.shape).masked_fill(mask, -torch.inf)
+    return Call(
+        layer=site.layer,
+        X=query[0] if first else query[:, 0],
+        weights=site.weights,
+        mask=mask,
+        output=output[0] if first else output[:, 0],
+    )
+
+
+def _changed_output(call: Call, change: Change) -> Tensor:
+    """The layer's output with the heads' mixed values replaced."""
+    w = call.weights
+    mixed = [call.attention(h, torch.arange(call.T)) @ call.values(h) for h in range(w.H)]
+    used = change(call.layer, torch.cat(mixed, dim=1))
+    out = used @ w.W_O.reshape(-1, w.d)
+    return out if w.b_O is None else out + w.b_O
+
+
+def _batch_first(module: Any) -> bool:
+    return bool(module.batch_first)
+
+
+@contextmanager
+def _prepared(module: Any) -> Iterator[None]:
+    """Evaluation mode and eager attention, and afterwards everything as it was."""
+    training, config = module.training, getattr(module, "config", None)
+    before = getattr(config, "_attn_implementation", None)
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # the fused path skips the attention module
+    module.eval()
+    if before not in (None, "eager"):
+        module.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        module.train(training)
+        if before not in (None, "eager"):
+            module.set_attn_implementation(before)
+
+
+def _run_own(source: Source, bits: Any, visit: Visitor | None, change: Change | None) -> Tensor:
+    """One of our own models on one bit sequence; the last token is [CLS]."""
+    model = source.model
+    if model is None or change is not None:
+        raise DomainError("ablation of our own models is what `read` does; probe ablates torch models.")
+    X = model.encoding(np.asarray(bits))
+    for i, layer in enumerate(model.layers):
+        Z = X if layer.norm_attention is None else layer.norm_attention(X)
+        if visit is not None:
+            visit(
+                Call(
+                    i,
+                    torch.as_tensor(Z).float(),
+                    weights_of_layer(layer),
+                    mask=_own_mask(len(X), model.attends_cls),
+                )
+            )
+        X = block(X, layer, attends_cls=model.attends_cls)
+    return torch.as_tensor(X).float()
+
+
+def _own_mask(n: int, attends_cls: bool) -> Tensor | None:
+    if attends_cls:
+        return None
+    mask = torch.zeros(n, n)
+    mask[:, -1] = -torch.inf
+    return mask

@@ -1,0 +1,159 @@
+"""Heads recomputed from the extracted weights are the model's own, for every family; and what is refused is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+tf = pytest.importorskip("transformers")
+
+from sparsehead.errors import DomainError, FileError, ShapeError
+from sparsehead.probing.families import FAMILIES
+from sparsehead.probing.load import source_of
+from sparsehead.probing.modules import weights_of_state
+from sparsehead.probing.running import check, run
+from tests.probing.tiny import VOCABULARY, encoder, tiny
+
+TOLERANCE = 1e-4  # float32 rounding is some 1e-6 here
+
+
+def ids(n=20, seed=0):
+    return np.random.default_rng(seed).integers(0, VOCABULARY, n)
+
+
+def calls_of(source, tokens):
+    calls = []
+    run(source, tokens, calls.append)
+    return calls
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_recomputed_attention_and_heads_equal_the_models_own(kind):
+    """Attention weights as transformers returns them, and mixed values as its output projection receives them."""
+    model = tiny(kind)
+    calls = calls_of(source_of(model), ids())
+    options = {"use_cache": False} if kind in ("gpt2", "llama", "mistral", "qwen2") else {}
+    with torch.no_grad():
+        own = model(input_ids=torch.as_tensor(ids())[None], output_attentions=True, **options).attentions
+    assert len(calls) == len(own) == 2
+    for call, weights in zip(calls, own, strict=True):
+        every = torch.arange(call.T)
+        for h in range(4):
+            assert torch.allclose(call.attention(h, every), weights[0, h], atol=TOLERANCE)
+        assert call.disagreement() < TOLERANCE
+        assert call.mixed.abs().max() > 0.01  # not equal because all is zero
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mpnet", "albert"])
+def test_the_comparison_notices_a_wrong_weight_a_wrong_scale_and_a_missing_rotation(kind):
+    from dataclasses import replace
+
+    call = calls_of(source_of(tiny(kind)), ids())[1]
+    for name in ("W_Q", "W_K", "W_V"):
+        wrong = replace(call.weights, **{name: getattr(call.weights, name).roll(1, dims=0)})
+        if not torch.equal(getattr(wrong, name), getattr(call.weights, name)):
+            assert replace(call, weights=wrong).disagreement() > 10 * TOLERANCE
+    assert replace(call, weights=replace(call.weights, scale=1.1 * call.weights.scale)).disagreement() > 10 * TOLERANCE
+    if call.rotary is not None:
+        assert replace(call, rotary=None).disagreement() > 10 * TOLERANCE
+    if call.mask is not None and bool((call.mask != 0).any()):
+        assert replace(call, mask=None).disagreement() > 10 * TOLERANCE
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_first": False}, {"norm_first": True}], ids=str)
+def test_torch_encoders_agree_with_their_own_weights_and_outputs(options):
+    model = encoder(**options)
+    X = np.random.default_rng(1).normal(size=(15, 32)).astype(np.float32)
+    source = source_of(model)
+    calls = calls_of(source, X)
+    for call, site in zip(calls, source.sites, strict=True):
+        assert check(call) < TOLERANCE
+        x = call.X[None] if site.module.batch_first else call.X[:, None]
+        with torch.no_grad():
+            _, own = site.module(x, x, x, average_attn_weights=False)
+        for h in range(4):
+            assert torch.allclose(call.attention(h, torch.arange(15)), own[0, h], atol=TOLERANCE)
+    plain = torch.as_tensor(X)[None] if options.get("batch_first", True) else torch.as_tensor(X)[:, None]
+    with torch.no_grad():
+        assert torch.allclose(run(source, X), model(plain).reshape(15, 32), atol=1e-4)
+
+
+def test_state_dicts_fused_and_separate_give_the_weights_of_the_module():
+    model = tiny("gpt2")
+    (_, first), _ = weights_of_state(model.state_dict(), heads=4)
+    assert torch.allclose(first.W_K, source_of(model).weights[0].W_K)
+    assert torch.allclose(first.b_O, source_of(model).weights[0].b_O)
+    for kind in ("bert", "distilbert", "mpnet", "albert"):
+        model = tiny(kind)
+        found, wanted = weights_of_state(model.state_dict(), heads=4)[-1][1], source_of(model).weights[-1]
+        for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_V", "b_O"):
+            assert torch.allclose(getattr(found, name), getattr(wanted, name)), (kind, name)
+
+
+def test_the_model_is_left_as_it_was():
+    model = tf.BertModel(tiny("bert").config)
+    model.set_attn_implementation("sdpa")
+    model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    run(source_of(model), ids(), lambda call: None)
+    assert model.training and model.config._attn_implementation == "sdpa"
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_misuse_is_one_line(tmp_path):
+    with pytest.raises(FileError, match="there is no .*nothing is fetched from a hub"):
+        source_of("bert-base-uncased")
+    with pytest.raises(FileError, match=r"has no config\.json"):
+        source_of(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
+    with pytest.raises(DomainError, match="does not know models of type 't5'; it reads bert"):
+        source_of(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(FileError, match="no weights"):
+        source_of(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"12345678901")
+    with pytest.raises(FileError, match="cannot load"):
+        source_of(tmp_path)
+    with pytest.raises(DomainError, match="probe takes a path, a torch module, a state dict or a Model"):
+        source_of(3)
+    with pytest.raises(DomainError, match="no attention layers found in this Linear"):
+        source_of(torch.nn.Linear(2, 2))
+    with pytest.raises(DomainError, match="give heads="):
+        source_of(tiny("bert").state_dict())
+    with pytest.raises(ShapeError, match="5 heads do not divide"):
+        source_of(tiny("bert").state_dict(), heads=5)
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    with pytest.raises(FileError, match="cannot load"):
+        source_of(tmp_path / "x.gguf")
+
+
+def test_nan_weights_and_weights_that_are_not_there_are_refused(tmp_path):
+    model = tiny("bert")
+    with torch.no_grad():
+        model.encoder.layer[1].attention.self.key.weight[0, 0] = float("nan")
+    with pytest.raises(DomainError, match="layer 1 has NaN or infinite entries in W_K"):
+        source_of(model)
+    short = tiny("bert")
+    short.save_pretrained(tmp_path)
+    assert source_of(tmp_path).family == "bert"
+    config = (tmp_path / "config.json").read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    (tmp_path / "config.json").write_text(config)
+    with pytest.raises(FileError, match="lacks 16 of its model's weights"):
+        source_of(tmp_path)
+
+
+def test_pickled_weights_are_read_only_if_asked_for_and_never_run(tmp_path):
+    state = {name: value for name, value in tiny("bert").state_dict().items()}
+    torch.save(state, tmp_path / "w.pt")
+    with pytest.raises(FileError, match="pickled weights, which can run code when read; if you trust"):
+        source_of(tmp_path / "w.pt", heads=4)
+    assert len(source_of(tmp_path / "w.pt", heads=4, pickle=True).weights) == 2
+
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "ran"), "w"))
+
+    torch.save({"x": Evil()}, tmp_path / "evil.pt")
+    with pytest.raises(FileError, match="cannot be read as plain tensors"):
+        source_of(tmp_path / "evil.pt", heads=4, pickle=True)
+    assert not (tmp_path / "ran").exists()
