@@ -52,7 +52,10 @@ def test_the_comparison_notices_a_wrong_weight_a_wrong_scale_and_a_missing_rotat
         wrong = replace(call.weights, **{name: getattr(call.weights, name).roll(1, dims=0)})
         if not torch.equal(getattr(wrong, name), getattr(call.weights, name)):
             assert replace(call, weights=wrong).disagreement() > 10 * TOLERANCE
-    assert replace(call, weights=replace(call.weights, scale=1.1 * call.weights.scale)).disagreement() > 10 * TOLERANCE
+    assert (
+        replace(call, weights=replace(call.weights, scale=1.1 * call.weights.scale)).disagreement()
+        > 10 * TOLERANCE
+    )
     if call.rotary is not None:
         assert replace(call, rotary=None).disagreement() > 10 * TOLERANCE
     if call.mask is not None and bool((call.mask != 0).any()):
@@ -136,7 +139,9 @@ def test_nan_weights_and_weights_that_are_not_there_are_refused(tmp_path):
     short = tiny("bert")
     short.save_pretrained(tmp_path)
     assert source_of(tmp_path).family == "bert"
-    config = (tmp_path / "config.json").read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    config = (
+        (tmp_path / "config.json").read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    )
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(FileError, match="lacks 16 of its model's weights"):
         source_of(tmp_path)

@@ -21,7 +21,9 @@ def _config(kind):
         sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
         return tf.DistilBertConfig(vocab_size=VOCABULARY, max_position_embeddings=LONGEST, **sizes)
     if kind == "gpt2":
-        return tf.GPT2Config(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=LONGEST, **IDS)
+        return tf.GPT2Config(
+            vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=LONGEST, **IDS
+        )
     classes = {
         "bert": tf.BertConfig,
         "roberta": tf.RobertaConfig,
