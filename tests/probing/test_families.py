@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-
-tf = pytest.importorskip("transformers")
+import transformers as tf
 
 from sparsehead.errors import DomainError, FileError, ShapeError
 from sparsehead.probing.families import FAMILIES
@@ -104,7 +103,7 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_misuse_is_one_line(tmp_path):
-    with pytest.raises(FileError, match="there is no .*nothing is fetched from a hub"):
+    with pytest.raises(FileError, match=r"there is no .*nothing is fetched from a hub"):
         source_of("bert-base-uncased")
     with pytest.raises(FileError, match=r"has no config\.json"):
         source_of(tmp_path)
@@ -148,8 +147,7 @@ def test_nan_weights_and_weights_that_are_not_there_are_refused(tmp_path):
 
 
 def test_pickled_weights_are_read_only_if_asked_for_and_never_run(tmp_path):
-    state = {name: value for name, value in tiny("bert").state_dict().items()}
-    torch.save(state, tmp_path / "w.pt")
+    torch.save(tiny("bert").state_dict(), tmp_path / "w.pt")
     with pytest.raises(FileError, match="pickled weights, which can run code when read; if you trust"):
         source_of(tmp_path / "w.pt", heads=4)
     assert len(source_of(tmp_path / "w.pt", heads=4, pickle=True).weights) == 2
