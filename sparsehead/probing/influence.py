@@ -130,8 +130,7 @@ def direct_influence(
         raise DomainError("direct influence is exact for heads without an activation; this model has one.")
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
     for sequence, other in partners(inputs, count):
-        states: list[Tensor] = []
-        run(source, other, lambda call, states=states: states.append(call.X))
+        states = _layer_inputs(source, other)
 
         def visit(call: Call, states: list[Tensor] = states) -> None:
             for h, account in enumerate(accounts[call.layer]):
@@ -144,6 +143,12 @@ def direct_influence(
 
         run(source, sequence, visit)
     return [[account.result() for account in layer] for layer in accounts]
+
+
+def _layer_inputs(source: Source, sequence: Array) -> list[Tensor]:
+    found: list[Tensor] = []
+    run(source, sequence, lambda call: found.append(call.X))
+    return found
 
 
 def total_influence(

@@ -1,5 +1,6 @@
-"""Tiny random models of each family, and a reference for attention that is written independently of the package."""
+"""Tiny random models of each family."""
 
+import pytest
 import torch
 import transformers as tf
 from torch import nn
@@ -38,7 +39,7 @@ def _config(kind):
     return classes[kind](**COMMON, **more.get(kind, {}), **grouped)
 
 
-def tiny(kind, *, seed=0, scale=6.0):
+def tiny_model(kind, *, seed=0, scale=6.0):
     """A random model of a family whose attention is not nearly uniform: matrices and biases are scaled up."""
     torch.manual_seed(seed)
     model = tf.AutoModel.from_config(_config(kind), attn_implementation="eager").eval()
@@ -51,7 +52,7 @@ def tiny(kind, *, seed=0, scale=6.0):
     return model
 
 
-def encoder(*, seed=0, layers=2, d=32, heads=4, batch_first=True, norm_first=False):
+def random_encoder(*, seed=0, layers=2, d=32, heads=4, batch_first=True, norm_first=False):
     """A random nn.TransformerEncoder."""
     torch.manual_seed(seed)
     options = {"dim_feedforward": 48, "batch_first": batch_first, "norm_first": norm_first}
@@ -62,3 +63,15 @@ def encoder(*, seed=0, layers=2, d=32, heads=4, batch_first=True, norm_first=Fal
             if parameter.dim() >= 2:
                 parameter.copy_(torch.randn_like(parameter) / d**0.5 * 1.5)
     return model
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """The function that makes a tiny model of a family."""
+    return tiny_model
+
+
+@pytest.fixture(scope="session")
+def encoder():
+    """The function that makes a random nn.TransformerEncoder."""
+    return random_encoder
