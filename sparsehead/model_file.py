@@ -40,17 +40,22 @@ LARGEST = 2**53  # whole numbers beyond this are not exact in float64
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
     """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True."""
-    from safetensors.numpy import save as to_bytes
-
     if not isinstance(model, Model):
         raise DomainError(
             f"save writes a Model, such as `build` or `load` returns; got a {type(model).__name__}."
         )
     if not isinstance(path, str | os.PathLike):
         raise DomainError(f"save takes the path of a file; got a {type(path).__name__}.")
+    return write_whole(path, packed(model), force=force)
+
+
+def packed(model: Model) -> bytes:
+    """The content of the file that `save` writes."""
+    from safetensors.numpy import save as to_bytes
+
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
-    return write_whole(path, seal(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64})), force=force)
+    return seal(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64}))
 
 
 def load(path: str | Path) -> Model:

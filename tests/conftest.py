@@ -1,6 +1,7 @@
 """Shapes are types: every annotation of the package is checked while tests run."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,12 @@ def pytest_configure(config):
         subprocess.run([sys.executable, str(path)], stdout=subprocess.DEVNULL, check=False)
 
 
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
 hook = jaxtyping.install_import_hook("sparsehead", "beartype.beartype")
 
 
@@ -44,3 +51,31 @@ def unchecked():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def do_without_browser(why):
+    """Skip the test, saying why; in continuous integration fail it, so that these tests cannot go unrun unnoticed."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{why}, and CI is set: continuous integration must run the browser tests.")
+    pytest.skip(f"{why}; the browser tests need it.")
+
+
+@pytest.fixture(scope="session")
+def without_browser():
+    return do_without_browser
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's Chromium, headless; without one, tests that need it are skipped, or fail in CI."""
+    try:
+        from playwright import sync_api
+    except ImportError:
+        do_without_browser("the Python package playwright is not installed")
+    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    if path is None:
+        do_without_browser("there is no Chromium on this machine (Debian: apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield chromium
+        chromium.close()

@@ -78,7 +78,7 @@ def test_build_refuses_in_one_line_with_code_2(capsys, tmp_path, arguments, mess
 
 
 def test_undecided_and_wrong_models_are_not_called_exact():
-    from sparsehead.cli.build import verdict
+    from sparsehead.records.build import verdict
 
     assert verdict({"correct": None}).startswith("undecided")
     assert "NOT" in verdict({"correct": False, "counterexample": "01"})

@@ -21,7 +21,7 @@ FLOW = """
     errors arguments files memory lazy rng types logs
     functions explain task encoding heads block model evaluate model_file ranges architecture spec
     covering capacity floor construct certify reading train measure
-    provenance store results sweep experiments probing figures claims report lab cli __main__
+    provenance store results records sweep experiments probing figures claims report lab cli __main__
 """
 ORDER = FLOW.split()
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")

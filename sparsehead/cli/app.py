@@ -32,6 +32,7 @@ VERBS = {
     "cover": "The covering number of a set of points.",
     "figure": "Draw a figure of the paper, or one of ours.",
     "results": "List, show or export what the store holds.",
+    "lab": "See it in the browser: build, learn, bound and read on a page.",
 }
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

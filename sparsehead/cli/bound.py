@@ -44,6 +44,7 @@ def bound(
     """Capacity and generalisation, term by term, with a verdict."""
     from ..capacity import bound as bound_of
     from ..model_file import load
+    from ..records.bound import bounded, information_floor
 
     result = bound_of(
         None if model is None else load(model),
@@ -57,18 +58,7 @@ def bound(
         accuracy=accuracy,
     )
     floor = None if s is None else information_floor(s, result.T)
-    row = None if floor is None else {"m": floor.m, "enough": floor.enough, "status": floor.status}
-    emit({**result.to_dict(), "floor": row}, as_json, lambda console: show(console, result, floor))
-
-
-def information_floor(s: int, T: int) -> "Floor":
-    """Samples below which no learner names the support of an s-conjunction in 80 % of cases."""
-    from ..errors import DomainError
-    from ..floor.floor import floor
-
-    if not 1 <= s < T:
-        raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
-    return floor("and", s=s, T=T, p=0.5 ** (1 / s))
+    emit(bounded(result, floor), as_json, lambda console: show(console, result, floor))
 
 
 def parse_norms(text: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,11 +9,6 @@ from rich.table import Table
 
 from .output import AsJson, Force, emit
 
-if TYPE_CHECKING:
-    from ..functions import SparseFunction
-    from ..model import Model
-
-SAMPLES = 4  # inputs whose attention is shown
 SHOWN = 8  # relevant positions listed per input
 
 
@@ -39,19 +34,16 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
-    from ..certify import verify
-    from ..construct import build as construct
-    from ..construct import norm_report, units
     from ..files import check_target
-    from ..functions import parse
     from ..model_file import save
+    from ..records.build import built
 
     if out is not None:
         check_target(out, force=force)
-    f = parse(expression, T=T)
-    model = construct(
-        f,
-        encoding,
+    made = built(
+        expression,
+        T=T,
+        encoding=encoding,
         d=d,
         method=method,
         heads=heads,
@@ -60,53 +52,15 @@ def build(
         attends_cls=attends_cls,
         seed=seed,
     )
-    certificate = verify(model, f)
-    written = None if out is None else str(save(model, out, force=force))
-    result: dict[str, Any] = {
-        "function": str(f),
-        "T": T,
-        "s": f.s,
-        "support": list(f.support),
-        "encoding": encoding,
-        "construction": method,
-        "code": model.meta.get("code"),
-        "readout": model.meta.get("readout", "mlp" if model.decoder else "head"),
-        "d": model.d,
-        "heads": model.H,
-        "hidden_units": units(model),
-        **certificate.to_dict(),
-        "norms": norm_report(model, f),
-        "attention": samples(model, f),
-        "out": written,
-    }
+    written = None if out is None else str(save(made.model, out, force=force))
+    result = {**made.record, "out": written}
     emit(result, as_json, lambda console: show(console, result))
-
-
-def samples(model: "Model", f: "SparseFunction") -> list[dict[str, Any]]:
-    """Attention on a few inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
-    import numpy as np
-
-    from ..rng import stream
-
-    bits = stream(0, "shown inputs").integers(0, 2, (min(SAMPLES, f.s + 1), f.T), dtype=np.uint8)
-    counts = np.linspace(0, f.s, len(bits)).round().astype(int)
-    for row, ones in zip(bits, counts):
-        row[list(f.support)] = np.arange(f.s) < ones
-    weights, outputs = model.attention(bits), model(bits)
-    inside = weights[:, :, list(f.support)]
-    return [
-        {
-            "relevant_bits": [int(b) for b in row[list(f.support)]],
-            "output": float(outputs[i]),
-            "weights": [[float(w) for w in head] for head in inside[i]],
-            "elsewhere": [float(w) for w in weights[i].sum(axis=1) - inside[i].sum(axis=1)],
-        }
-        for i, row in enumerate(bits)
-    ]
 
 
 def show(console: Console, result: dict[str, Any]) -> None:
     """The head in a line, the verdict in two, attention and norms as tables."""
+    from ..records.build import verdict
+
     plural = "head" if result["heads"] == 1 else "heads"
     console.print(f"{result['function']}  reads {result['s']} of T={result['T']} bits", markup=False)
     code = "" if result["code"] is None else f", code {tuple(result['code'])}"
@@ -135,20 +89,6 @@ def show(console: Console, result: dict[str, Any]) -> None:
     console.print(norms_table(result["norms"]))
     if result["out"] is not None:
         console.print(f"written to {result['out']}", markup=False)
-
-
-def verdict(result: dict[str, Any]) -> str:
-    """One sentence on the certificate."""
-    if result["correct"] is None:
-        return "undecided: neither a proof nor a counterexample was found"
-    if not result["correct"]:
-        return f"does NOT compute it: wrong on {result['counterexample']}"
-    kind = "exact" if result["exact"] else "correct"
-    gap = "" if result["gap"] is None else f", gap {result['gap']:.4g}"
-    return (
-        f"{kind} on all 2^{result['T']} inputs: error at most {result['max_error']:.1e}, of which rounding "
-        f"{result['rounding']:.1e}; margin {result['margin']:.4g}, leakage {result['leakage']:.4g}{gap}"
-    )
 
 
 def norms_table(norms: dict[str, Any]) -> Table:

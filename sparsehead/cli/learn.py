@@ -71,6 +71,7 @@ def learn(
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from ..errors import DomainError
     from ..files import check_target
+    from ..records.learn import learned
     from ..train.learning import learn as train
     from ..train.learning import read_back
     from ..train.threads import use_threads
@@ -91,20 +92,8 @@ def learn(
             H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, engine=engine,
             device=device, dtype=dtype, progress=line, **chosen,
         )  # fmt: skip
-    outcome = run.outcome
-    result: dict[str, Any] = {
-        "solved": outcome.solved,
-        "status": outcome.status,
-        "steps": outcome.steps,
-        "seconds": round(outcome.seconds, 3),
-        "train_accuracy": outcome.train_accuracy,
-        "val_accuracy": outcome.val_accuracy,
-        "support_mass": outcome.support_mass,
-        "restarts_used": outcome.restarts_used,
-        "made_by": outcome.made_by,
-    }
-    reading = read_back(run) if outcome.solved else None
-    result["reading"] = None if reading is None else reading.to_dict()
+    reading = read_back(run) if run.solved else None
+    result = learned(run.outcome, reading)
     if out is not None and run.model is not None:
         from ..model_file import save
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..block import Layer
-from ..capacity import bound, norms
+from ..capacity import Bound, bound, norms
 from ..certify import verify
 from ..construct import build
 from ..covering import covering_number
@@ -76,25 +76,34 @@ def built_figure(text: str = "x2 ^ x5 ^ x11", T: int = 16) -> Chart:
     """A parity written down: attention on two inputs, the decoder, and the certificate's verdict."""
     f = parse(text, T=T)
     model = build(f, readout="mlp")
-    inputs = np.zeros((2, T), dtype=np.int64)
+    return written_figure(model, f, exact=bool(verify(model, f).exact))
+
+
+def written_figure(model: Model, f: SparseFunction, *, exact: bool | None) -> Chart:
+    """A written model: mean attention of its heads on two inputs, and the decoder where it reads one number."""
+    inputs = np.zeros((2, f.T), dtype=np.int64)
     inputs[1] = 1
     weights = model.attention(inputs).mean(axis=1)
     attention = [
         {"position": t, "weight": float(row[t]), "input": f"all bits {i}"}
         for i, row in enumerate(weights)
-        for t in range(T + 1)
+        for t in range(f.T + 1)
     ]
+    decoder, intervals = decoder_rows(model, f)
+    return built_head_chart(
+        attention, decoder=decoder, intervals=intervals, support=f.support, formula=str(f), exact=exact
+    )
+
+
+def decoder_rows(model: Model, f: SparseFunction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What the decoder makes of the head's number o, and where o lies; nothing where the head's output is no number."""
+    layer = model.layers[0]
+    if not model.decoder or model.H > 1 or layer.W_V.shape[-1] > 1 or f.s == 0:
+        return [], []
     intervals = head_intervals(model, f)
     o = np.linspace(min(r["low"] for r in intervals) - 0.02, max(r["high"] for r in intervals) + 0.02, 400)
-    decoded = model.read_out(o[:, None] * np.eye(1, model.d))
-    return built_head_chart(
-        attention,
-        decoder=[{"o": float(a), "value": float(b)} for a, b in zip(o, decoded)],
-        intervals=intervals,
-        support=f.support,
-        formula=str(f),
-        exact=bool(verify(model, f).exact),
-    )
+    decoded = model.read_out(o[:, None] * layer.W_C[0])
+    return [{"o": float(a), "value": float(b)} for a, b in zip(o, decoded)], intervals
 
 
 def head_intervals(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
@@ -152,9 +161,13 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
 
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:
     """The capacity bound of a written AND head by norms alone, by term."""
-    found = bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m, form="ours")
+    return terms_figure(bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m, form="ours"))
+
+
+def terms_figure(found: Bound) -> Chart:
+    """A bound by term."""
     items = [
         {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
         for t in found.items
     ]
-    return bound_terms_chart(items, form=found.form, m=m, vacuous=found.vacuous)
+    return bound_terms_chart(items, form=found.form, m=found.m, vacuous=found.vacuous)

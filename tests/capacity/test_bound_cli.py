@@ -83,7 +83,7 @@ def test_cover_refuses_what_has_no_end_or_is_no_file(capsys, tmp_path, monkeypat
     file.write_text("1" * 140_000 + "\n2\n")
     code, out, err = run(capsys, "cover", file, "--eps", "1")
     assert code == 2 and out == "" and "field larger than field limit" in err and err.count("\n") == 1
-    monkeypatch.setattr("sparsehead.cli.cover.MOST_BYTES", 1000)
+    monkeypatch.setattr("sparsehead.covering.points_file.MOST_BYTES", 1000)
     code, out, err = run(capsys, "cover", file, "--eps", "1")
     assert code == 2 and out == "" and "cannot read" in err and err.count("\n") == 1
 

@@ -1,17 +1,9 @@
-"""A folder of small made-up results, and a browser."""
+"""A folder of small made-up results."""
 
 import json
 import math
-import os
-import shutil
 
 import pytest
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 
 
 def made_up_results():
@@ -56,31 +48,3 @@ def results(tmp_path_factory):
     for name, data in made_up_results().items():
         (folder / f"{name}.json").write_text(json.dumps(data))
     return folder
-
-
-def do_without_browser(why):
-    """Skip the test, saying why; in continuous integration fail it, so that these tests cannot go unrun unnoticed."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{why}, and CI is set: continuous integration must run the browser tests.")
-    pytest.skip(f"{why}; the browser tests need it.")
-
-
-@pytest.fixture(scope="session")
-def without_browser():
-    return do_without_browser
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """The system's Chromium, headless; without one, tests that need it are skipped, or fail in CI."""
-    try:
-        from playwright import sync_api
-    except ImportError:
-        do_without_browser("the Python package playwright is not installed")
-    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
-    if path is None:
-        do_without_browser("there is no Chromium on this machine (Debian: apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield chromium
-        chromium.close()

@@ -1,0 +1,75 @@
+"""Points in a CSV file: rows of numbers, kept as texts so that decimals stay exact."""
+
+import csv
+import io
+from pathlib import Path
+
+from ..errors import FileError, ParseError
+from ..files import check_source, shown
+from .metrics import fraction_of
+
+MOST_BYTES = 64_000_000  # 8000 points, the most that are compared, of a few hundred coordinates
+WANTED = "a CSV with one point per row"
+
+
+def read_points(file: Path) -> list[list[str]]:
+    """The points in `file`.
+
+    Raises:
+        FileError: no regular file of at most MOST_BYTES, or no text. ParseError: not rows of numbers.
+    """
+    check_source(file, wanted=WANTED, most=MOST_BYTES)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f"cannot read {shown(file)}: {reason}; give {WANTED}.") from None
+    if len(content) > MOST_BYTES:
+        raise FileError(f"cannot read {shown(file)}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
+    return points_of(content, shown(file))
+
+
+def points_of(content: bytes, name: str) -> list[list[str]]:
+    """The points in the content of a CSV file: one per row, numbers only; a header row is skipped.
+
+    Raises:
+        FileError: no text. ParseError: not rows of numbers; `name` is what the message calls the file.
+    """
+    try:
+        text = io.StringIO(content.decode("utf-8-sig"), newline="")
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text)]
+    except UnicodeDecodeError:
+        raise FileError(f"{name} is not a text file; {WANTED} is needed.") from None
+    except csv.Error as error:
+        raise ParseError(f"{name} is not {WANTED}: {error}.") from None
+    numbered = [(i, row) for i, row in enumerate(rows, start=1) if any(row)]
+    if not numbered:
+        raise ParseError(f"{name} has no rows; one point per row is needed.")
+    if len(numbered) > 1 and all(is_word(cell) for cell in numbered[0][1]):
+        numbered = numbered[1:]  # a header
+    width = len(numbered[0][1])
+    for i, row in numbered:
+        if len(row) != width:
+            raise ParseError(f"{name}, line {i}: {len(row)} numbers where the rows above have {width}.")
+        for cell in row:
+            if not is_number(cell):
+                raise ParseError(f"{name}, line {i}: {cell[:40]!r} is not a finite number.")
+    return [row for _, row in numbered]
+
+
+def is_number(text: str) -> bool:
+    """A finite decimal number; 1/3 too, since fractions are exact here."""
+    try:
+        return abs(float(fraction_of(text))) < float("inf")
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return False
+
+
+def is_word(text: str) -> bool:
+    """Text that no header check should mistake for a number: nan and inf are bad numbers, not names."""
+    try:
+        float(text)
+    except ValueError:
+        return not is_number(text)
+    return False

@@ -1,0 +1,108 @@
+"""The application: pages, endpoints, how errors are answered, and the guard in front of it all."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi.responses import Response
+
+from .. import __version__
+from . import answers
+from .endpoints import bound, build, cover, read
+from .pages import PAGES, Asset, assets
+from .safety import App, Guard
+from .sandbox import Sandbox
+
+THREADS = 4  # requests computed at once; the others wait their turn
+ROUTERS = (build.router, bound.router, cover.router, read.router)
+CHARTS = "/static/vendor/charts.js"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is started with.
+
+    Args:
+        db: the store.
+        hosts: the values of Host that are the server's own.
+        token: its secret.
+        cookie: the name of the cookie that carries it.
+        running, waiting: jobs that run at once, and that may wait.
+    """
+
+    db: Path
+    hosts: tuple[str, ...]
+    token: str
+    cookie: str
+    running: int = 1
+    waiting: int = 20
+
+
+def make_app(settings: Settings) -> App:
+    """The whole server as one ASGI application."""
+    return Guard(make_api(settings), hosts=settings.hosts, token=settings.token, cookie=settings.cookie)
+
+
+def make_api(settings: Settings) -> FastAPI:
+    """The application behind the guard."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        app.state.sandbox = Sandbox()
+        yield
+
+    app = FastAPI(
+        title="sparsehead lab",
+        version=__version__,
+        description="Every page of the lab asks these endpoints, and a script may do the same: send the token of the "
+        "printed address as `Authorization: Bearer`. Answers are the records of the command line's `--json`; a "
+        "request that cannot be answered gets one sentence as `error`.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=answers.PROBLEMS,
+        generate_unique_id_function=_name,
+    )
+    answers.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    _serve_files(app)
+    return app
+
+
+def _name(route: Any) -> str:
+    return route.name
+
+
+def _serve_files(app: FastAPI) -> None:
+    """The page under the path of each of its parts, and its files."""
+    found = assets()
+
+    def respond(asset: Asset) -> Response:
+        return Response(asset.content, media_type=asset.kind, headers={"cache-control": "no-cache"})
+
+    async def page() -> Response:
+        return respond(found["/static/index.html"])
+
+    def charts() -> Response:
+        """Vega, Vega-Lite and vega-embed from vl-convert's own copy."""
+        from ..figures.render import chart_script
+
+        return respond(Asset(chart_script().encode(), "text/javascript; charset=utf-8"))
+
+    for path in ("/", *(f"/{name}" for name in PAGES)):
+        app.add_api_route(path, page, include_in_schema=False)
+    app.add_api_route(CHARTS, charts, include_in_schema=False)
+
+    async def file(name: str) -> Response:
+        if (asset := found.get(f"/static/{name}")) is None:
+            raise answers.Unknown("the lab has no file of that name.")
+        return respond(asset)
+
+    app.add_api_route("/static/{name:path}", file, include_in_schema=False)

@@ -1,0 +1,93 @@
+"""Bound: norms, or a model file, in; capacity term by term, samples needed and the information floor out."""
+
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...capacity import bound
+from ...errors import DomainError
+from ...records.bound import bounded, information_floor
+from ..answers import packed_json, sent
+from ..sandbox import FILE, uploaded
+
+router = APIRouter(tags=["Bound"])
+
+Form = Literal["ours", "paper", "parametric", "trauger-tewari", "minimum"]
+Size = Annotated[float, Field(ge=0, le=1e12)]
+
+
+class BoundRequest(BaseModel):
+    """A class of heads by its norms; the fields are the options of `sparsehead bound --norms`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    V21: Annotated[Size, Field(examples=[1.0])]
+    V: Annotated[Size, Field(examples=[1.0])]
+    QK: Annotated[Size, Field(examples=[9.4])]
+    BX: Annotated[Size, Field(examples=[1.42])]
+    w: Size | None = None
+    H: Annotated[int, Field(ge=1, le=10_000)] = 1
+    d: Annotated[int, Field(ge=1, le=10**6)] = 64
+    T: Annotated[int, Field(ge=1, le=10**9, examples=[100])]
+    m: Annotated[int, Field(ge=1, le=10**15, examples=[1000])]
+    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    margin: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    accuracy: Annotated[float, Field(gt=0, le=10)] = 0.05
+    form: Form | None = "ours"
+
+
+@router.post("/api/bound")
+def bound_norms(asked: BoundRequest) -> Response:
+    """The record of `sparsehead bound --norms .. --json`; its `floor` is null here and has an endpoint of its own."""
+    return sent(_answer(asked))
+
+
+@router.post("/api/bound/chart")
+def bound_chart(asked: BoundRequest) -> Response:
+    """The report's figure of a bound by term, as a Vega-Lite specification."""
+    from ...figures.render import specification
+    from ...report.library import terms_figure
+
+    return sent(packed_json(specification(terms_figure(_bound(asked)))))
+
+
+@router.get("/api/floor")
+def floor_of(s: int, T: int) -> Response:
+    """Samples below which no learner names the support of an s-conjunction of T bits in 80 % of cases."""
+    if not (1 <= s <= 8 and s < T <= 10**6):
+        raise DomainError(f"the floor is computed for 1 <= s <= 8 and s < T <= 10^6; got s={s}, T={T}.")
+    return sent(_floor(s, T))
+
+
+@router.post("/api/bound/model", openapi_extra=FILE)
+async def bound_model(
+    request: Request,
+    m: Annotated[int, Field(ge=1, le=10**15)] = 1000,
+    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05,
+    form: Form | None = None,
+) -> Response:
+    """The record of `sparsehead bound MODEL --json` for an uploaded safetensors file."""
+    options = {"m": m, "delta": delta, "form": form}
+    return sent(await request.app.state.sandbox.run("bound", await uploaded(request), options))
+
+
+@lru_cache(maxsize=64)
+def _bound(asked: BoundRequest) -> Any:
+    names = ("V21", "V", "QK", "BX", "w", "H", "d")
+    norms = {name: getattr(asked, name) for name in names if getattr(asked, name) is not None}
+    rest = asked.model_dump(exclude=set(names))
+    return bound(norms=norms, **rest)
+
+
+@lru_cache(maxsize=512)
+def _answer(asked: BoundRequest) -> bytes:
+    return packed_json(bounded(_bound(asked), None))
+
+
+@lru_cache(maxsize=256)
+def _floor(s: int, T: int) -> bytes:
+    least = information_floor(s, T)
+    return packed_json({"s": s, "T": T, "m": least.m, "enough": least.enough, "status": least.status})

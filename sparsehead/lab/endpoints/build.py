@@ -1,0 +1,100 @@
+"""Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
+
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...errors import TooLarge
+from ...functions import parse
+from ...model_file import packed
+from ...records.build import Built, built, verdict
+from ..answers import packed_json, sent
+from ..head import head_tables, weight_matrices
+
+router = APIRouter(tags=["Build"])
+
+MOST_T = 4096
+MOST_WORK = 2**20  # T 2^s: the largest work is done within seconds
+Text = Annotated[str, Field(min_length=1, max_length=2000, examples=["x2 & x5 & x11"])]
+
+
+class BuildRequest(BaseModel):
+    """A head to be written; the fields are the options of `sparsehead build`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    function: Text
+    T: Annotated[int, Field(ge=1, le=MOST_T, examples=[16])]
+    encoding: Literal["positional", "random", "trainable", "bag"] = "positional"
+    d: Annotated[int | None, Field(ge=1, le=1024)] = None
+    method: Literal["compact", "paper"] = "compact"
+    heads: Literal["one", "s", "cancel"] = "one"
+    readout: Literal["head", "mlp"] | None = None
+    epsilon: Annotated[float | None, Field(gt=0, lt=1)] = None
+    attends_cls: bool = True
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
+
+
+@router.post("/api/build")
+def build_head(asked: BuildRequest) -> Response:
+    """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `head` (the tables from which
+    the page computes attention and output itself; null if it is too large or too deep) and `weights` (matrices)."""
+    return sent(_answer(asked))
+
+
+@router.post("/api/build/model")
+def build_model(asked: BuildRequest) -> Response:
+    """The model as a safetensors file, as `sparsehead build --out` writes it."""
+    name = {"content-disposition": 'attachment; filename="head.safetensors"'}
+    return Response(packed(built_for(asked).model), media_type="application/octet-stream", headers=name)
+
+
+@router.post("/api/build/chart")
+def build_chart(asked: BuildRequest) -> Response:
+    """The report's figure of a written head for this one, as a Vega-Lite specification."""
+    from ...figures.render import specification
+
+    return sent(packed_json(specification(_figure(asked))))
+
+
+@router.post("/api/build/picture")
+def build_picture(asked: BuildRequest) -> Response:
+    """The same figure as PNG."""
+    from ...figures.render import render
+
+    name = {"content-disposition": 'attachment; filename="head.png"'}
+    return Response(render(_figure(asked), "png"), media_type="image/png", headers=name)
+
+
+@lru_cache(maxsize=16)
+def built_for(asked: BuildRequest) -> Built:
+    """The head; refused before it is written where that would take more than seconds."""
+    f = parse(asked.function, T=asked.T)
+    if asked.T * 2**f.s > MOST_WORK:
+        raise TooLarge(
+            f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {MOST_WORK}); "
+            "`sparsehead build` in a terminal has no such limit."
+        )
+    given = asked.model_dump()
+    return built(given.pop("function"), **given)
+
+
+@lru_cache(maxsize=256)
+def _answer(asked: BuildRequest) -> bytes:
+    made = built_for(asked)
+    more = {
+        "verdict": verdict(made.record),
+        "head": head_tables(made.model),
+        "weights": weight_matrices(made.model),
+    }
+    return packed_json({**made.record, **more})
+
+
+def _figure(asked: BuildRequest) -> Any:
+    from ...report.library import written_figure
+
+    made = built_for(asked)
+    return written_figure(made.model, made.function, exact=made.record["exact"])

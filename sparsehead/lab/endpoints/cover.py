@@ -1,0 +1,81 @@
+"""Cover: points in; a smallest cover, or a bracket, out."""
+
+import math
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...records.cover import covered
+from ..answers import packed_json, sent
+from ..sandbox import CSV_FILE, uploaded
+
+router = APIRouter(tags=["Cover"])
+
+MOST_POINTS = 200
+MOST_COORDINATES = 50
+SECONDS = 4.0  # before a bracket is returned
+Number = Annotated[str, Field(min_length=1, max_length=40, examples=["0.5"])]
+Point = Annotated[tuple[Number, ...], Field(min_length=1, max_length=MOST_COORDINATES)]
+
+
+class CoverRequest(BaseModel):
+    """Points as decimal texts, which are exact, and the radius of the closed balls."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    points: Annotated[
+        tuple[Point, ...],
+        Field(min_length=1, max_length=MOST_POINTS, examples=[[["0.5", "0.7"], ["0.2", "0.3"]]]),
+    ]
+    eps: Annotated[Number, Field(examples=["0.5"])]
+    p: Literal["1", "2", "inf"] = "2"
+    external: bool = False
+
+
+@router.post("/api/cover")
+def cover_points(asked: CoverRequest) -> Response:
+    """The record of `sparsehead cover --json`: exact, or a bracket if 4 seconds do not settle it."""
+    return sent(packed_json(_covered(asked)))
+
+
+@router.post("/api/cover/picture")
+def cover_picture(asked: CoverRequest) -> Response:
+    """The report's figure of a cover in the plane, as PNG."""
+    from ...figures.covers import cover_chart
+    from ...figures.render import render
+
+    found = _covered(asked)
+    plane = [tuple(map(float, point)) for point in asked.points]
+    panel = {"points": plane, "eps": found["eps"], "centers": found["centers"], "name": "these points"}
+    name = {"content-disposition": 'attachment; filename="cover.png"'}
+    return Response(render(cover_chart([panel]), "png"), media_type="image/png", headers=name)
+
+
+@router.get("/api/cover/examples")
+def cover_examples() -> dict[str, Any]:
+    """The point sets of the lecture notes' example, in both readings, with their two radii."""
+    from ...report.library import FIRST, LATER
+
+    return {
+        "examples": [
+            {"name": f"{name}, eps = {eps}", "points": [list(point) for point in points], "eps": eps}
+            for name, points in (("set as first printed", FIRST), ("set as later used", LATER))
+            for eps in ("0.05", "0.5")
+        ]
+    }
+
+
+@router.post("/api/cover/points", openapi_extra=CSV_FILE)
+async def cover_file(request: Request) -> Response:
+    """The points of an uploaded CSV file: one per row, numbers only; a header row is skipped."""
+    content = await uploaded(request, "text/csv")
+    return sent(await request.app.state.sandbox.run("points", content, {"most": MOST_POINTS}))
+
+
+@lru_cache(maxsize=256)
+def _covered(asked: CoverRequest) -> dict[str, Any]:
+    p = math.inf if asked.p == "inf" else float(asked.p)
+    return covered(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)

@@ -1,0 +1,41 @@
+"""Read: a model file in; support, formula, evidence and certificate out."""
+
+from functools import lru_cache
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from ...reading import read
+from ..answers import packed_json, sent
+from ..sandbox import FILE, uploaded
+from .build import BuildRequest, built_for
+
+router = APIRouter(tags=["Read"])
+
+
+@router.post("/api/read", openapi_extra=FILE)
+async def read_file(
+    request: Request,
+    most: Annotated[int, Field(ge=1, le=12)] = 8,
+    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05,
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 0,
+) -> Response:
+    """The record of `sparsehead read MODEL --json` for an uploaded safetensors file, with its `verdict` in words."""
+    options = {"most": most, "delta": delta, "seed": seed}
+    return sent(await request.app.state.sandbox.run("read", await uploaded(request), options))
+
+
+@router.post("/api/read/built")
+def readbuilt_for(asked: BuildRequest) -> Response:
+    """The same for the head that `build` writes: the function comes back."""
+    return sent(_answer(asked))
+
+
+@lru_cache(maxsize=64)
+def _answer(asked: BuildRequest) -> bytes:
+    model = built_for(asked).model
+    reading = read(model, seed=0)
+    shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
+    return packed_json({"verdict": reading.verdict, **reading.to_dict(), "model": shape})

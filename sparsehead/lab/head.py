@@ -1,0 +1,69 @@
+"""One small head as the page evaluates it: tables of scores and values, and what follows them.
+
+`static/head.js` computes the forward pass from this record, so that a flipped bit is answered at once. What is linear
+between the mixed values and the first ReLU is multiplied out here:
+
+    a_h    = softmax over tokens of scores[t][b_t][h]
+    y      = offset + sum_h sigma( sum_t a_h[t] values[t][b_t][h] ) mix[h]
+    output = bias + w . dense_n(.. dense_1(relu y))          with a decoder
+    output = bias + w . y                                    without one
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..model import Model
+
+MOST_NUMBERS = 120_000  # in the tables: about 2 MB of JSON
+SIGMAS = ("identity", "relu", "tanh")
+
+
+def head_tables(model: Model) -> dict[str, Any] | None:
+    """The record for `static/head.js`; None for a model that is not one small head (or too large to send).
+
+    That is one layer of heads without MLP, projection and final LayerNorm; decoders of any depth are fine.
+    """
+    layer = model.layers[0]
+    small = (model.T + 1) * 2 * model.H * (1 + layer.W_V.shape[-1]) <= MOST_NUMBERS
+    plain = layer.mlp is None and not layer.project and model.final_norm is None and layer.sigma in SIGMAS
+    if model.L != 1 or not plain or not small:
+        return None
+    scores, values = model.cls_tables()
+    first = model.decoder[0].W if model.decoder else np.eye(model.d)
+    offset = np.zeros(model.d) if layer.b_C is None else layer.b_C
+    offset = (offset + (model.encoding.cls if layer.residual else 0)) @ first
+    w = model.w
+    mix = layer.W_C @ first
+    if model.decoder:
+        offset = offset + model.decoder[0].b
+    else:  # everything is linear: one number instead of d
+        offset, mix, w = np.array([offset @ w]), mix @ w[:, None], np.ones(1)
+    return {
+        "T": model.T,
+        "H": model.H,
+        "attends_cls": model.attends_cls,
+        "sigma": layer.sigma,
+        "scores": np.where(np.isfinite(scores), scores, 0.0).tolist(),
+        "values": values.tolist(),
+        "mix": mix.tolist(),
+        "offset": offset.tolist(),
+        "relu": bool(model.decoder),
+        "dense": [{"W": dense.W.tolist(), "b": dense.b.tolist()} for dense in model.decoder[1:]],
+        "w": w.tolist(),
+        "bias": float(model.bias),
+        "threshold": float(model.threshold),
+    }
+
+
+def weight_matrices(model: Model) -> dict[str, list[list[float]]] | None:
+    """W_Q, W_K, W_V and W_C^T of each head of one layer, d rows each, to be looked at; None if they are too large."""
+    layer = model.layers[0]
+    if 4 * model.H * model.d * max(layer.W_Q.shape[-1], layer.W_V.shape[-1]) > MOST_NUMBERS // 4:
+        return None
+    found: dict[str, list[list[float]]] = {}
+    for h in range(model.H):
+        which = "" if model.H == 1 else f" of head {h}"
+        matrices = {"W_Q": layer.W_Q[h], "W_K": layer.W_K[h], "W_V": layer.W_V[h], "W_C^T": layer.W_C[h].T}
+        found |= {f"{name}{which}": matrix.tolist() for name, matrix in matrices.items()}
+    return found

@@ -1,0 +1,206 @@
+"""What a request must pass before anything sees it, in this order: Host, Origin, token, size.
+
+- Host must be one of the server's own names. A foreign page whose name resolves to 127.0.0.1 (DNS rebinding) sends its
+  own name and is refused here.
+- Origin, where a browser sends one, must be the server's; Sec-Fetch-Site must not say that another site asks, except
+  for following a link to a page.
+- The token is compared in constant time: in the address on the first visit, afterwards in a cookie that browsers send
+  from this site only, or as `Authorization: Bearer` from a script.
+- The body is read here, whole, up to the limit of its path and for at most BODY_SECONDS, so that no endpoint waits for
+  a slow client or holds more than it may.
+
+Every answer, a refusal too, carries the headers of HEADERS.
+"""
+
+import asyncio
+import hmac
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+MOST_ADDRESS = 16_000  # bytes of path and query: the bits of an input of T = 4096 and a long function fit
+MOST_JSON = 256_000  # bytes of a request
+MOST_UPLOAD = 32_000_000  # bytes of a model or a CSV file
+MOST_HELD = 4 * MOST_UPLOAD  # bytes of all bodies that are being read at once
+BODY_SECONDS = 30.0
+UPLOADS = ("/api/read", "/api/bound/model", "/api/cover/points")  # paths whose body is a file
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The status and the sentence that a request is answered with instead of being served."""
+
+    status: int
+    sentence: str
+
+
+class Guard:
+    """The application behind the checks above.
+
+    Args:
+        app: what a request that passes goes to.
+        hosts: the values of Host that are the server's own, such as "127.0.0.1:8377".
+        token: the secret of this server.
+        cookie: the cookie's name; it contains the port, because cookies do not tell ports apart.
+    """
+
+    def __init__(self, app: App, *, hosts: tuple[str, ...], token: str, cookie: str) -> None:
+        self.app, self.hosts, self.token, self.cookie = app, frozenset(hosts), token, cookie
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the start and end of the server."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no websockets here
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = _headers(scope)
+        given = _query_token(scope)
+        answer = self._with_headers(send, given is not None and self._is_token(given))
+        refusal = self._host(headers) or self._origin(scope, headers) or self._token(headers, given)
+        refusal = refusal or _address(scope)
+        if refusal is not None:
+            await _refuse(answer, refusal)
+            return
+        most = MOST_UPLOAD if scope["path"] in UPLOADS else MOST_JSON
+        parts: list[bytes] = []
+        try:
+            refusal = await self._read_body(headers, receive, most, parts)
+            if refusal is not None:
+                await _refuse(answer, refusal)
+                return
+            await self.app(scope, _replay(b"".join(parts), receive), answer)
+        finally:
+            self._held -= sum(map(len, parts))
+
+    def _host(self, headers: dict[str, list[str]]) -> Refusal | None:
+        found = headers.get("host", [])
+        if len(found) == 1 and found[0].lower() in self.hosts:
+            return None
+        return Refusal(403, f"this server answers to {', '.join(sorted(self.hosts))} only.")
+
+    def _origin(self, scope: Scope, headers: dict[str, list[str]]) -> Refusal | None:
+        origins, site = headers.get("origin", []), headers.get("sec-fetch-site", ["none"])
+        if any(origin.removeprefix("http://").lower() not in self.hosts for origin in origins):
+            return Refusal(403, "requests from pages of another origin are refused.")
+        link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == ["navigate"]
+        if site not in (["none"], ["same-origin"]) and not link:
+            return Refusal(403, "requests from pages of another site are refused.")
+        return None
+
+    def _token(self, headers: dict[str, list[str]], given: str | None) -> Refusal | None:
+        offered = [given] if given is not None else []
+        offered += [v.removeprefix("Bearer ") for v in headers.get("authorization", ())]
+        for line in headers.get("cookie", ()):
+            pairs = (part.strip().partition("=") for part in line.split(";"))
+            offered += [value for name, _, value in pairs if name == self.cookie]
+        if any(self._is_token(text) for text in offered[:8]):
+            return None
+        return Refusal(401, "open the address that `sparsehead lab` printed: it carries the token.")
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self.token.encode())
+
+    async def _read_body(
+        self, headers: dict[str, list[str]], receive: Receive, most: int, parts: list[bytes]
+    ) -> Refusal | None:
+        """Read the whole body into `parts`, and count what is held; or why it is not taken."""
+        long = Refusal(413, f"the request has more than {most} bytes, the most that is taken here.")
+        length = headers.get("content-length", ["0"])[-1]
+        if not length.isdigit() or int(length[:20]) > most:
+            return long
+        more, size = True, 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return Refusal(400, "the connection ended before the request did.")
+                    parts.append(message.get("body", b""))
+                    more, size = message.get("more_body", False), size + len(parts[-1])
+                    self._held += len(parts[-1])
+                    if size > most:
+                        return long
+                    if self._held > MOST_HELD:
+                        return Refusal(429, "too many files are being sent at once; try again in a moment.")
+        except TimeoutError:
+            return Refusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
+        return None
+
+    def _with_headers(self, send: Send, first_visit: bool) -> Send:
+        """`send`, with HEADERS on every answer and the cookie on the first."""
+        cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+        own = [*HEADERS, *([(b"set-cookie", cookie.encode())] if first_visit else [])]
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                theirs = {name.lower() for name, _ in message.get("headers", ())}
+                kept = [pair for pair in own if pair[0] not in theirs]
+                message["headers"] = [*message.get("headers", ()), *kept]
+            await send(message)
+
+        return answer
+
+
+def _headers(scope: Scope) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return found
+
+
+def _query_token(scope: Scope) -> str | None:
+    query = scope.get("query_string", b"")[:MOST_ADDRESS].decode("latin-1")
+    return parse_qs(query).get("token", [None])[0]
+
+
+def _address(scope: Scope) -> Refusal | None:
+    length = len(scope.get("query_string", b"")) + len(scope.get("raw_path") or scope["path"].encode())
+    if length > MOST_ADDRESS:
+        return Refusal(414, f"the address has {length} characters, at most {MOST_ADDRESS} are taken.")
+    return None
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that hands the body over, and after it whatever the connection still says."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    body = json.dumps({"error": refusal.sentence}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send(
+        {
+            "type": "http.response.start",
+            "status": refusal.status,
+            "headers": [*headers, (b"connection", b"close")],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

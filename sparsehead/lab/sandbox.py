@@ -1,0 +1,170 @@
+"""Uploaded files, parsed by `python -m sparsehead.lab.sandbox`: a process of its own with limits on memory and time.
+
+The parent sends one line of JSON, {"task", "options"}, and then the file's bytes; the child answers {"answer": ..} or
+{"error": sentence, "status": ..} on standard output and ends. No name that a request sends is ever a path: the child
+writes the bytes to a temporary file whose name it chooses itself.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import ParseError, SparseheadError, TooLarge
+
+MEMORY = 3 * 2**30  # bytes of address space
+SECONDS = 60
+AT_ONCE = 2
+WAITING = 8
+MOST_ANSWER = 16_000_000
+TYPES = ("application/octet-stream", "text/csv")
+# What the description of an endpoint says about a body that is a file.
+FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+CSV_FILE: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}
+}
+
+
+async def uploaded(request: Any, kind: str = TYPES[0]) -> bytes:
+    """The file that is a request's body.
+
+    Raises:
+        HTTPException: it has another type (415).
+    """
+    from starlette.exceptions import HTTPException
+
+    said = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if said != kind:
+        raise HTTPException(415, f"this takes a file as {kind}; got {said[:60] or 'no content type'}.")
+    return bytes(await request.body())
+
+
+class Sandbox:
+    """The processes that parse files: AT_ONCE of them, and so many files that wait."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._here = 0
+
+    async def run(self, task: str, content: bytes, options: dict[str, Any]) -> bytes:
+        """The answer of `task` on `content`, as JSON.
+
+        Raises:
+            SparseheadError: the file is not what the task takes, or needs more memory or time than it gets; Busy when
+                as many files as may be are being parsed or wait.
+        """
+        from .answers import Busy
+
+        if self._here >= AT_ONCE + WAITING:
+            raise Busy(f"{AT_ONCE} files are being parsed and {WAITING} wait; try again in a moment.")
+        self._here += 1
+        try:
+            async with self._free:
+                return await _child(task, content, options)
+        finally:
+            self._here -= 1
+
+
+async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
+    from ..sweep.local import ONE_THREAD
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", __name__,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=os.environ | ONE_THREAD, start_new_session=True,
+    )  # fmt: skip
+    line = json.dumps({"task": task, "options": options}).encode() + b"\n"
+    try:
+        async with asyncio.timeout(SECONDS + 5):
+            said, _ = await process.communicate(line + content)
+    except TimeoutError:
+        raise TooLarge(f"the file took longer than {SECONDS} seconds; a smaller model may do.") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return _answer(said)
+
+
+def _answer(said: bytes) -> bytes:
+    if not said or len(said) > MOST_ANSWER:
+        raise TooLarge("the file needs more memory or time than an uploaded file gets; a smaller one may do.")
+    found = json.loads(said)
+    if "error" in found:
+        raise (TooLarge if found.get("large") else ParseError)(found["error"])
+    return json.dumps(found["answer"], separators=(",", ":")).encode()
+
+
+def main() -> None:
+    """Do one task with limits on this process; runs in the child."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    asked = json.loads(sys.stdin.buffer.readline())
+    content = sys.stdin.buffer.read()
+    try:
+        answer: dict[str, Any] = {"answer": TASKS[asked["task"]](content, asked["options"])}
+    except (TooLarge, MemoryError) as error:
+        answer = {"error": str(error) or "the file needs too much memory.", "large": True}
+    except SparseheadError as error:
+        answer = {"error": " ".join(str(error).split())}
+    answers.write(json.dumps(answer, allow_nan=False))
+    answers.flush()
+
+
+def _loaded(content: bytes) -> Any:
+    from ..model_file import load
+
+    with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
+        path = Path(folder) / "model.safetensors"
+        path.write_bytes(content)
+        try:
+            return load(path)
+        except SparseheadError as error:
+            raise type(error)(str(error).replace(str(path), "the file")) from None
+
+
+def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    from ..capacity import bound
+    from ..records.bound import bounded
+
+    return bounded(bound(_loaded(content), **options), None)
+
+
+def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    from ..reading import read
+
+    model = _loaded(content)
+    reading = read(model, **options)
+    shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
+    return {"verdict": reading.verdict, **reading.to_dict(), "model": shape}
+
+
+def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    from ..covering.points_file import points_of
+
+    points = points_of(content, "the file")
+    if len(points) > options["most"]:
+        raise TooLarge(
+            f"the file has {len(points)} points, the page takes {options['most']}; `sparsehead cover` takes more."
+        )
+    return {"points": points}
+
+
+TASKS = {"bound": _bound, "read": _read, "points": _points}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""A socket, an address with a token, and a server until Ctrl-C."""
+
+import asyncio
+import contextlib
+import ipaddress
+import secrets
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+import uvicorn
+
+from ..errors import DomainError
+from .app import Settings, make_app
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+GRACE = 2  # seconds that open connections get when the server stops
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which announces its end to streams that would otherwise keep it up."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at Ctrl-C or SIGTERM, and do not raise the signal again afterwards: this is how the lab ends."""
+        kinds = (signal.SIGINT, signal.SIGTERM)
+        before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
+
+
+def serve(
+    db: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8377,
+    allow_remote: bool = False,
+    browser: bool = True,
+    running: int = 1,
+) -> None:
+    """Serve the lab until Ctrl-C. The first line on standard output is the address with its token.
+
+    Raises:
+        DomainError: the host may not or cannot be served.
+    """
+    check_host(host, allow_remote=allow_remote)
+    listening = listen(host, port)
+    bound = listening.getsockname()[1]
+    settings = settings_for(host, bound, db=db, running=running)
+    address = f"http://{_written(host)}:{bound}/?token={settings.token}"
+    config = uvicorn.Config(
+        make_app(settings), log_level="warning", access_log=False, lifespan="on", server_header=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=GRACE, limit_concurrency=1000, ws="none",
+    )  # fmt: skip
+    server = Server(config)
+    print(address, flush=True)
+    if browser:
+        webbrowser.open(address)
+    with contextlib.suppress(KeyboardInterrupt), listening:
+        asyncio.run(server.serve(sockets=[listening]))
+    print("stopped; jobs that were running can be resumed.", file=sys.stderr)
+
+
+def settings_for(host: str, port: int, *, db: Path, running: int = 1) -> Settings:
+    """The settings of a server at host:port, with a new token."""
+    names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
+    return Settings(
+        db=db,
+        hosts=tuple(f"{_written(name)}:{port}".lower() for name in names),
+        token=secrets.token_urlsafe(32),
+        cookie=f"sparsehead-{port}",
+        running=running,
+    )
+
+
+def check_host(host: str, *, allow_remote: bool) -> None:
+    """Refuse to serve other machines unless that was asked for, and to serve without a name to check Host against."""
+    if host in LOOPBACK:
+        return
+    if _is_every_address(host):
+        raise DomainError(
+            f"--host {host} is every address at once; give the one by which others reach this machine."
+        )
+    if not allow_remote:
+        raise DomainError(
+            f"--host {host} serves other machines too, without encryption; add --allow-remote if that is meant."
+        )
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:  # a name
+        return not host
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at host:port; port 0 is any that is free."""
+    if not 0 <= port < 65536:
+        raise DomainError(f"--port is a number from 0 to 65535, got {port}; 0 picks a free one.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(512)
+    except OSError as error:
+        made.close()
+        raise DomainError(
+            f"cannot serve at {host}, port {port}: {error.strerror}; --port 0 picks a free port."
+        ) from None
+    return made
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,91 @@
+// Charts: the specifications of the report, drawn by Vega without evaluating text (`ast`), fitted to the room there is.
+import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+
+const MARGIN = 110; // axis labels and padding beside a plot
+let loading = null;
+
+function vega() {
+  loading ||= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.type = "module";
+    script.src = "/static/vendor/charts.js";
+    script.onload = () => done(window.vegaEmbed);
+    script.onerror = () => failed(new Error("charts need the extra: pip install 'sparsehead[charts]'."));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+function fit(part, room) {
+  if (Array.isArray(part)) return part.map((one) => fit(one, room));
+  if (part === null || typeof part !== "object") return part;
+  const out = {};
+  for (const [key, value] of Object.entries(part)) {
+    out[key] = ["layer", "concat", "vconcat", "hconcat"].includes(key) ? fit(value, room) : value;
+  }
+  if (typeof out.width === "number" && out.width > room) out.width = room;
+  return out;
+}
+
+function fitted(given, room) {
+  const { title, ...spec } = given; // the page shows the title as text
+  if (spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
+  if (!spec.usermeta?.fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
+  const config = spec.config || {};
+  spec.config = { ...config, background: null, padding: 4, legend: { ...config.legend, columns: room < 480 ? 1 : 3 } };
+  return spec;
+}
+
+const words = (text) => (Array.isArray(text) ? text.join(" ") : text || "");
+
+/** A chart with its title as text. `rows` replaces the data of one named set without drawing anew. */
+export function Chart({ spec, rows, name = "chart" }) {
+  const box = useRef();
+  const view = useRef(null);
+  const [room, setRoom] = useState(0);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      const now = Math.floor(entry.contentRect.width);
+      setRoom((old) => (Math.abs(old - now) < 24 ? old : now));
+    });
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    if (!spec || !room) return undefined;
+    let gone = false;
+    (async () => {
+      try {
+        const embed = await vega();
+        const holder = document.createElement("div");
+        const made = await embed(holder, fitted(spec, room), {
+          mode: "vega-lite", actions: false, renderer: "svg", ast: true, defaultStyle: false,
+          tooltip: { disableDefaultStyle: true },
+        });
+        if (gone) { made.finalize(); return; }
+        view.current?.finalize();
+        view.current = made;
+        box.current.replaceChildren(holder);
+        box.current.dataset.drawn = "yes";
+        setProblem("");
+        if (rows) update(made.view, rows);
+      } catch (error) {
+        if (!gone) setProblem(error.message);
+      }
+    })();
+    return () => { gone = true; };
+  }, [spec, room]);
+  useEffect(() => { if (view.current && rows) update(view.current.view, rows); }, [rows]);
+  const title = spec?.title || {};
+  return html`<figure class="chart" aria-label=${words(title.text) || name}>
+    ${spec && html`<figcaption><strong>${words(title.text)}</strong> <span class="soft">${words(title.subtitle)}</span></figcaption>`}
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    <div class="plot" ref=${box} data-chart=${name}></div>
+  </figure>`;
+}
+
+function update(view, rows) {
+  for (const [name, values] of Object.entries(rows)) view.data(name, values);
+  view.resize().runAsync();
+}
