@@ -9,7 +9,6 @@ that acts on tokens: it includes the 1/sqrt(k) by which Tracr's attention divide
 
 import argparse
 import csv
-import json
 import platform
 import time
 from pathlib import Path
@@ -19,6 +18,8 @@ import numpy as np
 from sparsehead.capacity.norms import product_norms
 from sparsehead.certify import verify
 from sparsehead.construct import build, units
+from sparsehead.experiments.folder import write_results
+from sparsehead.experiments.records import BuildRecord, BuildRow
 from sparsehead.functions import assignments, conjunction, parity
 from sparsehead.model import Model
 from sparsehead.provenance import processor
@@ -155,7 +156,8 @@ def main() -> None:
         command = f"python benchmarks/build.py --T {options.T} --s {options.s} --out {options.out}"
         options.out.parent.mkdir(parents=True, exist_ok=True)
         about = {"command": command, "machine": processor(), "python": platform.python_version()}
-        options.out.with_suffix(".json").write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+        record = BuildRecord(**about, rows=tuple(BuildRow(**row) for row in rows))
+        write_results(options.out.parent, options.out.name, record)
         with options.out.with_suffix(".csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))
             writer.writeheader()

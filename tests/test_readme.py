@@ -3,13 +3,15 @@ take minutes."""
 
 import csv
 import doctest
-import json
 import re
 import shlex
 from pathlib import Path
 from statistics import median
 
 import pytest
+
+from sparsehead.experiments.folder import read_results
+from sparsehead.experiments.records import AttentionRecord, CurvesRecord, LawRecord
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -70,27 +72,28 @@ def test_the_table_of_the_law_is_the_committed_result():
 def test_the_figures_numbers_are_the_committed_results():
     """What the README says of the paper's figures, recomputed from results/."""
 
-    def read(name):
-        return json.loads((ROOT / "results" / f"{name}.json").read_text())
+    folder = ROOT / "results"
 
     def slope(name):
-        log = read(name)["fits"]["log"]
-        return "{:.1f} [{:.1f}, {:.1f}]".format(log["params"]["b"], *log["intervals"]["b"])
+        log = read_results(folder, name, LawRecord).fits["log"]
+        return "{:.1f} [{:.1f}, {:.1f}]".format(log.params["b"], *log.intervals["b"])
 
     def solved(name):
-        count = {m: sum(t["solved"] for t in read(name)["trials"] if t["m"] == m) for m in (200, 50)}
+        trials = read_results(folder, name, CurvesRecord).trials
+        count = {m: sum(t.solved for t in trials if t.m == m) for m in (200, 50)}
         return f"{count[200]}/40 and {count[50]}/40"
 
     def total(name):
-        return f"{median(run['total'] for run in read(name)['runs']):.3f}".removeprefix("0")
+        runs = read_results(folder, name, AttentionRecord).runs
+        return f"{median(run.total for run in runs):.3f}".removeprefix("0")
 
     assert f"| {slope('law')}; with dropout {slope('law-mingpt')} |" in README
     assert f"| {solved('curves')}; with dropout {solved('curves-mingpt')} |" in README
     assert (
         f"| {total('attention')} (median of ten seeds); with dropout {total('attention-mingpt')} |" in README
     )
-    power = read("law-decades")["fits"]["power"]
-    low, high = power["intervals"]["b"]
-    a, b = power["params"]["a"], power["params"]["b"]
+    decades = read_results(folder, "law-decades", LawRecord).fits
+    low, high = decades["power"].intervals["b"]
+    a, b = decades["power"].params["a"], decades["power"].params["b"]
     assert f"m_80 = {a:.1f} T^{b:.3f}, exponent {low:.3f} to {high:.3f}" in README
-    assert f"({read('law-decades')['fits']['log']['delta_aic']:.1f} AIC)" in README
+    assert f"({decades['log'].delta_aic:.1f} AIC)" in README

@@ -5,8 +5,17 @@ judged; otherwise the runs without dropout are, and the finding says so.
 """
 
 from statistics import median
-from typing import Any
 
+from ..experiments.records import (
+    AttentionRecord,
+    BoundRecord,
+    CurvesRecord,
+    CurveTrial,
+    DropoutRecord,
+    NormsRecord,
+    ParityRecord,
+)
+from ..jsonable import json_values
 from ..measure.intervals import clopper_pearson, wilson
 from ..measure.published import ATTENTION_AND, CURVES_AND, PARITY
 from .claim import Context, Finding, claim, judged
@@ -30,18 +39,17 @@ def check_curves(context: Context) -> Finding:
     p = CURVES_AND
     low, mid, high = p.first_step_m200
     paper = f"m=200: {p.solved_m200}/{p.replicates}, first step {low}/{mid}/{high}; m=50: {p.solved_m50}/{p.replicates}"
-    found = {
-        name: _both_sides(results(context, name)) for name in ("curves-paper", "curves-mingpt", "curves")
-    }
+    names = ("curves-paper", "curves-mingpt", "curves")
+    found = {name: _both_sides(results(context, name, CurvesRecord)) for name in names}
     judged_by = next((name for name, sides in found.items() if sides), None)
     if judged_by is None:
         return not_run(context, "curves", paper)
     above, below = found[judged_by]
-    steps = sorted(t["steps"] for t in above if t["solved"])
+    steps = sorted(t.steps for t in above if t.solved)
     typical = median(steps) if steps else float("nan")
     share = _solved(below) / len(below)
     allowed = clopper_pearson(p.solved_m50, p.replicates, 0.99)
-    fitted = sum(t["train_accuracy"] > 0.999 for t in below) / len(below)
+    fitted = sum(t.train_accuracy > 0.999 for t in below) / len(below)
     checks = {
         f"the share at m = 50 lies in the 99 % interval [{allowed[0]:.2f}, {allowed[1]:.2f}] of the paper's": (
             allowed[0] <= share <= allowed[1]
@@ -70,18 +78,18 @@ def check_curves(context: Context) -> Finding:
     )
 
 
-def _both_sides(data: dict[str, Any]) -> list[list[dict[str, Any]]]:
+def _both_sides(data: CurvesRecord | None) -> list[list[CurveTrial]]:
     """The trials above and below the threshold, or [] unless there are some on both sides."""
-    sides = [[t for t in data.get("trials", []) if t["m"] == m] for m in (200, 50)]
+    sides = [[t for t in (data.trials if data else ()) if t.m == m] for m in (200, 50)]
     return sides if all(sides) else []
 
 
-def _solved(trials: list[dict[str, Any]]) -> int:
-    return sum(t["solved"] for t in trials)
+def _solved(trials: list[CurveTrial]) -> int:
+    return sum(t.solved for t in trials)
 
 
-def _told_curves(above: list[dict[str, Any]], below: list[dict[str, Any]]) -> str:
-    steps = sorted(t["steps"] for t in above if t["solved"])
+def _told_curves(above: list[CurveTrial], below: list[CurveTrial]) -> str:
+    steps = sorted(t.steps for t in above if t.solved)
     first = f"{steps[0]}/{median(steps):g}/{steps[-1]}" if steps else "-"
     ci = wilson(_solved(below), len(below))
     return (
@@ -100,26 +108,29 @@ def _told_curves(above: list[dict[str, Any]], below: list[dict[str, Any]]) -> st
 def check_attention(context: Context) -> Finding:
     a = ATTENTION_AND
     paper = f"{sum(a.on_support):.3f} on the support, {a.irrelevant_total} on all irrelevant positions"
-    found = {
-        name: [run for run in results(context, name).get("runs", []) if run["solved"]]
-        for name in ("attention-paper", "attention-mingpt", "attention")
-    }
+    names = ("attention-paper", "attention-mingpt", "attention")
+    records = {name: results(context, name, AttentionRecord) for name in names}
+    found = {name: [run for run in data.runs if run.solved] for name, data in records.items() if data}
     judged_by = next((name for name, runs in found.items() if runs), None)
     if judged_by is None:
         return not_run(context, "attention", paper)
     runs = found[judged_by]
-    totals = sorted(run["total"] for run in runs)
-    rest = median(run["irrelevant_total"] for run in runs)
+    totals = sorted(run.total for run in runs)
+    rest = median(run.irrelevant_total for run in runs)
     ours = (
         f"{median(totals):.3f} on the support (median of {len(runs)} seeds, {totals[0]:.3f} to {totals[-1]:.3f}), "
         f"{rest:.4f} on all irrelevant positions"
     )
     detail = f"{a.steps} steps {'without' if judged_by == 'attention' else 'with'} the paper's dropout."
-    if judged_by != "attention" and found["attention"]:
-        other = [run["total"] for run in found["attention"]]
+    if judged_by != "attention" and found.get("attention"):
+        other = [run.total for run in found["attention"]]
         detail += f" Without it: {median(other):.3f} on the support (median of {len(other)} seeds)."
     return judged(
-        "holds" if median(totals) >= ENOUGH else "differs", paper=paper, ours=ours, detail=detail, runs=runs
+        "holds" if median(totals) >= ENOUGH else "differs",
+        paper=paper,
+        ours=ours,
+        detail=detail,
+        runs=json_values(runs),
     )
 
 
@@ -133,10 +144,10 @@ def check_attention(context: Context) -> Finding:
 def check_parity(context: Context) -> Finding:
     """The step at which the smoothed loss on parity falls below .35 for good."""
     paper = "; ".join(f"T={p.T}: {'/'.join(map(str, p.first_below))}" for p in PARITY)
-    first = results(context, "parity").get("first_below", [])
+    data = results(context, "parity", ParityRecord)
     parts, good = [], []
     for p in PARITY:
-        runs = [row["learned"] for row in first if row["T"] == p.T]
+        runs = [run.learned for run in (data.first_below if data else ()) if run.T == p.T]
         if not runs:
             return not_run(context, "parity", paper)
         learned = sorted(step for step in runs if step is not None)
@@ -156,12 +167,12 @@ def check_parity(context: Context) -> Finding:
     "run without it on the same data.",
 )
 def check_dropout(context: Context) -> Finding:
-    data = results(context, "dropout")
+    data = results(context, "dropout", DropoutRecord)
     by_seed: dict[int, dict[bool, bool]] = {}
-    for run in data.get("runs", []):
-        by_seed.setdefault(run["seed"], {})[run["dropout"] > 0] = run["solved"]
+    for run in data.runs if data else ():
+        by_seed.setdefault(run.seed, {})[run.dropout > 0] = run.solved
     pairs = [pair for pair in by_seed.values() if len(pair) == 2]
-    if not pairs:
+    if data is None or not pairs:
         return not_run(context, "dropout", "no number")
     with_it, without = (sum(pair[key] for pair in pairs) for key in (True, False))
     against = sum(pair[False] and not pair[True] for pair in pairs)
@@ -169,7 +180,7 @@ def check_dropout(context: Context) -> Finding:
     chance, reverse = (sign_test(k, unequal) for k in (against, unequal - against))
     shares = [wilson(k, len(pairs)) for k in (with_it, without)]
     ours = (
-        f"T={data['T']}, m={data['m']}: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] with dropout, "
+        f"T={data.T}, m={data.m}: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] with dropout, "
         f"{without}/{len(pairs)} [{shares[1][0]:.2f}, {shares[1][1]:.2f}] without"
     )
     verdict = "holds" if chance < LEVEL else "refuted" if reverse < LEVEL else "undecided"
@@ -197,19 +208,20 @@ def sign_test(k: int, n: int) -> float:
     "quarters above three quarters of the starts.",
 )
 def check_norms_learned(context: Context) -> Finding:
-    points = results(context, "learned-norms").get("points", [])
+    data = results(context, "learned-norms", NormsRecord)
+    points = data.points if data else ()
     by_source = {
-        source: {p["T"]: p for p in points if p["source"] == source}
-        for source in ("learned", "random", "written")
+        source: {p.T: p for p in points if p.source == source} for source in ("learned", "random", "written")
     }
     learned = by_source["learned"]
     if len(learned) < 2 or any(set(group) != set(learned) for group in by_source.values()):
         return not_run(context, "learned-norms", "no number")
     start, written = by_source["random"], by_source["written"]
-    below = [T for T, p in learned.items() if p["high"] <= written[T]["norm"]]
-    above = [T for T, p in learned.items() if p["low"] >= start[T]["high"]]
+    below = [T for T, p in learned.items() if p.high is not None and p.high <= written[T].norm]
+    ends = {T: (p.low, start[T].high) for T, p in learned.items()}
+    above = [T for T, (low, high) in ends.items() if low is not None and high is not None and low >= high]
     ours = "; ".join(
-        f"T={T}: {p['norm']:.1f} learned, {written[T]['norm']:.1f} written, {start[T]['norm']:.1f} at the start"
+        f"T={T}: {p.norm:.1f} learned, {written[T].norm:.1f} written, {start[T].norm:.1f} at the start"
         for T, p in learned.items()
     )
     detail = (
@@ -218,7 +230,13 @@ def check_norms_learned(context: Context) -> Finding:
         f"the start at {len(above)}."
     )
     holds = len(below) == len(above) == len(learned)
-    return judged("holds" if holds else "refuted", paper="no number", ours=ours, detail=detail, points=points)
+    return judged(
+        "holds" if holds else "refuted",
+        paper="no number",
+        ours=ours,
+        detail=detail,
+        points=json_values(points),
+    )
 
 
 @claim(
@@ -230,22 +248,22 @@ def check_norms_learned(context: Context) -> Finding:
     "norm bound explains no part of the success.",
 )
 def check_bound_along_training(context: Context) -> Finding:
-    data = results(context, "bound-training")
-    points = data.get("points", [])
-    if len(points) < 2 or points[-1]["accuracy"] <= SOLVED:
+    data = results(context, "bound-training", BoundRecord)
+    points = data.points if data else ()
+    if data is None or data.m is None or len(points) < 2 or points[-1].accuracy <= SOLVED:
         return not_run(
             context,
             "bound-training",
             "no number",
             "no head that solved its task" if points else "no results yet",
         )
-    first, last, m = points[0], points[-1], data["m"]
-    least = min(p["bound"] for p in points) / m
+    first, last, m = points[0], points[-1], data.m
+    least = min(p.bound for p in points) / m
     ours = (
-        f"step {first['step']}: C = {first['bound']:.2g}, accuracy {first['accuracy']:.2f}; "
-        f"step {last['step']}: C = {last['bound']:.2g}, accuracy {last['accuracy']:.2f}; least C/m = {least:.0f}"
+        f"step {first.step}: C = {first.bound:.2g}, accuracy {first.accuracy:.2f}; "
+        f"step {last.step}: C = {last.bound:.2g}, accuracy {last.accuracy:.2f}; least C/m = {least:.0f}"
     )
-    holds = last["bound"] > first["bound"] and least > 100
-    growth = last["bound"] / first["bound"]
-    detail = f"T = {data['T']}, m = {m}; C grew by a factor of {growth:.2f} while the head learned."
+    holds = last.bound > first.bound and least > 100
+    growth = last.bound / first.bound
+    detail = f"T = {data.T}, m = {m}; C grew by a factor of {growth:.2f} while the head learned."
     return judged("holds" if holds else "refuted", paper="no number", ours=ours, detail=detail)

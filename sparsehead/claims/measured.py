@@ -1,11 +1,14 @@
 """What the checks of experiments read: results files, and the finding of a check that lacks its data."""
 
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from ..experiments.folder import has_results, read_results, remedy
 from ..experiments.plans import command_for
-from ..experiments.read import read_results, remedy
+from ..experiments.records import ResultsRecord
 from .claim import Context, Finding, judged
+
+R = TypeVar("R", bound=ResultsRecord)
 
 
 def _folder(context: Context) -> Path | None:
@@ -13,16 +16,16 @@ def _folder(context: Context) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def results(context: Context, name: str) -> dict[str, Any]:
-    """The object in NAME.json of the context's results folder; {} without a folder or such a file.
+def results(context: Context, name: str, kind: type[R]) -> R | None:
+    """The record in NAME.json of the context's results folder; None without a folder or such a file.
 
     Raises:
-        FileError: the file is not a JSON object.
+        FileError: the file holds no such record.
     """
     folder = _folder(context)
-    if folder is None or not (folder / f"{name}.json").exists():
-        return {}
-    return read_results(folder, name)
+    if folder is None or not has_results(folder, name):
+        return None
+    return read_results(folder, name, kind)
 
 
 def not_run(context: Context, name: str, paper: str, lacks: str = "no results yet") -> Finding:

@@ -2,7 +2,7 @@
 
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -25,6 +25,9 @@ from .settings import (
     WeightDecay,
     given,
 )
+
+if TYPE_CHECKING:
+    from ..experiments.records import FloorRow, LawRecord
 
 LENGTHS = "Context lengths, such as 100,300,1000."
 
@@ -91,14 +94,13 @@ def law(
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
             progress=lambda p: line.report("", p), say=line.say, **chosen,
         )  # fmt: skip
+    record = found.record()
     result = found.to_dict()
     if out is not None:
-        target = function if s is None else f"{function} of {s} bits"
-        described = {**result, "target": target, "paper": function == "and" and s == 3}
-        with emit_on_failure(result, as_json, lambda console: _show(console, result)):
-            _draw(described, out, force=force)
+        with emit_on_failure(result, as_json, lambda console: _show(console, record)):
+            _draw(record, out, force=force)
         result["chart"] = str(out)
-    emit(result, as_json, lambda console: _show(console, result))
+    emit(result, as_json, lambda console: _show(console, record, out))
 
 
 def _check_chart(out: Path, *, force: bool) -> None:
@@ -112,12 +114,12 @@ def _check_chart(out: Path, *, force: bool) -> None:
     check_target(out, force=force)
 
 
-def _draw(result: dict[str, Any], out: Path, *, force: bool) -> None:
+def _draw(record: "LawRecord", out: Path, *, force: bool) -> None:
     from ..figures.render import render
     from ..files import write_whole
     from ..report.catalogue import law_figure
 
-    write_whole(out, render(law_figure(result), out.suffix[1:].lower()), force=force)
+    write_whole(out, render(law_figure(record), out.suffix[1:].lower()), force=force)
 
 
 def _lengths(text: str) -> list[int]:
@@ -138,32 +140,31 @@ def _lengths(text: str) -> list[int]:
     return lengths
 
 
-def _show(console: Console, result: dict[str, Any]) -> None:
-    floor = {row["T"]: _bracket(row) for row in result["floor"]}
+def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:
+    floor = {row.T: _bracket(row) for row in record.floor}
     table = Table("T", "m_80", "95 % interval", "trials", "floor", "", box=None, pad_edge=False)
-    for row in result["thresholds"]:
-        ends = " to ".join("?" if row[end] is None else f"{row[end]:.1f}" for end in ("low", "high"))
-        m80 = "?" if row["m80"] is None else f"{row['m80']:.1f}"
-        table.add_row(str(row["T"]), m80, ends, str(row["trials"]), floor.get(row["T"], ""), row["note"])
+    for row in record.thresholds:
+        m80, low, high = ("?" if value is None else f"{value:.1f}" for value in (row.m80, row.low, row.high))
+        table.add_row(str(row.T), m80, f"{low} to {high}", str(row.trials), floor.get(row.T, ""), row.note)
     console.print(table)
     if floor:
         console.print(
             "floor: no learner does with fewer samples; of a bracket (proven) the second number is enough"
         )
-    for name, fit in result["fits"].items():
-        a, b = fit["params"]["a"], fit["params"]["b"]
+    for name, fit in record.fits.items():
+        a, b = fit.params["a"], fit.params["b"]
         formula = {
             "log": f"{a:.1f} + {b:.2f} ln T",
             "power": f"{a:.2f} T^{b:.3f}",
             "linear": f"{a:.1f} + {b:.4f} T",
         }
-        low, high = ("?" if end is None else f"{end:.3g}" for end in fit["intervals"]["b"])
-        console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]   AIC {fit['delta_aic']:+.1f}")
-    if result["note"]:
-        console.print(result["note"])
-    console.print(f"{result['seconds']:.0f} s" + (f"; wrote {result['chart']}" if "chart" in result else ""))
+        low, high = ("?" if end is None else f"{end:.3g}" for end in fit.intervals["b"])
+        console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]   AIC {fit.delta_aic:+.1f}")
+    if record.note:
+        console.print(record.note)
+    console.print(f"{record.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))
 
 
-def _bracket(floor: dict[str, Any]) -> str:
+def _bracket(floor: "FloorRow") -> str:
     """A floor as one number where it is exact, else as its lower and upper end."""
-    return str(floor["m"]) if floor["status"] == "exact" else f"{floor['m']}..{floor['enough']}"
+    return str(floor.m) if floor.status == "exact" else f"{floor.m}..{floor.enough}"

@@ -1,7 +1,6 @@
 """Store -> the records that charts and verdicts are made of. Nothing is run here; what is missing is left out."""
 
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,22 @@ from ..measure.published import ATTENTION_AND, PARITY
 from ..spec import spec_id
 from ..store import Record, Store
 from .plans import Experiment
-
-Rows = list[dict[str, Any]]
+from .records import (
+    AccuracyPoint,
+    AttentionRecord,
+    AttentionRun,
+    BoundPoint,
+    BoundRecord,
+    CurvesRecord,
+    CurveTrial,
+    DropoutRecord,
+    DropoutRun,
+    LossPoint,
+    NormPoint,
+    NormsRecord,
+    ParityRecord,
+    ParityRun,
+)
 
 
 def _known(store: Store, experiment: Experiment) -> list[Record]:
@@ -26,37 +39,31 @@ def _known(store: Store, experiment: Experiment) -> list[Record]:
     return [found[key] for key in map(spec_id, experiment.specs) if key in found]
 
 
-def curves(store: Store, experiment: Experiment) -> dict[str, Any]:
-    """Validation curves: {m, replicate, step, accuracy}, and per trial {m, solved, steps, train_accuracy}.
+def curves(store: Store, experiment: Experiment) -> CurvesRecord:
+    """Validation curves, and for each trial whether and when it was solved.
 
     The curve of a trial is that of its solving run, or else of its best.   Paper: curves-and
     """
-    rows: Rows = []
-    trials: Rows = []
+    points: list[AccuracyPoint] = []
+    trials: list[CurveTrial] = []
     for i, record in enumerate(_known(store, experiment)):
         m, history = record.spec["m"], store.history(record.spec_id)
-        rows += [
-            {"m": m, "replicate": i, "step": int(step), "accuracy": round(accuracy, 4)}
+        points += [
+            AccuracyPoint(m, i, int(step), round(accuracy, 4))
             for step, accuracy in zip(history["check_step"], history["val_accuracy"], strict=True)
         ]
-        outcome = record.outcome
         trials.append(
-            {
-                "m": m,
-                "solved": record.solved,
-                "steps": outcome["steps"],
-                "train_accuracy": max(history["train_accuracy"]),
-            }
+            CurveTrial(m, record.solved, record.outcome["steps"], float(max(history["train_accuracy"])))
         )
-    return {"T": experiment.specs[0].T, "curves": rows, "trials": trials}
+    return CurvesRecord(experiment.specs[0].T, tuple(points), tuple(trials))
 
 
-def attention(store: Store, experiment: Experiment) -> dict[str, Any]:
+def attention(store: Store, experiment: Experiment) -> AttentionRecord:
     """Maps of the one-head runs: per seed the mean weights, and all inputs of the first solved seed.
 
     Paper: attention-and
     """
-    runs: Rows = []
+    runs: list[AttentionRun] = []
     shown: list[list[float]] = []
     support = list(ATTENTION_AND.support)
     for record in _known(store, experiment):
@@ -66,58 +73,50 @@ def attention(store: Store, experiment: Experiment) -> dict[str, Any]:
         mean = weights.mean(axis=(0, 1))
         rest = np.delete(mean[:-1], support)
         runs.append(
-            {
-                "seed": record.spec["seed"],
-                "solved": record.solved,
-                "on_support": mean[support].tolist(),
-                "total": float(mean[support].sum()),
-                "on_cls": float(mean[-1]),
-                "irrelevant_median": float(np.median(rest)),
-                "irrelevant_total": float(rest.sum()),
-            }
+            AttentionRun(
+                seed=record.spec["seed"],
+                solved=record.solved,
+                on_support=tuple(mean[support].tolist()),
+                total=float(mean[support].sum()),
+                on_cls=float(mean[-1]),
+                irrelevant_median=float(np.median(rest)),
+                irrelevant_total=float(rest.sum()),
+            )
         )
         if not shown and record.solved:
             shown = weights[:, 0].round(6).tolist()
-    return {"weights": shown, "support": support, "runs": runs}
+    return AttentionRecord(tuple(map(tuple, shown)), tuple(support), tuple(runs))
 
 
-def parity(store: Store, experiment: Experiment) -> dict[str, Any]:
-    """Loss curves {T, seed, step, loss}, and for each run when its loss passed the paper's level (None: never).
+def parity(store: Store, experiment: Experiment) -> ParityRecord:
+    """Loss curves, and for each run when its loss passed the paper's level (None: never).
 
     `first_below` is the first step below it, which is what the paper's figure shows; `learned` the step from which the
     smoothed loss stays below, which a passing dip does not move.   Paper: parity-curves
     """
-    rows: Rows = []
-    first: Rows = []
+    points: list[LossPoint] = []
+    runs: list[ParityRun] = []
     for record in _known(store, experiment):
         T, seed = record.spec["T"], record.spec["seed"]
         history = store.history(record.spec_id)
         steps, losses = history["step"], history["loss"]
         below = next((int(s) for s, loss in zip(steps, losses) if loss < PARITY[0].level), None)
-        first.append(
-            {
-                "T": T,
-                "seed": seed,
-                "first_below": below,
-                "learned": learned_step(steps, losses, PARITY[0].level),
-            }
-        )
+        runs.append(ParityRun(T, seed, below, learned_step(steps, losses, PARITY[0].level)))
         keep = range(0, len(steps), 5)
-        rows += [{"T": T, "seed": seed, "step": int(steps[i]), "loss": round(losses[i], 4)} for i in keep]
-    return {"curves": rows, "first_below": first}
+        points += [LossPoint(T, seed, int(steps[i]), round(losses[i], 4)) for i in keep]
+    return ParityRecord(tuple(points), tuple(runs))
 
 
-def dropout(store: Store, experiment: Experiment) -> dict[str, Any]:
-    """Runs with and without dropout on the same data: {dropout, seed, solved, steps}.   Paper: dropout-cost"""
+def dropout(store: Store, experiment: Experiment) -> DropoutRecord:
+    """Runs with and without dropout on the same data.   Paper: dropout-cost"""
     runs = [
-        {name: record.spec[name] for name in ("dropout", "seed")}
-        | {"solved": record.solved, "steps": record.outcome["steps"]}
+        DropoutRun(record.spec["dropout"], record.spec["seed"], record.solved, record.outcome["steps"])
         for record in _known(store, experiment)
     ]
-    return {"T": experiment.specs[0].T, "m": experiment.specs[0].m, "runs": runs}
+    return DropoutRecord(experiment.specs[0].T, experiment.specs[0].m, tuple(runs))
 
 
-def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
+def learned_norms(store: Store, experiment: Experiment) -> NormsRecord:
     """||W_QK||_F B_X^2 of learned heads at success and at their first recorded step, and of written heads.
 
     It bounds x W_QK z, the part of a score that no bias enters; written heads have no biases. B_X is the norm of the
@@ -130,7 +129,7 @@ def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
         history = store.history(record.spec_id)
         if record.solved and history.get("norm_X"):
             found.setdefault(record.spec["T"], []).append(history)
-    points: Rows = []
+    points: list[NormPoint] = []
     for T, histories in sorted(found.items()):
         ranges = [[qk * x**2 for qk, x in zip(h["norm_QK"], h["norm_X"], strict=True)] for h in histories]
         points += [
@@ -138,19 +137,12 @@ def learned_norms(store: Store, experiment: Experiment) -> dict[str, Any]:
             _quartiles(T, "random", [along[0] for along in ranges]),
             _quartiles(T, "written", [_written(T)]),
         ]
-    return {"points": points, "norm": "score bound ||W_QK||_F B_X^2"}
+    return NormsRecord(tuple(points), "score bound ||W_QK||_F B_X^2")
 
 
-def _quartiles(T: int, source: str, values: list[float]) -> dict[str, Any]:
+def _quartiles(T: int, source: str, values: list[float]) -> NormPoint:
     low, high = np.quantile(values, [0.25, 0.75])
-    return {
-        "T": T,
-        "source": source,
-        "norm": median(values),
-        "low": float(low),
-        "high": float(high),
-        "runs": len(values),
-    }
+    return NormPoint(T, source, float(median(values)), float(low), float(high), len(values))
 
 
 def _written(T: int) -> float:
@@ -159,7 +151,7 @@ def _written(T: int) -> float:
     return max(head.QK.frobenius for head in norms_of(model)["layer0"]) * token_radius(model) ** 2
 
 
-def bound_along(store: Store, experiment: Experiment, *, T: int) -> dict[str, Any]:
+def bound_along(store: Store, experiment: Experiment, *, T: int) -> BoundRecord:
     """The capacity bound of one learned head at every recorded step, beside its accuracy.
 
     `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
@@ -181,8 +173,7 @@ def bound_along(store: Store, experiment: Experiment, *, T: int) -> dict[str, An
         ]
         along = bounds_along(records, T=T, m=record.spec["m"])
         points = [
-            {"step": b.step, "bound": float(np.exp(b.log_capacity)), "accuracy": accuracy[float(b.step)]}
-            for b in along
+            BoundPoint(int(b.step), float(np.exp(b.log_capacity)), accuracy[float(b.step)]) for b in along
         ]
-        return {"points": points, "T": T, "m": record.spec["m"]}
-    return {"points": []}
+        return BoundRecord(tuple(points), T, record.spec["m"])
+    return BoundRecord(())

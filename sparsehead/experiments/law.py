@@ -28,6 +28,7 @@ from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, each_al
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
+from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
 METHODS = ("joint", "adaptive", "grid")
 SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
@@ -45,6 +46,8 @@ class LawResult:
         laws: the laws fitted to all trials at once; where they determine none, its note says why.
         floor: by T, the samples that any learner needs, exact or as a lower bracket; empty where theory has none.
         seconds: time spent in this call; trials that the store knew already cost none.
+        target: the function in words.
+        in_paper: whether it is the function of the paper's figure 2.
     """
 
     thresholds: dict[int, Threshold]
@@ -52,31 +55,33 @@ class LawResult:
     laws: LawFits
     floor: dict[int, Floor]
     seconds: float
+    target: str = "AND of 3 bits"
+    in_paper: bool = True
+
+    def record(self) -> LawRecord:
+        """The same as a results file holds it, `sparsehead law --json` prints it and the law's chart draws it."""
+        return LawRecord(
+            thresholds=tuple(
+                ThresholdRow(T, t.m80, t.low, t.high, t.trials, t.note, t.bar)
+                for T, t in self.thresholds.items()
+            ),
+            fits={
+                name: FitRow(fit.params, fit.intervals, fit.aic, fit.delta_aic)
+                for name, fit in self.laws.fits.items()
+            },
+            best=self.laws.best,
+            note=self.laws.note,
+            floor=tuple(FloorRow(f.T, f.m, f.enough, f.status) for f in self.floor.values()),
+            cells=tuple(CellRow(T, **asdict(cell)) for T, of_T in self.cells.items() for cell in of_T),
+            seconds=self.seconds,
+            target=self.target,
+            in_paper=self.in_paper,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values: what `sparsehead law --json` prints and the law's chart draws."""
-        rows = [
-            {
-                "T": T,
-                "m80": t.m80,
-                "low": t.low,
-                "high": t.high,
-                "trials": t.trials,
-                "note": t.note,
-                "bar": t.bar,
-            }
-            for T, t in self.thresholds.items()
-        ]
-        cells = [{"T": T, **asdict(cell)} for T, of_T in self.cells.items() for cell in of_T]
-        return {
-            "thresholds": rows,
-            "fits": self.laws.to_dict(),
-            "best": self.laws.best,
-            "note": self.laws.note,
-            "floor": [{**asdict(found), "status": found.status} for found in self.floor.values()],
-            "cells": cells,
-            "seconds": self.seconds,
-        }
+        """The record as JSON values: what `sparsehead law --json` prints."""
+        found: dict[str, Any] = to_json(self.record())
+        return found
 
 
 def law(
@@ -166,7 +171,16 @@ def law(
                 cells = _adaptive(sweep, policies, make, seed, progress)
                 thresholds = {T: fitted(cells[T]) for T in lengths}
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
-    return LawResult(thresholds, cells, laws, floor, time.monotonic() - started)
+    name = {"and": "AND", "or": "OR"}.get(function, function)
+    return LawResult(
+        thresholds=thresholds,
+        cells=cells,
+        laws=laws,
+        floor=floor,
+        seconds=time.monotonic() - started,
+        target=name if s is None else f"{name} of {s} bits",
+        in_paper=(function, s) == ("and", 3),
+    )
 
 
 def _renamed(T: Any, preset: Any, settings: dict[str, Any]) -> tuple[Any, Any]:

@@ -1,11 +1,10 @@
 """Run what is missing of a scale, and write what the store then says as small JSON files, one for each figure."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..files import make_folder, write_whole
+from ..jsonable import json_values
 from ..measure.adaptive import Adaptive
 from ..measure.published import LAW_AND
 from ..results import write as write_table
@@ -13,9 +12,11 @@ from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.local import RUNNER
 from . import collect, plans
+from .folder import write_results
 from .law import LawResult, law
+from .records import ResultsRecord, SuccessRecord
 
-GATHER = {
+GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "curves": collect.curves,
     "attention": collect.attention,
     "parity": collect.parity,
@@ -79,17 +80,17 @@ def run_law(
 
 def write_law(result: LawResult, name: str, folder: Path) -> None:
     """NAME.json for the law's chart, tables of thresholds and cells as CSV, and success.json for the map of cells."""
-    data = result.to_dict()
-    write(folder / f"{name}.json", data)
-    write_table(data["cells"], folder / f"{name}-cells.csv", force=True)
-    floor, points = {row["T"]: row["m"] for row in data["floor"]}, {point.T: point for point in LAW_AND}
+    record = result.record()
+    write_results(folder, name, record)
+    write_table(json_values(record.cells), folder / f"{name}-cells.csv", force=True)
+    floor, printed = {row.T: row.m for row in record.floor}, {point.T: point.m for point in LAW_AND}
     rows = [
-        {**row, "floor": floor.get(row["T"]), "paper": points[row["T"]].m if row["T"] in points else None}
-        for row in data["thresholds"]
+        {**json_values(row), "floor": floor.get(row.T), "paper": printed.get(row.T)}
+        for row in record.thresholds
     ]
     write_table(rows, folder / f"{name}.csv", force=True)
     if name in ("law", "law-grid"):  # the grid comes later and has every cell
-        write(folder / "success.json", {"cells": data["cells"], "thresholds": data["thresholds"]})
+        write_results(folder, "success", SuccessRecord(record.cells, record.thresholds))
 
 
 def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> None:
@@ -97,17 +98,11 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
     kind = experiment.name.split("-")[0]
     with Store(db, readonly=True) as store:
         if kind == "norms":
-            write(folder / "learned-norms.json", collect.learned_norms(store, experiment))
+            write_results(folder, "learned-norms", collect.learned_norms(store, experiment))
             middle = sorted({spec.T for spec in experiment.specs})[-2]
-            write(folder / "bound-training.json", collect.bound_along(store, experiment, T=middle))
+            write_results(folder, "bound-training", collect.bound_along(store, experiment, T=middle))
         else:
-            write(folder / f"{experiment.name}.json", GATHER[kind](store, experiment))
-
-
-def write(path: Path, data: dict[str, Any]) -> None:
-    """One JSON object; the file appears whole or not at all, and replaces the one of an earlier run."""
-    make_folder(path.parent)
-    write_whole(path, json.dumps(data, allow_nan=False).encode(), force=True)
+            write_results(folder, experiment.name, GATHER[kind](store, experiment))
 
 
 def _named(title: str, report: Report | None) -> Callable[[Progress | RoundProgress], None] | None:

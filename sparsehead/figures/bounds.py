@@ -1,11 +1,13 @@
 """Capacity bounds: which term dominates, and how a bound moves while a head is trained."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from ..errors import DomainError
-from .data import Real, Rows, finite, need, number
+from ..experiments.records import BoundPoint
+from .data import Real, Rows, finite, need, number, rows_of
 from .theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
 
 
@@ -47,20 +49,16 @@ def bound_terms_chart(
     )
 
 
-def bound_along_training(points: Rows, *, target: str = "AND of 3 bits") -> Chart:
+def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 3 bits") -> Chart:
     """The capacity bound of the weights at each recorded step, with the accuracy above it.
 
-    Args:
-        points: {step, bound, accuracy}, optionally low and high of the bound over runs.
     Paper: bound-along-training
     """
-    rows = [
-        r for r in need(points, "bound along training", "step", "bound", "accuracy") if finite(r["bound"])
-    ]
+    rows = [row for row in rows_of(points, "bound along training") if finite(row["bound"])]
     if not rows:
         raise DomainError("bound along training: no recorded step has a finite bound.")
     rows.sort(key=lambda r: r["step"])
-    values = [r[k] for r in rows for k in ("bound", "low", "high") if finite(r.get(k)) and r[k] > 0]
+    values = [r["bound"] for r in rows if r["bound"] > 0]
     steps = [r["step"] for r in rows]
     x: dict[str, Any] = {"scale": alt.Scale(domain=[min(steps), max(steps)], nice=False)}
     top = (
@@ -77,29 +75,21 @@ def bound_along_training(points: Rows, *, target: str = "AND of 3 bits") -> Char
     )
     shown = log_axis("capacity C = eps² ln N (log scale)", values)
     base = named("training").encode(x=alt.X("step:Q", axis=alt.Axis(title="training step"), **x))
-    layers: list[Any] = [
-        base.mark_line(color=RED, strokeWidth=2).encode(
-            y=alt.Y("bound:Q", **shown), tooltip=["step:Q", "bound:Q", "accuracy:Q"]
-        )
-    ]
-    if any(finite(r.get("low")) for r in rows):
-        layers.insert(
-            0, base.mark_area(color=RED, opacity=0.2).encode(y=alt.Y("low:Q", **shown), y2="high:Q")
-        )
+    line = base.mark_line(color=RED, strokeWidth=2).encode(
+        y=alt.Y("bound:Q", **shown), tooltip=["step:Q", "bound:Q", "accuracy:Q"]
+    )
     first, last = rows[0], rows[-1]
     verb = "grows" if last["bound"] > first["bound"] else "falls"
     return finish(
         alt.vconcat(
             top.properties(width=WIDTH, height=150),
-            alt.layer(*layers).properties(width=WIDTH, height=HEIGHT - 90),
+            alt.layer(line).properties(width=WIDTH, height=HEIGHT - 90),
             spacing=16,
         ),
         title=f"{target}: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
         subtitle=[
             f"Meanwhile validation accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}.",
-            "Band: least to greatest over the runs."
-            if len(layers) > 1
-            else "One run; the bound is computed from its weights.",
+            "One run; the bound is computed from its weights.",
         ],
         data={"training": rows},
     )

@@ -7,10 +7,11 @@ from typing import Any
 
 import altair as alt
 
+from ..experiments.records import AccuracyPoint, LossPoint, ParityRun
 from ..measure.falls import learned_step
 from ..measure.intervals import wilson
 from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
-from .data import Real, Rows, need, number
+from .data import Real, Rows, number, rows_of
 from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
 
 SOLVED = 0.99
@@ -18,15 +19,17 @@ POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded
 STEP = "training step"
 
 
-def validation_curves(curves: Rows, *, T: int = 300, paper: Curves | None = CURVES_AND) -> Chart:
+def validation_curves(
+    curves: Sequence[AccuracyPoint], *, T: int = 300, paper: Curves | None = CURVES_AND
+) -> Chart:
     """Best-of-restarts validation accuracy against training step, one panel for each sample size.
 
     Args:
-        curves: {m, replicate, step, accuracy}; a curve may stop early, where it was solved.
+        curves: points of all replicates; a curve may stop early, where it was solved.
         paper: the paper's counts and first steps, drawn and named beside ours where the sample sizes agree.
     Paper: curves-and
     """
-    rows = need(curves, "validation curves", "m", "replicate", "step", "accuracy")
+    rows = rows_of(curves, "validation curves")
     ms = sorted({r["m"] for r in rows}, reverse=True)
     summary = [_solved(rows, m) for m in ms]
     printed = _printed(paper, ms) if paper is not None and paper.T == T else []
@@ -123,23 +126,23 @@ def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def parity_curves(
-    curves: Rows, *, first: Rows | None = None, paper: Sequence[ParityCurves] = PARITY
+    curves: Sequence[LossPoint], *, first: Sequence[ParityRun] = (), paper: Sequence[ParityCurves] = PARITY
 ) -> Chart:
     """Loss against training step on parity of 3 bits, one line a seed, one panel a T.
 
     Args:
-        curves: {T, seed, step, loss}.
-        first: {T, seed, learned}: the step from which each seed's smoothed loss stays below the paper's level (None:
+        curves: points of all runs.
+        first: for each run, the step from which each seed's smoothed loss stays below the paper's level (None:
             never), where that is known better than from the curves, which may be thinned.
         paper: the step at which the paper's losses first fall below its level: median, least and greatest.
     Paper: parity-curves
     """
-    rows = need(curves, "parity curves", "T", "seed", "step", "loss")
+    rows = rows_of(curves, "parity curves")
     Ts = sorted({r["T"] for r in rows})
     level = paper[0].level if paper else 0.35
     firsts = [f for T in Ts for f in learned(rows, T, level)]
-    if first is not None:
-        firsts = [{"T": f["T"], "seed": f["seed"], "step": f["learned"], "loss": level} for f in first]
+    if first:
+        firsts = [{"T": f.T, "seed": f.seed, "step": f.learned, "loss": level} for f in first]
     fallen = sum(f["step"] is not None for f in firsts)
     verdicts = {0: "is not learned yet", len(firsts): "is learned"}
     verdict = verdicts.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")

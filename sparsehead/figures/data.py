@@ -1,10 +1,11 @@
-"""What a chart may be given: records, that is, mappings from a field's name to a number, a text or nothing."""
+"""What a chart is made of: rows, that is, mappings from a field's name to a number, a text or nothing."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DomainError
+from ..jsonable import json_values
 
 Real = int | float  # the checker of annotations, unlike mypy, does not count 1 among the floats
 Record = Mapping[str, Any]
@@ -27,6 +28,11 @@ def _plain(value: Any) -> Any:
 def finite(value: Any) -> bool:
     """True for a number that can be drawn; False for None, NaN and infinities."""
     return value is not None and math.isfinite(value)
+
+
+def rows_of(records: Sequence[Any], what: str) -> list[dict[str, Any]]:
+    """Dataclasses as rows of a chart, refused when there are none; `what` says what the chart shows."""
+    return need([json_values(record) for record in records], what)
 
 
 def need(rows: Rows, what: str, *fields: str) -> list[dict[str, Any]]:

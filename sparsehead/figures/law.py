@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from ..errors import DomainError
+from ..experiments.records import FitRow, FloorRow, ThresholdRow
 from ..measure.laws import FORMULAS, law_value
 from ..measure.published import LAW_AND, Threshold
 from .data import Real, Rows, finite, interval, number
@@ -62,27 +63,26 @@ CONTEXT = "context length T (bits, log scale)"
 
 
 def law_chart(
-    thresholds: Rows,
+    thresholds: Sequence[ThresholdRow],
     *,
-    dropout: Rows = (),
+    dropout: Sequence[ThresholdRow] = (),
     paper: Sequence[Threshold] = LAW_AND,
-    floor: Rows = (),
-    bound: Rows = (),
-    fits: Mapping[str, Mapping[str, Any]] | None = None,
+    floor: Sequence[FloorRow] = (),
+    bound: Sequence[tuple[int, Real]] = (),
+    fits: Mapping[str, FitRow] | None = None,
     target: str = "AND of 3 bits",
 ) -> Chart:
     """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
 
     Args:
-        thresholds: {T, m80, low, high, trials}. A low or high of None leaves that side open: the bar runs to the edge.
+        thresholds: by T. A low or high of None leaves that side open: the bar runs to the edge.
             An m80 of None with a `low` means that no sample size tried was enough: a triangle upwards at `low`. With
             a `high` alone every sample size tried was enough: a triangle downwards at `high`. With neither, T is not
             drawn and the subtitle says so.
         dropout: the same for runs with the paper's dropout.
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
-        floor, bound: {T, m}; the bound lies orders of magnitude higher and gets a strip of its own, logarithmic in m.
-        fits: {"log" | "power" | "linear": {params: {a, b}, intervals: {b: [low, high]}, aic}}, as `law --json` prints
-            them.
+        bound: pairs (T, m); it lies orders of magnitude higher and gets a strip of its own, logarithmic in m.
+        fits: by name of the law: "log", "power", "linear".
     Raises:
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
@@ -96,11 +96,16 @@ def law_chart(
     if not rows and not printed:
         raise DomainError("the law: there is nothing to draw yet, 0 thresholds arrived.")
     Ts = [row["T"] for row in [*rows, *dropped, *printed]]
+    lines = _line([(row.T, row.m) for row in floor], FLOOR)
+    lines += [row for name, fit in (fits or {}).items() for row in _fit(name, fit, Ts)]
     data = {
         "thresholds": rows,
         "dropout": dropped,
         "paper": printed,
-        "lines": [*_line(floor, FLOOR), *(r for n, f in (fits or {}).items() for r in _fit(n, f, Ts))],
+        "lines": [
+            *_line([(row.T, row.m) for row in floor], FLOOR),
+            *(r for n, f in (fits or {}).items() for r in _fit(n, f, Ts)),
+        ],
         "bound": _line(bound, BOUND),
     }
     panels = [_panel(Ts, data)]
@@ -114,11 +119,11 @@ def law_chart(
     )
 
 
-def _threshold(row: Mapping[str, Any], series: str) -> dict[str, Any]:
+def _threshold(row: ThresholdRow, series: str) -> dict[str, Any]:
     """A row of the chart. `state`: "known", or what the trials say where m_80 itself is not bounded by them."""
-    low, high = row.get("low"), row.get("high")
-    if finite(row["m80"]):
-        state, m = "known", row["m80"]
+    low, high, m = row.low, row.high, row.m80
+    if finite(m):
+        state = "known"
     elif finite(low):
         state, m = "above", low
     elif finite(high):
@@ -126,23 +131,23 @@ def _threshold(row: Mapping[str, Any], series: str) -> dict[str, Any]:
     else:
         state, m = "open", None
     return {
-        "T": row["T"], "m": m, "low": low, "high": high, "trials": row.get("trials"), "series": series, "state": state
+        "T": row.T, "m": m, "low": low, "high": high, "trials": row.trials, "series": series, "state": state
     }  # fmt: skip
 
 
-def _line(rows: Rows, name: str) -> list[dict[str, Any]]:
-    return [{"T": r["T"], "m": r["m"], "series": name} for r in rows if finite(r["m"])]
+def _line(points: Sequence[tuple[Real, Real]], name: str) -> list[dict[str, Any]]:
+    return [{"T": T, "m": m, "series": name} for T, m in points if finite(m)]
 
 
-def _fit(name: str, fit: Mapping[str, Any], Ts: Sequence[Real]) -> list[dict[str, Any]]:
+def _fit(name: str, fit: FitRow, Ts: Sequence[Real]) -> list[dict[str, Any]]:
     """The fitted law over the range of T; where it is not positive it is left out."""
     if name not in FIT_NAMES:
         raise DomainError(f"fits are named {', '.join(FIT_NAMES)}; got {name!r}.")
-    a, b = (float(fit["params"][key]) for key in ("a", "b"))
+    a, b = (fit.params[key] for key in ("a", "b"))
     low, high = min(Ts) / 1.15, max(Ts) * 1.15
     grid = [low * (high / low) ** (i / FIT_POINTS) for i in range(FIT_POINTS + 1)]
-    values = [{"T": T, "m": law_value(name, a, b, T)} for T in grid]
-    return _line([v for v in values if v["m"] > 0], FIT_NAMES[name])
+    values = [(T, law_value(name, a, b, T)) for T in grid]
+    return _line([(T, m) for T, m in values if m > 0], FIT_NAMES[name])
 
 
 def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
@@ -280,15 +285,15 @@ def law_title(rows: Rows, target: str) -> str:
 
 
 def law_subtitle(
-    rows: Rows, fits: Mapping[str, Mapping[str, Any]], printed: Rows, *, bounded: bool = False
+    rows: Rows, fits: Mapping[str, FitRow], printed: Rows, *, bounded: bool = False
 ) -> list[str]:
     """The laws by AIC with the best one's exponent or slope, and what bars, triangles and the bound are."""
     lines = []
-    aic = {name: float(fit["aic"]) for name, fit in fits.items() if finite(fit.get("aic"))}
+    aic = {name: fit.aic for name, fit in fits.items() if finite(fit.aic)}
     if len(aic) > 1:
         best = min(aic, key=lambda name: aic[name])
-        ends = fits[best].get("intervals", {}).get("b") or (None, None)
-        b = f"b = {number(fits[best]['params']['b'])} {interval(*ends)}"
+        ends = fits[best].intervals.get("b", (None, None))
+        b = f"b = {number(fits[best].params['b'])} {interval(*ends)}"
         rest = ", ".join(f"{FORMULAS[n]} +{v - aic[best]:.1f}" for n, v in aic.items() if n != best)
         lines.append(f"Least AIC: {FORMULAS[best]}, {b}; {rest}.")
     if any(r["state"] == "known" for r in rows):

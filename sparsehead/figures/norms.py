@@ -5,7 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from .data import Rows, finite, need, number
+from ..experiments.records import NormPoint
+from .data import Rows, finite, need, number, rows_of
 from .theme import (
     BLACK,
     BLUE,
@@ -53,16 +54,16 @@ def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: st
 
 
 def learned_vs_built_norms(
-    points: Rows, *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits"
+    points: Sequence[NormPoint], *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits"
 ) -> Chart:
     """The norm that gradient descent reaches beside the one that suffices.
 
     Args:
-        points: {T, source, norm, low, high}; source "learned", "written", "the paper's" or "random"; low and high
-            bound the middle half of the runs; None or equal for written heads.
+        points: source "learned", "written", "the paper's" or "random"; low and high bound the middle half of the
+            runs; None or equal for written heads.
     Paper: norms-learned
     """
-    rows = need(points, "learned against built norms", "T", "source", "norm")
+    rows = rows_of(points, "learned against built norms")
     names = _present(SOURCES, [r["source"] for r in rows])
     said = [f"{name}: {growth([r for r in rows if r['source'] == name])}." for name in names]
     return finish(

@@ -2,13 +2,15 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import altair as alt
 
+from ..experiments.records import CellRow, ThresholdRow
 from ..measure.intervals import wilson
-from .data import Rows, count, finite, need, number
+from .data import count, finite, number, rows_of
 from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
@@ -17,21 +19,21 @@ HEIGHT = 400
 LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
 
 
-def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND of 3 bits") -> Chart:
+def success_heat_map(
+    cells: Sequence[CellRow], *, thresholds: Sequence[ThresholdRow] = (), target: str = "AND of 3 bits"
+) -> Chart:
     """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m80 as a line.
 
     Args:
-        cells: {T, m, solved, trials}; several records of one cell are added up. An adaptive sweep visits many m;
+        cells: trials at (T, m); several records of one cell are added up. An adaptive sweep visits many m;
             past ROWS of them they are gathered into bands of equal ratio.
-        thresholds: {T, m80, ...}, drawn over the cells.
+        thresholds: m80 by T, drawn over the cells.
     Paper: law-and
     """
-    gathered = gather(need(cells, "success heat map", "T", "m", "solved", "trials"))
+    gathered = gather(cells)
     order = sorted({c["T"] for c in gathered})
     width = max(300, min(WIDTH + 120, 46 * len(order)))
-    marks = [
-        {"T": t["T"], "m80": t["m80"]} for t in thresholds if finite(t.get("m80")) and t["T"] in set(order)
-    ]
+    marks = [{"T": t.T, "m80": t.m80} for t in thresholds if finite(t.m80) and t.T in set(order)]
     low, high = min(c["m_low"] for c in gathered), max(c["m_high"] for c in gathered)
     wide = high / low > 8
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
@@ -76,7 +78,7 @@ def success_heat_map(cells: Rows, *, thresholds: Rows = (), target: str = "AND o
     return finish(
         alt.layer(*layers).properties(width=width, height=HEIGHT),
         title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
-        f"m from {number(min(c['m'] for c in cells))} to {number(max(c['m'] for c in cells))}",
+        f"m from {number(min(c.m for c in cells))} to {number(max(c.m for c in cells))}",
         width=width,
         subtitle=[_legend(labelled) + " Red triangles: m80." * bool(marks)],
         data={"cells": gathered, "thresholds": marks},
@@ -104,8 +106,9 @@ def _legend(labelled: list[bool]) -> str:
     return "Colour: the share solved." + " Numbers: solved / trials, where a cell has room." * any(labelled)
 
 
-def gather(cells: Rows) -> list[dict[str, Any]]:
+def gather(records: Sequence[CellRow]) -> list[dict[str, Any]]:
     """Cells of equal (T, m), or of one (T, band of m), added up; with their share and its 95 % interval."""
+    cells = rows_of(records, "success heat map")
     ms = sorted({float(c["m"]) for c in cells})
     edges = _edges(ms) if len(ms) <= ROWS else _bands(ms[0], ms[-1])
     sums: dict[tuple[Any, int], list[int]] = defaultdict(lambda: [0, 0])

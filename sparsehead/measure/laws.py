@@ -7,7 +7,6 @@ of every trial, and (a, b, slope) maximise the likelihood of all of them. The sl
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -51,18 +50,6 @@ class LawFits:
     note: str = ""
     lack_of_fit: dict[str, float] = field(default_factory=dict)
     degrees: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `--json` prints: {log, power, linear: {params, intervals, aic, delta_aic}}."""
-        return {
-            name: {
-                "params": fit.params,
-                "intervals": fit.intervals,
-                "aic": fit.aic,
-                "delta_aic": fit.delta_aic,
-            }
-            for name, fit in self.fits.items()
-        }
 
 
 def law_value(law: str, a: float | int, b: float | int, T: float | int) -> float:

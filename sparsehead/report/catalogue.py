@@ -1,96 +1,122 @@
 """Every figure by name: what it shows, where its data come from, how it is drawn.
 
-A figure of an experiment is drawn from `<name>.json` in the results folder, written by `reproduce`: the keyword
-arguments of its chart function, as JSON. Figures without such a file are computed by `library` in a moment.
+A figure of an experiment is drawn from the record in `<needs>.json` of the results folder, written by `reproduce`.
+Figures without such a file are computed by `library` in a moment.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError, FileError, SparseheadError
-from ..experiments.read import read_results, remedy
+from ..errors import DomainError, SparseheadError
+from ..experiments.folder import has_results, read_results
+from ..experiments.records import (
+    AttentionRecord,
+    BoundRecord,
+    BuildRecord,
+    CurvesRecord,
+    LawRecord,
+    NormsRecord,
+    ParityRecord,
+    SuccessRecord,
+)
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
+from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
+from ..measure.published import LAW_AND
 from . import library
 
 RESULTS = Path("results")  # the committed results, in a checkout of the repository
 REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told otherwise
-Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure. `needs` names its results file (without .json); an `optional` one is used when it is there.
-
-    `beside` names, by the key under which they are drawn, files whose thresholds join the figure when they are there.
-    """
+    """One figure, drawn from a folder with results; `needs` names the file (without .json) that must be there."""
 
     name: str
     line: str
-    draw: Callable[[Data], Chart]
+    draw: Callable[[Path], Chart]
     needs: str | None = None
-    optional: str | None = None
-    beside: Mapping[str, str] = field(default_factory=dict)
 
 
-def law_figure(data: Data) -> Chart:
-    keys = ("floor", "bound", "fits", "target", "dropout")
-    options: dict[str, Any] = {key: data[key] for key in keys if key in data}
-    if not data.get("paper", True):
-        options["paper"] = ()
-    return law_chart(data.get("thresholds", ()), **options)
+def law_figure(
+    law: LawRecord, *, dropout: LawRecord | None = None, bound: Sequence[tuple[int, Real]] = ()
+) -> Chart:
+    """A measured law; beside it thresholds measured with dropout and samples (T, m) that capacity asks for."""
+    return law_chart(
+        law.thresholds,
+        dropout=dropout.thresholds if dropout else (),
+        paper=LAW_AND if law.in_paper else (),
+        floor=law.floor,
+        bound=bound,
+        fits=law.fits,
+        target=law.target,
+    )
 
 
-def _attention(data: Data) -> Chart:
-    if not data["weights"]:
+def _law(folder: Path) -> Chart:
+    dropout = read_results(folder, "law-mingpt", LawRecord) if has_results(folder, "law-mingpt") else None
+    return law_figure(read_results(folder, "law", LawRecord), dropout=dropout)
+
+
+def _law_grid(folder: Path) -> Chart:
+    return law_figure(read_results(folder, "law-grid", LawRecord))
+
+
+def _law_decades(folder: Path) -> Chart:
+    law = read_results(folder, "law-decades", LawRecord)
+    return law_figure(law, bound=library.bound_samples([row.T for row in law.thresholds]))
+
+
+def _success(folder: Path) -> Chart:
+    data = read_results(folder, "success", SuccessRecord)
+    return success_heat_map(data.cells, thresholds=data.thresholds)
+
+
+def _curves(folder: Path) -> Chart:
+    data = read_results(folder, "curves", CurvesRecord)
+    return validation_curves(data.curves, T=data.T)
+
+
+def _attention(folder: Path) -> Chart:
+    data = read_results(folder, "attention", AttentionRecord)
+    if not data.weights:
         raise DomainError("attention weights: there is nothing to draw yet, no run was solved.")
-    weights = np.asarray(data["weights"], dtype=np.float64)
-    return attention_weights(weights, tuple(data["support"]))
+    return attention_weights(np.asarray(data.weights, dtype=np.float64), data.support)
 
 
-def _law_decades(data: Data) -> Chart:
-    """The law with the capacity bound, which is computed where the results do not hold it."""
-    Ts = [row["T"] for row in data.get("thresholds", ())]
-    return law_figure({"bound": library.bound_samples(Ts), **data})
+def _parity(folder: Path) -> Chart:
+    data = read_results(folder, "parity", ParityRecord)
+    return parity_curves(data.curves, first=data.first_below)
 
 
-def _cover(eps: str, note: str) -> Callable[[Data], Chart]:
-    return lambda _: library.cover_figure(eps, note)
-
-
-def _success(data: Data) -> Chart:
-    return success_heat_map(data["cells"], thresholds=data.get("thresholds", ()))
-
-
-def _curves(data: Data) -> Chart:
-    return validation_curves(data["curves"], T=data.get("T", 300))
-
-
-def _parity(data: Data) -> Chart:
-    return parity_curves(data["curves"], first=data.get("first_below"))
-
-
-def _norms(data: Data) -> Chart:
+def _norms(folder: Path) -> Chart:
     """Tracr's points are those of benchmarks/build.py, with the temperature of its scores included."""
-    tracr = [row for row in data.get("rows", ()) if row["tool"] == "tracr" and row["function"] == "and"]
-    return library.norms_figure([{"T": r["T"], "builder": "Tracr's", "norm": r["norm_QK"]} for r in tracr])
+    name = "build_vs_tracr"
+    rows = read_results(folder, name, BuildRecord).rows if has_results(folder, name) else ()
+    tracr = [row for row in rows if row.tool == "tracr" and row.function == "and"]
+    return library.norms_figure([{"T": r.T, "builder": "Tracr's", "norm": r.norm_QK} for r in tracr])
 
 
-def _learned(data: Data) -> Chart:
-    return learned_vs_built_norms(data["points"], **{k: data[k] for k in ("norm",) if k in data})
+def _learned(folder: Path) -> Chart:
+    data = read_results(folder, "learned-norms", NormsRecord)
+    return learned_vs_built_norms(data.points, norm=data.norm)
 
 
-def _along(data: Data) -> Chart:
-    return bound_along_training(data["points"])
+def _along(folder: Path) -> Chart:
+    return bound_along_training(read_results(folder, "bound-training", BoundRecord).points)
+
+
+def _cover(eps: str, note: str) -> Callable[[Path], Chart]:
+    return lambda _: library.cover_figure(eps, note)
 
 
 NOTE_SMALL = "The notes' figure 1. They say 3, which is right for both readings of the set."
@@ -104,11 +130,10 @@ ENTRIES = (
     Entry(
         "law",
         "Paper 2, notes 5: samples needed against T, on the paper's range.",
-        law_figure,
+        _law,
         needs="law",
-        beside={"dropout": "law-mingpt"},
     ),
-    Entry("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", law_figure, needs="law-grid"),
+    Entry("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", _law_grid, needs="law-grid"),
     Entry(
         "law-decades",
         "Ours: the law over decades of T: floor, fits, bound.",
@@ -126,7 +151,6 @@ ENTRIES = (
         "norms",
         "Ours: norms of written heads, ours and the paper's; Tracr's where it was measured.",
         _norms,
-        optional="build_vs_tracr",
     ),
     Entry("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
     Entry("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
@@ -154,39 +178,17 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
     """The figure `name`, its data read from `folder` where it shows an experiment.
 
     Raises:
-        DomainError: there is no such figure, or its data are not what it needs.
-        FileError: its results file is missing or damaged.
+        DomainError: there is no such figure, or nothing to draw yet.
+        FileError: its results file is missing, damaged or of another version.
     """
     if name not in FIGURES:
         raise DomainError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}.")
-    entry = FIGURES[name]
-    source = entry.needs or (entry.optional if _is_there(folder, entry.optional) else None)
-    if source is None:
-        return entry.draw({})
-    try:
-        more = {
-            key: read_results(folder, other)["thresholds"]
-            for key, other in entry.beside.items()
-            if _is_there(folder, other)
-        }
-        return entry.draw({**read_results(folder, source), **more})
-    except SparseheadError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        told = " ".join(str(error).split())[:80]
-        raise FileError(
-            f"{folder / source}.json does not hold what figure {name!r} shows ({type(error).__name__}: {told}); "
-            f"make it again with `{remedy(folder, source)}`."
-        ) from error
+    return FIGURES[name].draw(folder)
 
 
 def default_folder() -> Path:
     """Where a figure's data are taken from when no folder is named: your own run if there is one, else `results`."""
     return REPRODUCTION if REPRODUCTION.is_dir() else RESULTS
-
-
-def _is_there(folder: Path, name: str | None) -> bool:
-    return name is not None and (folder / f"{name}.json").exists()
 
 
 def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Drawn]:

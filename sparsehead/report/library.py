@@ -17,7 +17,7 @@ from ..figures.bounds import bound_terms_chart
 from ..figures.built import built_head_chart
 from ..figures.certificates import CAPACITY, READ, certificates_chart
 from ..figures.covers import cover_chart
-from ..figures.data import Rows
+from ..figures.data import Real, Rows
 from ..figures.diagram import attention_module_diagram, head_reads_chart
 from ..figures.norms import norms_chart
 from ..figures.theme import Chart
@@ -131,16 +131,17 @@ def norms_figure(tracr: Rows = ()) -> Chart:
     return norms_chart([*built_norms(), *tracr])
 
 
-def bound_samples(Ts: Sequence[int]) -> list[dict[str, Any]]:
-    """Samples with which capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND of 3 bits.
+def bound_samples(Ts: Sequence[int]) -> list[tuple[int, Real]]:
+    """Pairs (T, m): with m samples capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND.
 
     The realisable form at the norms of the written head, taken as given beforehand.
     """
-    rows = []
+    points = []
     for T in sorted(set(Ts)):
         found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, form="ours", a_posteriori=False)
-        rows.append({"T": T, "m": found.realizable_samples})
-    return [row for row in rows if row["m"] is not None]
+        if found.realizable_samples is not None:
+            points.append((T, found.realizable_samples))
+    return points
 
 
 def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:

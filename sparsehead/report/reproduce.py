@@ -11,9 +11,12 @@ from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..claims.tally import Tally, tally
 from ..errors import FileError
 from ..experiments import plans
-from ..experiments.run import Report, run_stage, write
+from ..experiments.folder import has_results, read_results, write_results
+from ..experiments.records import RunRecord
+from ..experiments.run import Report, run_stage
 from ..figures.render import render
-from ..files import make_folder, read_json, write_whole
+from ..files import make_folder, write_whole
+from ..jsonable import json_values
 from ..provenance import processor, version_and_commit
 from ..store import Store
 from .catalogue import Drawn, draw_all
@@ -87,7 +90,7 @@ def reproduce(
     say("Drawing the figures and writing the report")
     seconds = time.monotonic() - started
     if train:
-        write(folder / "run.json", run_info(scale, seconds, workers, db))
+        write_results(folder, "run", run_info(scale, seconds, workers, db))
     figures = draw_all(folder)
     _save_charts(figures, folder)
     path = write_report(
@@ -110,30 +113,33 @@ def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
 
 
 def _read_run(folder: Path) -> dict[str, str]:
-    path = folder / "run.json"
-    if not path.exists():
+    """What was run, by name; a sentence in its place where that is not known."""
+    if not has_results(folder, "run"):
         return {"Command": "not recorded: the run has not finished"}
     try:
-        return {str(name): str(value) for name, value in read_json(path, wanted="what a run wrote").items()}
+        return {
+            name.capitalize(): text
+            for name, text in json_values(read_results(folder, "run", RunRecord)).items()
+        }
     except FileError as error:
         return {"Command": f"not known: {error}"}
 
 
-def run_info(scale: str, seconds: float, workers: int, db: Path) -> dict[str, str]:
+def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
     """What was run, on what, how long: for the report's last section."""
     version, commit = version_and_commit()
     with Store(db, readonly=True) as store:
         each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
     trials, spent = len(each), sum(each)
     option = {"quick": " --quick", "default": "", "full": " --full"}[scale]
-    return {
-        "Command": f"sparsehead reproduce{option}",
-        "Version": version + (f" ({commit})" if commit else ""),
-        "Machine": f"{processor()}; {workers} worker processes of one thread",
-        "Python": platform.python_version(),
-        "Time": f"{seconds / 60:.1f} minutes in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
-        "Finished": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-    }
+    return RunRecord(
+        command=f"sparsehead reproduce{option}",
+        version=version + (f" ({commit})" if commit else ""),
+        machine=f"{processor()}; {workers} worker processes of one thread",
+        python=platform.python_version(),
+        time=f"{seconds / 60:.1f} minutes in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
+        finished=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    )
 
 
 def _line(finding: Finding) -> str:

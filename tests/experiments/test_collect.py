@@ -1,5 +1,7 @@
 """From the store to the records that charts and verdicts use, on small runs that are really trained."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,25 @@ from sparsehead.claims import laws
 from sparsehead.claims.claim import Context
 from sparsehead.claims.registry import SECTIONS, run_checks
 from sparsehead.experiments import collect, plans
-from sparsehead.experiments.run import run_experiment, write, write_experiment
+from sparsehead.experiments.folder import write_results
+from sparsehead.experiments.records import (
+    AttentionRecord,
+    AttentionRun,
+    BoundPoint,
+    BoundRecord,
+    CurvesRecord,
+    CurveTrial,
+    DropoutRecord,
+    DropoutRun,
+    FitRow,
+    LawRecord,
+    NormPoint,
+    NormsRecord,
+    ParityRecord,
+    ParityRun,
+    ThresholdRow,
+)
+from sparsehead.experiments.run import run_experiment, write_experiment
 from sparsehead.measure.published import LAW_AND
 from sparsehead.store import Store
 
@@ -25,23 +45,23 @@ def db(tmp_path_factory):
 def test_the_attention_map_is_kept_and_lies_on_the_support(db):
     with Store(db, readonly=True) as store:
         data = collect.attention(store, plans.attention(seeds=1))
-    assert np.shape(data["weights"]) == (100, 51) and data["support"] == [5, 20, 30]
-    run = data["runs"][0]
-    assert run["solved"] and run["total"] > 0.8  # three of 51 tokens; uniform attention would give .06
-    assert run["total"] + run["on_cls"] + run["irrelevant_total"] == pytest.approx(1, abs=1e-6)
+    assert np.shape(data.weights) == (100, 51) and data.support == (5, 20, 30)
+    run = data.runs[0]
+    assert run.solved and run.total > 0.8  # three of 51 tokens; uniform attention would give .06
+    assert run.total + run.on_cls + run.irrelevant_total == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.claim("bound-along-training", "norms-learned")
 def test_learned_norms_stand_beside_written_ones(db):
     with Store(db, readonly=True) as store:
-        points = collect.learned_norms(store, plans.norms((30, 60), 1))["points"]
-        along = collect.bound_along(store, plans.norms((30, 60), 1), T=30)["points"]
-    written = {p["T"]: p["norm"] for p in points if p["source"] == "written"}
+        points = collect.learned_norms(store, plans.norms((30, 60), 1)).points
+        along = collect.bound_along(store, plans.norms((30, 60), 1), T=30).points
+    written = {p.T: p.norm for p in points if p.source == "written"}
     # beta sqrt s; tokens bit + position have squared norm 2
     assert written[60] == pytest.approx(2 * 3**0.5 * np.log((60 - 3 + 1) * 7 / 3))
-    learned = {p["T"]: p["norm"] for p in points if p["source"] == "learned"}
+    learned = {p.T: p.norm for p in points if p.source == "learned"}
     assert set(learned) == {30, 60} and min(learned.values()) > 0
-    assert along[-1]["bound"] > along[0]["bound"] and along[-1]["accuracy"] > 0.99
+    assert along[-1].bound > along[0].bound and along[-1].accuracy > 0.99
 
 
 def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path):
@@ -60,8 +80,20 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
 
 
 def trials(m, solved, failed, step=80):
-    rows = [{"m": m, "solved": True, "steps": step, "train_accuracy": 1.0}] * solved
-    return rows + [{"m": m, "solved": False, "steps": 1000, "train_accuracy": 1.0}] * failed
+    rows = [CurveTrial(m, True, step, train_accuracy=1.0)] * solved
+    return rows + [CurveTrial(m, False, 1000, train_accuracy=1.0)] * failed
+
+
+def write_curves(folder, trials, name="curves"):
+    write_results(folder, name, CurvesRecord(T=300, curves=(), trials=tuple(trials)))
+
+
+def write_law(folder, name, rows, fits):
+    write_results(folder, name, LawRecord(tuple(rows), fits, None, "", (), (), 1.0))
+
+
+def fit_of(a=-98.0, b=29.0, ends=(22.0, 36.0), delta=0.0):
+    return FitRow({"a": a, "b": b}, {"b": ends}, aic=100.0 + delta, delta_aic=delta)
 
 
 @pytest.mark.claim("curves-and")
@@ -75,7 +107,7 @@ def trials(m, solved, failed, step=80):
     ],
 )
 def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_path):
-    write(tmp_path / "curves.json", {"trials": trials(50, *below) + trials(200, *above), "curves": []})
+    write_curves(tmp_path, trials(50, *below) + trials(200, *above))
     finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict and f"m=50: {below[0]}/40" in finding.ours
     assert "Without the paper's dropout." in finding.detail
@@ -84,11 +116,11 @@ def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_p
 @pytest.mark.claim("curves-and")
 def test_the_curves_are_judged_by_the_papers_protocol_where_it_was_run(tmp_path):
     context = Context(options={"results": str(tmp_path)})
-    write(tmp_path / "curves.json", {"trials": trials(50, 40, 0) + trials(200, 40, 0), "curves": []})
+    write_curves(tmp_path, trials(50, 40, 0) + trials(200, 40, 0))
     assert checks.check_curves(context).verdict == "differs"
-    write(tmp_path / "curves-mingpt.json", {"trials": trials(200, 40, 0), "curves": []})
+    write_curves(tmp_path, trials(200, 40, 0), "curves-mingpt")
     assert checks.check_curves(context).verdict == "differs"  # one side only: not judged by it
-    write(tmp_path / "curves-mingpt.json", {"trials": trials(50, 24, 16) + trials(200, 40, 0), "curves": []})
+    write_curves(tmp_path, trials(50, 24, 16) + trials(200, 40, 0), "curves-mingpt")
     finding = checks.check_curves(context)
     assert finding.verdict == "holds"
     assert "With the paper's dropout. Without it: m=200: 40/40, m=50: 40/40." in finding.detail
@@ -101,8 +133,9 @@ def test_the_curves_are_judged_by_the_papers_protocol_where_it_was_run(tmp_path)
 )
 def test_attention_is_judged_by_the_papers_protocol_where_it_was_run(without, with_it, verdict, tmp_path):
     for name, totals in (("attention", without), ("attention-mingpt", with_it)):
-        runs = [{"solved": True, "total": total, "irrelevant_total": 1 - total} for total in totals]
-        write(tmp_path / f"{name}.json", {"runs": [*runs, {"solved": False, "total": 0.1}], "weights": []})
+        runs = [AttentionRun(0, True, (total,), total, 0.0, 0.0, 1 - total) for total in totals]
+        runs.append(AttentionRun(1, False, (0.1,), 0.1, 0.0, 0.0, 0.9))
+        write_results(tmp_path, name, AttentionRecord((), (5, 20, 30), tuple(runs)))
     finding = checks.check_attention(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict and f"{(with_it or without)[0]:.3f} on the support" in finding.ours
 
@@ -119,11 +152,10 @@ def test_attention_is_judged_by_the_papers_protocol_where_it_was_run(without, wi
 )
 def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, slope, verdict, tmp_path):
     rows = [
-        {"T": T, "m80": m + shift, "low": m + shift - 8.0, "high": m + shift + 8.0, "trials": 80}
+        ThresholdRow(T, m + shift, m + shift - 8.0, m + shift + 8.0, trials=80)
         for T, m in ((300, 69.0), (1000, 111.0))
     ]
-    fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": slope}, "delta_aic": delta}
-    write(tmp_path / "law.json", {"thresholds": rows, "fits": {"log": fit}, "note": ""})
+    write_law(tmp_path, "law", rows, {"log": fit_of(ends=slope, delta=delta)})
     assert laws.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
@@ -133,28 +165,18 @@ def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
     context = Context(options={"results": str(tmp_path)})
     finding = getattr(laws, f"check_{check}")(context)
     assert finding.verdict == "not run" and "--full" in finding.detail
-    row = {"T": 1000, "m80": 75.0, "low": 68.0, "high": 85.0, "trials": 80}
-    fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": (22.0, 36.0)}, "delta_aic": 0.0}
     for m80, verdict in ((75.0, "differs"), (111.0, "holds")):
-        shifted = {
-            key: value + m80 - 75.0 if key in ("m80", "low", "high") else value for key, value in row.items()
-        }
-        write(tmp_path / f"{name}.json", {"thresholds": [shifted], "fits": {"log": fit}, "note": ""})
+        row = ThresholdRow(1000, m80, m80 - 7.0, m80 + 10.0, trials=80)
+        write_law(tmp_path, name, [row], {"log": fit_of()})
         assert getattr(laws, f"check_{check}")(context).verdict == verdict
 
 
 @pytest.mark.claim("law-decades")
 @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "holds"), (3.9, "holds"), (4.1, "refuted")])
 def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
-    rows = [
-        {"T": T, "m80": m, "low": m - 8, "high": m + 8, "trials": 80}
-        for T, m in ((100, 50.0), (10_000, 90.0))
-    ]
-    fit = {"params": {"a": 10.0, "b": 9.0}, "intervals": {"b": (7.0, 11.0)}, "delta_aic": delta}
-    write(
-        tmp_path / "law-decades.json",
-        {"thresholds": rows, "fits": {"log": fit, "power": {**fit, "delta_aic": 0.0}}},
-    )
+    rows = [ThresholdRow(T, m, m - 8, m + 8, trials=80) for T, m in ((100, 50.0), (10_000, 90.0))]
+    fits = {"log": fit_of(10.0, 9.0, (7.0, 11.0), delta), "power": fit_of(10.0, 9.0, (7.0, 11.0))}
+    write_law(tmp_path, "law-decades", rows, fits)
     finding = laws.check_law_decades(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict and "T=10000: 90 [82, 98]" in finding.ours
 
@@ -164,9 +186,8 @@ def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
     ("steps", "verdict"), [((200, 500), "holds"), ((200, None), "differs"), ((900, 500), "differs")]
 )
 def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdict, tmp_path):
-    rows = [{"T": T, "seed": i, "learned": step} for T, step in zip((10, 15), steps) for i in range(3)]
-    rows += [{"T": 15, "seed": 9, "learned": 500}]
-    write(tmp_path / "parity.json", {"curves": [], "first_below": rows})
+    runs = [ParityRun(T, i, step, step) for T, step in zip((10, 15), steps) for i in range(3)]
+    write_results(tmp_path, "parity", ParityRecord((), (*runs, ParityRun(15, 9, 500, 500))))
     assert checks.check_parity(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
@@ -175,10 +196,10 @@ def test_the_parity_verdict_needs_every_seed_and_a_median_in_range(steps, verdic
     ("with_it", "verdict"), [((1, 0, 0, 0, 0, 0), "holds"), ((1, 1, 1, 1, 1, 0), "undecided")]
 )
 def test_the_dropout_verdict_compares_runs_on_the_same_data(with_it, verdict, tmp_path):
-    runs = [{"dropout": 0.1, "seed": i, "solved": bool(x), "steps": 9} for i, x in enumerate(with_it)]
-    runs += [{"dropout": 0.0, "seed": i, "solved": True, "steps": 9} for i in range(len(with_it))]
-    runs += [{"dropout": 0.0, "seed": 99, "solved": True, "steps": 9}]  # its partner has not run yet
-    write(tmp_path / "dropout.json", {"T": 1000, "m": 80, "runs": runs})
+    runs = [DropoutRun(0.1, i, bool(x), 9) for i, x in enumerate(with_it)]
+    runs += [DropoutRun(0.0, i, True, 9) for i in range(len(with_it))]
+    runs += [DropoutRun(0.0, 99, True, 9)]  # its partner has not run yet
+    write_results(tmp_path, "dropout", DropoutRecord(1000, 80, tuple(runs)))
     finding = checks.check_dropout(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict  # five of five unequal pairs: p = 1/32; one of one: 1/2
     assert f"{sum(with_it)}/6" in finding.ours and "6/6" in finding.ours
@@ -186,28 +207,22 @@ def test_the_dropout_verdict_compares_runs_on_the_same_data(with_it, verdict, tm
 
 @pytest.mark.claim("dropout-cost")
 def test_a_success_that_dropout_brings_refutes_its_cost(tmp_path):
-    runs = [{"dropout": x, "seed": i, "solved": x > 0, "steps": 9} for i in range(5) for x in (0.0, 0.1)]
-    write(tmp_path / "dropout.json", {"T": 1000, "m": 80, "runs": runs})
+    runs = tuple(DropoutRun(x, i, x > 0, 9) for i in range(5) for x in (0.0, 0.1))
+    write_results(tmp_path, "dropout", DropoutRecord(1000, 80, runs))
     assert checks.check_dropout(Context(options={"results": str(tmp_path)})).verdict == "refuted"
 
 
 @pytest.mark.claim("law-and")
 def test_a_law_without_anything_to_compare_is_not_run(tmp_path):
     context = Context(options={"results": str(tmp_path)})
-    row = {
-        "T": 120,
-        "m80": 52.0,
-        "low": 47.0,
-        "high": 60.0,
-        "trials": 80,
-    }  # the paper has no point at T = 120
-    fit = {"params": {"a": -98.0, "b": 29.0}, "intervals": {"b": (22.0, 36.0)}, "delta_aic": 0.0}
+    # the paper has no point at T = 120
+    row = ThresholdRow(120, 52.0, 47.0, 60.0, trials=80)
     for rows, fits in (
-        ([row], {"log": fit}),
-        ([{**row, "T": 300, "high": None}], {"log": fit}),
-        ([{**row, "T": 300}], {}),
+        ([row], {"log": fit_of()}),
+        ([replace(row, T=300, high=None)], {"log": fit_of()}),
+        ([replace(row, T=300)], {}),
     ):
-        write(tmp_path / "law.json", {"thresholds": rows, "fits": fits, "note": ""})
+        write_law(tmp_path, "law", rows, fits)
         assert laws.check_law(context).verdict == "not run"
 
 
@@ -220,15 +235,14 @@ def test_a_law_without_anything_to_compare_is_not_run(tmp_path):
 def test_an_interval_meets_the_papers_point_within_two_bars(T, low, high, met):
     """At T = 300 the paper has 69.2 +- 7.6; at T = 100 the smallest m tried, 50, is an upper bound."""
     point = next(p for p in LAW_AND if p.T == T)
-    assert laws.meets({"low": low, "high": high}, point) == met
+    assert laws.meets(ThresholdRow(T, None, float(low), float(high)), point) == met
 
 
 def norm_points(T, start, learned, written):
     rows = {"random": start, "learned": learned, "written": (written, written)}
-    return [
-        {"T": T, "source": source, "norm": sum(ends) / 2, "low": ends[0], "high": ends[1], "runs": 5}
-        for source, ends in rows.items()
-    ]
+    return tuple(
+        NormPoint(T, source, sum(ends) / 2, *map(float, ends), runs=5) for source, ends in rows.items()
+    )
 
 
 @pytest.mark.claim("norms-learned")
@@ -238,10 +252,10 @@ def norm_points(T, start, learned, written):
 )
 def test_learned_norms_lie_between_start_and_written(learned, verdict, tmp_path):
     points = norm_points(30, (1.5, 2), (8, 12), 14) + norm_points(300, (1.5, 2), learned, 14)
-    write(tmp_path / "learned-norms.json", {"points": points})
+    write_results(tmp_path, "learned-norms", NormsRecord(points))
     context = Context(options={"results": str(tmp_path)})
     assert checks.check_norms_learned(context).verdict == verdict
-    write(tmp_path / "learned-norms.json", {"points": points[:-1]})
+    write_results(tmp_path, "learned-norms", NormsRecord(points[:-1]))
     assert checks.check_norms_learned(context).verdict == "not run"
 
 
@@ -256,8 +270,8 @@ def test_learned_norms_lie_between_start_and_written(learned, verdict, tmp_path)
     ],
 )
 def test_the_bound_along_training_must_grow_and_stay_far_above_m(bounds, accuracy, verdict, tmp_path):
-    points = [{"step": 10 * i, "bound": b, "accuracy": accuracy} for i, b in enumerate(bounds)]
-    write(tmp_path / "bound-training.json", {"points": points, "T": 100, "m": 300})
+    points = tuple(BoundPoint(10 * i, b, accuracy) for i, b in enumerate(bounds))
+    write_results(tmp_path, "bound-training", BoundRecord(points, T=100, m=300))
     assert checks.check_bound_along_training(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 

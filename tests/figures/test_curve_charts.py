@@ -3,19 +3,18 @@
 import pytest
 
 from sparsehead.errors import DomainError
+from sparsehead.experiments.records import AccuracyPoint, LossPoint, ParityRun
 from sparsehead.figures import curves as module
 from sparsehead.figures.curves import learned, parity_curves, thin, validation_curves
+from sparsehead.jsonable import json_values
 from sparsehead.measure.falls import learned_step
 
 
 def run(m, replicate, solved_at, last=100):
     """A curve at chance that jumps to 1 at `solved_at` and stops there."""
     steps = range(0, last + 1, 10)
-    rows = [
-        {"m": m, "replicate": replicate, "step": s, "accuracy": 1.0 if solved_at and s >= solved_at else 0.5}
-        for s in steps
-    ]
-    return [r for r in rows if not solved_at or r["step"] <= solved_at]
+    rows = [AccuracyPoint(m, replicate, s, 1.0 if solved_at and s >= solved_at else 0.5) for s in steps]
+    return [r for r in rows if not solved_at or r.step <= solved_at]
 
 
 RUNS = [*run(200, 0, 40), *run(200, 1, 60), *run(50, 0, 80), *run(50, 1, None)]
@@ -57,13 +56,13 @@ def test_no_run_solved_is_a_result(shown):
 
 def test_curves_are_thinned_but_keep_their_last_point(monkeypatch):
     monkeypatch.setattr(module, "POINTS", 10)
-    kept = thin(run(50, 0, None, last=1000), "m", "replicate")
+    kept = thin(json_values(run(50, 0, None, last=1000)), "m", "replicate")
     assert 10 <= len(kept) <= 12
     assert kept[-1]["step"] == 1000
 
 
 def losses(T, seed, fall):
-    return [{"T": T, "seed": seed, "step": s, "loss": 0.69 if s < fall else 0.01} for s in range(0, 1001, 50)]
+    return [LossPoint(T, seed, s, 0.69 if s < fall else 0.01) for s in range(0, 1001, 50)]
 
 
 def test_parity_says_when_each_T_was_learned(shown):
@@ -80,7 +79,7 @@ def test_parity_says_when_each_T_was_learned(shown):
 
 def test_a_seed_that_never_falls_has_no_first_step(shown):
     rows = [*losses(10, 0, 2000), *losses(10, 1, 100)]
-    assert learned(rows, 10, 0.35)[0]["step"] is None
+    assert learned(json_values(rows), 10, 0.35)[0]["step"] is None
     assert "is learned by 1 of 2 seeds" in shown(parity_curves(rows)).title
     assert "is not learned yet" in shown(parity_curves(losses(10, 0, 2000))).title
     assert "none of 1 seeds yet" in shown(parity_curves(losses(10, 0, 2000))).subtitle
@@ -94,21 +93,19 @@ def test_a_dip_is_not_learning_and_a_spike_is_not_forgetting(shown):
     assert learned_step(steps, loss, 0.35) == 2156
     long_dip = [0.05 if s >= 2156 or 1520 <= s < 1700 else 0.69 for s in steps]
     assert learned_step(steps, long_dip, 0.35) == 2156
-    rows = [{"T": 15, "seed": 9, "step": s, "loss": x} for s, x in zip(steps, loss)]
+    rows = [LossPoint(15, 9, s, x) for s, x in zip(steps, loss)]
     assert "T = 15: after 2,156 steps" in shown(parity_curves(rows)).subtitle
     assert learned_step(steps, [*loss[:-1], 0.69], 0.35) is None  # it ends above the level
     assert learned_step([], [], 0.35) is None
 
 
 def test_first_steps_that_are_known_better_are_shown(shown):
-    known = [{"T": 10, "seed": 0, "first_below": 150, "learned": 187}]
+    known = [ParityRun(10, 0, first_below=150, learned=187)]
     chart = shown(parity_curves(losses(10, 0, 200), first=known))
     assert chart.data["first"] == [{"T": 10, "seed": 0, "step": 187, "loss": 0.35}]
     assert "after 187 steps" in chart.subtitle
 
 
-def test_records_without_a_field_are_refused_with_what_is_needed():
-    with pytest.raises(DomainError, match="need m, replicate, step, accuracy; one has only m, step"):
-        validation_curves([{"m": 50, "step": 0}])
+def test_no_records_are_refused():
     with pytest.raises(DomainError, match="0 records"):
         parity_curves([])

@@ -1,20 +1,22 @@
 """The law's chart shows every threshold with its interval, the paper's points in their style, floor, fits and bound."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from sparsehead.errors import DomainError
+from sparsehead.experiments.records import FitRow, FloorRow, ThresholdRow
 from sparsehead.figures.law import law_chart
 from sparsehead.measure.published import LAW_AND
 
 OURS = [
-    {"T": 100, "m80": 52.0, "low": 45.0, "high": 60.0, "trials": 200},
-    {"T": 1100, "m80": 110.0, "low": 101.0, "high": 122.0, "trials": 180},
+    ThresholdRow(100, 52.0, 45.0, 60.0, trials=200),
+    ThresholdRow(1100, 110.0, 101.0, 122.0, trials=180),
 ]
 FITS = {
-    "log": {"params": {"a": -73.0, "b": 26.5}, "intervals": {"b": [22.0, None]}, "aic": 100.0},
-    "power": {"params": {"a": 12.0, "b": 0.32}, "intervals": {"b": [0.2, 0.4]}, "aic": 103.5},
+    "log": FitRow({"a": -73.0, "b": 26.5}, {"b": (22.0, None)}, aic=100.0, delta_aic=0.0),
+    "power": FitRow({"a": 12.0, "b": 0.32}, {"b": (0.2, 0.4)}, aic=103.5, delta_aic=3.5),
 }
 
 
@@ -46,7 +48,7 @@ def test_the_papers_points_are_hollow_black_diamonds_with_bars(shown):
 
 def test_no_point_hides_another_at_the_same_T(shown):
     """Ours, with dropout and the paper's stand side by side, as outlines."""
-    same = {**OURS[0], "m80": 50.0}
+    same = replace(OURS[0], m80=50.0)
     chart = shown(law_chart([same], dropout=[same]))
     marks = [chart.view(name, "point")["mark"] for name in ("paper", "thresholds", "dropout")]
     assert len({mark["xOffset"] for mark in marks}) == 3
@@ -54,7 +56,7 @@ def test_no_point_hides_another_at_the_same_T(shown):
 
 
 def test_the_legend_of_the_lines_shows_every_dash_pattern_twice(shown):
-    linear = {"params": {"a": 50.0, "b": 0.1}, "aic": 110.0}
+    linear = FitRow({"a": 50.0, "b": 0.1}, {}, aic=110.0, delta_aic=10.0)
     line = shown(law_chart(OURS, fits={**FITS, "linear": linear})).view("lines", "line")["encoding"]
     long = line["strokeDash"]["legend"]["symbolSize"] ** 0.5
     patterns = line["strokeDash"]["scale"]["range"]
@@ -83,8 +85,8 @@ def test_fits_are_lines_and_the_subtitle_ranks_them(shown):
 
 
 def test_a_bound_gets_a_strip_of_its_own_decades(shown):
-    one = shown(law_chart(OURS, floor=[{"T": 100, "m": 27}, {"T": 1100, "m": 37}]))
-    two = shown(law_chart(OURS, bound=[{"T": 100, "m": 1e6}, {"T": 1100, "m": 2e6}]))
+    one = shown(law_chart(OURS, floor=[FloorRow(100, 27), FloorRow(1100, 37)]))
+    two = shown(law_chart(OURS, bound=[(100, 1e6), (1100, 2e6)]))
     assert len(one.spec["vconcat"]) == 1
     assert len(two.spec["vconcat"]) == 2
     scale = two.view("bound", "line")["encoding"]["y"]["scale"]
@@ -93,7 +95,7 @@ def test_a_bound_gets_a_strip_of_its_own_decades(shown):
 
 
 def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
-    missed = {"T": 3000, "m80": None, "low": 200.0, "high": None, "trials": 40}
+    missed = ThresholdRow(3000, None, low=200.0, high=None, trials=40)
     chart = shown(law_chart([*OURS, missed]))
     assert chart.data["thresholds"][-1]["state"] == "above" and chart.data["thresholds"][-1]["m"] == 200.0
     assert chart.view("thresholds", "text")["mark"]["text"] == "not reached"
@@ -103,7 +105,7 @@ def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
 
 def test_where_every_trial_was_solved_the_chart_says_so(shown):
     """`law and --s 2 --T 10,40 --start 30`: 24 of 24 trials solved, so m80 is smaller than what was tried."""
-    all_solved = [{"T": T, "m80": None, "low": None, "high": 31.3, "trials": 12} for T in (10, 40)]
+    all_solved = [ThresholdRow(T, None, low=None, high=31.3, trials=12) for T in (10, 40)]
     chart = shown(law_chart(all_solved, paper=()))
     assert (
         chart.title == "AND of 3 bits: every sample size tried reaches 80 % success, at all 2 context lengths"
@@ -113,12 +115,12 @@ def test_where_every_trial_was_solved_the_chart_says_so(shown):
     assert [row["state"] for row in chart.data["thresholds"]] == ["below", "below"]
     shapes = {v["mark"].get("shape") for v in chart.views if v["mark"]["type"] == "point"}
     assert "triangle-down" in shapes
-    mixed = [all_solved[0], {"T": 40, "m80": None, "low": 50.0, "high": None, "trials": 12}]
+    mixed = [all_solved[0], ThresholdRow(40, None, low=50.0, high=None, trials=12)]
     assert "bound m80 on one side only" in shown(law_chart(mixed, paper=())).title
 
 
 def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
-    chart = shown(law_chart([OURS[0], {**OURS[1], "high": None}]))
+    chart = shown(law_chart([OURS[0], replace(OURS[1], high=None)]))
     bar = chart.view("thresholds", "rule")
     calculated = {t["as"]: t["calculate"] for t in bar["transform"] if "as" in t}
     top = bar["encoding"]["y"]["scale"]["domain"][1]
@@ -126,7 +128,7 @@ def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
 
 
 def test_nothing_known_but_T_is_still_drawn(shown):
-    unknown = [{"T": 100, "m80": None, "low": None, "high": None, "trials": 0}]
+    unknown = [ThresholdRow(100, None, None, None)]
     chart = shown(law_chart(unknown, paper=()))
     assert chart.data["thresholds"][0]["m"] is None
     assert "Not drawn, at 1 T: the trials do not bound m80." in chart.subtitle
@@ -134,7 +136,7 @@ def test_nothing_known_but_T_is_still_drawn(shown):
 
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):
     assert "m80 = 52 [45, 60] samples at T = 100" in shown(law_chart(OURS[:1])).title
-    failed = [{"T": T, "m80": float("nan"), "low": 200.0, "high": None, "trials": 40} for T in (100, 300)]
+    failed = [ThresholdRow(T, float("nan"), low=200.0, high=None, trials=40) for T in (100, 300)]
     assert "no sample size tried reaches 80 % success" in shown(law_chart(failed)).title
     assert "no threshold has been measured here yet" in shown(law_chart([])).title
 
@@ -146,4 +148,4 @@ def test_nothing_at_all_is_refused():
 
 def test_an_unknown_fit_is_refused():
     with pytest.raises(DomainError, match="log, power, linear; got 'cubic'"):
-        law_chart(OURS, fits={"cubic": {"params": {"a": 1.0, "b": 1.0}}})
+        law_chart(OURS, fits={"cubic": FitRow({"a": 1.0, "b": 1.0}, {}, 0.0, 0.0)})

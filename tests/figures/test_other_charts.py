@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sparsehead.errors import DomainError
+from sparsehead.experiments.records import BoundPoint, NormPoint
 from sparsehead.figures.bounds import bound_along_training, bound_terms_chart
 from sparsehead.figures.certificates import CAPACITY, READ, certificates_chart
 from sparsehead.figures.covers import cover_chart
@@ -60,7 +61,7 @@ def test_norms_name_their_growth_and_keep_the_papers_style(shown):
 
 
 def test_learned_norms_have_bars(shown):
-    rows = [{"T": 100, "source": "learned", "norm": 20.0, "low": 15.0, "high": 30.0}]
+    rows = [NormPoint(100, "learned", 20.0, low=15.0, high=30.0)]
     bar = shown(learned_vs_built_norms(rows)).view("norms", "rule")["encoding"]
     assert (bar["y"]["field"], bar["y2"]["field"]) == ("low", "high")
 
@@ -77,7 +78,7 @@ def test_bound_terms_are_sorted_and_the_title_names_the_largest(shown):
 
 
 def test_bound_along_training_leaves_out_what_is_not_finite(shown):
-    rows = [{"step": s, "bound": b, "accuracy": 0.5} for s, b in [(0, 10.0), (10, float("inf")), (20, 30.0)]]
+    rows = [BoundPoint(s, b, 0.5) for s, b in [(0, 10.0), (10, float("inf")), (20, 30.0)]]
     chart = shown(bound_along_training(rows))
     assert [r["step"] for r in chart.data["training"]] == [0, 20]
     assert "the bound grows from 10 to 30" in chart.title

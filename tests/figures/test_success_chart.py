@@ -3,12 +3,13 @@
 import pytest
 
 from sparsehead.errors import DomainError
+from sparsehead.experiments.records import CellRow, ThresholdRow
 from sparsehead.figures.success import ROWS, gather, success_heat_map
 
 CELLS = [
-    {"T": 100, "m": 50, "solved": 30, "trials": 40},
-    {"T": 100, "m": 60, "solved": 39, "trials": 40},
-    {"T": 300, "m": 50, "solved": 24, "trials": 40},
+    CellRow(100, 50, 30, 40),
+    CellRow(100, 60, 39, 40),
+    CellRow(300, 50, 24, 40),
 ]
 
 
@@ -28,12 +29,12 @@ def test_counts_are_printed_where_they_fit_and_the_subtitle_says_which(shown):
     every = shown(success_heat_map(CELLS))
     assert all(cell["label"] for cell in every.data["cells"])
     assert every.subtitle == "Each cell: solved / trials."
-    close = [{"T": 100, "m": m, "solved": 1, "trials": 2} for m in (50, 51, 52, 100)]
+    close = [CellRow(100, m, 1, 2) for m in (50, 51, 52, 100)]
     some = shown(success_heat_map(close))
     # the cells of m = 50 and 51 are 5 pixels high
     assert [cell["label"] for cell in some.data["cells"]] == ["", "", "1/2", "1/2"]
     assert some.subtitle == "Colour: the share solved. Numbers: solved / trials, where a cell has room."
-    narrow = [{"T": T, "m": 50, "solved": 1, "trials": 2} for T in range(100, 130)]
+    narrow = [CellRow(T, 50, 1, 2) for T in range(100, 130)]
     none = shown(success_heat_map(narrow))
     assert not any(cell["label"] for cell in none.data["cells"])
     assert none.subtitle == "Colour: the share solved."
@@ -41,19 +42,17 @@ def test_counts_are_printed_where_they_fit_and_the_subtitle_says_which(shown):
 
 
 def test_the_papers_grid_has_a_number_in_every_cell(shown):
-    grid = [
-        {"T": 100 + 50 * i, "m": m, "solved": 39, "trials": 40} for i in range(18) for m in range(50, 201, 10)
-    ]
+    grid = [CellRow(100 + 50 * i, m, 39, 40) for i in range(18) for m in range(50, 201, 10)]
     assert shown(success_heat_map(grid)).subtitle == "Each cell: solved / trials."
 
 
 def test_records_of_one_cell_are_added_up():
-    halves = [{"T": 100, "m": 50, "solved": 1, "trials": 1}, {"T": 100, "m": 50, "solved": 0, "trials": 1}]
+    halves = [CellRow(100, 50, 1, 1), CellRow(100, 50, 0, 1)]
     assert [(c["solved"], c["trials"]) for c in gather(halves)] == [(1, 2)]
 
 
 def test_many_sample_sizes_are_gathered_into_bands_and_no_trial_is_lost():
-    single = [{"T": 100, "m": m, "solved": m % 2, "trials": 1} for m in range(40, 400)]
+    single = [CellRow(100, m, m % 2, 1) for m in range(40, 400)]
     bands = gather(single)
     assert len(bands) <= ROWS
     assert sum(c["trials"] for c in bands) == 360
@@ -61,12 +60,12 @@ def test_many_sample_sizes_are_gathered_into_bands_and_no_trial_is_lost():
 
 
 def test_m80_is_marked_where_it_is_known(shown):
-    known = [{"T": 100, "m80": 52.0}, {"T": 300, "m80": None}, {"T": 999, "m80": 70.0}]
+    known = [ThresholdRow(T, m80, None, None) for T, m80 in ((100, 52.0), (300, None), (999, 70.0))]
     assert shown(success_heat_map(CELLS, thresholds=known)).data["thresholds"] == [{"T": 100, "m80": 52.0}]
 
 
 def test_all_failed_is_drawn(shown):
-    none = [{"T": 100, "m": 50, "solved": 0, "trials": 40}]
+    none = [CellRow(100, 50, 0, 40)]
     assert "0 of 40 trials solved at 1 context length" in shown(success_heat_map(none)).title
 
 

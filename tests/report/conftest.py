@@ -1,50 +1,62 @@
 """A folder of small made-up results."""
 
-import json
 import math
 
 import pytest
+
+from sparsehead.experiments.folder import write_results
+from sparsehead.experiments.records import (
+    AccuracyPoint,
+    AttentionRecord,
+    BoundPoint,
+    BoundRecord,
+    CellRow,
+    CurvesRecord,
+    FitRow,
+    FloorRow,
+    LawRecord,
+    LossPoint,
+    NormPoint,
+    NormsRecord,
+    ParityRecord,
+    SuccessRecord,
+    ThresholdRow,
+)
 
 
 def made_up_results():
     """What each results file holds; numbers are invented and only have the right shape."""
     Ts = (100, 300, 1000)
-    thresholds = [
-        {"T": T, "m80": 12 * math.log(T), "low": 11 * math.log(T), "high": 13 * math.log(T), "trials": 50}
-        for T in Ts
-    ]
-    fit = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": [0.0, None]}}
-    law = {
-        "thresholds": thresholds,
-        "floor": [{"T": T, "m": 4 * math.log(T)} for T in Ts],
-        "fits": {"log": {**fit, "aic": 10.0}, "linear": {**fit, "aic": 14.0}},
-        "seconds": 1.0,
-    }
+    logs = [(T, math.log(T)) for T in Ts]
+    thresholds = tuple(ThresholdRow(T, 12 * x, 11 * x, 13 * x, trials=50) for T, x in logs)
+    fit = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": (0.0, None)}}
+    fits = {"log": FitRow(**fit, aic=10.0, delta_aic=0.0), "linear": FitRow(**fit, aic=14.0, delta_aic=4.0)}
+    floor = tuple(FloorRow(T, round(4 * x)) for T, x in logs)
+    cells = tuple(CellRow(T, m, 3, 4) for T in Ts for m in (50, 100))
+    law = LawRecord(thresholds, fits, "log", "", floor, cells, seconds=1.0)
     steps = range(0, 101, 10)
+    accuracy = [
+        AccuracyPoint(m, r, s, min(1.0, 0.5 + s * r * m / 2e4)) for m in (50, 200) for r in (0, 1) for s in steps
+    ]  # fmt: skip
+    losses = tuple(LossPoint(T, 0, s, 0.69 / (1 + s * s)) for T in (10, 15) for s in steps)
+    norms = tuple(NormPoint(T, "learned", 9.0, 8.0, 11.0) for T in Ts)
+    along = tuple(BoundPoint(s, 10.0 + s, 0.5 + s / 200) for s in steps)
     return {
         "law": law,
         "law-grid": law,
-        "law-decades": {**law, "bound": [{"T": T, "m": 1e6 * math.log(T)} for T in Ts]},
-        "success": {"cells": [{"T": T, "m": m, "solved": 3, "trials": 4} for T in Ts for m in (50, 100)]},
-        "curves": {
-            "T": 300,
-            "curves": [
-                {"m": m, "replicate": r, "step": s, "accuracy": min(1.0, 0.5 + s * r * m / 2e4)}
-                for m in (50, 200) for r in (0, 1) for s in steps
-            ],
-        },
-        "attention": {"weights": [[0.1, 0.7, 0.1, 0.1]] * 5, "support": [1]},
-        "parity": {
-            "curves": [{"T": T, "seed": 0, "step": s, "loss": 0.69 / (1 + s * s)} for T in (10, 15) for s in steps]
-        },
-        "learned-norms": {"points": [{"T": T, "source": "learned", "norm": 9.0, "low": 8.0, "high": 11.0} for T in Ts]},
-        "bound-training": {"points": [{"step": s, "bound": 10.0 + s, "accuracy": 0.5 + s / 200} for s in steps]},
-    }  # fmt: skip
+        "law-decades": law,
+        "success": SuccessRecord(cells),
+        "curves": CurvesRecord(300, tuple(accuracy)),
+        "attention": AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,)),
+        "parity": ParityRecord(losses),
+        "learned-norms": NormsRecord(norms),
+        "bound-training": BoundRecord(along),
+    }
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    for name, data in made_up_results().items():
-        (folder / f"{name}.json").write_text(json.dumps(data))
+    for name, record in made_up_results().items():
+        write_results(folder, name, record)
     return folder

@@ -1,13 +1,19 @@
 """Every figure has a name, a line, and a way to its data; what is missing says so."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from sparsehead.errors import DomainError, FileError
-from sparsehead.experiments.read import read_results
+from sparsehead.experiments.folder import read_results, write_results
+from sparsehead.experiments.records import LawRecord, ThresholdRow
 from sparsehead.figures.theme import CONFIG
 from sparsehead.report.catalogue import FIGURES, draw, draw_all
+
+
+def law_of(*rows):
+    return LawRecord(rows, fits={}, best=None, note="", floor=(), cells=(), seconds=0.0)
 
 
 def test_every_figure_of_paper_and_notes_is_named():
@@ -69,13 +75,12 @@ def test_damaged_results_are_a_sentence_and_not_a_crash(tmp_path, text):
 @pytest.mark.parametrize("text", ["{}", '{"cells": 3}', '{"cells": [4]}'])
 def test_results_of_another_shape_name_the_file(tmp_path, text):
     (tmp_path / "success.json").write_text(text)
-    with pytest.raises(FileError, match=r"success\.json does not hold what figure 'success' shows"):
+    with pytest.raises(FileError, match=r"success\.json does not hold a SuccessRecord: the object"):
         draw("success", tmp_path)
 
 
 def test_half_finished_law_is_drawn_with_what_is_there(tmp_path):
-    part = {"thresholds": [{"T": 100, "m80": None, "low": 50.0, "high": None, "trials": 3}], "fits": {}}
-    (tmp_path / "law.json").write_text(json.dumps(part))
+    write_results(tmp_path, "law", law_of(ThresholdRow(100, None, low=50.0, high=None, trials=3)))
     title = " ".join(draw("law", tmp_path).to_dict()["title"]["text"])
     assert "no sample size tried reaches 80 % success" in title
 
@@ -87,20 +92,17 @@ def test_no_solved_run_means_no_attention_yet(tmp_path):
 
 
 def test_the_law_over_decades_shows_the_capacity_bound(tmp_path):
-    row = {"T": 100, "m80": 50.0, "low": 45.0, "high": 55.0, "trials": 40}
-    (tmp_path / "law-decades.json").write_text(json.dumps({"thresholds": [row]}))
+    write_results(tmp_path, "law-decades", law_of(ThresholdRow(100, 50.0, 45.0, 55.0, trials=40)))
     (point,) = draw("law-decades", tmp_path).to_dict()["datasets"]["bound"]
     assert point["T"] == 100 and point["m"] > 1e6  # far above what is needed: see the bound's own tests
 
 
 def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
-    row = {"T": 300, "m80": 60.0, "low": 55.0, "high": 65.0, "trials": 40}
-    (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row]}))
+    row = ThresholdRow(300, 60.0, 55.0, 65.0, trials=40)
+    write_results(tmp_path, "law", law_of(row))
     alone = draw("law", tmp_path).to_dict()
     assert alone["datasets"]["dropout"] == [] and "with dropout" not in json.dumps(alone)
-    (tmp_path / "law-mingpt.json").write_text(
-        json.dumps({"thresholds": [{**row, "m80": 70.0, "high": None}]})
-    )
+    write_results(tmp_path, "law-mingpt", law_of(replace(row, m80=70.0, high=None)))
     spec = draw("law", tmp_path).to_dict()
     (point,) = spec["datasets"]["dropout"]
     assert (point["T"], point["m"], point["series"]) == (300, 70.0, "measured here, with dropout")
@@ -108,8 +110,8 @@ def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
 
 
 def test_a_law_of_another_function_hides_the_papers_points(tmp_path):
-    row = {"T": 10, "m80": 20.0, "low": 15.0, "high": 25.0, "trials": 40}
-    (tmp_path / "law.json").write_text(json.dumps({"thresholds": [row], "paper": False, "target": "parity"}))
+    law = law_of(ThresholdRow(10, 20.0, 15.0, 25.0, trials=40))
+    write_results(tmp_path, "law", replace(law, in_paper=False, target="parity"))
     spec = draw("law", tmp_path).to_dict()
     assert spec["datasets"]["paper"] == []
     assert spec["title"]["text"][0].startswith("parity: m80 = 20")
@@ -123,4 +125,4 @@ def test_unknown_names_are_refused_with_the_list():
 def test_results_must_be_an_object(tmp_path):
     (tmp_path / "law.json").write_text("3")
     with pytest.raises(FileError, match="holds no JSON object"):
-        read_results(tmp_path, "law")
+        read_results(tmp_path, "law", LawRecord)

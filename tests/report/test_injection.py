@@ -7,25 +7,30 @@ from pathlib import Path
 import pytest
 
 from sparsehead.cli.app import main
+from sparsehead.experiments.folder import write_results
+from sparsehead.experiments.records import FloorRow, LawRecord, ThresholdRow
 from sparsehead.figures.render import embedded, policy
 
 SCRIPT = "</script><script>document.body.dataset.owned='yes'</script>"
-LAW = {
-    "target": SCRIPT,
-    "thresholds": [
-        {"T": T, "m80": 40.0 + i, "low": 38.0, "high": 44.0, "trials": 12, "note": SCRIPT, "bar": 0.8}
-        for i, T in enumerate((100, 300, 1000))
-    ],
-    "floor": [{"T": 100, "m": 20}],
-    "fits": {},
-}
+LAW = LawRecord(
+    thresholds=tuple(
+        ThresholdRow(T, 40.0 + i, 38.0, 44.0, 12, SCRIPT, 0.8) for i, T in enumerate((100, 300, 1000))
+    ),
+    fits={},
+    best=None,
+    note=SCRIPT,
+    floor=(FloorRow(100, 20),),
+    cells=(),
+    seconds=1.0,
+    target=SCRIPT,
+)
 
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     """The page of a law whose results hold the script."""
     monkeypatch.chdir(tmp_path)
-    Path("law.json").write_text(json.dumps(LAW))
+    write_results(Path(), "law", LAW)
     with pytest.raises(SystemExit) as ended:
         main(["figure", "law", "--results", ".", "--out", "law.html"])
     assert ended.value.code == 0
