@@ -17,7 +17,7 @@ from ..figures.bounds import bound_terms_chart
 from ..figures.built import built_head_chart
 from ..figures.certificates import CAPACITY, READ, certificates_chart
 from ..figures.covers import cover_chart
-from ..figures.data import Real, Rows
+from ..figures.data import Rows
 from ..figures.diagram import attention_module_diagram, head_reads_chart
 from ..figures.norms import norms_chart
 from ..figures.theme import Chart
@@ -131,7 +131,7 @@ def norms_figure(tracr: Rows = ()) -> Chart:
     return norms_chart([*built_norms(), *tracr])
 
 
-def bound_samples(Ts: Sequence[int]) -> list[tuple[int, Real]]:
+def bound_samples(Ts: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs (T, m): with m samples capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND.
 
     The realisable form at the norms of the written head, taken as given beforehand.
