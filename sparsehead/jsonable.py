@@ -16,23 +16,23 @@ R = TypeVar("R")
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", NoneType: "null"}
 
 
-def to_json(value: Any) -> Any:
+def json_values(value: Any) -> Any:
     """A record as JSON values: a dataclass as an object with its fields in order, a tuple as a list.
 
     >>> from dataclasses import make_dataclass
-    >>> to_json((make_dataclass("Point", ["T", "m"])(100, None), 2.5))
+    >>> json_values((make_dataclass("Point", ["T", "m"])(100, None), 2.5))
     [{'T': 100, 'm': None}, 2.5]
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: to_json(getattr(value, name)) for name in _types(type(value))}
+        return {name: json_values(getattr(value, name)) for name in _types(type(value))}
     if isinstance(value, dict):
-        return {key: to_json(item) for key, item in value.items()}
+        return {key: json_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return [json_values(item) for item in value]
     return value
 
 
-def from_json(kind: type[R], value: Any, at: str = "the object") -> R:
+def record_from(kind: type[R], value: Any, at: str = "the object") -> R:
     """The `kind` that the JSON value holds; a field that it lacks takes its default.
 
     Args:

@@ -13,6 +13,7 @@ from ..arguments import instance, several, shown, whole
 from ..errors import DomainError
 from ..floor.floor import Floor, floor_curve
 from ..functions import FAMILIES, SparseFunction, kind
+from ..jsonable import json_values
 from ..lazy import require
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
@@ -80,7 +81,7 @@ class LawResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values: what `sparsehead law --json` prints."""
-        found: dict[str, Any] = to_json(self.record())
+        found: dict[str, Any] = json_values(self.record())
         return found
 
 
