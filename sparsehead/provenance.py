@@ -37,6 +37,23 @@ def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
     return {"version": version, "commit": commit, **(engine or {"engine": NOT_RECORDED})}
 
 
+def engine_identity(origin: Mapping[str, Any]) -> str:
+    """Engine, instruction set, dtype and device of an outcome's `made_by` as one string; "" where not recorded.
+
+    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it: they
+    are stored and named, and an update does not make every outcome worthless.
+
+    >>> engine_identity(
+    ...     {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}
+    ... )
+    'compiled x86-64-v3 float32 cpu'
+    """
+    if origin.get("engine", NOT_RECORDED) == NOT_RECORDED:
+        return ""
+    parts = (origin.get(name) for name in ("engine", "instructions", "dtype", "device"))
+    return " ".join(str(part) for part in parts if part)
+
+
 def described(origin: Mapping[str, Any]) -> str:
     """One phrase for an outcome's `made_by`, such as "0.1.0 (9a583d1), compiled avx2 float32 on cpu"."""
     commit = f" ({origin['commit']})" if origin.get("commit") else ""

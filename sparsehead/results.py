@@ -37,7 +37,7 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
         "s": spec.get("s"),
         "T": spec["T"],
         "m": spec["m"],
-        "id": group[0].spec_id,
+        "id": group[0].id,
         "trials": len(group),
         "solved": sum(record.solved for record in group),
         "seconds": float(sum(record.outcome.get("seconds") or 0.0 for record in group)),
@@ -46,13 +46,15 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
 
 
 def find(store: Store, start: str) -> Record:
-    """The record whose spec id starts with `start`.
+    """The record whose id, or whose spec's id, starts with `start`.
 
     Raises:
         StoreError: none or several do, or that one is damaged.
     """
     damage: list[str] = []
-    found = [record for record in store.records(damage) if record.spec_id.startswith(start.lower())]
+    found = [
+        r for r in store.records(damage) if start and (r.id + " " + r.spec_id).find(start.lower()) in (0, 17)
+    ]
     if not start or not found:
         lost = f"; {named(damage)}" if damage else ""
         raise StoreError(
@@ -60,7 +62,7 @@ def find(store: Store, start: str) -> Record:
             f"`sparsehead results list --each` prints the ids{lost}."
         )
     if len(found) > 1:
-        ids = ", ".join(record.spec_id for record in found[:3])
+        ids = ", ".join(record.id for record in found[:3])
         raise StoreError(
             f"{len(found)} outcomes have ids that start with {start!r} ({ids}, ...); give more digits."
         )
@@ -102,7 +104,7 @@ def outcome_row(record: Record) -> dict[str, Any]:
     """One outcome as a line of `results list --each`."""
     spec, outcome = record.spec, record.outcome
     return {
-        "id": record.spec_id,
+        "id": record.id,
         **{name: spec.get(name) for name in ("function", "s", "T", "m", "seed")},
         **{name: outcome.get(name) for name in ("status", "steps", "seconds")},
         "created": record.created_at,

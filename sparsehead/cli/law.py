@@ -69,6 +69,10 @@ def law(
     start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60,
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Run part i of n, as i/n, into its own --db; `results merge` unites the stores."),
+    ] = None,
     db: Annotated[Path, typer.Option("--db", help="The store; repeating a command resumes from it.")] = Path(
         "results.db"
     ),
@@ -90,7 +94,7 @@ def law(
         _check_chart(out, force=force)
     with SweepLine() as line:
         found = measure(
-            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers,
+            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers, shard=shard,
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
             progress=lambda p: line.report("", p), say=line.say, **chosen,
         )  # fmt: skip

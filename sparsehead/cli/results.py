@@ -1,4 +1,4 @@
-"""`sparsehead results`: list, show or export what the store holds; check it, and repair a damaged one."""
+"""`sparsehead results`: list, show or export what the store holds; check, repair and merge stores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ def show(
 
     with Store(db, readonly=True) as store:
         record = find(store, spec_id)
-        history = store.history(record.spec_id)
+        history = store.history(record.id)
     result = {**record.flat(), "history": history}
     emit(result, as_json, lambda c: c.print(literal(*_lines(result))))
 
@@ -107,6 +107,23 @@ def repair(
     lines = [f"{found.sound} sound outcomes copied to {new}, {len(found.damage)} rows left out"]
     lines += [f"  {line}" for line in found.damage[:20]]
     emit(result, as_json, lambda c: c.print(literal(*lines)))
+
+
+@app.command("merge")
+def merge(
+    sources: Annotated[list[Path], typer.Argument(help="The stores to take outcomes from.")],
+    into: Annotated[
+        Path, typer.Option("--into", help="The store to add them to; made if it does not exist.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Unite stores, for instance those of several shards; can be repeated, and the sources stay as they are."""
+    from ..store.merge import merge as merge_stores
+
+    found = merge_stores(sources, into)
+    result = {"db": str(into), "added": found.added, "known": found.known, "total": found.total}
+    line = f"{found.added} outcomes added to {into}, {found.known} were there; it holds {found.total}"
+    emit(result, as_json, lambda c: c.print(literal(line)))
 
 
 def _read(db: Path, where: list[str] | None) -> "tuple[list[Record], list[str]]":

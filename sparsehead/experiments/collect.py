@@ -14,6 +14,7 @@ from ..measure.falls import learned_step
 from ..measure.published import ATTENTION_AND, PARITY
 from ..spec import spec_id
 from ..store import Record, Store
+from ..train.loop import origin_of
 from .plans import Experiment
 from .records import (
     AccuracyPoint,
@@ -35,7 +36,7 @@ from .records import (
 
 def _known(store: Store, experiment: Experiment) -> list[Record]:
     """The experiment's records that the store holds, in the plan's order."""
-    found = store.find(experiment.specs)
+    found = store.find(experiment.specs, origin_of)
     return [found[key] for key in map(spec_id, experiment.specs) if key in found]
 
 
@@ -47,7 +48,7 @@ def curves(store: Store, experiment: Experiment) -> CurvesRecord:
     points: list[AccuracyPoint] = []
     trials: list[CurveTrial] = []
     for i, record in enumerate(_known(store, experiment)):
-        m, history = record.spec["m"], store.history(record.spec_id)
+        m, history = record.spec["m"], store.history(record.id)
         points += [
             AccuracyPoint(m, i, int(step), round(accuracy, 4))
             for step, accuracy in zip(history["check_step"], history["val_accuracy"], strict=True)
@@ -67,7 +68,7 @@ def attention(store: Store, experiment: Experiment) -> AttentionRecord:
     shown: list[list[float]] = []
     support = list(ATTENTION_AND.support)
     for record in _known(store, experiment):
-        weights = store.arrays(record.spec_id).get("attention")
+        weights = store.arrays(record.id).get("attention")
         if weights is None:
             continue
         mean = weights.mean(axis=(0, 1))
@@ -98,7 +99,7 @@ def parity(store: Store, experiment: Experiment) -> ParityRecord:
     runs: list[ParityRun] = []
     for record in _known(store, experiment):
         T, seed = record.spec["T"], record.spec["seed"]
-        history = store.history(record.spec_id)
+        history = store.history(record.id)
         steps, losses = history["step"], history["loss"]
         below = next((int(s) for s, loss in zip(steps, losses) if loss < PARITY[0].level), None)
         runs.append(ParityRun(T, seed, below, learned_step(steps, losses, PARITY[0].level)))
@@ -126,7 +127,7 @@ def learned_norms(store: Store, experiment: Experiment) -> NormsRecord:
     """
     found: dict[int, list[dict[str, list[float]]]] = {}
     for record in _known(store, experiment):
-        history = store.history(record.spec_id)
+        history = store.history(record.id)
         if record.solved and history.get("norm_X"):
             found.setdefault(record.spec["T"], []).append(history)
     points: list[NormPoint] = []
@@ -157,7 +158,7 @@ def bound_along(store: Store, experiment: Experiment, *, T: int) -> BoundRecord:
     `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
     """
     for record in _known(store, experiment):
-        history = store.history(record.spec_id)
+        history = store.history(record.id)
         if record.spec["T"] != T or not record.solved or "norm_X" not in history:
             continue
         accuracy = dict(zip(history["check_step"], history["val_accuracy"], strict=True))

@@ -26,6 +26,7 @@ from ..rng import stream
 from ..spec import TrainSpec, target_function
 from ..spec import preset as preset_spec
 from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
+from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
@@ -97,6 +98,7 @@ def law(
     exceptions: Mapping[int, Mapping[str, Any]] | None = None,
     preset: str = "fast",
     workers: int = 2,
+    shard: str | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
     **settings: Any,
@@ -117,6 +119,9 @@ def law(
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
         workers: processes, one thread each.
+        shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call
+            without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
+            "joint" decides from all outcomes at once and cannot be parted.
         progress: called as trials finish, with the round and how far it is.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
@@ -140,6 +145,8 @@ def law(
     _check_arguments(seed, workers, db, policy, settings)
     if method not in METHODS:
         raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
+    part = Shard() if shard is None else parse_shard(shard)
+    lengths = _lengths_of(part, lengths, method)
     started = time.monotonic()
 
     def make(T: int, m: int, trial: int) -> TrainSpec:
@@ -157,7 +164,10 @@ def law(
     with LocalSweep(db, workers=workers, batch=4, say=say) as sweep:
         if method == "grid":
             inside = _outside(progress, lengths)
-            cells = grid_cells(make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, progress=inside)
+            cells = grid_cells(
+                make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, shard=part, progress=inside
+            )
+            cells = {T: cells.get(T, []) for T in lengths}
             thresholds = {T: grid_threshold(cells[T], rng=stream(seed, "bootstrap", T)) for T in lengths}
         else:
             plain, apart = policy or Adaptive(), exceptions or {}
@@ -206,6 +216,23 @@ def _lengths(function: Any, T: Any) -> list[int]:
     if not given:
         raise DomainError("law needs at least one context length T, got none.")
     return sorted({whole("each T", length) for length in given})
+
+
+def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
+    """The context lengths that this shard measures."""
+    if part.whole or method == "grid":
+        return lengths
+    if method == "joint":
+        raise DomainError(
+            f"shard {part} needs method adaptive (parts are context lengths) or grid (parts are trials); joint decides "
+            "from the outcomes of all context lengths at once."
+        )
+    own = part.part(lengths)
+    if not own:
+        raise DomainError(
+            f"shard {part} has nothing to do: there are {len(lengths)} context lengths; use at most as many shards."
+        )
+    return own
 
 
 def _check_arguments(seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ schema    the tables, and how older files are brought up to date
 opening   which files are opened, and how
 store     `Store`: add, get, records, arrays
 repair    everything checked; what is sound copied to a new file
+merge     several stores united into one
 """
 
 from .rows import Record

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,10 @@ def check(path: str | Path) -> Checked:
         sound = 0
         for record in store.records(damage):
             try:
-                store.arrays(record.spec_id)
+                store.arrays(record.id)
                 sound += 1
             except StoreError:
-                damage.append(f"outcome {record.spec_id}: its arrays do not match their checksums")
+                damage.append(f"outcome {record.id}: its arrays do not match their checksums")
     return Checked(sound, tuple(damage))
 
 
@@ -58,20 +59,40 @@ def repair(path: str | Path, new: str | Path) -> Checked:
         check_target(new)
     except FileError as error:
         raise StoreError(str(error)) from None
-    try:
-        db = connect(old, readonly=True)
-        # The header's number may be what is damaged; the table tells for certain.
-        schema = 2 if b"checksum" in {row[1] for row in db.execute("PRAGMA table_info(outcomes)")} else 1
-        highest = _highest(db, old)
-    except sqlite3.Error as error:
-        raise damaged(old, f"not one outcome can be read ({error})") from error
     damage: list[str] = []
+    rows = sound_rows(old, damage)
     with Store(new) as store:
-        for row, blobs in _sound_rows(db, schema, highest, damage):
+        for row, blobs in rows:
             store.add_row(row, blobs)
         sound = len(store)
-    db.close()
     return Checked(sound, tuple(damage))
+
+
+def sound_rows(path: Path, damage: list[str]) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
+    """Every row of the store at `path` that can be believed, as `Store.add_rows` takes it; a sentence for the others.
+
+    Raises:
+        StoreError: nothing can be read.
+    """
+    try:
+        db = connect(path, readonly=True)
+        # The header's number may be what is damaged; the table tells for certain.
+        schema = 2 if b"checksum" in {row[1] for row in db.execute("PRAGMA table_info(outcomes)")} else 1
+        highest = _highest(db, path)
+    except sqlite3.Error as error:
+        raise damaged(path, f"not one outcome can be read ({error})") from error
+    return _each_sound_row(db, schema, highest, damage)
+
+
+def _each_sound_row(
+    db: sqlite3.Connection, schema: int, highest: int, damage: list[str]
+) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
+    with closing(db):
+        for number in range(1, highest + 1):
+            try:
+                yield _sound_row(db, schema, number)
+            except (Damage, sqlite3.Error) as why:
+                damage.append(f"row {number}: {why}")
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:
@@ -84,23 +105,13 @@ def _highest(db: sqlite3.Connection, path: Path) -> int:
         return most
 
 
-def _sound_rows(
-    db: sqlite3.Connection, schema: int, highest: int, damage: list[str]
-) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
-    for number in range(1, highest + 1):
-        try:
-            yield _sound_row(db, schema, number)
-        except (Damage, sqlite3.Error) as why:
-            damage.append(f"row {number}: {why}")
-
-
 def _sound_row(db: sqlite3.Connection, schema: int, number: int) -> tuple[tuple[Any, ...], dict[str, bytes]]:
     row = db.execute(f"SELECT {SELECT[schema]} FROM outcomes WHERE rowid = ?", (number,)).fetchone()
     if row is None:
         raise Damage("it is missing")
     record = read_row(row, has_checksum=schema > 1)
     query = "SELECT name, data FROM arrays WHERE spec_id = ? ORDER BY name"
-    blobs = {name.decode(errors="replace"): data for name, data in db.execute(query, (record.spec_id,))}
+    blobs = {name.decode(errors="replace"): data for name, data in db.execute(query, (record.id,))}
     digests = {name: digest(data) for name, data in blobs.items()}
     if record.arrays is not None and digests != record.arrays:
         raise Damage("its arrays do not match their checksums")

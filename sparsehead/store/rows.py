@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import DomainError
+from ..provenance import engine_identity
 from ..spec import TrainSpec, spec_id, spec_text
 
-COLUMNS = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
+COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
 STATUSES = ("solved", "budget_spent", "diverged")
 ORIGIN = ("version", "commit", "engine", "instructions", "dtype", "device")
 # The numbers of an outcome: (smallest, largest). None stands for NaN, and for "does not apply".
@@ -41,6 +42,7 @@ class Record:
         made_by: version, commit, engine, instructions, dtype and device, as far as they were recorded.
         created: seconds since 1970.
         arrays: the checksum of each array by name; None in files of schema 1, which had none.
+        id: the row's own id (see `row_id`).
     """
 
     spec_id: str
@@ -49,6 +51,7 @@ class Record:
     made_by: dict[str, Any]
     created: float
     arrays: dict[str, str] | None = field(default=None, repr=False)
+    id: str = ""
 
     @property
     def solved(self) -> bool:
@@ -67,13 +70,29 @@ class Record:
     def flat(self) -> dict[str, Any]:
         """One flat row for tables: spec, then outcome, then origin."""
         origin = {name: self.made_by.get(name) for name in ORIGIN}
-        return {"spec_id": self.spec_id, **self.spec, **self.outcome, **origin, "created": self.created_at}
+        return {
+            "id": self.id,
+            "spec_id": self.spec_id,
+            **self.spec,
+            **self.outcome,
+            **origin,
+            "created": self.created_at,
+        }
 
 
 def content_of(spec: TrainSpec | Mapping[str, Any]) -> tuple[str, str]:
     """The spec's JSON, in the form whose hash is the id, and the id."""
     own = spec if isinstance(spec, TrainSpec) else TrainSpec(**spec)
     return spec_text(own), spec_id(own)
+
+
+def row_id(spec: str, origin: Mapping[str, Any]) -> str:
+    """The id of a row: sixteen hex digits naming the spec's JSON and the engine that made the outcome.
+
+    A row whose engine was not recorded has the id of its spec, as all rows had before engines were part of it.
+    """
+    engine = engine_identity(origin)
+    return hashlib.sha256((f"{spec}\n{engine}" if engine else spec).encode()).hexdigest()[:16]
 
 
 def fields_of(outcome: Any) -> dict[str, Any]:
@@ -128,9 +147,10 @@ def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
     if has_checksum and values[-1] != checksum(values[:-1]):
         raise Damage("its checksum does not match")
     key, spec_text, outcome_text, made_by_text, created, arrays_text = values[:-1]
-    if not isinstance(spec_text, str) or hashlib.sha256(spec_text.encode()).hexdigest()[:16] != key:
-        raise Damage("its id does not belong to its spec")
     spec, outcome, made_by = (_object(text) for text in (spec_text, outcome_text, made_by_text))
+    of_spec = row_id(spec_text, {})
+    if key not in (of_spec, row_id(spec_text, made_by)):
+        raise Damage("its id does not belong to its spec and engine")
     if not isinstance(spec.get("function"), str) or any(
         type(spec.get(n)) is not int for n in ("T", "m", "seed")
     ):
@@ -138,7 +158,8 @@ def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
     check_outcome(outcome)
     if type(created) is not float or not 0 <= created < 1e11:
         raise Damage("its date is no date")
-    return Record(key, spec, outcome, made_by, created, _object(arrays_text) if has_checksum else None)
+    digests = _object(arrays_text) if has_checksum else None
+    return Record(of_spec, spec, outcome, made_by, created, digests, key)
 
 
 def _text(value: Any) -> Any:

@@ -1,8 +1,9 @@
-"""The results store: one SQLite file, append-only, keyed by the content of the spec.
+"""The results store: one SQLite file, append-only, keyed by the content of the spec and the engine.
 
-Equal specs are the same experiment, so adding an outcome twice leaves one row, and two processes may write at once.
-A row is committed or absent: a kill at any moment loses nothing that was added and damages nothing. Series and
-attention maps are kept beside the outcome as compressed arrays. Every row has a checksum over all that it holds.
+Equal specs on one engine are the same experiment, so adding an outcome twice leaves one row, and two processes may
+write at once. A row is committed or absent: a kill at any moment loses nothing that was added and damages nothing.
+Series and attention maps are kept beside the outcome as compressed arrays. Every row has a checksum over all that
+it holds.
 
 Damage is never returned as data. Opening checks the file's structure, so that no row can be missing; reading a row
 checks its checksum, its id and its values. A damaged row raises a StoreError that names it, the others can be read.
@@ -12,20 +13,20 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import StoreError
-from ..provenance import made_by
-from ..spec import TrainSpec, spec_id
+from ..provenance import engine_identity, made_by
+from ..spec import TrainSpec
 from ..types import Array, Shaped
 from .arrays import digest, pack, unpack
 from .opening import connect, damaged, explained, inspect
-from .rows import COLUMNS, Damage, Record, content_of, fields_of, read_row, sealed
+from .rows import COLUMNS, Damage, Record, content_of, fields_of, read_row, row_id, sealed
 from .schema import SELECT, VERSION, migrate
 
 
@@ -75,7 +76,7 @@ class Store:
         *,
         engine: Mapping[str, str] | None = None,
     ) -> bool:
-        """Commit one outcome; False if the spec's outcome was there already (it stays as it was).
+        """Commit one outcome; False if the same engine's outcome of the spec was there already (it stays as it was).
 
         Args:
             outcome: a dataclass or a mapping with at least "status". Its `history`, lists of numbers by name, is
@@ -86,17 +87,20 @@ class Store:
             DomainError: the outcome's status or numbers are impossible.
             StoreError: the row could not be written, or the file is no longer the one that was opened.
         """
-        text, key = content_of(spec)
+        text, of_spec = content_of(spec)
         fields = fields_of(outcome)
         fields.pop("spec_id", None)
         history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
         named = {f"history/{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
         blobs = {name: pack(array) for name, array in sorted((named | dict(arrays or {})).items())}
         origin = made_by(engine)
+        earlier = self.get(of_spec)  # rows had the ids of their specs before engines were part of them
+        if earlier is not None and engine_identity(earlier.made_by) == engine_identity(origin):
+            return False
         digests = {name: digest(data) for name, data in blobs.items()}
         row = sealed(
             [
-                key,
+                row_id(text, origin),
                 text,
                 json.dumps(fields, allow_nan=False),
                 json.dumps(origin),
@@ -108,17 +112,23 @@ class Store:
 
     def add_row(self, row: tuple[Any, ...], blobs: Mapping[str, bytes]) -> bool:
         """Commit a sealed row and its packed arrays; False if the id was there already."""
+        return bool(self.add_rows([(row, blobs)]))
+
+    def add_rows(self, rows: Iterable[tuple[tuple[Any, ...], Mapping[str, bytes]]]) -> int:
+        """Commit sealed rows with their packed arrays, all or none; how many ids were new."""
         self.check_in_place()
-        places = ", ".join("?" for _ in COLUMNS)
+        places, added = ", ".join("?" for _ in COLUMNS), 0
         with explained(self.path), self._transaction():
-            new = self._db.execute(f"INSERT OR IGNORE INTO outcomes VALUES ({places})", row).rowcount
-            if new:
-                rows = [(row[0], name, data) for name, data in blobs.items()]
-                self._db.executemany("INSERT INTO arrays VALUES (?, ?, ?)", rows)
-        return bool(new)
+            for row, blobs in rows:
+                new = self._db.execute(f"INSERT OR IGNORE INTO outcomes VALUES ({places})", row).rowcount
+                if new:
+                    arrays = [(row[0], name, data) for name, data in blobs.items()]
+                    self._db.executemany("INSERT INTO arrays VALUES (?, ?, ?)", arrays)
+                added += new
+        return added
 
     def get(self, key: str) -> Record | None:
-        """The record of a spec id, or None.
+        """The record with this id, or None.
 
         Raises:
             StoreError: the row is damaged.
@@ -135,10 +145,36 @@ class Store:
         """
         return self._select("", (), damage)
 
-    def find(self, specs: Iterable[TrainSpec]) -> dict[str, Record]:
-        """The records that exist among `specs`, by spec id."""
-        records = (self.get(spec_id(spec)) for spec in specs)
-        return {record.spec_id: record for record in records if record is not None}
+    def find(
+        self, specs: Iterable[TrainSpec], engine: Callable[[TrainSpec], Mapping[str, str]] | None = None
+    ) -> dict[str, Record]:
+        """The records that exist among `specs`, by spec id.
+
+        Args:
+            engine: what makes the outcome of a spec, as in `made_by`: only outcomes of that engine count. Without
+                it any engine's do, and where several have made one, the first in alphabetical order.
+        """
+        engines, found = self._engines(), {}
+        for spec in specs:
+            text, of_spec = content_of(spec)
+            wanted = None if engine is None else engine_identity(engine(spec))
+            keys = dict.fromkeys([of_spec, *(row_id(text, {"engine": name}) for name in engines)])
+            for record in filter(None, map(self.get, keys)):
+                if wanted is None or engine_identity(record.made_by) == wanted:
+                    found[of_spec] = record
+                    break
+        return found
+
+    def _engines(self) -> list[str]:
+        """The identities of all engines that made outcomes of this store; unreadable ones are left to `get`."""
+        names = set()
+        with explained(self.path):
+            query = f"SELECT DISTINCT made_by FROM (SELECT {SELECT[self._schema]} FROM outcomes)"
+            texts = self._db.execute(query).fetchall() if self._schema > 1 else []
+        for (text,) in texts:
+            with suppress(ValueError, AttributeError):
+                names.add(engine_identity(json.loads(text)))
+        return sorted(names - {""})
 
     def arrays(self, key: str) -> dict[str, Shaped[Array, "..."]]:
         """Every array stored with a spec id, by name; empty where the store has no such id.

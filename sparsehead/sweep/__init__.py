@@ -3,6 +3,7 @@
 units       specs grouped by shape
 worker      what runs inside a worker process
 local       worker processes on this machine
+shards      a sweep in n parts, for array jobs
 thresholds  rounds of trials until every threshold is known
 """
 

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DomainError, SparseheadError, StoreError
-from ..provenance import NOT_RECORDED, described, version_and_commit
+from ..provenance import NOT_RECORDED, described, engine_identity, version_and_commit
 from ..spec import TrainSpec, spec_id
 from ..store import Record, Store
+from ..train.loop import origin_of
 from .units import cost, total_cost, units
 
 RUNNER = "sparsehead.train.loop:run_trials"
@@ -95,6 +96,11 @@ class LocalSweep:
             raise DomainError(f"a sweep needs at least one worker, got {workers}.")
         self.store = Store(db)
         self.workers, self.batch = workers, batch
+        # Another engine's outcomes are another experiment. What a runner of the user's own will say is not known.
+        own = {
+            name: value for name, value in (options or {}).items() if name in ("engine", "dtype", "device")
+        }
+        self._engine = (lambda spec: origin_of(spec, **own)) if runner == RUNNER else None
         self._settings = {"db": str(db), "runner": runner, "options": options or {}, "parent": os.getpid()}
         self._pool: list[_Worker] = []
         self._inbox: Inbox = queue.Queue()
@@ -120,8 +126,9 @@ class LocalSweep:
     ) -> SweepResult:
         """Run what is missing; return all records. Ctrl-C and any other exception end the workers first."""
         self.store.check_in_place()
-        known = self.store.find(specs)
+        known = self.store.find(specs, self._engine)
         missing = [spec for spec in dict.fromkeys(specs) if spec_id(spec) not in known]
+        self._name_others(missing)
         reused = {described(record.made_by) for record in known.values()}
         if not missing:
             version, commit = version_and_commit()
@@ -137,13 +144,24 @@ class LocalSweep:
             self.close()
             raise
         self.store.check_in_place()
-        return SweepResult(self.store.find(specs), state.errors, state.done - len(known))
+        return SweepResult(self.store.find(specs, self._engine), state.errors, state.done - len(known))
 
     def _say(self, sentence: str) -> None:
         """Pass a sentence on, unless it was said before."""
         if sentence not in self._told:
             self._told.add(sentence)
             self._tell(sentence)
+
+    def _name_others(self, missing: Sequence[TrainSpec]) -> None:
+        """Say that outcomes of other engines are there and are not reused."""
+        others = self.store.find(missing) if self._engine and len(self.store) else {}
+        if others:
+            made = "; and by ".join(sorted({described(record.made_by) for record in others.values()}))
+            own = engine_identity(self._engine(missing[0])) if self._engine else ""
+            self._say(
+                f"{len(others)} outcomes in the store were made by {made}; they stay there and are not reused, "
+                f"since this run uses {own}."
+            )
 
     def _name_origins(self, reused: set[str], own: str) -> None:
         """Name the origins of reused outcomes when they differ from this program's own, or among each other."""
@@ -193,7 +211,7 @@ class LocalSweep:
         code = worker.stop()
         for key, spec in worker.unit.items():
             state.deaths[key] += 1
-            if key in self.store:
+            if self.store.find([spec], self._engine):
                 state.finished(spec)
             elif state.deaths[key] < MAX_DEATHS:
                 waiting.insert(0, [spec])

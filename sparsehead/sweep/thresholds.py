@@ -10,6 +10,7 @@ from ..measure.curves import Cell, merge
 from ..spec import TrainSpec, spec_id
 from ..store import Record
 from .local import LocalSweep, Progress
+from .shards import Shard
 
 MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial
 # cells by T -> by T the next (m, number of trials); nothing when enough is known
@@ -86,15 +87,17 @@ def grid_cells(
     *,
     trials: int = 40,
     seed: int,
+    shard: Shard | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> dict[int, list[Cell]]:
-    """The paper's protocol: `trials` trials at every (T, m).   Paper: law-and, law-grid"""
+    """The paper's protocol: `trials` trials at every (T, m), or the shard's part of them.   Paper: law-and, law-grid"""
     specs = [
         make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
         for T in Ts
         for m in ms
         for trial in range(trials)
     ]
+    specs = specs if shard is None else shard.part(specs)
     return {T: merge(found) for T, found in _run(specs, sweep, progress).items()}
 
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 from ..encoding import Encoding
 from ..spec import TrainSpec, spec_id
 from .learners import FITTED_AT_ONCE, fit_at_once
+from .origin import compiled_origin, torch_origin
 from .outcome import Outcome, Progress
+from .transformer.compiled import refusal
 from .transformer.engines import Engine, check_device, make_engine
+from .transformer.library import Missing, library
 from .trial import Trial
 
 
@@ -85,6 +88,20 @@ def _run(
                 del active[run]
                 engine.stop(run)
                 known(trial.spec, verdict)
+
+
+def origin_of(
+    spec: TrainSpec, *, engine: str = "auto", dtype: str = "float32", device: str = "cpu"
+) -> dict[str, str]:
+    """What `run_trials` with these options would write into the outcome's `made_by`, version aside."""
+    if spec.learner in FITTED_AT_ONCE:
+        return {"engine": spec.learner}
+    device = check_device(device)
+    if spec.learner == "transformer" and engine != "torch" and refusal(spec, device) is None:
+        found = library(dtype)
+        if not isinstance(found, Missing):
+            return compiled_origin(found.level, dtype)
+    return torch_origin(dtype, device)
 
 
 def engine_for(

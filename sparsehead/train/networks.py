@@ -11,6 +11,7 @@ from ..rng import stream
 from ..spec import TrainSpec
 from ..types import Array, Shaped
 from .data import FreshBatches, Sample
+from .origin import torch_origin
 from .transformer.forward import losses
 from .transformer.torch_engine import OPTIMISERS
 
@@ -53,12 +54,7 @@ class NetworkEngine:
 
     def __init__(self, spec: TrainSpec, *, dtype: str = "float32", device: str = "cpu") -> None:
         self.spec, self._here = spec, (device, getattr(torch, dtype))
-        self.made_by = {
-            "engine": f"torch {torch.__version__}",
-            "instructions": "",
-            "dtype": dtype,
-            "device": device,
-        }
+        self.made_by = torch_origin(dtype, device)
         self._right = 0.0
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from sparsehead.spec import preset, spec_id
 from sparsehead.spec import spec_text as text_of
 from sparsehead.store.arrays import pack
-from sparsehead.store.rows import sealed
+from sparsehead.store.rows import row_id, sealed
 from sparsehead.store.schema import APPLICATION_ID, FIRST_TABLES
 
 
@@ -21,6 +21,11 @@ def outcome(status="solved", **fields):
     history = {"step": [10, 20], "loss": [0.5, 0.125]}
     made_by = {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}
     return {"status": status, "steps": 20, "seconds": 0.5, "history": history, "made_by": made_by} | fields
+
+
+def key_of(spec):
+    """The id of the row that `outcome()` becomes."""
+    return row_id(text_of(spec), outcome()["made_by"])
 
 
 def edit(path, statement, *values):

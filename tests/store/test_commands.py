@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from sparsehead.cli.app import main
-from sparsehead.spec import spec_id
 from sparsehead.store import Store
 
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)
 location.loader.exec_module(small)
-edit, outcome, spec = small.edit, small.outcome, small.spec
+edit, outcome, spec, key_of = small.edit, small.outcome, small.spec, small.key_of
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def results(path, capsys):
 
 def test_list_prints_ids_that_show_accepts(results):
     rows = json.loads(results("list", "--json")[1])["experiments"]
-    assert [row["id"] for row in rows] == [spec_id(spec(i, T=T)) for i, T in enumerate((50, 100, 300))]
+    assert [row["id"] for row in rows] == [key_of(spec(i, T=T)) for i, T in enumerate((50, 100, 300))]
     code, out, _ = results("list")
     assert code == 0 and all(row["id"] in out for row in rows)
     shown = json.loads(results("show", rows[1]["id"][:10], "--json")[1])
@@ -53,7 +52,7 @@ def test_each_outcome_has_a_line_with_its_date(results):
 
 
 def test_dates_are_iso_8601_and_origins_are_told(results, tmp_path):
-    code, out, _ = results("show", spec_id(spec(0)))
+    code, out, _ = results("show", key_of(spec(0)))
     assert code == 0 and "created" in out and "engine" in out and "version" in out
     results("export", tmp_path / "o.json")
     row = json.loads((tmp_path / "o.json").read_text())[0]
@@ -83,13 +82,13 @@ def test_conditions_on_one_name_are_alternatives_and_on_several_all_hold(results
 
 def test_a_damaged_row_is_named_and_the_others_are_printed(results, path, tmp_path):
     edit(path, "UPDATE outcomes SET outcome = replace(outcome, 'solved', 'Solved') WHERE rowid = 2")
-    key = spec_id(spec(1, T=100))
+    key = key_of(spec(1, T=100))
     for command in (["list"], ["list", "--each"], ["export", tmp_path / "o.csv"], ["check"]):
         code, out, err = results(*command)
         assert code == 2 and out and err.count("\n") == 1
         assert key in err and "checksum" in err and "results repair" in err
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 3  # the names, and the two sound rows
-    assert results("show", key)[0] == 2 and results("show", spec_id(spec(0)))[0] == 0
+    assert results("show", key)[0] == 2 and results("show", key_of(spec(0)))[0] == 0
     code, out, _ = results("repair", tmp_path / "new.db")
     assert code == 0 and "2 sound outcomes copied" in out
     assert results("check", db=tmp_path / "new.db")[:2] == (0, "2 outcomes are sound\n")

@@ -10,7 +10,6 @@ import pytest
 
 from sparsehead.errors import DomainError, SparseheadError, StoreError
 from sparsehead.rng import stream
-from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.store.repair import check, repair
 from sparsehead.store.rows import Damage, check_outcome
@@ -18,7 +17,7 @@ from sparsehead.store.rows import Damage, check_outcome
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)
 location.loader.exec_module(small)
-edit, outcome, spec = small.edit, small.outcome, small.spec
+edit, outcome, spec, key_of = small.edit, small.outcome, small.spec, small.key_of
 
 N = 12
 
@@ -39,9 +38,9 @@ def full(path):
 def content(path, *, readonly=True):
     """Everything that the store says, asked for in every way."""
     with Store(path, readonly=readonly) as store:
-        rows = {record.spec_id: record for record in store.records()}
+        rows = {record.id: record for record in store.records()}
         arrays = {key: {n: a.tolist() for n, a in store.arrays(key).items()} for key in rows}
-        by_id = {key: store.get(key) for key in (spec_id(spec(seed, T=50 + seed % 3)) for seed in range(N))}
+        by_id = {key: store.get(key) for key in (key_of(spec(seed, T=50 + seed % 3)) for seed in range(N))}
         return rows, arrays, by_id, len(store)
 
 
@@ -138,7 +137,7 @@ def test_values_are_checked_even_where_the_checksum_fits(full, changes, says):
 )
 def test_damaged_missing_and_renamed_arrays_are_found(full, change):
     edit(full, change)
-    key = spec_id(spec(0, T=50))
+    key = key_of(spec(0, T=50))
     with Store(full, readonly=True) as store:
         assert store.get(key) is not None
         for read in (store.arrays, store.history):
@@ -147,10 +146,10 @@ def test_damaged_missing_and_renamed_arrays_are_found(full, change):
     assert check(full).damage
 
 
-def test_a_lost_row_is_noticed_on_opening(full):
-    """An id changed in the table alone, or in the index alone: asking for it would find nothing."""
+def test_a_lost_row_is_noticed(full):
+    """An id changed in the table alone or in the index alone, where asking for it would find nothing; or in an array."""
     data = full.read_bytes()
-    key = spec_id(spec(4, T=51)).encode()
+    key = key_of(spec(4, T=51)).encode()
     places = [i for i in range(len(data)) if data.startswith(key, i)]
     assert len(places) >= 2  # in the table, in the index of ids, and with each array
     for place in places:
@@ -159,21 +158,21 @@ def test_a_lost_row_is_noticed_on_opening(full):
         full.write_bytes(changed)
         for readonly in (True, False):
             with pytest.raises(StoreError, match="is damaged"):
-                Store(full, readonly=readonly)
+                content(full, readonly=readonly)
 
 
 def test_repair_copies_what_is_sound_and_names_the_rest(full, tmp_path):
     sound = content(full)
     edit(full, "UPDATE outcomes SET outcome = replace(outcome, 'solved', 'Solved') WHERE rowid = 2")
     data = bytearray(full.read_bytes())
-    place = data.find(spec_id(spec(4, T=51)).encode())
+    place = data.find(key_of(spec(4, T=51)).encode())
     data[place] ^= 1
     full.write_bytes(data)
     found = repair(full, tmp_path / "new.db")
     assert found.sound == N - 2 and len(found.damage) == 2
     assert {line.split(":")[0] for line in found.damage} == {"row 2", "row 5"}
     with Store(tmp_path / "new.db", readonly=True) as store:
-        kept = {record.spec_id: record for record in store.records()}
+        kept = {record.id: record for record in store.records()}
         assert kept == {key: sound[0][key] for key in kept} and len(kept) == N - 2
         for key in kept:
             assert {n: a.tolist() for n, a in store.arrays(key).items()} == sound[1][key]

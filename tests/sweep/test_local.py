@@ -108,7 +108,7 @@ def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
         sweep.store.close()
         db.unlink()
         db.write_text("no longer a store " * 20)
-        sweep.store.find = lambda specs: {}
+        sweep.store.find = lambda specs, engine: {}
         with pytest.raises(StoreError, match="not a sparsehead store"):
             sweep.run(fake.specs(3))
     assert not worker_processes(os.getpid())

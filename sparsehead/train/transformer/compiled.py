@@ -18,6 +18,7 @@ from ...rng import stream
 from ...spec import DECAYS, OPTIMISERS, TrainSpec
 from ...types import Array, Shaped
 from ..data import FreshBatches, Sample
+from ..origin import compiled_origin
 from .layout import layout
 from .library import Kernel
 from .weights import initial, to_model
@@ -74,7 +75,7 @@ class CompiledEngine:
         self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
         self._source: Sample | FreshBatches | None = None
         self._seed, self._step = 0, 0
-        self.made_by = {"engine": "compiled", "instructions": kernel.level, "dtype": dtype, "device": "cpu"}
+        self.made_by = compiled_origin(kernel.level, dtype)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart`."""

@@ -17,6 +17,7 @@ from ...rng import stream
 from ...spec import TrainSpec
 from ...types import Array, Shaped
 from ..data import FreshBatches, Sample
+from ..origin import torch_origin
 from .dropout import Dropout
 from .forward import Weights, losses, margins, table_values
 from .layout import layout
@@ -50,12 +51,7 @@ class TorchEngine:
         self.labels, self.margins = (torch.zeros(runs, spec.m, **here) for _ in range(2))
         self._sources: list[Sample | FreshBatches | None] = [None] * runs
         self._seeds, self._steps = [0] * runs, [0] * runs
-        self.made_by = {
-            "engine": f"torch {torch.__version__}",
-            "instructions": "",
-            "dtype": dtype,
-            "device": device,
-        }
+        self.made_by = torch_origin(dtype, device)
 
     def _optimiser(self) -> torch.optim.Optimizer:
         """torch.optim over two groups per run: the matrices, which always decay, and the rest."""

@@ -1,0 +1,47 @@
+"""A sweep in n parts for array jobs: each part has a store of its own, and the stores are merged afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..errors import ParseError
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `number` (from 1) of `of`; the default is the whole."""
+
+    number: int = 1
+    of: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is only one part."""
+        return self.of == 1
+
+    def part(self, items: Sequence[Item]) -> list[Item]:
+        """Every `of`-th item, from item `number` on: the parts of all shards are disjoint and unite to the whole.
+
+        >>> Shard(2, 3).part("abcdefg")
+        ['b', 'e']
+        """
+        return list(items[self.number - 1 :: self.of])
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+def parse_shard(text: str) -> Shard:
+    """`Shard(2, 8)` from "2/8".
+
+    Raises:
+        ParseError: it is not i/n with whole numbers 1 <= i <= n.
+    """
+    number, slash, of = text.strip().partition("/")
+    if slash and number.isdecimal() and of.isdecimal() and len(text) < 20 and 1 <= int(number) <= int(of):
+        return Shard(int(number), int(of))
+    raise ParseError(
+        f"--shard is i/n with 1 <= i <= n, such as 2/8 for the second of eight parts; got {text[:40]!r}."
+    )
