@@ -100,8 +100,11 @@ def exact_output(model: Model, bits, digits: int) -> "mpmath.mpf":
             rows.append(mat(encoding.E[int(b)]) + row if encoding.additive else row * int(b))
         rows.append(mat(encoding.cls))
         X = [[row[0, j] for j in range(encoding.d)] for row in rows]
-        for layer in model.layers:
-            X = _exact_layer(mp, X, layer, model.attends_cls)
+        for number, layer in enumerate(model.layers, 1):
+            # the last layer is read at [CLS] alone: what it would make of other positions is no part of the model
+            X = _exact_layer(
+                mp, X, layer, model.attends_cls, slice(-1, None) if number == model.L else slice(None)
+            )
         y = _exact_norm(mp, X[-1], model.final_norm)
         for dense in model.decoder:
             y = [max(z, mp.mpf(0)) for z in _times(mp, y, dense.W, dense.b)]
@@ -122,7 +125,7 @@ def _exact_norm(mp, x, norm):
     return [mp.mpf(float(g)) * z / scale + mp.mpf(float(b)) for g, z, b in zip(norm.gain, c, norm.bias)]
 
 
-def _exact_layer(mp, X, layer, attends_cls):
+def _exact_layer(mp, X, layer, attends_cls, queries):
     act = {"identity": lambda z: z, "relu": lambda z: max(z, mp.mpf(0)), "tanh": mp.tanh,
            "gelu": lambda z: z * mp.ncdf(z) if abs(z) < 1000 else max(z, mp.mpf(0))}  # fmt: skip
 
@@ -136,7 +139,7 @@ def _exact_layer(mp, X, layer, attends_cls):
         Q, K, V = ([_times(mp, z, W[h], None if c is None else c[h]) for z in Z] for W, c in
                    ((layer.W_Q, layer.b_Q), (layer.W_K, layer.b_K), (layer.W_V, layer.b_V)))  # fmt: skip
         seen = len(Z) if attends_cls else len(Z) - 1
-        for i, q in enumerate(Q):
+        for i, q in list(enumerate(Q))[queries]:
             scores = [
                 mp.fsum(a * b for a, b in zip(q, K[t])) / mp.mpf(layer.temperature) for t in range(seen)
             ]
@@ -146,7 +149,7 @@ def _exact_layer(mp, X, layer, attends_cls):
                 a + b for a, b in zip(U[i], _times(mp, [act[layer.sigma](z) for z in mixed], layer.W_C[h]))
             ]
     out = []
-    for x, u in zip(X, U):
+    for x, u in list(zip(X, U))[queries]:
         u = [
             a
             + (mp.mpf(float(layer.b_C[j])) if layer.b_C is not None else 0)

@@ -147,7 +147,7 @@ def test_damaged_missing_and_renamed_arrays_are_found(full, change):
 
 
 def test_a_lost_row_is_noticed(full):
-    """An id changed in the table alone or in the index alone, where asking for it would find nothing; or in an array."""
+    """An id changed in the table alone or in the index alone, where it would not be found; or in an array."""
     data = full.read_bytes()
     key = key_of(spec(4, T=51)).encode()
     places = [i for i in range(len(data)) if data.startswith(key, i)]
