@@ -67,6 +67,10 @@ def _law(folder: Path) -> Chart:
     return law_figure(read_results(folder, "law", LawRecord), dropout=dropout)
 
 
+def _story(folder: Path) -> Chart:
+    return library.story_figure(read_results(folder, "law-decades", LawRecord).thresholds)
+
+
 def _law_grid(folder: Path) -> Chart:
     return law_figure(read_results(folder, "law-grid", LawRecord))
 
@@ -123,6 +127,12 @@ NOTE_SMALL = "The notes' figure 1. They say 3, which is right for both readings 
 NOTE_LARGE = "The notes' figure 2. They say 2, which is right for neither reading of the set."
 
 ENTRIES = (
+    Entry(
+        "story",
+        "Ours: the README's picture, a head that reads 3 bits and the samples it takes to find them.",
+        _story,
+        needs="law-decades",
+    ),
     Entry("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
     Entry("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
     Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),

@@ -13,6 +13,7 @@ from ..certify import verify
 from ..construct import build
 from ..covering import covering_number
 from ..encoding import positional
+from ..experiments.records import ThresholdRow
 from ..figures.bounds import bound_terms_chart
 from ..figures.built import built_head_chart
 from ..figures.certificates import CAPACITY, READ, certificates_chart
@@ -20,6 +21,7 @@ from ..figures.covers import cover_chart
 from ..figures.data import Rows
 from ..figures.diagram import attention_module_diagram, head_reads_chart
 from ..figures.norms import norms_chart
+from ..figures.story import story_chart
 from ..figures.theme import Chart
 from ..floor.floor import floor
 from ..functions import SparseFunction, conjunction, parse
@@ -70,6 +72,14 @@ def reads_figure() -> Chart:
     f = parse("x2 & x5 & x9", T=12)
     bits = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1])
     return head_reads_chart(build(f, readout="mlp"), bits, f.support, formula=str(f))
+
+
+def story_figure(thresholds: Sequence[ThresholdRow]) -> Chart:
+    """The README's picture: a written head on 200 random inputs, beside the thresholds that were measured."""
+    f = parse("x5 & x20 & x30", T=50)
+    bits = stream(0, "figure", "story").integers(0, 2, (200, f.T))
+    weights = build(f).attention(bits).mean(axis=(0, 1))
+    return story_chart(weights, f.support, thresholds, formula=str(f))
 
 
 def built_figure(text: str = "x2 ^ x5 ^ x11", T: int = 16) -> Chart:
