@@ -10,7 +10,7 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: kernel reproduce full test test-all bare mutants lint format bench clean help
+.PHONY: kernel reproduce full test test-all bare mutants lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
+	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -65,5 +66,10 @@ mutants: kernel
 bench: kernel
 	$(BIN)/python benchmarks/engine.py $(ARGS)
 
+# Read anew each time, and a warning is an error: what is built is what the sources say.
+docs: kernel
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html $(ARGS)
+	@echo "open docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build
