@@ -14,13 +14,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from .display import Short
 from .errors import DomainError, ShapeError
 from .heads import activation, layer_norm, project_rows, softmax
 from .types import Array, Float
 
 
-@dataclass(frozen=True, eq=False)
-class LayerNorm:
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerNorm(Short):
     """gain * (x - mean) / sqrt(variance + eps) + bias, along the last axis."""
 
     gain: Float[Array, " d"]
@@ -31,8 +32,8 @@ class LayerNorm:
         return layer_norm(X, self.gain, self.bias, eps=self.eps)
 
 
-@dataclass(frozen=True, eq=False)
-class Mlp:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mlp(Short):
     """act(x W_1 + b_1) W_2 + b_2, applied to every row."""
 
     W_1: Float[Array, "d f"]
@@ -45,8 +46,8 @@ class Mlp:
         return activation(self.activation)(X @ self.W_1 + self.b_1) @ self.W_2 + self.b_2
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
+@dataclass(frozen=True, eq=False, repr=False)
+class Layer(Short):
     """H heads of query/key width k and value width v, with whatever stands around them.
 
     Args:

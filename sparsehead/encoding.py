@@ -23,7 +23,7 @@ RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positi
 BLOCK = 2**22  # inner products held at once while looking for the largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Encoding:
     """The map b -> X(b). Built by `positional`, `random_positions`, `trainable`, `bag`, `random_bag`.
 
@@ -35,6 +35,10 @@ class Encoding:
             never materialised, so that T = 10^5 needs no 10^10 numbers.
         cls: the [CLS] token.
     Paper: encodings
+
+    >>> code = positional(4)
+    >>> code, code(np.array([0, 1, 1, 0])).shape
+    (<Encoding positional: T=4, d=7>, (5, 7))
     """
 
     kind: str
@@ -67,6 +71,9 @@ class Encoding:
     @property
     def d(self) -> int:
         return self.cls.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.kind}: T={self.T}, d={self.d}>"
 
     @property
     def additive(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
+from .display import Short
 from .errors import DomainError
 from .types import Array, Float
 
@@ -82,8 +83,8 @@ def attention_head(
     return phi_out(np.array([phi_in(x) for x in X]).T @ a)
 
 
-@dataclass(frozen=True)
-class HeadWeights:
+@dataclass(frozen=True, repr=False)
+class HeadWeights(Short):
     """Weights of one head, wherever they came from; never mutated. v, the width of the values, is mostly k."""
 
     W_Q: Float[Array, "d k"]

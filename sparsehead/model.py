@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish_attention, finish_mlp
+from .display import Card, Plotted, Short, clipped
 from .encoding import Encoding
 from .errors import DomainError, ShapeError
 from .functions import check_bits
 from .heads import softmax, token_mix
 from .types import Array, Float, Int, Shaped
 
+NOTED = ("function", "source", "made_by", "method", "m", "seed", "steps")  # of `meta`, in a notebook
 CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
 
 
-@dataclass(frozen=True, eq=False)
-class Dense:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dense(Short):
     """One ReLU layer of the decoder: y -> (y W + b)_+."""
 
     W: Float[Array, "a c"]
@@ -32,8 +34,8 @@ class Dense:
         return np.maximum(y @ self.W + self.b, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Plotted):
     """bits (n, T) -> (n,): w . decoder(final_norm(y_[CLS])) + bias, with y the last layer's output.
 
     Args:
@@ -45,7 +47,16 @@ class Model:
         attends_cls: whether [CLS] is among the tokens attended to.
         meta: where the weights came from, JSON-able; never read by the maths.
     Paper: model
+
+    >>> from sparsehead import build
+    >>> model = build("x1 & x3", T=4)
+    >>> model
+    <Model: 1 layer of 1 head, T=4, d=7; from build: x1 & x3>
+    >>> model.predict(np.array([[0, 1, 0, 1], [1, 1, 1, 0]]))
+    array([1, 0])
     """
+
+    _CHART = "figures.objects:model_chart"
 
     encoding: Encoding
     layers: tuple[Layer, ...]
@@ -91,6 +102,30 @@ class Model:
     @property
     def L(self) -> int:
         return len(self.layers)
+
+    def __repr__(self) -> str:
+        layers, heads = (
+            f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((self.L, "layer"), (self.H, "head"))
+        )
+        made = self.meta.get("source") or self.meta.get("made_by")
+        of = f": {self.meta['function']}" if "function" in self.meta else ""
+        origin = f"; from {made}{of}" if made else ""
+        return f"<Model: {layers} of {heads}, T={self.T}, d={self.d}{clipped(origin, 200)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its sizes and where it came from; the weights are in `layers`, and in the file that `save` writes."""
+        layer = self.layers[-1]
+        return {
+            "T": self.T, "d": self.d, "layers": self.L, "heads": self.H, "k": layer.W_Q.shape[-1],
+            "encoding": self.encoding.kind, "hidden_units": [len(dense.b) for dense in self.decoder],
+            "attends_cls": self.attends_cls, "threshold": self.threshold, "meta": dict(self.meta),
+        }  # fmt: skip
+
+    def _card(self) -> Card:
+        plain = self.to_dict()
+        facts = {name: plain[name] for name in ("T", "d", "layers", "heads", "k", "encoding", "threshold")}
+        notes = {name: self.meta[name] for name in NOTED if name in self.meta}
+        return Card("Model", [f"bits (n, {self.T}) in, numbers (n,) out"], {**notes, **facts})
 
     def __call__(self, bits: Shaped[Array, "..."]) -> Float[Array, " n"]:
         """The outputs, float64."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from .architecture import Architecture
 from .arguments import instance, real, whole
+from .display import Short
 from .errors import DomainError
 from .functions import FAMILIES, SparseFunction, family, parse, random_support
 from .rng import stream
@@ -35,8 +36,8 @@ LATER: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainSpec:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrainSpec(Short):
     """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
 
     The defaults are the settings of preset "mingpt" with dropout 0; `preset` adds what the others differ in.

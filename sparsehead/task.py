@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from .arguments import instance, real
+from .display import Short
 from .errors import DomainError
 from .explain import explanations
 from .functions import SparseFunction, as_function, kind
@@ -23,8 +24,8 @@ GRID = 1024  # cells in which roots of a polynomial of degree at most 20 are loo
 Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, repr=False)
+class Task(Short):
     """f with independent Bernoulli(p) bits, each label flipped with probability `noise`.
 
     Args:

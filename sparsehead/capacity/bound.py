@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 from ..arguments import instance
+from ..display import Card, Plotted, Short, clipped
 from ..errors import DomainError
+from ..frame import Frame
 from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, exp
 from ..model import Model
 from .declared import DeclaredClass, declare
@@ -19,8 +21,8 @@ from .state_dicts import weights_of
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
 
-@dataclass(frozen=True)
-class Term:
+@dataclass(frozen=True, repr=False)
+class Term(Short):
     """One item of the bound: price c/x^2 at resolution x, weight p at the output, share of ln N.
 
     copies is the number of equal items (heads of a class given by norms) that this one stands for; c and p are
@@ -37,8 +39,8 @@ class Term:
     copies: float | None = 1.0
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Plotted):
     """What is known about a class on m samples.
 
     - form: the form that all figures are by; proven says whether they are a certificate.
@@ -58,6 +60,8 @@ class Bound:
     The gap and the realisable rate are two statements; each fails with probability at most delta. None stands
     for a number beyond the range of a float.
     """
+
+    _CHART = "figures.objects:bound_chart"
 
     form: str
     proven: bool
@@ -95,6 +99,27 @@ class Bound:
             f"{proof}vacuous by form {self.form}: {factor} times the samples would bring the gap below 1; "
             f"dominated by {self.dominated_by}"
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Bound: {clipped(self.verdict, 200)} (T={self.T:.6g}, m={self.m:.6g}, margin {self.margin:g})>"
+        )
+
+    def to_frame(self) -> Frame:
+        """The items, the largest share first."""
+        items = sorted(self.items, key=lambda term: -term.share)
+        return Frame([asdict(term) for term in items], tuple(Term.__dataclass_fields__))
+
+    def _card(self) -> Card:
+        facts = {
+            "T": self.T, "m": self.m, "margin": self.margin, "gap": self.gap, "ln N": self.log_covering,
+            "at resolution": self.eps, f"samples for a gap of {self.accuracy:g}": self.samples_needed,
+            "in the realisable case": self.realizable_samples,
+        }  # fmt: skip
+        table = Frame(
+            [{"item": t["name"], "c": t["c"], "p": t["p"], "share": t["share"]} for t in self.to_frame()]
+        )
+        return Card("Bound", [self.verdict, "It assumes: " + "; ".join(self.assumptions) + "."], facts, table)
 
     def to_dict(self) -> dict[str, Any]:
         """The bound as plain JSON-able data, the verdict first."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..display import Short
 from ..errors import DomainError, ShapeError
 from ..logs import Real
 from ..types import Array, Float
@@ -43,8 +44,8 @@ def spectral_norm(M: Float[Array, "a b"]) -> float:
     return float(np.linalg.norm(M / scale, ord=2)) * scale
 
 
-@dataclass(frozen=True)
-class MatrixNorms:
+@dataclass(frozen=True, repr=False)
+class MatrixNorms(Short):
     """Every norm of one linear map x -> x W that some bound asks for.
 
     n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. A bound on a class of maps is the
@@ -110,8 +111,8 @@ def with_bias(W: Float[Array, "a b"], b: Float[Array, " b"] | None) -> Float[Arr
     return W if b is None else np.vstack([W, b[None, :]])
 
 
-@dataclass(frozen=True)
-class HeadNorms:
+@dataclass(frozen=True, repr=False)
+class HeadNorms(Short):
     """Norms of one head: W_QK = W_Q W_K^T / temperature, W_V, W_C and W_VO = W_V W_C, biases as rows."""
 
     QK: MatrixNorms

@@ -13,13 +13,16 @@ imported. Layouts that are recognised, each with its prefix (one entry per atten
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arguments import instance, shown, whole
+from ..display import Card, Displayed, clipped
 from ..errors import DomainError, ShapeError
+from ..frame import Frame
 from ..model import Model
 from ..model_file import load_weights
 from ..types import Array
@@ -36,7 +39,27 @@ SEPARATE = (
 OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_lin", "o", "W_O")
 
 
-def norms(weights: Any, *, heads: int | None = None) -> dict[str, tuple[HeadNorms, ...]]:
+class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
+    """Norms of every head by layer: a dict that shows itself as a table."""
+
+    def __repr__(self) -> str:
+        layers = ", ".join(f"{name}: {len(heads)}" for name, heads in self.items())
+        return f"<Norms of heads by layer, {clipped(layers, 200)}>"
+
+    def to_frame(self) -> Frame:
+        """One row for each matrix of each head; see `MatrixNorms` for the columns."""
+        return Frame(
+            {"layer": name, "head": h, "matrix": f"W_{part}", **asdict(getattr(head, part))}
+            for name, heads in self.items()
+            for h, head in enumerate(heads)
+            for part in ("QK", "V", "C", "VO")
+        )
+
+    def _card(self) -> Card:
+        return Card("Norms", ["of every head, temperature and biases included"], table=self.to_frame())
+
+
+def norms(weights: Any, *, heads: int | None = None) -> Norms:
     """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
 
     Args:
@@ -54,12 +77,12 @@ def norms(weights: Any, *, heads: int | None = None) -> dict[str, tuple[HeadNorm
     if isinstance(weights, Model):
         if heads is not None:
             raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
-        return {f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)}
+        return Norms({f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)})
     state = weights
     if heads is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
     whole("heads", heads)
-    found = {}
+    found = Norms()
     for prefix, (Q, K, V, O) in attention_weights(state).items():
         _check_shapes(prefix or "the layer", Q, K, V, O)
         if Q[0].shape[1] % heads:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Card, Displayed, clipped
 from ..types import Array, Shaped
 
 TOLERANCE = 1e-9
@@ -43,7 +44,7 @@ class Proof:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Displayed):
     """A statement about all 2^T inputs, or a counterexample, or the admission that neither was found.
 
     Args:
@@ -90,18 +91,28 @@ class Certificate:
     def undecided(self) -> bool:
         return self.correct is None
 
+    @property
+    def verdict(self) -> str:
+        """One sentence: proved, refuted or undecided."""
+        if self.correct is None:
+            return f"undecided, {self.note.removeprefix('undecided: ')}"
+        if not self.correct:
+            return f"wrong on {clipped(spell_bits(self.counterexample), 120)}"  # type: ignore[arg-type]
+        return (
+            f"{'exact' if self.exact else 'correct'} on all inputs, |output - f| <= {self.max_error:.2g} of which "
+            f"{self.rounding:.2g} for rounding, margin {self.margin:.4g}"
+        )
+
     def __repr__(self) -> str:
         """The verdict in a line, with what "exact" means."""
-        if self.correct is None:
-            verdict = f"undecided, {self.note.removeprefix('undecided: ')}"
-        elif not self.correct:
-            verdict = f"wrong on {spell_bits(self.counterexample)}"  # type: ignore[arg-type]
-        else:
-            verdict = (
-                f"{'exact' if self.exact else 'correct'} on all inputs, |output - f| <= {self.max_error:.2g} of which "
-                f"{self.rounding:.2g} for rounding, margin {self.margin:.4g}"
-            )
-        return f"<Certificate by {self.method}: {verdict}{f' ({EXACT_MEANS})' if self.exact else ''}>"
+        means = f" ({EXACT_MEANS})" if self.exact else ""
+        return f"<Certificate by {self.method}: {clipped(self.verdict, 200)}{means}>"
+
+    def _card(self) -> Card:
+        plain = self.to_dict()
+        names = ("max_error", "rounding", "margin", "leakage", "gap", "method", "counterexample", "note")
+        facts = {name: plain[name] for name in names if plain[name] is not None}
+        return Card("Certificate", [self.verdict, *([EXACT_MEANS] if self.exact else [])], facts)
 
     def to_dict(self) -> dict[str, Any]:
         """The same, JSON-able; inputs are run-length coded where they are long."""

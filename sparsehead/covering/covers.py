@@ -14,28 +14,33 @@ from above. N_int can fall when points are added, N_ext and P cannot.
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..arguments import real
+from ..display import Card, Plotted
+from ..frame import Frame
 from ..logs import Real
-from ..types import Array, Bool
+from ..types import Array, Bool, Float
 from .metrics import check_p, read_points, read_radius, within
 
+NUMBERS = ("size", "lower", "upper", "exact", "greedy", "packing", "lp", "ties")
 SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3
 
 
-@dataclass(frozen=True)
-class Cover:
+@dataclass(frozen=True, repr=False)
+class Cover(Plotted):
     """A covering number, or a bracket around it, with the cover that was found.
 
     size is the number itself and None when only `lower <= number <= upper` is known (then exact is False).
     centers are the `upper` centres found; rows their indices in the input, None when centres are not points
     of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper
-    covers). ties is a sentence: what was assumed about distances equal to eps.
+    covers). ties is a sentence: what was assumed about distances equal to eps. points and eps are what was asked.
     """
+
+    _CHART = "figures.objects:cover_of_points"
 
     size: int | None
     lower: int
@@ -47,6 +52,38 @@ class Cover:
     packing: int
     lp: float | None
     ties: str = "the graph was given"
+    points: Float[Array, "n d"] | None = field(default=None, compare=False)
+    eps: float | None = field(default=None, compare=False)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the number, or the bracket around it."""
+        number = (
+            f"covering number {self.size}" if self.exact else f"covering number {self.lower} to {self.upper}"
+        )
+        given = "" if self.points is None else f" of {len(self.points)} points"
+        return f"{number}{given}" + ("" if self.eps is None else f", eps={self.eps:g}")
+
+    def __repr__(self) -> str:
+        return f"<Cover: {self.verdict}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same, JSON-able, without the points."""
+        plain = {name: getattr(self, name) for name in NUMBERS}
+        rows = None if self.rows is None else list(self.rows)
+        return {**plain, "centers": [list(center) for center in self.centers], "rows": rows}
+
+    def to_frame(self) -> Frame:
+        """The centres, one in each row: its number among the points, where it is one, and its coordinates."""
+        rows = self.rows if self.rows is not None else (None,) * len(self.centers)
+        return Frame(
+            {"point": row, **{f"x{i}": x for i, x in enumerate(center)}}
+            for row, center in zip(rows, self.centers, strict=True)
+        )
+
+    def _card(self) -> Card:
+        facts = {"packing at 2 eps": self.packing, "linear relaxation": self.lp, "greedy": self.greedy}
+        return Card("Cover", [self.verdict, self.ties], facts, self.to_frame())
 
 
 def covering_number(
@@ -73,15 +110,18 @@ def covering_number(
     """
     real("time_limit", time_limit, above=0)
     given, p = read_points(points), check_p(p)
-    limit = given.limit(read_radius(eps, given), p)
+    radius = read_radius(eps, given)
+    limit = given.limit(radius, p)
     deadline = time.monotonic() + time_limit
     near = within(given, limit, p)
     apart = ~within(given, 2 * limit, p)
     if external:
         from .external import external_cover
 
-        return external_cover(given, limit, p, near=near, apart=apart, deadline=deadline)
-    return cover_graph(near, apart, values=given.values, deadline=deadline, ties=given.ties(p))
+        found = external_cover(given, limit, p, near=near, apart=apart, deadline=deadline)
+    else:
+        found = cover_graph(near, apart, values=given.values, deadline=deadline, ties=given.ties(p))
+    return replace(found, points=given.values, eps=float(radius))
 
 
 def cover_graph(

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..arguments import instance, several, shown, whole
+from ..display import Card, Plotted, clipped
 from ..errors import DomainError
 from ..floor.floor import Floor, floor_curve
+from ..frame import Frame
 from ..functions import FAMILIES, SparseFunction, kind
 from ..jsonable import json_values
 from ..lazy import require
@@ -38,8 +40,8 @@ LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
 CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
-@dataclass(frozen=True)
-class LawResult:
+@dataclass(frozen=True, repr=False)
+class LawResult(Plotted):
     """What `law` returns.
 
     Args:
@@ -51,6 +53,8 @@ class LawResult:
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
     """
+
+    _CHART = "figures.objects:law_result_chart"
 
     thresholds: dict[int, Threshold]
     cells: dict[int, list[Cell]]
@@ -79,6 +83,30 @@ class LawResult:
             target=self.target,
             in_paper=self.in_paper,
         )
+
+    def __repr__(self) -> str:
+        known = [
+            f"T={T}: {_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]" for T, t in self.thresholds.items()
+        ]
+        more = f"; .. {len(known)} T in all" if len(known) > 4 else ""
+        return f"<LawResult, m_80 of {clipped(self.target, 100)}: {'; '.join(known[:4])}{more}>"
+
+    def to_frame(self) -> Frame:
+        """One row for each T: m_80, its 95 % interval, trials, and the information floor."""
+        floor = {T: found.m for T, found in self.floor.items()}
+        return Frame(
+            [
+                {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "trials": t.trials, "floor": floor.get(T),
+                 "note": t.note}
+                for T, t in self.thresholds.items()
+            ]
+        )  # fmt: skip
+
+    def _card(self) -> Card:
+        best = self.laws.fits.get(self.laws.best or "")
+        fit = [] if best is None else [f"best fit by AIC: {best.law}, b = {best.params['b']:.4g}"]
+        lines = [f"m_80: samples at which 80 % of trials learn {self.target}", *fit, self.laws.note]
+        return Card("Law", [line for line in lines if line], {"seconds": self.seconds}, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values: what `sparsehead law --json` prints."""
@@ -192,6 +220,10 @@ def law(
         target=name if s is None else f"{name} of {s} bits",
         in_paper=(function, s) == ("and", 3),
     )
+
+
+def _shown(m: float | None) -> str:
+    return "?" if m is None else f"{m:.1f}"
 
 
 def _renamed(T: Any, preset: Any, settings: dict[str, Any]) -> tuple[Any, Any]:

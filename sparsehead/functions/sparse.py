@@ -15,6 +15,8 @@ from ..types import Array, Shaped
 from .spelling import spell
 from .tables import check_bits, check_s, check_T, relevant, restrict
 
+MOST_SHOWN = 300  # characters of an expression that a repr repeats
+
 
 @dataclass(frozen=True, repr=False)
 class SparseFunction:
@@ -29,6 +31,9 @@ class SparseFunction:
         support: the s positions that matter, ascending; s <= 20.
         table: 2^s values, each 0 or 1. Bit i of the index is the value at support[i].
     Paper: sparse-function
+
+    >>> SparseFunction(8, (2, 5), (0, 0, 0, 1))
+    parse('x2 & x5', T=8)
     """
 
     T: int
@@ -76,7 +81,10 @@ class SparseFunction:
         return spell(self.support, self.values)
 
     def __repr__(self) -> str:
-        return f"parse({str(self)!r}, T={self.T})"
+        text = f"parse({str(self)!r}, T={self.T})"
+        if len(text) <= MOST_SHOWN:
+            return text
+        return f"<SparseFunction of T={self.T} bits, s={self.s}; str(f) has the expression, {len(text)} characters>"
 
 
 def from_table(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..display import Short
 from ..errors import DomainError
 from ..types import Array, Float
 from .curves import TYPICAL_SLOPE, Cell
@@ -21,8 +22,8 @@ FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
 N_PARAMETERS = 3  # a, b, slope
 
 
-@dataclass(frozen=True)
-class LawFit:
+@dataclass(frozen=True, repr=False)
+class LawFit(Short):
     """One law's fit: a, b and the slope in ln m, profile intervals (None: open), AIC and its excess over the best."""
 
     law: str
@@ -37,8 +38,8 @@ class LawFit:
         return float(_evaluate(self.law, self.params["a"], self.params["b"], np.array([float(T)]))[0])
 
 
-@dataclass(frozen=True)
-class LawFits:
+@dataclass(frozen=True, repr=False)
+class LawFits(Short):
     """The fits by name, which is best, and what should be said of them.
 
     `lack_of_fit`: for each law, twice the log-likelihood that free thresholds gain over it, on `degrees` degrees of

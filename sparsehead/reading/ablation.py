@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Short
 from ..functions import SparseFunction
 from ..model import Model
 from ..types import Array, Bool, Float, Int, Shaped
@@ -16,8 +17,8 @@ from ..types import Array, Bool, Float, Int, Shaped
 NUMBERS = 2**22  # attention weights held at once; decides how many inputs are used
 
 
-@dataclass(frozen=True)
-class Ablation:
+@dataclass(frozen=True, repr=False)
+class Ablation(Short):
     """Shares of inputs on which the changed model still agrees with f.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Short
 from ..evaluate import evaluator
 from ..functions import SparseFunction
 from ..model import Model
@@ -23,8 +24,8 @@ MOST_FLIPS = 512
 EVALUATIONS = 2**27  # inputs x T that one search may evaluate
 
 
-@dataclass(frozen=True, eq=False)
-class Breaking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Breaking(Short):
     """Flips of irrelevant positions that make the model disagree with the function read.
 
     Args:

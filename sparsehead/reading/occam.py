@@ -22,6 +22,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..display import Short
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..logs import log_binomial
@@ -30,8 +31,8 @@ from ..types import Array, Shaped
 METHODS = ("binomial tail inversion", "empirical Bernstein")
 
 
-@dataclass(frozen=True)
-class OccamBound:
+@dataclass(frozen=True, repr=False)
+class OccamBound(Short):
     """An upper bound on the error of the function read, and of the model where the distribution of inputs is known.
 
     Args:

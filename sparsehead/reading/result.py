@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..certify.certificate import Certificate
+from ..display import Card, Plotted, clipped
+from ..frame import Frame
 from ..functions import SparseFunction
 from .ablation import Ablation
 from .breaking import Breaking
@@ -12,8 +14,8 @@ from .occam import OccamBound
 from .sampling import Agreement
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading(Plotted):
     """The function inside a model, and how far it can be trusted.
 
     Args:
@@ -30,6 +32,8 @@ class Reading:
         queries: inputs evaluated to find `best`; `query_bound` is the most that the method takes for its s.
         p: share of ones in the random inputs.
     """
+
+    _CHART = "figures.objects:reading_chart"
 
     function: SparseFunction | None
     best: SparseFunction
@@ -62,13 +66,31 @@ class Reading:
         a = self.agreement
         share = f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}"
         if self.function is None:
-            return f"no function of few positions: the best one found, {_clipped(str(self.best))}, agrees on {share}."
+            best = clipped(str(self.best), 120)
+            return f"no function of few positions: the best one found, {best}, agrees on {share}."
         if self.proved:
-            return f"computes {_clipped(str(self.function))}, proved on all 2^{self.function.T} inputs."
-        return f"computes {_clipped(str(self.function))} on {share}; not proved."
+            return f"computes {clipped(str(self.function), 160)}, proved on all 2^{self.function.T} inputs."
+        return f"computes {clipped(str(self.function), 160)} on {share}; not proved."
 
     def __repr__(self) -> str:
-        return f"Reading: {self.verdict}"
+        return f"<Reading: {self.verdict}>"
+
+    def to_frame(self) -> Frame:
+        """The evidence, one row for each position: those of the support first."""
+        order = sorted(self.evidence, key=lambda t: (t not in self.support, t))
+        rows = [{"position": t, "in_support": t in self.support, **self.evidence[t].to_dict()} for t in order]
+        return Frame(rows, ("position", "in_support", "attention", "influence", "flips"))
+
+    def _card(self) -> Card:
+        facts: dict[str, Any] = {
+            "found by": self.method,
+            "inputs asked": self.queries,
+            "share of ones": self.p,
+        }
+        if self.certificate is not None:
+            facts["error of the function at most"] = self.certificate.bound
+            facts["error of the model at most"] = self.certificate.model_bound
+        return Card("Reading", [f"The model {self.verdict}", *self.notes], facts, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
         """The same, JSON-able."""
@@ -93,7 +115,3 @@ class Reading:
             "p": self.p,
             "notes": list(self.notes),
         }
-
-
-def _clipped(text: str, most: int = 160) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."

@@ -4,14 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..display import Card, Plotted, Short, clipped
+from ..frame import Frame
 from ..model import Model
 from ..spec import TrainSpec
 
 Progress = Callable[[dict[str, Any]], None]
+# The curves of a history by the list that has their steps.
+CURVES = {
+    "step": ("loss",),
+    "check_step": ("train_accuracy", "val_accuracy"),
+    "mass_step": ("support_mass",),
+}
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Short):
     """One trial's verdict.
 
     Args:
@@ -49,9 +57,11 @@ class Outcome:
         return self.status == "solved"
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Plotted):
     """A trial with its weights: what `learn` returns."""
+
+    _CHART = "figures.objects:run_chart"
 
     spec: TrainSpec
     outcome: Outcome
@@ -71,3 +81,43 @@ class Run:
     def history(self) -> dict[str, list[float | int]]:
         """See `Outcome.history`."""
         return self.outcome.history
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether it was learned, when, and how well."""
+        o, s = self.outcome, self.spec
+        word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[o.status]
+        function = s.function if s.s is None else f"{s.function} of {s.s} bits"
+        return (
+            f"{clipped(function, 100)}, T={s.T}, m={s.m}: {word}, step {o.steps} of restart {o.restarts_used}, "
+            f"validation accuracy {o.val_accuracy:.4f}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Run: {self.verdict}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec and what became of it, JSON-able; the curves are in `to_frame`, the weights in `model`."""
+        outcome = {name: getattr(self.outcome, name) for name in fields_of(self.outcome) if name != "history"}
+        return {"spec": {name: getattr(self.spec, name) for name in fields_of(self.spec)}, **outcome}
+
+    def to_frame(self) -> Frame:
+        """The curves, one row for each recorded step; None where a curve was not recorded at a step."""
+        rows: dict[int | float, dict[str, Any]] = {}
+        for at, names in CURVES.items():
+            for i, step in enumerate(self.history.get(at, ())):
+                row = rows.setdefault(step, {"step": step})
+                row |= {n: self.history[n][i] for n in names if i < len(self.history.get(n, ()))}
+        return Frame([rows[step] for step in sorted(rows)], ("step",))
+
+    def _card(self) -> Card:
+        o = self.outcome
+        mass = {} if o.support_mass is None else {"attention on support": o.support_mass}
+        facts = {"training accuracy": o.train_accuracy, "validation accuracy": o.val_accuracy, **mass}
+        made = {name: o.made_by[name] for name in ("engine", "dtype") if name in o.made_by}
+        return Card("Run", [self.verdict], {**facts, "seconds": o.seconds, "seed": self.spec.seed, **made})
+
+
+def fields_of(part: Any) -> tuple[str, ...]:
+    """The names of a dataclass's fields."""
+    return tuple(part.__dataclass_fields__)

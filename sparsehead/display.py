@@ -1,0 +1,225 @@
+"""How objects show themselves: a short repr everywhere, a card with its chart in a notebook, a picture, a table.
+
+A class takes part by inheriting from `Short` (the repr of a dataclass) or `Displayed`, which also needs `_card`. A
+chart is named as "module:function" in `_CHART` and imported when it is drawn, since charts stand below the results
+that they show and need an extra. Cards are plain HTML: every text escaped, the chart an image of its own, no script,
+no address from which anything would be fetched.
+"""
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .errors import DomainError, MissingExtra
+from .files import check_target, write_whole
+from .frame import Frame
+from .lazy import missing_extra
+
+MOST = 300  # characters of a repr
+EACH = 60  # characters of one value in it
+ROWS = 12  # rows of a card's table
+
+BOX = "font-family: system-ui, sans-serif; font-size: 14px; line-height: 1.4; max-width: 48rem; overflow-x: auto"
+CELL = "padding: 1px 10px 1px 0; text-align: left; vertical-align: top"
+FACT = "display: inline-block; margin-right: 1.2em; font-variant-numeric: tabular-nums"
+NUMBER = "padding: 1px 10px 1px 0; text-align: right; font-variant-numeric: tabular-nums"
+
+
+class Short:
+    """A repr for dataclasses declared with repr=False: fields by name, arrays by shape, defaults left out."""
+
+    def __repr__(self) -> str:
+        parts = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
+        told = [f"{name}={brief(value)}" for name, value, default in parts if not _same(value, default)]
+        return clipped(f"{type(self).__name__}({', '.join(told)})", MOST)
+
+
+def brief(value: Any, most: int = EACH) -> str:
+    """A value in a few words: an array by its shape, a long collection by its length, floats with six digits.
+
+    >>> brief(np.zeros((3, 4))), brief([1.0] * 1000), brief({"a": 0.123456789})
+    ('array(3, 4)', '[1000 values]', "{'a': 0.123457}")
+    """
+    if isinstance(value, np.ndarray):
+        return f"array({', '.join(map(str, value.shape))})"
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        inside = ", ".join(f"{key!r}: {brief(v, most)}" for key, v in list(value.items())[:most])
+        return f"{{{inside}}}" if len(inside) <= most else f"{{{len(value)} entries}}"
+    if isinstance(value, tuple | list):
+        inside = ", ".join(brief(v, most) for v in value[:most])
+        left, right = ("(", ",)" if len(value) == 1 else ")") if isinstance(value, tuple) else ("[", "]")
+        short = len(value) <= most and len(inside) <= most
+        return f"{left}{inside}{right}" if short else f"{left}{len(value)} values{right[-1]}"
+    return clipped(repr(value), most)
+
+
+def clipped(text: str, most: int) -> str:
+    """The text, its end replaced by dots where it is longer than `most`.
+
+    >>> clipped("abcdefgh", 6)
+    'abc...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a field has its default; arrays and other things that cannot be compared at once have none."""
+    return value is default or (isinstance(value, str | int | float | tuple) and value == default)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a notebook shows of an object.
+
+    Args:
+        title: what it is. lines: what it says, a sentence each.
+        facts: numbers by name. table: its rows, of which the first are shown.
+    """
+
+    title: str
+    lines: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    table: Frame | None = None
+
+
+class Displayed:
+    """An object with a card, and a chart where `_CHART` names the function that draws it."""
+
+    _CHART: ClassVar[str] = ""
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The card as HTML, with the chart where there is one and the extra that draws it is installed."""
+        card = self._card()
+        picture = self._picture()
+        parts = [f"<strong>{escape(card.title)}</strong>"]
+        parts += [f"<div>{escape(line)}</div>" for line in card.lines]
+        parts += [_facts_html(card.facts)] if card.facts else []
+        parts += [picture._repr_html_()] if picture is not None else []
+        parts += [table_html(card.table, most=ROWS)] if card.table else []
+        return f'<div class="sparsehead" style="{BOX}">{"".join(parts)}</div>'
+
+    def _picture(self) -> "Picture | None":
+        """The chart, or None where there is none, nothing to draw, or no extra to draw it with."""
+        if not self._CHART:
+            return None
+        try:
+            return Picture(_chart(self._CHART, self), type(self).__name__)
+        except (MissingExtra, DomainError):
+            return None
+
+
+class Plotted(Displayed):
+    """A displayed object whose chart can be had by itself."""
+
+    def plot(self, out: str | Path | None = None, *, force: bool = False) -> "Picture":
+        """The chart of this object: shown in a notebook, `.chart` in Altair, or written to `out`.
+
+        Args:
+            out: a .svg, .png, .pdf or .html file to write; force: replace it if it exists.
+        Raises:
+            MissingExtra: the charts extra is not installed. DomainError: there is nothing to draw.
+        """
+        picture = Picture(_chart(self._CHART, self), type(self).__name__)
+        if out is not None:
+            picture.save(out, force=force)
+        return picture
+
+
+class Picture:
+    """A chart that shows itself without a network or a script; `.chart` is Altair's, to be changed as one likes."""
+
+    def __init__(self, chart: Any, of: str) -> None:
+        self.chart = chart
+        self._of = of
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write it as the name's ending asks: .svg, .png, .pdf or .html."""
+        form = Path(path).suffix.removeprefix(".").lower()
+        if form not in ("svg", "png", "pdf", "html"):
+            raise DomainError(f"a chart is written as .svg, .png, .pdf or .html; got {Path(path).name!r}.")
+        check_target(path, force=force)
+        return write_whole(path, self._as(form), force=force)
+
+    def _as(self, form: str) -> bytes:
+        return bytes(_import("figures.render").render(self.chart, form))
+
+    def __repr__(self) -> str:
+        return f"<Picture of a {self._of}; .save('x.png') writes it, .chart is the Altair chart>"
+
+    def _repr_svg_(self) -> str:
+        return self._as("svg").decode()
+
+    def _repr_html_(self) -> str:
+        """An image of its own: what is in it can neither run nor clash with another chart on the page."""
+        data = base64.b64encode(self._as("svg")).decode()
+        words = escape(_title_of(self.chart), quote=True)
+        style = "max-width: 100%; background: white"
+        return f'<div><img style="{style}" alt="{words}" src="data:image/svg+xml;base64,{data}"></div>'
+
+
+def _title_of(chart: Any) -> str:
+    title = getattr(chart, "title", "")
+    words = getattr(title, "text", title)
+    return " ".join(words) if isinstance(words, list) else str(words)
+
+
+def _chart(where: str, shown: Any) -> Any:
+    module, _, function = where.partition(":")
+    return getattr(_import(module), function)(shown)
+
+
+def _import(module: str) -> Any:
+    """A module of this package, by name: what draws stands below what is drawn."""
+    try:
+        return import_module(f"sparsehead.{module}")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from None
+
+
+def table_html(frame: Frame, *, most: int) -> str:
+    """The first rows of a frame as an HTML table."""
+    numeric = {n: any(isinstance(v, int | float) and v is not True for v in frame[n]) for n in frame.columns}
+    head = "".join(f'<th scope="col" style="{_style(numeric[n])}">{escape(n)}</th>' for n in frame.columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="{_style(numeric[n])}">{_cell(row[n])}</td>' for n in frame.columns)
+        + "</tr>"
+        for row in frame[:most]
+    )
+    left = len(frame) - most
+    more = f"<div>and {left} more rows: .to_frame() has all</div>" if left > 0 else ""
+    return f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+
+
+def _facts_html(facts: Mapping[str, Any]) -> str:
+    known = {str(name): value for name, value in facts.items() if value is not None}
+    parts = [
+        f'<span style="{FACT}">{escape(name)} <b>{_cell(value)}</b></span>' for name, value in known.items()
+    ]
+    return f'<div style="margin: 4px 0">{" ".join(parts)}</div>'
+
+
+def _style(numeric: bool) -> str:
+    return NUMBER if numeric else CELL
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else escape(str(value))
+    return escape(clipped(str(value), 200))
