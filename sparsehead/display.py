@@ -7,7 +7,6 @@ no address from which anything would be fetched.
 """
 
 import base64
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
@@ -19,7 +18,8 @@ import numpy as np
 
 from .errors import DomainError, MissingExtra
 from .files import check_target, write_whole
-from .frame import Frame
+from .frame import Frame, cell_html, table_html
+from .frame import clipped as clipped
 from .lazy import missing_extra
 
 MOST = 300  # characters of a repr
@@ -27,9 +27,7 @@ EACH = 60  # characters of one value in it
 ROWS = 12  # rows of a card's table
 
 BOX = "font-family: system-ui, sans-serif; font-size: 14px; line-height: 1.4; max-width: 48rem; overflow-x: auto"
-CELL = "padding: 1px 10px 1px 0; text-align: left; vertical-align: top"
 FACT = "display: inline-block; margin-right: 1.2em; font-variant-numeric: tabular-nums"
-NUMBER = "padding: 1px 10px 1px 0; text-align: right; font-variant-numeric: tabular-nums"
 
 
 class Short:
@@ -60,15 +58,6 @@ def brief(value: Any, most: int = EACH) -> str:
         short = len(value) <= most and len(inside) <= most
         return f"{left}{inside}{right}" if short else f"{left}{len(value)} values{right[-1]}"
     return clipped(repr(value), most)
-
-
-def clipped(text: str, most: int) -> str:
-    """The text, its end replaced by dots where it is longer than `most`.
-
-    >>> clipped("abcdefgh", 6)
-    'abc...'
-    """
-    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -188,38 +177,10 @@ def _import(module: str) -> Any:
         raise missing_extra(error) from None
 
 
-def table_html(frame: Frame, *, most: int) -> str:
-    """The first rows of a frame as an HTML table."""
-    numeric = {n: any(isinstance(v, int | float) and v is not True for v in frame[n]) for n in frame.columns}
-    head = "".join(f'<th scope="col" style="{_style(numeric[n])}">{escape(n)}</th>' for n in frame.columns)
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td style="{_style(numeric[n])}">{_cell(row[n])}</td>' for n in frame.columns)
-        + "</tr>"
-        for row in frame[:most]
-    )
-    left = len(frame) - most
-    more = f"<div>and {left} more rows: .to_frame() has all</div>" if left > 0 else ""
-    return f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
-
-
 def _facts_html(facts: Mapping[str, Any]) -> str:
     known = {str(name): value for name, value in facts.items() if value is not None}
     parts = [
-        f'<span style="{FACT}">{escape(name)} <b>{_cell(value)}</b></span>' for name, value in known.items()
+        f'<span style="{FACT}">{escape(name)} <b>{cell_html(value)}</b></span>'
+        for name, value in known.items()
     ]
     return f'<div style="margin: 4px 0">{" ".join(parts)}</div>'
-
-
-def _style(numeric: bool) -> str:
-    return NUMBER if numeric else CELL
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}" if math.isfinite(value) else escape(str(value))
-    return escape(clipped(str(value), 200))

@@ -7,7 +7,9 @@
 Columns hold whole numbers, floats, booleans or texts, and None where there is no value.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from importlib.util import find_spec
 from typing import Any, overload
 
@@ -16,6 +18,8 @@ import numpy as np
 from .types import Array, Shaped
 
 Row = dict[str, Any]
+CELL = "padding: 1px 10px 1px 0; text-align: left; vertical-align: top"
+NUMBER = "padding: 1px 10px 1px 0; text-align: right; font-variant-numeric: tabular-nums"
 SHOWN = 20  # rows in a notebook
 # (kind, bits, Arrow's letter, byte order) of the interchange protocol
 INT, FLOAT, BOOL, TEXT, BYTE = (
@@ -71,8 +75,6 @@ class Frame(Sequence[Row]):
         return f"<Frame of {len(self)} rows: {names if len(names) < 200 else names[:200] + ' ..'}>"
 
     def _repr_html_(self) -> str:
-        from .display import table_html
-
         return table_html(self, most=SHOWN)
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> "Exchanged":
@@ -92,6 +94,45 @@ def _plain(value: Any) -> Any:
     """A Python number, text or None; NumPy's numbers become Python's, other things their text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def table_html(frame: Frame, *, most: int) -> str:
+    """The first rows of a frame as an HTML table."""
+    numeric = {n: any(isinstance(v, int | float) and v is not True for v in frame[n]) for n in frame.columns}
+    head = "".join(f'<th scope="col" style="{_style(numeric[n])}">{escape(n)}</th>' for n in frame.columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td style="{_style(numeric[n])}">{cell_html(row[n])}</td>' for n in frame.columns)
+        + "</tr>"
+        for row in frame[:most]
+    )
+    left = len(frame) - most
+    more = f"<div>and {left} more rows: .to_frame() has all</div>" if left > 0 else ""
+    return f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+
+
+def _style(numeric: bool) -> str:
+    return NUMBER if numeric else CELL
+
+
+def cell_html(value: Any) -> str:
+    """A value for a cell: four digits of a float, nothing for None, texts escaped."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else escape(str(value))
+    return escape(clipped(str(value), 200))
+
+
+def clipped(text: str, most: int) -> str:
+    """The text, its end replaced by dots where it is longer than `most`.
+
+    >>> clipped("abcdefgh", 6)
+    'abc...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 class Exchanged:
