@@ -36,7 +36,7 @@ def model_chart(model: Model) -> Chart:
     inputs = _inputs(model)
     weights = model.attention(inputs).mean(axis=(0, 1))
     support = _noted_support(model)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"position": t, "weight": float(weights[t]), "label": CLS if t == model.T else f"x{t}",
          "kind": KINDS[2] if t == model.T else KINDS[0] if t in support else KINDS[1]}
         for t in range(model.T + 1)
@@ -153,7 +153,7 @@ def reading_chart(reading: Reading) -> Chart:
         "influence": "influence (exact)",
         "flips": "labels that a flip changes",
     }
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "position": f"x{t}",
             "measure": key,

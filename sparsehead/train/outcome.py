@@ -114,7 +114,7 @@ class Run(Plotted):
         o = self.outcome
         mass = {} if o.support_mass is None else {"attention on support": o.support_mass}
         facts = {"training accuracy": o.train_accuracy, "validation accuracy": o.val_accuracy, **mass}
-        made = {name: o.made_by[name] for name in ("engine", "dtype") if name in o.made_by}
+        made: dict[str, Any] = {n: o.made_by[n] for n in ("engine", "dtype") if n in o.made_by}
         return Card("Run", [self.verdict], {**facts, "seconds": o.seconds, "seed": self.spec.seed, **made})
 
 
