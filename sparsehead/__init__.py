@@ -6,7 +6,7 @@ where they live stand in `__init__.pyi`, which type checkers read as well.
 
 from .lazy import names_from, names_in_stub
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = names_in_stub(__file__)
 __all__ = sorted(_HOME)

@@ -7,7 +7,15 @@ exits with 2; any other exception is our bug and keeps its traceback.
 
 
 class SparseheadError(Exception):
-    """The caller can fix this, and the message says how."""
+    """The caller can fix this, and the message says how.
+
+    >>> import sparsehead as sh
+    >>> try:
+    ...     sh.parse("x9", T=4)
+    ... except sh.SparseheadError as error:
+    ...     print(error)
+    x9 at column 1 is outside the input: >>x9<<; T=4 has the positions x0 to x3.
+    """
 
 
 class DomainError(SparseheadError, ValueError):

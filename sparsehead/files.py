@@ -18,6 +18,7 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
     except (OSError, ValueError) as error:
         raise refused(given, error) from error
     if mode is not None and not force:
-        raise FileError(f"cannot write {name}: it exists; --force (in Python force=True) replaces it.")
+        raise FileError(
+            f"cannot write {name}: it exists ({_described(target)}); --force (in Python force=True) replaces it."
+        )
     return target
 
 
@@ -163,6 +166,16 @@ def _mode(path: Path) -> int | None:
         return os.lstat(path).st_mode
     except FileNotFoundError:
         return None
+
+
+def _described(path: Path) -> str:
+    """What would be lost: the size of a file and when it was last changed."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return "a file"
+    changed = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{status.st_size} bytes, of {changed}"
 
 
 def _kind(mode: int) -> str:

@@ -39,7 +39,15 @@ LARGEST = 2**53  # whole numbers beyond this are not exact in float64
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
-    """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True."""
+    """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparsehead import build
+    >>> with TemporaryDirectory() as folder:
+    ...     path = save(build("x1 & x2", T=8), f"{folder}/and.safetensors")
+    ...     load(path)
+    <Model: 1 layer of 1 head, T=8, d=11; from build: x1 & x2>
+    """
     if not isinstance(model, Model):
         raise DomainError(
             f"save writes a Model, such as `build` or `load` returns; got a {type(model).__name__}."
@@ -66,6 +74,10 @@ def load(path: str | Path) -> Model:
     Raises:
         FileError: there is no such file, a byte of it has changed, or something else is in it.
         TooLarge: it would not fit into memory.
+
+    >>> load("nothing here")
+    Traceback (most recent call last):
+    sparsehead.errors.FileError: no model at nothing here; `sparsehead build ... --out FILE` writes one.
     """
     if not isinstance(path, str | os.PathLike):
         raise DomainError(f"load takes the path of a model file; got a {type(path).__name__}.")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import sparsehead
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -37,6 +39,12 @@ EXAMPLES = examples()
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 20
+
+
+@pytest.mark.parametrize("name", sparsehead.__all__)
+def test_every_public_name_has_an_example(name):
+    thing = getattr(sparsehead, name)
+    assert f"{thing.__module__}::{thing.__name__}" in EXAMPLES, f"{name} has no example in its docstring"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -20,6 +20,8 @@ from .. import __version__
 from ..errors import SparseheadError
 from ..files import shown
 from ..lazy import missing_extra
+from .completion import VARIABLE
+from .numbers import takes_whole_numbers
 
 VERBS = {
     "reproduce": "Check every claim of the paper and write report.html.",
@@ -32,10 +34,12 @@ VERBS = {
     "cover": "The covering number of a set of points.",
     "figure": "Draw a figure of the paper, or one of ours.",
     "results": "List, show or export what the store holds.",
+    "completion": "Print the script that completes commands in bash, zsh or fish.",
     "lab": "See it in the browser: build, learn, bound and read on a page.",
 }
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+HELP = {"help_option_names": ["-h", "--help"]}  # commands inherit it
+app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
 
 
 def _version(asked: bool) -> bool:
@@ -60,14 +64,18 @@ def root(
 for verb, line in VERBS.items():
     module = import_module(f".{verb}", __package__)
     if hasattr(module, "app"):
+        for command in module.app.registered_commands:
+            takes_whole_numbers(command.callback)
         app.add_typer(module.app, name=verb, help=line)
     else:
-        app.command(name=verb, short_help=line)(getattr(module, verb))
+        app.command(name=verb, short_help=line)(takes_whole_numbers(getattr(module, verb)))
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command and exit with its code; see the top of this file."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if VARIABLE in os.environ:
+        _complete()
     debug = "--debug" in arguments
     arguments = [text for text in arguments if text != "--debug"]
     try:
@@ -91,6 +99,15 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(code)
 
 
+def _complete() -> NoReturn:
+    """Answer the shell's question for completions, which is in the environment; see `completion`."""
+    from typer.completion import completion_init
+
+    completion_init()
+    typer.main.get_command(app).main(prog_name="sparsehead", complete_var=VARIABLE)
+    sys.exit(0)
+
+
 def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
@@ -108,7 +125,10 @@ def explanation(error: Exception) -> str | None:
     if isinstance(error, SparseheadError):
         return str(error)
     if isinstance(error, typer.TyperException):  # a mistyped verb, option or value
-        return error.format_message() or "see sparsehead --help"
+        context = getattr(error, "ctx", None)
+        where = "sparsehead" if context is None else context.command_path
+        said = error.format_message()
+        return f"{said if said.endswith(('.', '?')) else said + '.'} `{where} -h` shows the usage."
     # torch says so in a RuntimeError
     if isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "not enough memory" in str(error)

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .output import AsJson, Force, emit
+from .output import AsJson, Force, check_model_file, emit
 
 SHOWN = 8  # relevant positions listed per input
 
@@ -34,12 +34,11 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
-    from ..files import check_target
     from ..model_file import save
     from ..records.build import built
 
     if out is not None:
-        check_target(out, force=force)
+        check_model_file(out, force=force)
     made = built(
         expression,
         T=T,

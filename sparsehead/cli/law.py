@@ -1,6 +1,5 @@
 """`sparsehead law`: samples needed against context length."""
 
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .numbers import whole_number
 from .output import AsJson, Force, emit, emit_on_failure
 from .progress import SweepLine
 from .settings import (
@@ -129,19 +129,12 @@ def _draw(record: "LawRecord", out: Path, *, force: bool) -> None:
 def _lengths(text: str) -> list[int]:
     from ..errors import ParseError
 
-    lengths = []
-    for part in text.split(","):
-        try:
-            number = Decimal(part.strip())
-        except InvalidOperation:
-            number = Decimal("nan")
-        # 1e3 is a whole number, 20.9 is none; 30 digits are beyond any memory, and 1e999999 beyond this conversion
-        if not number.is_finite() or number.adjusted() > 30 or number != number.to_integral_value():
-            raise ParseError(
-                f"--T takes whole numbers with commas between them, such as 100,300,1000; got {text[:60]!r}."
-            )
-        lengths.append(int(number))
-    return lengths
+    try:
+        return [whole_number(part) for part in text.split(",")]
+    except typer.BadParameter:
+        raise ParseError(
+            f"--T takes whole numbers with commas between them, such as 100,300,1e3; got {text[:60]!r}."
+        ) from None
 
 
 def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from .output import AsJson, Force, emit, emit_on_failure, status_console
+from .output import AsJson, Force, check_model_file, emit, emit_on_failure, status_console
 from .read import show_certificate
 from .settings import (
     Clip,
@@ -70,7 +70,6 @@ def learn(
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from ..errors import DomainError
-    from ..files import check_target
     from ..records.learn import learned
     from ..train.learning import learn as train
     from ..train.learning import read_back
@@ -79,7 +78,7 @@ def learn(
     if out is not None:
         if learner != "transformer":
             raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
-        check_target(out, force=force)
+        check_model_file(out, force=force)
     use_threads(threads)
     chosen = given(
         positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,

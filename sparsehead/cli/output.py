@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,19 @@ from ..files import printable
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def check_model_file(out: Path, *, force: bool) -> None:
+    """Refuse, before any work, a model file that could not be written, or whose name promises another format."""
+    from ..errors import DomainError
+    from ..files import check_target
+
+    if out.suffix.lower() not in ("", ".safetensors"):
+        raise DomainError(
+            f"--out {out} ends in {out.suffix!r}, but models are safetensors files; name it "
+            f"{out.with_suffix('.safetensors')}."
+        )
+    check_target(out, force=force)
 
 
 class Output(Console):

@@ -25,7 +25,7 @@ DEFAULT = Path("results.db")
 WORDS = ("function", "status", "settings")
 
 
-@app.command("list")
+@app.command("list", short_help="One line per experiment, with ids; --each per outcome.")
 def list_(
     db: Db = DEFAULT,
     where: Where = None,
@@ -45,7 +45,7 @@ def list_(
     _name_damage(db, damage)
 
 
-@app.command("show")
+@app.command("show", short_help="One outcome: spec, verdict, curves, origin.")
 def show(
     spec_id: Annotated[str, typer.Argument(help="A spec id, or enough of its first digits.")],
     db: Db = DEFAULT,
@@ -62,7 +62,7 @@ def show(
     emit(result, as_json, lambda c: c.print(literal(*_lines(result))))
 
 
-@app.command("export")
+@app.command("export", short_help="Every outcome as a row of CSV, Parquet or JSON.")
 def export(
     out: Annotated[Path, typer.Argument(help="Where to write: .csv, .parquet or .json.")],
     db: Db = DEFAULT,
@@ -82,7 +82,7 @@ def export(
     _name_damage(db, damage)
 
 
-@app.command("check")
+@app.command("check", short_help="Compare every row with its checksum.")
 def check(db: Db = DEFAULT, as_json: AsJson = False) -> None:
     """Read every outcome and every array, and compare them with their checksums."""
     from ..store.repair import check as check_store
@@ -93,7 +93,7 @@ def check(db: Db = DEFAULT, as_json: AsJson = False) -> None:
     _name_damage(db, found.damage)
 
 
-@app.command("repair")
+@app.command("repair", short_help="Copy what is sound to a new store.")
 def repair(
     new: Annotated[Path, typer.Argument(help="The store to make.")],
     db: Db = DEFAULT,
@@ -109,7 +109,7 @@ def repair(
     emit(result, as_json, lambda c: c.print(literal(*lines)))
 
 
-@app.command("merge")
+@app.command("merge", short_help="Join stores of shards into one.")
 def merge(
     sources: Annotated[list[Path], typer.Argument(help="The stores to take outcomes from.")],
     into: Annotated[

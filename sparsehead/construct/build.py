@@ -71,6 +71,11 @@ def build(
     Raises:
         DomainError: the arguments do not fit together, or d is too small; the message says what would work.
     Paper: sparse-representation, representation-norms
+
+    >>> build("x2 ^ x5 ^ x11", T=16)
+    <Model: 1 layer of 1 head, T=16, d=19; from build: x2 ^ x5 ^ x11>
+    >>> build("x2 & x5", "trainable", T=1000).d
+    4
     """
     f = as_function(f, T, asker="build")
     _check(f, encoding, method, heads, readout, epsilon)

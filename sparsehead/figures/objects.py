@@ -12,6 +12,7 @@ from ..experiments.law import LawResult
 from ..functions import parse
 from ..measure.published import LAW_AND
 from ..model import Model
+from ..probing.result import Probe
 from ..reading.result import Reading
 from ..rng import stream
 from ..train.outcome import Run
@@ -19,6 +20,7 @@ from .attention import CLS, position_axis
 from .bounds import bound_terms_chart
 from .covers import cover_chart
 from .data import count, number
+from .heads import head_map
 from .law import law_chart
 from .theme import BLUE, GREY, ORANGE, WIDTH, Chart, finish, named
 
@@ -207,3 +209,8 @@ def cover_of_points(cover: Cover) -> Chart:
     size = f"{cover.size}" if cover.exact else f"{cover.lower} to {cover.upper}"
     panel = {"points": plane, "eps": cover.eps, "centers": cover.centers, "name": count(plane, "point")}
     return cover_chart([panel], title=f"Balls of radius {number(cover.eps or 0)} needed: {size}")
+
+
+def probe_chart(probe: Probe) -> Chart:
+    """The map of layers and heads, by score."""
+    return head_map(probe.rows(), name=probe.name, s=probe.s)

@@ -17,7 +17,11 @@ Positions = Iterable[SupportsIndex]
 def symmetric(
     support: Positions, values: Iterable[SupportsIndex] | Shaped[Array, " n"], *, T: int
 ) -> SparseFunction:
-    """values[j] when j of the positions are 1; s + 1 values.   Paper: symmetric"""
+    """values[j] when j of the positions are 1; s + 1 values.   Paper: symmetric
+
+    >>> symmetric((1, 4, 6), [0, 1, 1, 0], T=8)([0, 1, 0, 0, 1, 0, 0, 0])
+    1
+    """
     positions = several("support", support, "positions")
     s = len(positions)
     check_s(s, "the support has")
@@ -42,24 +46,40 @@ def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
 
 
 def conjunction(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff all positions are 1; the empty conjunction is 1."""
+    """1 iff all positions are 1; the empty conjunction is 1.
+
+    >>> conjunction((2, 5), T=8)
+    parse('x2 & x5', T=8)
+    """
     positions = several("support", support, "positions")
     return threshold(positions, len(positions), T=T)
 
 
 def disjunction(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff some position is 1; the empty disjunction is 0."""
+    """1 iff some position is 1; the empty disjunction is 0.
+
+    >>> disjunction((2, 5), T=8)
+    parse('x2 | x5', T=8)
+    """
     return threshold(support, 1, T=T)
 
 
 def majority(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff more than half of the positions are 1; for even s a tie gives 0."""
+    """1 iff more than half of the positions are 1; for even s a tie gives 0.
+
+    >>> majority((1, 4, 6), T=8)([0, 1, 0, 0, 0, 0, 1, 0])
+    1
+    """
     positions = several("support", support, "positions")
     return threshold(positions, len(positions) // 2 + 1, T=T)
 
 
 def parity(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff an odd number of positions are 1."""
+    """1 iff an odd number of positions are 1.
+
+    >>> parity((2, 5), T=8)
+    parse('x2 ^ x5', T=8)
+    """
     positions = several("support", support, "positions")
     return symmetric(positions, [j % 2 for j in range(len(positions) + 1)], T=T)
 
@@ -85,7 +105,12 @@ def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ..
 
 
 def random_function(*, T: int, s: int, rng: np.random.Generator) -> SparseFunction:
-    """A function that depends on exactly s positions: random support, then a random table."""
+    """A function that depends on exactly s positions: random support, then a random table.
+
+    >>> f = random_function(T=100, s=3, rng=np.random.default_rng(0))
+    >>> f.s, len(f.table)
+    (3, 8)
+    """
     return junta(random_support(T=T, s=s, rng=rng), T=T, rng=rng)
 
 

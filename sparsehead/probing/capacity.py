@@ -29,6 +29,7 @@ from ..capacity.items import Covering, Item, covering, log_capacity
 from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.pricing import Pricing, declared_margin
 from ..capacity.stages import network_items
+from ..display import Short
 from ..logs import ln
 from ..types import Array, Float
 from .families import BIAS, ROTARY
@@ -45,8 +46,8 @@ OUTSIDE = {
 }
 
 
-@dataclass(frozen=True)
-class HeadBound:
+@dataclass(frozen=True, repr=False)
+class HeadBound(Short):
     """ln N and margin gap of a head's or a layer's class on m sequences of T tokens with rows of length at most radius.
 
     vacuous_by: how many times more samples bring the gap below 1; None beyond 1e300. proxy: the spectral proxy for ln N
@@ -74,8 +75,8 @@ class HeadBound:
         return f"vacuous: {factor} times m = {self.m:.0e} would bring the gap below 1; dominated by {self.dominated_by}"
 
 
-@dataclass(frozen=True)
-class HeadWeightsReport:
+@dataclass(frozen=True, repr=False)
+class HeadWeightsReport(Short):
     """What the weights alone say about one head: all norms of `bound`, and effective ranks of W_QK and W_VO.
 
     The effective rank is exp of the entropy of the normalised singular values (Roy and Vetterli); the stable rank is

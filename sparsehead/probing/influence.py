@@ -26,6 +26,7 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
+from ..display import Short
 from ..errors import DomainError
 from ..types import Array
 from .inputs import Inputs
@@ -35,8 +36,8 @@ from .running import run
 from .statistics import STABLE, support_of
 
 
-@dataclass(frozen=True)
-class Influence:
+@dataclass(frozen=True, repr=False)
+class Influence(Short):
     """Influence of positions on one head, averaged over sequences; positions by index.
 
     correlation: Spearman's, between influence and mean attention, averaged over sequences; None where one is constant.

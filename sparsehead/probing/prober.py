@@ -69,6 +69,11 @@ def probe(
         progress: called with a stage, how far it is and how far it goes.
     Raises:
         FileError, DomainError, ShapeError, MissingExtra, TooLarge: one line each, with what would work.
+
+    >>> from sparsehead import build
+    >>> found = probe(build("x1 & x2", T=8), tokens=[[0, 1, 1, 0, 0, 0, 1, 0]], baselines=False)
+    >>> found.summary, round(found.heads[0].score(2), 6)
+    ('a sparsehead model (sparsehead): 1 layers of 1 heads on 1 sequences, 8 tokens', 1.0)
     """
     if s not in SIZES:
         raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {s!r}.")

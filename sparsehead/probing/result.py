@@ -1,10 +1,11 @@
 """What `probe` returns: one record per head, with its baselines, sorted by how sparse a variable it is."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..display import Card, Plotted, Short
+from ..frame import Frame
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
 from .statistics import HeadStatistics
@@ -32,8 +33,8 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class FoundHead:
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundHead(Short):
     """One head. measured is None where nothing could be run; baselines has the same statistics for the baselines.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
@@ -90,8 +91,8 @@ class FoundHead:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Probe:
+@dataclass(frozen=True, eq=False, repr=False)
+class Probe(Plotted):
     """Every head of a model, sorted by its score, and what was measured on what.
 
     Args:
@@ -100,6 +101,8 @@ class Probe:
         layer_bounds: the bound on each attention layer as a whole.
         notes: what to know before believing a number.
     """
+
+    _CHART = "figures.objects:probe_chart"
 
     name: str
     family: str
@@ -123,11 +126,9 @@ class Probe:
         """One flat record per head, in the order of the heads."""
         return [found.row(self.s if s is None else s) for found in self.heads]
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame, where pandas is installed."""
-        import pandas
-
-        return pandas.DataFrame(self.rows())
+    def to_frame(self) -> Frame:
+        """The rows as a table, which pandas.DataFrame and polars.DataFrame take."""
+        return Frame(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain JSON-able data."""
@@ -164,17 +165,9 @@ class Probe:
             lines.append(f"  layer {found.layer} head {found.head}: score({self.s}) {value}")
         return "\n".join([*lines, "  ..."] if len(self.heads) > 5 else lines)
 
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in COLUMNS)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{_cell(row.get(name))}</td>' for name in COLUMNS)}</tr>"
-            for row in self.rows()[:20]
-        )
-        return f"<p>{html.escape(self.summary)}</p><table><tr>{head}</tr>{body}</table>"
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else html.escape(str(value))
+    def _card(self) -> Card:
+        shown = Frame([{name: row.get(name) for name in COLUMNS} for row in self.rows()], COLUMNS)
+        return Card("Probe", [self.summary, *self.notes], {"score": f"kept by {self.s} positions"}, shown)
 
 
 def ranked(heads: Sequence[FoundHead], s: int) -> tuple[FoundHead, ...]:

@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..display import Short
 from ..types import Array
 from .recompute import SIGMA, Call, row_blocks
 
@@ -37,8 +38,8 @@ STABLE = 4  # positions compared between sequences
 MOST_SUPPORT = 16
 
 
-@dataclass(frozen=True)
-class HeadStatistics:
+@dataclass(frozen=True, repr=False)
+class HeadStatistics(Short):
     """Averages for one head; the file's head says what each is. None where it cannot be measured.
 
     support: positions before the largest drop of the mean weights, by index, at most 16.

@@ -55,6 +55,10 @@ def learn(
     Raises:
         DomainError: a setting is out of range or unknown, or m is too small to single out the support.
     Paper: law-and
+
+    >>> run = learn("x1 & x4", T=12, m=200, seed=3, n_steps=200)
+    >>> run.solved, run.model
+    (True, <Model: 1 layer of 16 heads, T=12, d=64; from learn: x1 & x4>)
     """
     if not isinstance(f, str):
         instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")

@@ -1,0 +1,53 @@
+"""Numbers as people type them: one parser for every option that is a whole number."""
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import typer
+from typer.models import OptionInfo
+
+MOST_DIGITS = 400  # `bound` takes m up to 1e300; 1e999999 would fill the memory with zeros
+
+
+def whole_number(text: str | int, *, least: float | None = None, most: float | None = None) -> int:
+    """The whole number that a text means: 300, 10_000, 1e6 and 2.5e3 are some, 20.9 and 1e-3 are none.
+
+    >>> whole_number("1e6"), whole_number("10_000"), whole_number("2.5e3")
+    (1000000, 10000, 2500)
+    """
+    try:
+        number = Decimal(str(text).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
+        raise typer.BadParameter(f"{str(text)[:40]!r} is no whole number; write it as 300, 10_000 or 1e6.")
+    if (
+        not (-Decimal("inf") if least is None else least)
+        <= number
+        <= (Decimal("inf") if most is None else most)
+    ):
+        raise typer.BadParameter(f"{text} is out of range; it is a whole number from {least} to {most}.")
+    return int(number)
+
+
+def takes_whole_numbers(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with `whole_number` as the parser of each of its options that is annotated as int."""
+    for hint in command.__annotations__.values():
+        if get_origin(hint) is not Annotated:
+            continue
+        kind, *extras = get_args(hint)
+        is_int = kind is int or (get_origin(kind) in (Union, UnionType) and int in get_args(kind))
+        for option in extras:
+            if is_int and isinstance(option, OptionInfo) and option.parser is None:
+                _let_parse(option)
+    return command
+
+
+def _let_parse(option: OptionInfo) -> None:
+    parser: Any = partial(whole_number, least=option.min, most=option.max)
+    parser.__name__ = "int"
+    option.parser, option.metavar = parser, option.metavar or "<int>"
+    option.min = option.max = None
