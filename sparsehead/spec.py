@@ -19,7 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"stall": 100},
     "paper": {"dropout": 0.1, "optimiser": "adam", "decay": "all", "clip": 0.0},
     "mingpt": {"dropout": 0.1},
-    "best": {"stall": 100, "adam_eps": 1e-3, "learning_rate": 1e-2},
+    "best": {"stall": 100, "adam_eps": 1e-3, "learning_rate": 3e-3},
 }
 LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
 OPTIMISERS = ("adamw", "adam", "sgd")
@@ -200,7 +200,9 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         each); it does not meet the paper's attention weights and parity steps.
     "mingpt": the paper's text read with minGPT's training loop for what it leaves open: dropout 0.1, AdamW with decay
         on matrices only, gradients clipped to norm 1. Version 0.1 called this reading "paper".
-    "best": the fewest samples of the settings tried: no dropout, Adam's eps 1e-3 and rate 1e-2.
+    "best": the fewest samples of the settings tried: no dropout, Adam's eps 1e-3 and rate 3e-3. Single runs at
+        T = 1000, m = 60: 7 of 16 succeed, where "fast" has 2; with rate 1e-2 5 or 6 do, and attention that saturates
+        makes a step a hundred times slower.
     """
     if name not in PRESETS:
         raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")

@@ -32,6 +32,7 @@ from . import (
     representation,
     selection,
     sparse_functions,
+    studies,
 )
 from .claim import Claim, Context, Finding
 
@@ -44,7 +45,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Generalisation and lower bounds": (integral, generalization, floor),
     "Representation": (representation, selection, limits, decoders),
     "Reading": (reading,),
-    "Experiments": (laws, experiments),
+    "Experiments": (laws, experiments, studies),
     "Errata of the paper": (errata_paper, errata_paper_capacity, errata_paper_weights),
     "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }

@@ -26,6 +26,15 @@ def reproduce(
     train: Annotated[
         bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
     ] = True,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Experiments by name, with commas, such as readings,law-matched; no report is written."
+        ),
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -37,6 +46,20 @@ def reproduce(
         raise DomainError(
             "--quick and --full were both given; choose one, or neither for 5 minutes on two cores."
         )
+    if stored and only is None:
+        raise DomainError(
+            "--stored goes with --only NAMES, which says what to collect; --no-train reports on OUT."
+        )
+    if only is not None:
+        from ..report.reproduce import measure
+
+        names = [name.strip() for name in only.split(",")]
+        with SweepLine() as line:
+            done = measure(
+                names, db=db, folder=out, workers=workers, report=line.report, say=line.say, stored=stored
+            )
+        emit(done.to_dict(), as_json, lambda console: console.print(done.summary()))
+        return
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
         result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)

@@ -1,10 +1,14 @@
 """The paper's experiments, and ours: what to run, and what the store then says.
 
 plans       an experiment as a list of specs, at a quick and at a full scale
+studies     the law under the matched reading, near the floor, and what decides its slope, as plans
+readings    the readings of the paper's text, and the evidence for each
+race        readings against each other, in rounds of trials
 maps        the runner that keeps attention maps beside the outcome
 records     what each results file holds, one dataclass per kind
 collect     store -> records
 folder      the one reader and the one writer of results files
 law         m_80 against T: the verb `law`
+side_by_side  several laws in one results file
 run         run what is missing of a scale, with progress
 """

@@ -27,7 +27,7 @@ from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
 from ..spec import TrainSpec, target_function
 from ..spec import preset as preset_spec
-from ..sweep import LocalSweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
+from ..sweep import LocalSweep, Progress, RoundProgress, StoredSweep, adaptive_cells, each_alone, grid_cells
 from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
@@ -52,6 +52,7 @@ class LawResult(Plotted):
         seconds: time spent in this call; trials that the store knew already cost none.
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
+        complete: whether the design was run to its end; False is possible with stored=True only.
     """
 
     _CHART = "figures.objects:law_result_chart"
@@ -63,6 +64,7 @@ class LawResult(Plotted):
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
+    complete: bool = True
 
     def record(self) -> LawRecord:
         """The same as a results file holds it, `sparsehead law --json` prints it and the law's chart draws it."""
@@ -82,6 +84,7 @@ class LawResult(Plotted):
             seconds=self.seconds,
             target=self.target,
             in_paper=self.in_paper,
+            complete=self.complete,
         )
 
     def __repr__(self) -> str:
@@ -127,6 +130,7 @@ def law(
     preset: str = "fast",
     workers: int = 2,
     shard: str | None = None,
+    stored: bool = False,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
     **settings: Any,
@@ -151,6 +155,7 @@ def law(
             without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
             "joint" decides from all outcomes at once and cannot be parted.
         progress: called as trials finish, with the round and how far it is.
+        stored: run nothing; tell what the store holds of the design, in the order in which it is run.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
@@ -189,7 +194,8 @@ def law(
     for T in lengths:
         target_function(make(T, 50, 0))
     floor = floors(make, lengths)
-    with LocalSweep(db, workers=workers, batch=4, say=say) as sweep:
+    made = StoredSweep(db) if stored else LocalSweep(db, workers=workers, batch=4, say=say)
+    with made as sweep:
         if method == "grid":
             inside = _outside(progress, lengths)
             cells = grid_cells(
@@ -207,7 +213,8 @@ def law(
                 cells = {T: found.get(T, []) for T in lengths}
                 thresholds = joint.thresholds(cells)
             else:
-                cells = _adaptive(sweep, policies, make, seed, progress)
+                found = _adaptive(sweep, policies, make, seed, progress)
+                cells = {T: found.get(T, []) for T in lengths}
                 thresholds = {T: fitted(cells[T]) for T in lengths}
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
     name = {"and": "AND", "or": "OR"}.get(function, function)
@@ -219,6 +226,7 @@ def law(
         seconds=time.monotonic() - started,
         target=name if s is None else f"{name} of {s} bits",
         in_paper=(function, s) == ("and", 3),
+        complete=made.complete if isinstance(made, StoredSweep) else True,
     )
 
 
@@ -288,7 +296,7 @@ def _above(policy: Adaptive, floor: int) -> Adaptive:
 
 
 def _adaptive(
-    sweep: LocalSweep,
+    sweep: LocalSweep | StoredSweep,
     policies: dict[int, Adaptive],
     make: MakeSpec,
     seed: int,

@@ -9,6 +9,8 @@ from ..measure.published import ATTENTION_AND, CURVES_AND, LAW_AND, PARITY
 from ..spec import TrainSpec, preset
 from ..sweep.thresholds import trial_seed
 
+# studies of settings that are measured by themselves
+ALONE = ("curves-paper", "attention-paper", "law-matched", "law-matched-decades", "law-best", "slope-norms")
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)
@@ -107,29 +109,63 @@ def dropout(T: int = 1000, m: int = 80, pairs: int = 24) -> Experiment:
 
 @dataclass(frozen=True)
 class Law:
-    """A threshold experiment, for `law`: 3-sparse AND at each T.
+    """A threshold experiment, for `law`.
 
     Args:
         name: what its results file is called.
         Ts: context lengths.
-        most_trials: at most so many for each T (adaptive).
+        most_trials: at most so many for each T (joint, adaptive).
         settings: arguments of `law`, such as method, preset, and exceptions at single T.
+        width: wanted ln(high/low) of each interval.
+        function, s: what is learned.
+        start: the first guess at m_80.
     """
 
     name: str
     Ts: tuple[int, ...]
     most_trials: int
     settings: dict[str, Any] = field(default_factory=dict)
+    width: float = 0.25
+    function: str = "and"
+    s: int | None = 3
+    start: int = 60
 
 
-Stage = Experiment | Law
+@dataclass(frozen=True)
+class Laws:
+    """Several laws side by side: each is measured like any other, and all go into one results file.
+
+    Args:
+        name: what its results file is called.
+        title: one line for the progress display.
+        laws: by label; the labels stand in tables and charts.
+        groups: for each label what is varied, for the chart's panels.
+    """
+
+    name: str
+    title: str
+    laws: dict[str, Law]
+    groups: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Races:
+    """The readings of the paper's text, racing (see `race`)."""
+
+    name: str = "readings"
+
+
+Stage = Experiment | Law | Laws | Races
 
 
 def plan(scale: str) -> list[Stage]:
     """The stages of a scale, in the order in which they run: what tells most for its time comes first.
 
-    A later stage of the same name replaces the results of an earlier one: it has more of the same.
+    "full" ends with the studies of settings (see `studies`). A later stage of the same name replaces the results of an
+    earlier one: it has more of the same.
     """
+    from .studies import studies  # which is made of the experiments of this file
+
     decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
     few = norms((30, 100, 300), 2)
     stages: dict[str, list[Stage]] = {
@@ -149,6 +185,7 @@ def plan(scale: str) -> list[Stage]:
             Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
             Law("law-mingpt", (100, 300, 1000), 64, {"preset": "mingpt", "exceptions": WITH_DROPOUT}),
             curves("mingpt"),
+            *studies(),
         ],
     }  # fmt: skip
     return stages[check_scale(scale)]
@@ -167,14 +204,31 @@ def results_files(stage: Stage) -> tuple[str, ...]:
 def command_for(name: str) -> str:
     """The command that measures the results file NAME.json, of the smallest scale at which it is complete.
 
-    >>> command_for("law"), command_for("law-grid")
-    ('sparsehead reproduce', 'sparsehead reproduce --full')
+    >>> command_for("law"), command_for("law-grid"), command_for("readings")
+    ('sparsehead reproduce', 'sparsehead reproduce --full', 'sparsehead reproduce --only readings')
     """
     if any(name in results_files(stage) for stage in plan("default")):
         return "sparsehead reproduce"
-    if any(name in results_files(stage) for stage in plan("full")):
+    full = [stage for stage in plan("full") if name in results_files(stage)]
+    if any(isinstance(stage, Laws | Races) or stage.name in ALONE for stage in full):
+        return f"sparsehead reproduce --only {name}"
+    if full:
         return "sparsehead reproduce --full"
     raise DomainError(f"no stage of any scale writes {name}.json.")
+
+
+def only(names: Iterable[str]) -> list[Stage]:
+    """The stages of the full scale with these names, in its order; of several with one name the last, which is whole.
+
+    Raises:
+        DomainError: there is no stage of some name.
+    """
+    stages = {stage.name: stage for stage in plan("full")}
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in stages]
+    if unknown:
+        raise DomainError(f"there is no experiment {unknown[0]!r}; the experiments are {', '.join(stages)}.")
+    return [stage for name, stage in stages.items() if name in wanted]
 
 
 def check_scale(scale: str) -> str:

@@ -73,6 +73,7 @@ class LawRecord(ResultsRecord):
         note: why there is no fit, or that the laws cannot be told apart.
         target: the function, for a chart's title.
         in_paper: whether the paper's figure 2 has points for this function.
+        complete: whether the design was run to its end.
     """
 
     thresholds: tuple[ThresholdRow, ...]
@@ -84,6 +85,7 @@ class LawRecord(ResultsRecord):
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
+    complete: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Run what is missing of a scale, and write what the store then says as small JSON files, one for each figure."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from ..sweep.local import RUNNER
 from . import collect, plans
 from .folder import write_results
 from .law import LawResult, law
+from .race import race_readings
 from .records import ResultsRecord, SuccessRecord
+from .side_by_side import run_laws, slope_norms, write_readings
 
 GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "curves": collect.curves,
@@ -32,14 +35,26 @@ def run_stage(
     folder: Path,
     *,
     workers: int = 2,
+    stored: bool = False,
     report: Report | None = None,
     say: Say | None = None,
 ) -> list[str]:
-    """Run what the store lacks of a stage and write its results files; the reasons of trials that could not be run."""
+    """Run what the store lacks of a stage and write its results files; the reasons of trials that could not be run.
+
+    With `stored` nothing is run, and the results files say how far the store is.
+    """
+    measure = partial(run_law, db=db, workers=workers, stored=stored, report=report, say=say)
     if isinstance(stage, plans.Law):
-        write_law(run_law(stage, db, workers=workers, report=report, say=say), stage.name, folder)
+        write_law(measure(stage), stage.name, folder)
         return []
-    problems = run_experiment(stage, db, workers=workers, report=report, say=say)
+    if isinstance(stage, plans.Laws):
+        run_laws(stage, folder, measure)
+        return []
+    if isinstance(stage, plans.Races):
+        found = race_readings(db, run=not stored, workers=workers, tell=report, say=say)
+        write_readings(found, folder)
+        return []
+    problems = [] if stored else run_experiment(stage, db, workers=workers, report=report, say=say)
     write_experiment(stage, db, folder)
     return problems
 
@@ -60,18 +75,25 @@ def run_experiment(
 
 
 def run_law(
-    plan: plans.Law, db: Path, *, workers: int = 2, report: Report | None = None, say: Say | None = None
+    plan: plans.Law,
+    db: Path,
+    *,
+    workers: int = 2,
+    stored: bool = False,
+    report: Report | None = None,
+    say: Say | None = None,
 ) -> LawResult:
-    """Run one threshold experiment of the plan: 3-sparse AND, adaptive."""
+    """Run one threshold experiment of the plan, or tell how far the store is with it."""
     how = "".join(f", {value}" for value in plan.settings.values() if isinstance(value, str))
     title = f"Thresholds at T = {plan.Ts[0]} .. {plan.Ts[-1]}{how}"
     return law(
-        "and",
-        s=3,
+        plan.function,
+        s=plan.s,
         T=plan.Ts,
         db=db,
-        policy=Adaptive(max_trials=max(1, plan.most_trials)),
+        policy=Adaptive(start=plan.start, width=plan.width, max_trials=max(1, plan.most_trials)),
         workers=workers,
+        stored=stored,
         progress=_named(title, report),
         say=say,
         **plan.settings,
@@ -101,6 +123,8 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
             write_results(folder, "learned-norms", collect.learned_norms(store, experiment))
             middle = sorted({spec.T for spec in experiment.specs})[-2]
             write_results(folder, "bound-training", collect.bound_along(store, experiment, T=middle))
+        elif experiment.name == "slope-norms":
+            write_results(folder, experiment.name, slope_norms(store))
         else:
             write_results(folder, experiment.name, GATHER[kind](store, experiment))
 

@@ -22,12 +22,15 @@ from ..experiments.records import (
     ParityRecord,
     SuccessRecord,
 )
+from ..experiments.study_records import LawsRecord, ReadingsRecord
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
 from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
+from ..figures.readings import readings_chart
+from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
 from ..measure.published import LAW_AND
@@ -78,6 +81,18 @@ def _law_grid(folder: Path) -> Chart:
 def _law_decades(folder: Path) -> Chart:
     law = read_results(folder, "law-decades", LawRecord)
     return law_figure(law, bound=library.bound_samples([row.T for row in law.thresholds]))
+
+
+def _named_law(name: str) -> Callable[[Path], Chart]:
+    return lambda folder: law_figure(read_results(folder, name, LawRecord))
+
+
+def _readings(folder: Path) -> Chart:
+    return readings_chart(read_results(folder, "readings", ReadingsRecord))
+
+
+def _laws(name: str, title: str) -> Callable[[Path], Chart]:
+    return lambda folder: laws_chart(read_results(folder, name, LawsRecord), title=title)
 
 
 def _success(folder: Path) -> Chart:
@@ -149,6 +164,29 @@ ENTRIES = (
         "Ours: the law over decades of T: floor, fits, bound.",
         _law_decades,
         needs="law-decades",
+    ),
+    Entry(
+        "law-matched",
+        "Paper 2 under the reading that meets its figures.",
+        _named_law("law-matched"),
+        needs="law-matched",
+    ),
+    Entry(
+        "law-matched-decades",
+        "Ours: that reading without dropout, over decades of T.",
+        _named_law("law-matched-decades"),
+        needs="law-matched-decades",
+    ),
+    Entry("law-best", "Ours: the recipe with the fewest samples.", _named_law("law-best"), needs="law-best"),
+    Entry("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
+    Entry(
+        "slope", "Ours: what decides the law's slope.", _laws("slope", "One setting changed"), needs="slope"
+    ),
+    Entry(
+        "functions",
+        "Ours: other functions, sparsities and learners.",
+        _laws("functions", "Functions and learners"),
+        needs="functions",
     ),
     Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
     Entry(

@@ -19,7 +19,7 @@ from ..files import make_folder, write_whole
 from ..jsonable import json_values
 from ..provenance import processor, version_and_commit
 from ..store import Store
-from .catalogue import Drawn, draw_all
+from .catalogue import FIGURES, Drawn, draw_all
 from .page import write_report
 
 
@@ -102,6 +102,60 @@ def reproduce(
         problems=problems,
     )
     return Reproduction(tuple(findings), path, seconds, tuple(problems))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What `measure` did: the results files that were written, charts drawn from them, trials that could not be run."""
+
+    folder: Path
+    files: tuple[str, ...]
+    charts: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "folder": str(self.folder),
+            "files": list(self.files),
+            "charts": list(self.charts),
+            "problems": list(self.problems),
+        }
+
+    def summary(self) -> str:
+        """For the terminal."""
+        lines = [f"wrote {', '.join(f'{name}.json' for name in self.files)} in {self.folder}"]
+        lines += [f"drew {', '.join(self.charts)}"] if self.charts else []
+        return "\n".join([*lines, *self.problems])
+
+
+def measure(
+    names: Sequence[str],
+    *,
+    db: Path,
+    folder: Path,
+    workers: int,
+    report: Report,
+    say: Callable[[str], None],
+    stored: bool = False,
+) -> Measurement:
+    """Run single experiments of the full scale and draw their figures; no report is written.
+
+    Args:
+        names: of experiments, such as "readings" or "law-matched".
+        stored: run nothing, and write what the store holds of them.
+    """
+    stages = plans.only(names)
+    make_folder(folder)
+    problems: list[str] = []
+    for stage in stages:
+        problems += run_stage(stage, db, folder, workers=workers, stored=stored, report=report, say=say)
+    files = tuple(name for stage in stages for name in plans.results_files(stage))
+    figures = draw_all(folder, [name for name, entry in FIGURES.items() if entry.needs in files])
+    problems += [f"figure {figure.name}: {figure.problem}" for figure in figures if figure.chart is None]
+    _save_charts(figures, folder)
+    drawn = tuple(figure.name for figure in figures if figure.chart is not None)
+    return Measurement(folder, files, drawn, tuple(problems))
 
 
 def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:

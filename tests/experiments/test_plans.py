@@ -36,6 +36,9 @@ def test_laws_come_in_every_scale_and_reach_a_hundred_thousand():
         "law",
         "law-decades",
         "law-mingpt",
+        "law-matched",
+        "law-matched-decades",
+        "law-best",
         "law-grid",
     }
     assert max(T for x in laws["full"] for T in x.Ts) == 100_000

@@ -9,6 +9,7 @@ import pytest
 from sparsehead.errors import FileError
 from sparsehead.experiments.folder import read_results, write_results
 from sparsehead.experiments.records import RECORDS, CellRow, ResultsRecord, SuccessRecord, ThresholdRow
+from sparsehead.experiments.study_records import STUDY_RECORDS
 from sparsehead.jsonable import json_values, record_from
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -17,7 +18,8 @@ COMMITTED = sorted(file.stem for file in RESULTS.glob("*.json") if file.stem not
 
 
 def kind_of(name):
-    return RECORDS.get(name) or RECORDS[name.split("-")[0]]
+    known = {**RECORDS, **STUDY_RECORDS}
+    return known.get(name) or known[name.split("-")[0]]
 
 
 @pytest.mark.parametrize("name", COMMITTED)

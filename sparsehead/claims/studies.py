@@ -1,0 +1,155 @@
+"""Verdicts on the studies of settings: which reading is the paper's, what decides the slope, other functions.
+
+All are computed from the results files that `reproduce --only NAME` writes. A study that was stopped before its end is
+"undecided" unless what it has decides already.
+"""
+
+from itertools import pairwise
+
+from ..experiments.study_records import LawsRecord, OneLaw, ReadingRow, ReadingsRecord, SlopeNormsRecord
+from .claim import Context, Finding, claim, judged
+from .measured import not_run, results
+
+LITERAL = ("L2 on all", "not clipped", "mingpt", 0.1)
+AHEAD = 3.0  # nats behind the best up to which a reading is as good: odds of 20
+LEVEL = 0.05  # of the rank test
+
+
+@claim(
+    "readings",
+    kind="ours",
+    where="not in the paper",
+    statement="Of 36 readings of the paper's text, the literal one (Adam with an L2 penalty on all parameters, no "
+    "clipping, minGPT's initialisation, dropout 0.1; preset paper) explains its thresholds and training curves as "
+    "well as any: within 3 nats of the best.",
+)
+def check_readings(context: Context) -> Finding:
+    data = results(context, "readings", ReadingsRecord)
+    rows = [row for row in data.readings if "law" in row.standings] if data else []
+    if data is None or not rows:
+        return not_run(context, "readings", "no number")
+    literal = next((row for row in rows if _is_literal(row)), None)
+    standing = literal.standings["law"] if literal else None
+    best = {race: _best(data, race) for race in ("law", "attention", "parity")}
+    ours = "; ".join(f"{race}: {row.name}" for race, row in best.items() if row is not None)
+    if standing is not None and standing.left:
+        verdict = "refuted"
+    elif data.complete and standing is not None and standing.behind is not None:
+        verdict = "holds" if standing.behind <= AHEAD else "refuted"
+    else:
+        verdict = "undecided"
+    place = (
+        "not measured" if standing is None else f"{standing.behind:.1f} nats behind the best of the law race"
+    )
+    detail = f"Best by race so far. The literal reading is {place}. {_told(literal)} {data.state}."
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
+
+
+def _is_literal(row: ReadingRow) -> bool:
+    return (row.decay, row.clip, row.init, row.dropout) == LITERAL
+
+
+def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:
+    """Of those still in the race the one with the most evidence."""
+    left = [
+        (standing.behind, row)
+        for row in data.readings
+        if (standing := row.standings.get(race)) and not standing.left and standing.behind is not None
+    ]
+    return min(left, key=lambda pair: pair[0])[1] if left else None
+
+
+def _told(row: ReadingRow | None) -> str:
+    return (
+        "" if row is None else "Its numbers: " + "; ".join(f"{n.name}: {n.ours}" for n in row.numbers) + "."
+    )
+
+
+@claim(
+    "law-slope",
+    kind="ours",
+    where="not in the paper",
+    statement="Settings that the paper leaves open change how many more samples are needed per ln T: of the settings "
+    "measured, some have slopes whose 95 % intervals exclude each other.",
+)
+def check_slope(context: Context) -> Finding:
+    data = results(context, "slope", LawsRecord)
+    found = {law.label: slope for law in (data.laws if data else ()) if (slope := _slope(law))}
+    if data is None or len(found) < 2:
+        return not_run(context, "slope", "no number")
+    steep = max(found, key=lambda label: found[label][1])
+    flat = min(found, key=lambda label: found[label][2])
+    apart = found[steep][1] > found[flat][2]
+    verdict = "holds" if apart else "refuted" if data.complete else "undecided"
+    ours = "; ".join(f"{label}: {b:.1f} [{low:.1f}, {high:.1f}]" for label, (b, low, high) in found.items())
+    detail = f"Samples per ln T. Steepest beyond doubt: {steep}; flattest: {flat}. {data.state}."
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
+
+
+def _slope(law: OneLaw) -> tuple[float, float, float] | None:
+    """Samples per ln T with both ends of its interval, where they are known."""
+    fit = law.fits.get("log")
+    if fit is None:
+        return None
+    low, high = fit.intervals.get("b", (None, None))
+    return None if low is None or high is None else (fit.params["b"], low, high)
+
+
+@claim(
+    "slope-norms",
+    kind="ours",
+    where="not in the paper",
+    statement="Settings under which a head's norms at success are larger need more samples, as the norm-based bound "
+    "has it: over the settings, m_80 at T = 1000 and the capacity C at success are positively rank-correlated.",
+)
+def check_slope_norms(context: Context) -> Finding:
+    laws = results(context, "slope", LawsRecord)
+    norms = results(context, "slope-norms", SlopeNormsRecord)
+    capacity = {row.label: row.solved for row in (norms.rows if norms else ()) if row.T == 1000}
+    pairs = [
+        (law.label, row.m80, capacity[law.label])
+        for law in (laws.laws if laws else ())
+        for row in law.thresholds
+        if row.T == 1000 and row.m80 is not None and row.trials and law.label in capacity
+    ]
+    if len(pairs) < 5:
+        return not_run(context, "slope-norms", "no number")
+    correlation, chance = rank_test([m for _, m, _ in pairs], [c for _, _, c in pairs])
+    verdict = "undecided" if chance >= LEVEL else "holds" if correlation > 0 else "refuted"
+    ours = "; ".join(f"{label}: m_80 {m:.0f}, C {c:.2g}" for label, m, c in pairs)
+    detail = (
+        f"Spearman's correlation over {len(pairs)} settings: {correlation:.2f}, two-sided p = {chance:.2g}."
+    )
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
+
+
+def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
+    """Spearman's rank correlation and its two-sided p-value."""
+    from scipy.stats import spearmanr
+
+    found = spearmanr(x, y)
+    return float(found.statistic), float(found.pvalue)
+
+
+@claim(
+    "law-functions",
+    kind="ours",
+    where="not in the paper",
+    statement="AND of s bits: the more bits, the more samples are needed per ln T, as the information floor has it: "
+    "the slopes increase from s = 2 to s = 5, the last beyond doubt above the first.",
+)
+def check_functions(context: Context) -> Finding:
+    data = results(context, "functions", LawsRecord)
+    named = {law.label: law for law in (data.laws if data else ())}
+    found = [(s, slope) for s in (2, 3, 4, 5) if (law := named.get(f"AND of {s}")) and (slope := _slope(law))]
+    if data is None or len(found) < 2:
+        return not_run(context, "functions", "no number")
+    slopes = [slope for _, slope in found]
+    rising = all(a[0] < b[0] for a, b in pairwise(slopes))
+    apart = slopes[-1][1] > slopes[0][2]
+    whole = len(found) == 4 and all(named[f"AND of {s}"].complete for s in (2, 3, 4, 5))
+    verdict = (
+        ("holds" if rising and apart else "refuted" if not rising else "undecided") if whole else "undecided"
+    )
+    ours = "; ".join(f"s={s}: {b:.1f} [{low:.1f}, {high:.1f}]" for s, (b, low, high) in found)
+    return judged(verdict, paper="no number", ours=ours, detail=f"Samples per ln T. {data.state}.")

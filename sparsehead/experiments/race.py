@@ -1,0 +1,134 @@
+"""Readings race against each other: rounds of trials, and who is left.   Paper: readings"""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..spec import TrainSpec, spec_id
+from ..sweep import LocalSweep, Progress, StoredSweep
+from .readings import DROP, NUMBERS, RACES, READINGS, ROUNDS, Number, Reading
+from .study_records import NumberRow, PaperNumber, ReadingRow, ReadingsRecord, StandingRow
+
+OPTIONS = {"parity": {"record_every": 1}}  # when the loss passes a level is wanted to the step
+Sweep = LocalSweep | StoredSweep
+Tell = Callable[[str, Progress], None]
+
+
+@dataclass
+class Race:
+    """One race: the evidence so far, who has left and when, and what was done last."""
+
+    name: str
+    numbers: tuple[Number, ...]
+    readings: tuple[Reading, ...]
+    found: dict[tuple[Reading, str], NumberRow] = field(default_factory=dict)
+    behind: dict[Reading, float] = field(default_factory=dict)  # nats, when last compared
+    left: dict[Reading, str] = field(default_factory=dict)
+    last: str = "not begun"
+
+    @property
+    def alive(self) -> list[Reading]:
+        """Readings still in the race."""
+        return [reading for reading in self.readings if reading not in self.left]
+
+    def round(self, n: int, sweep: Sweep, tell: Tell | None) -> bool:
+        """Give every reading that is left n trials of each number; False if trials were missing (`StoredSweep`)."""
+        for number in self.numbers:
+            specs = {reading: number.specs(reading, n) for reading in self.alive}
+            if not self._measure(number, specs, sweep, tell):
+                return False
+            self.last = f"{number.name} with {n} trials"
+            self._drop(number, n)
+        return True
+
+    def _measure(
+        self, number: Number, specs: dict[Reading, list[TrainSpec]], sweep: Sweep, tell: Tell | None
+    ) -> bool:
+        title = f"Readings: {number.name}, {len(specs)} readings"
+        progress = None if tell is None else lambda state: tell(title, state)
+        records = sweep.run([s for group in specs.values() for s in group], progress=progress).records
+        whole = True
+        for reading, group in specs.items():
+            own = [records[key] for key in map(spec_id, group) if key in records]
+            if len(own) < len(group):
+                whole = False
+                continue
+            evidence = number.log_evidence(own, sweep.store)
+            self.found[reading, number.name] = NumberRow(
+                number.name, len(own), evidence, number.told(own, sweep.store)
+            )
+        return whole
+
+    def _drop(self, number: Number, n: int) -> None:
+        """Compare those left by the numbers that all of them have; whoever is DROP behind the best leaves."""
+        common = [x.name for x in self.numbers if all((r, x.name) in self.found for r in self.alive)]
+        totals = {r: sum(self.found[r, name].log_evidence for name in common) for r in self.alive}
+        best = max(totals.values())
+        for reading, total in totals.items():
+            self.behind[reading] = best - total
+            if best - total > DROP:
+                self.left[reading] = f"{number.name}, {n} trials"
+
+
+def race_readings(
+    db: str | Path,
+    *,
+    run: bool = True,
+    workers: int = 2,
+    readings: Sequence[Reading] = READINGS,
+    numbers: Sequence[Number] = NUMBERS,
+    rounds: Sequence[int] = ROUNDS,
+    tell: Tell | None = None,
+    say: Callable[[str], None] | None = None,
+) -> ReadingsRecord:
+    """Run the races, round by round, law first; or tell how far the store is (`run=False`).
+
+    Every trial goes to the store when it ends; repeating the call goes on where it was.   Paper: readings
+    """
+    races = [Race(name, tuple(x for x in numbers if x.race == name), tuple(readings)) for name in RACES]
+    races = [race for race in races if race.numbers]
+    with ExitStack() as stack:
+        sweeps: dict[str, Sweep] = {}
+        for race in races:
+            if run:
+                options = OPTIONS.get(race.name)
+                made = LocalSweep(db, workers=workers, batch=1, options=options, say=say)
+                sweeps[race.name] = stack.enter_context(made)
+            else:
+                sweeps[race.name] = stack.enter_context(StoredSweep(db))
+        for n in rounds:
+            for race in races:
+                if not race.round(n, sweeps[race.name], tell):
+                    return _record(races, numbers, complete=False)
+    return _record(races, numbers, complete=True)
+
+
+def _record(races: Sequence[Race], numbers: Sequence[Number], *, complete: bool) -> ReadingsRecord:
+    rows = []
+    for reading in races[0].readings:
+        standings = {
+            race.name: StandingRow(_finite(race.behind.get(reading)), race.left.get(reading, ""))
+            for race in races
+            if reading in race.behind
+        }
+        found = tuple(
+            race.found[reading, x.name]
+            for race in races
+            for x in race.numbers
+            if (reading, x.name) in race.found
+        )
+        rows.append(
+            ReadingRow(
+                reading.name, reading.decay, reading.clip, reading.init, reading.dropout, found, standings
+            )
+        )
+    state = "; ".join(f"{race.name}: {race.last}, {len(race.alive)} left" for race in races)
+    return ReadingsRecord(
+        tuple(PaperNumber(x.name, x.race, x.paper) for x in numbers), tuple(rows), complete, state
+    )
+
+
+def _finite(x: float | None) -> float | None:
+    return x if x is None or math.isfinite(x) else None

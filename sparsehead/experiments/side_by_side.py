@@ -1,0 +1,88 @@
+"""What the studies leave: several laws in one results file, the race of the readings, norms under each setting."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..capacity.trajectory import bounds_along
+from ..jsonable import json_values
+from ..results import write as write_table
+from ..store import Record, Store
+from ..train.loop import origin_of
+from .folder import write_results
+from .law import LawResult
+from .plans import Law, Laws
+from .records import LawRecord
+from .studies import COARSE, FACTORS, norm_specs
+from .study_records import CapacityRow, LawsRecord, OneLaw, ReadingsRecord, SlopeNormsRecord
+
+
+def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> None:
+    """Measure one law after another. The results file is written after each and says how many are yet to come."""
+    done: list[OneLaw] = []
+    for label, plan in stage.laws.items():
+        done.append(_one(label, stage.groups[label], plan.settings, measure(plan).record()))
+        whole = sum(law.complete for law in done)
+        state = f"{whole} of {len(stage.laws)} laws are measured to the end of their design"
+        record = LawsRecord(tuple(done), whole == len(stage.laws), state)
+        write_results(folder, stage.name, record)
+        write_table(law_rows(record), folder / f"{stage.name}.csv", force=True)
+
+
+def _one(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
+    told = {name: str(value) for name, value in settings.items()}
+    return OneLaw(
+        label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note
+    )
+
+
+def law_rows(record: LawsRecord) -> list[dict[str, Any]]:
+    """One row per law and T, for a table."""
+    return [
+        {"group": law.group, "label": law.label, **json_values(row), "complete": law.complete}
+        for law in record.laws
+        for row in law.thresholds
+    ]
+
+
+def write_readings(record: ReadingsRecord, folder: Path) -> None:
+    """readings.json, and a table with one row per reading and number."""
+    write_results(folder, "readings", record)
+    paper = {number.name: number.paper for number in record.numbers}
+    rows = [
+        {
+            "reading": reading.name, "decay": reading.decay, "clip": reading.clip, "init": reading.init,
+            "dropout": reading.dropout, "number": number.name, "paper": paper[number.name], "ours": number.ours,
+            "trials": number.trials, "log_evidence": round(number.log_evidence, 3),
+        }
+        for reading in record.readings
+        for number in reading.numbers
+    ]  # fmt: skip
+    write_table(rows, folder / "readings.csv", force=True)
+
+
+def slope_norms(store: Store) -> SlopeNormsRecord:
+    """The capacity that the norms stand for, at the first look of training and at success, under each setting.
+
+    Medians over the runs that were solved.   Paper: law-slope
+    """
+    rows: list[CapacityRow] = []
+    for label in (label for changes in FACTORS.values() for label in changes):
+        for T in COARSE[:2]:
+            records = store.find(norm_specs(label, T), origin_of).values()
+            ends = [_capacity(record, store) for record in records if record.solved]
+            if ends:
+                start, solved = np.median(np.array(ends), axis=0)
+                rows.append(CapacityRow(label, T, float(start), float(solved), len(ends)))
+    return SlopeNormsRecord(tuple(rows))
+
+
+def _capacity(record: Record, store: Store) -> tuple[float, float]:
+    """C at the first and at the last look."""
+    history = store.history(record.id)
+    names = {"step": "mass_step", "V21": "norm_V_21", "V": "norm_V", "QK": "norm_QK", "BX": "norm_X"}
+    looks = [{key: history[name][i] for key, name in names.items()} for i in (0, -1)]
+    first, last = bounds_along(looks, T=record.spec["T"], m=record.spec["m"])
+    return float(np.exp(first.log_capacity)), float(np.exp(last.log_capacity))

@@ -1,0 +1,115 @@
+"""Studies of settings: the law under the matched reading, near the floor, and what decides its slope.
+
+PAPER_WIDTH is the width of interval that the paper's bars have: its thresholds have standard deviations of about 9 %
+(median over its 17 bars), so a 95 % interval has ln(high/low) of about 4 * 0.09.
+"""
+
+from typing import Any
+
+from ..spec import TrainSpec
+from .plans import PAPER_TS, Experiment, Law, Laws, Races, Stage, attention, conjunctions, curves
+
+PAPER_WIDTH = 0.35
+DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+COARSE = (100, 1000, 10_000)
+FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
+SHORT = (50, 100, 300, 1000)
+
+
+def matched() -> Law:
+    """The paper's 18 context lengths under the reading that meets its figures.   Paper: law-matched"""
+    return Law("law-matched", PAPER_TS, 64, {"preset": "paper"}, width=PAPER_WIDTH, start=70)
+
+
+def matched_decades() -> Law:
+    """The same without dropout, far beyond the paper's range; stalled runs are given up.
+
+    Paper: law-matched-decades
+    """
+    settings = {"preset": "paper", "dropout": 0.0, "stall": 200, "exceptions": FEW}
+    return Law("law-matched-decades", DECADES, 64, settings, width=PAPER_WIDTH, start=70)
+
+
+def best() -> Law:
+    """The recipe with the fewest samples, over three decades of T.   Paper: law-best"""
+    return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": FEW}, start=50)
+
+
+FACTORS: dict[str, dict[str, dict[str, Any]]] = {
+    "as it is": {"preset fast": {}},
+    "initial scale": {f"scale {x:g}": {"init_scale": x} for x in (0.5, 2.0, 4.0)} | {"torch init": {"init": "torch"}},
+    "decay": {
+        "L2 on matrices": {"optimiser": "adam"},
+        "L2 on all": {"optimiser": "adam", "decay": "all"},
+        "no decay": {"weight_decay": 0.0},
+    },
+    "clipping": {"not clipped": {"clip": 0.0}},
+    "learning rate": {"rate 3e-4": {"learning_rate": 3e-4}, "rate 3e-3": {"learning_rate": 3e-3}},
+    "Adam's eps": {"eps 1e-5": {"adam_eps": 1e-5}, "eps 1e-3, rate 1e-2": {"adam_eps": 1e-3, "learning_rate": 1e-2}},
+    "heads": {"1 head of 64": {"H": 1, "k": 64}, "4 heads of 16": {"H": 4, "k": 16}},
+    "width": {"d = 32": {"d": 32, "H": 8, "mlp": 128}, "d = 128": {"d": 128, "H": 32, "mlp": 512}},
+}  # fmt: skip
+
+
+def slope() -> Laws:
+    """What decides the slope: one setting changed at a time, no dropout, T = 100, 1000, 10^4.   Paper: law-slope"""
+    laws, groups = {}, {}
+    for group, changes in FACTORS.items():
+        for label, settings in changes.items():
+            laws[label] = Law(f"slope-{label}", COARSE, 32, {"preset": "fast", **settings}, width=PAPER_WIDTH)
+            groups[label] = group
+    return Laws("slope", "What decides the slope", laws, groups)
+
+
+def norm_specs(label: str, T: int, runs: int = 3, m: int = 300) -> list[TrainSpec]:
+    """Single runs from ample samples under one setting of `slope`, whose norms are looked at.   Paper: law-slope"""
+    settings = next(changes[label] for changes in FACTORS.values() if label in changes)
+    return conjunctions(T=T, m=m, trials=range(runs), restarts=1, n_steps=500, **settings)
+
+
+def slope_norms() -> Experiment:
+    """The norms under each setting of `slope`, at its two shorter context lengths.   Paper: law-slope"""
+    labels = [label for changes in FACTORS.values() for label in changes]
+    specs = [spec for label in labels for T in COARSE[:2] for spec in norm_specs(label, T)]
+    return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})
+
+
+def functions() -> Laws:
+    """Other functions, other sparsities, other learners, on the same axes.   Paper: law-functions"""
+    laws: dict[str, Law] = {}
+    groups: dict[str, str] = {}
+
+    def add(group: str, label: str, **changes: Any) -> None:
+        given: dict[str, Any] = {"Ts": SHORT, "most_trials": 32, "width": PAPER_WIDTH, **changes}
+        laws[label], groups[label] = Law(f"functions-{label}", **given), group
+
+    for s in (2, 3, 4, 5):
+        add("AND of s bits", f"AND of {s}", s=s, start=(30, 40, 60, 90)[s - 2])
+    add("functions of 3 bits", "OR of 3", function="or")
+    add("functions of 3 bits", "majority of 3", function="majority", start=100)
+    add("functions of 3 bits", "random 3-juntas", function="junta", start=200)
+    add(
+        "functions of 3 bits",
+        "parity of 3",
+        function="parity",
+        Ts=(10, 15, 20, 30),
+        start=300,
+        most_trials=24,
+    )
+    for learner, Ts, start in (
+        ("mlp", (50, 100, 300), 200),
+        ("lstm", (20, 50), 200),
+        ("logistic", (50, 100, 300, 1000), 200),
+        ("tree", (50, 100, 300, 1000), 200),
+        ("exhaustive", (50, 100, 300), 30),
+    ):
+        add("learners of AND of 3", learner, Ts=Ts, start=start, settings={"learner": learner})
+    return Laws("functions", "Other functions and learners", laws, groups)
+
+
+def studies() -> list[Stage]:
+    """All of them, in the order in which they run: what tells most for its time comes first."""
+    return [
+        curves("paper"), Races(), matched(), attention("paper"), best(), slope(), slope_norms(), functions(),
+        matched_decades(),
+    ]  # fmt: skip

@@ -1,0 +1,106 @@
+"""What the results files of the studies of settings hold: readings of the text, and several laws side by side."""
+
+from dataclasses import dataclass
+
+from .records import FitRow, FloorRow, ResultsRecord, ThresholdRow
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """One of the paper's numbers, and the race that it belongs to."""
+
+    name: str
+    race: str
+    paper: str
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """What a reading's trials say about one of the paper's numbers: ln P(the number | the trials), and in words."""
+
+    name: str
+    trials: int
+    log_evidence: float
+    ours: str
+
+
+@dataclass(frozen=True)
+class StandingRow:
+    """A reading in one race: how far its evidence is behind the best, in nats, when they were last compared; and after
+    which number it left the race ("": it has not)."""
+
+    behind: float | None
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class ReadingRow:
+    """One reading of the text, with its numbers and its standing by race."""
+
+    name: str
+    decay: str
+    clip: str
+    init: str
+    dropout: float
+    numbers: tuple[NumberRow, ...]
+    standings: dict[str, StandingRow]
+
+
+@dataclass(frozen=True)
+class ReadingsRecord(ResultsRecord):
+    """readings.json. `complete`: whether every race was run to its end; `state` says how far each is."""
+
+    numbers: tuple[PaperNumber, ...]
+    readings: tuple[ReadingRow, ...]
+    complete: bool
+    state: str
+
+
+@dataclass(frozen=True)
+class CapacityRow:
+    """The capacity C = eps^2 ln N that a model's norms stand for, at the first look of training and when first solved:
+    medians over `runs` solved runs at T under the setting `label`."""
+
+    label: str
+    T: int
+    start: float
+    solved: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class SlopeNormsRecord(ResultsRecord):
+    """slope-norms.json."""
+
+    rows: tuple[CapacityRow, ...]
+
+
+@dataclass(frozen=True)
+class OneLaw:
+    """One law of several: what was changed, thresholds, fits. `complete`: the design was run to its end."""
+
+    label: str
+    group: str
+    settings: dict[str, str]
+    thresholds: tuple[ThresholdRow, ...]
+    fits: dict[str, FitRow]
+    floor: tuple[FloorRow, ...]
+    complete: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LawsRecord(ResultsRecord):
+    """Several laws side by side, in slope.json and functions.json."""
+
+    laws: tuple[OneLaw, ...]
+    complete: bool
+    state: str
+
+
+STUDY_RECORDS: dict[str, type[ResultsRecord]] = {
+    "readings": ReadingsRecord,
+    "slope": LawsRecord,
+    "slope-norms": SlopeNormsRecord,
+    "functions": LawsRecord,
+}

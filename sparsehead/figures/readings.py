@@ -1,0 +1,62 @@
+"""Readings of the paper's text beside each other: how far the evidence for each is behind the best."""
+
+from typing import Any
+
+import altair as alt
+
+from ..errors import DomainError
+from ..experiments.study_records import ReadingsRecord
+from .data import count
+from .theme import Chart, finish, named
+
+CAP = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
+ROW, COLUMN = 17, 130  # pixels
+
+
+def readings_chart(record: ReadingsRecord) -> Chart:
+    """For each reading and race, by how many nats its evidence is behind the best reading's.   Paper: readings"""
+    rows: list[dict[str, Any]] = [
+        {
+            "reading": reading.name,
+            "race": race,
+            "behind": standing.behind,
+            "shade": min(standing.behind, CAP),
+            "label": f"{standing.behind:.1f}" + (" out" if standing.left else ""),
+            "left": standing.left or "still in the race",
+        }
+        for reading in record.readings
+        for race, standing in reading.standings.items()
+        if standing.behind is not None
+    ]
+    if not rows:
+        raise DomainError("readings: there is nothing to draw yet, no reading has been compared.")
+    order = sorted({r["reading"] for r in rows}, key=lambda name: _rank(name, rows))
+    races = list(dict.fromkeys(number.race for number in record.numbers))
+    x = alt.X("race:N", sort=races, axis=alt.Axis(title=None, orient="top", labelAngle=0))
+    y = alt.Y("reading:N", sort=order, axis=alt.Axis(title=None, labelLimit=400, labelOverlap=False))
+    colour = alt.Color(
+        "shade:Q",
+        scale=alt.Scale(scheme="cividis", domain=[0, CAP], reverse=True),
+        legend=alt.Legend(title=f"nats behind the best ({CAP:g}: or more)", gradientLength=200),
+    )
+    tips: list[Any] = ["reading:N", "race:N", alt.Tooltip("behind:Q", format=".2f"), "left:N"]
+    base = named("standings").encode(x=x, y=y)
+    ink = alt.condition("datum.shade > 6", alt.value("white"), alt.value("black"))
+    chart = alt.layer(
+        base.mark_rect().encode(color=colour, tooltip=tips),
+        base.mark_text(fontSize=10).encode(text="label:N", color=ink),
+    )
+    state = "Run to the end." if record.complete else f"Not run to the end: {record.state}."
+    return finish(
+        chart.properties(width=COLUMN * len(races), height=ROW * len(order)),
+        title=f"{count(record.readings, 'reading')} of the paper's text, by how well they foresee its numbers",
+        subtitle=[state, "0 is the best reading of a race; out: it has left the race."],
+        data={"standings": rows},
+        width=620,
+    )
+
+
+def _rank(name: str, rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Readings in order of the law race, then of all races."""
+    own = {row["race"]: float(row["behind"]) for row in rows if row["reading"] == name}
+    return own.get("law", 1e6), sum(own.values())

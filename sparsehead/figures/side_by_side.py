@@ -1,0 +1,80 @@
+"""Several laws on the same axes, one panel for each group."""
+
+from typing import Any
+
+import altair as alt
+
+from ..errors import DomainError
+from ..experiments.study_records import LawsRecord
+from .data import count, finite
+from .theme import BLACK, GREY, Chart, Panel, finish, log_axis, named
+
+PANEL_WIDTH, PANEL_HEIGHT = 230, 170
+REFERENCE = "preset fast"  # stands in every panel of the study of settings
+
+
+def laws_chart(record: LawsRecord, *, title: str) -> Chart:
+    """m_80 against T with 95 % intervals, one panel per group, one line per law; the information floor in grey.
+
+    Paper: law-slope, law-functions
+    """
+    points: list[dict[str, Any]] = [
+        {
+            "group": law.group, "label": law.label, "T": row.T, "m": row.m80,
+            "low": row.low if finite(row.low) else row.m80, "high": row.high if finite(row.high) else row.m80,
+            "trials": row.trials,
+        }
+        for law in record.laws
+        for row in law.thresholds
+        if row.m80 is not None and row.trials
+    ]  # fmt: skip
+    if not points:
+        raise DomainError(f"{title}: there is nothing to draw yet, 0 thresholds arrived.")
+    reference = [{**row, "label": REFERENCE} for row in points if row["label"] == REFERENCE]
+    groups = list(dict.fromkeys(p["group"] for p in points))
+    floor = [
+        {"group": law.group, "T": row.T, "m": row.m, "label": f"floor of {law.label}"}
+        for law in record.laws
+        for row in law.floor
+        if any(p["label"] == law.label for p in points)
+    ]
+    Ts = [float(p["T"]) for p in points]
+    highs = [float(value) for p in points for value in (p["m"], p["high"]) if value]
+    x = alt.X("T:Q", **log_axis("context length T", Ts))
+    y = alt.Y("m:Q", **log_axis("samples m_80", [min(highs) / 1.3, max(highs)]))
+    panels = [_panel(group, x, y, with_reference=bool(reference)) for group in groups]
+    rows = [alt.hconcat(*panels[i : i + 2]) for i in range(0, len(panels), 2)]
+    return finish(
+        alt.vconcat(*rows).resolve_scale(color="independent"),
+        title=f"{title}: {count(len({p['label'] for p in points}), 'law')}",
+        subtitle=[record.state + ".", "Bars: 95 % intervals. Grey: the information floor." + _slopes(record)],
+        data={"points": points, "reference": reference, "floor": floor},
+        width=2 * PANEL_WIDTH + 80,
+    )
+
+
+def _panel(group: str, x: alt.X, y: alt.Y, *, with_reference: bool) -> Panel:
+    here = f"datum.group === '{group.replace(chr(39), chr(92) + chr(39))}'"
+    colour = alt.Color("label:N", legend=alt.Legend(title=None, orient="bottom", columns=2))
+    tips = ["label:N", "T:Q", "m:Q", "low:Q", "high:Q", "trials:Q"]
+    points = named("points").transform_filter(here)
+    layers = [
+        named("floor")
+        .transform_filter(here)
+        .mark_line(color=GREY, strokeDash=[2, 2])
+        .encode(x=x, y=y, detail="label:N"),
+        points.mark_rule().encode(x=x, y="low:Q", y2="high:Q", color=colour),
+        points.mark_line(point=True).encode(x=x, y=y, color=colour, tooltip=tips),
+    ]
+    if with_reference:
+        layers.append(named("reference").mark_line(color=BLACK, strokeDash=[6, 3]).encode(x=x, y=y))
+    return alt.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT, title=group)
+
+
+def _slopes(record: LawsRecord) -> str:
+    """The steepest and the flattest law, where fits are known."""
+    found = {law.label: law.fits["log"].params["b"] for law in record.laws if "log" in law.fits}
+    if len(found) < 2:
+        return ""
+    low, high = min(found, key=lambda k: found[k]), max(found, key=lambda k: found[k])
+    return f" Samples per ln T: from {found[low]:.1f} ({low}) to {found[high]:.1f} ({high})."

@@ -1,0 +1,41 @@
+"""What a store holds of a sweep that has not ended: nothing is run."""
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from pathlib import Path
+from types import TracebackType
+
+from ..spec import TrainSpec, spec_id
+from ..store import Store
+from ..train.loop import origin_of
+from .local import Progress, SweepResult
+
+
+class StoredSweep:
+    """Takes the place of a `LocalSweep` and runs nothing; a context manager.
+
+    `run` returns the records of the specs, in their order, up to the first that is missing. A sweep hands its trials
+    out in that order; counting those behind a gap too would favour trials that end soon, which are those that succeed.
+    `complete` is False once something was missing.
+    """
+
+    def __init__(self, db: str | Path) -> None:
+        self.store = Store(db, readonly=True)
+        self.complete = True
+
+    def __enter__(self) -> "StoredSweep":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.store.close()
+
+    def run(
+        self, specs: Sequence[TrainSpec], *, progress: Callable[[Progress], None] | None = None
+    ) -> SweepResult:
+        """The records up to the first that is missing."""
+        known = self.store.find(specs, origin_of)
+        keys = list(takewhile(known.__contains__, dict.fromkeys(map(spec_id, specs))))
+        self.complete &= len(keys) == len(set(map(spec_id, specs)))
+        return SweepResult({key: known[key] for key in keys})

@@ -1,0 +1,305 @@
+"""Readings that race, several laws in one file, what the store holds of a design, and the verdicts on them."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from sparsehead.claims import laws as law_checks
+from sparsehead.claims import studies as checks
+from sparsehead.claims.claim import Context
+from sparsehead.errors import DomainError
+from sparsehead.experiments import plans
+from sparsehead.experiments.folder import read_results, write_results
+from sparsehead.experiments.law import law
+from sparsehead.experiments.race import race_readings
+from sparsehead.experiments.readings import NUMBERS, READINGS, Number, Reading
+from sparsehead.experiments.records import FitRow, FloorRow, LawRecord, ThresholdRow
+from sparsehead.experiments.run import run_stage
+from sparsehead.experiments.studies import FACTORS, functions, norm_specs, slope, studies
+from sparsehead.experiments.study_records import (
+    CapacityRow,
+    LawsRecord,
+    NumberRow,
+    OneLaw,
+    PaperNumber,
+    ReadingRow,
+    ReadingsRecord,
+    SlopeNormsRecord,
+    StandingRow,
+)
+from sparsehead.figures.readings import readings_chart
+from sparsehead.figures.side_by_side import laws_chart
+from sparsehead.measure.adaptive import Adaptive
+from sparsehead.measure.evidence import log_count
+from sparsehead.spec import preset, spec_id
+from sparsehead.store import Record, Store
+from sparsehead.sweep import StoredSweep, run_sweep
+
+LITERAL = Reading("L2 on all", "not clipped", "mingpt", 0.1)
+
+
+def quick(reading, n):
+    """Trials of no steps, told apart by the reading's clipping; nothing is learned."""
+    settings = {"dropout": 0.0, "clip": reading.settings["clip"]}
+    return [
+        preset("fast", function="and", s=2, T=8, m=20, seed=i, n_steps=0, restarts=1, holdout=20, **settings)
+        for i in range(n)
+    ]
+
+
+def verdict_by_clip(records, _):
+    """Evidence that prefers readings without clipping, by more with every trial."""
+    return -3.0 * len(records) if records[0].spec["clip"] else -0.1 * len(records)
+
+
+def told(records, _):
+    return f"{len(records)} trials"
+
+
+def seen(solved, steps):
+    """A record of which only the verdict and the steps matter."""
+    return Record("0", {}, {"status": "solved" if solved else "budget_spent", "steps": steps}, {}, 0.0)
+
+
+FAKE = (
+    Number("first", "law", "1", quick, verdict_by_clip, told),
+    Number("second", "parity", "2", quick, verdict_by_clip, told),
+)
+TWO = tuple(Reading("L2 on all", clip, "mingpt", 0.1) for clip in ("clipped", "not clipped"))
+
+
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory):
+    db = tmp_path_factory.mktemp("race") / "r.db"
+    return db, race_readings(db, workers=1, readings=TWO, numbers=FAKE, rounds=(2, 4))
+
+
+@pytest.mark.claim("readings")
+def test_the_worse_reading_leaves_the_race_and_gets_no_more_trials(raced):
+    db, found = raced
+    clipped, free = found.readings
+    assert found.complete and clipped.standings["law"].left == "first, 4 trials"
+    assert clipped.standings["law"].behind == pytest.approx(4 * 2.9) and not free.standings["law"].left
+    with Store(db, readonly=True) as store:
+        assert len(store.find(quick(TWO[0], 4))) == len(store.find(quick(TWO[1], 4))) == 4
+
+
+@pytest.mark.claim("readings")
+def test_what_the_store_holds_of_a_race_is_told_without_running(raced):
+    db, found = raced
+    assert race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4)) == found
+    more = race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4, 6))
+    assert not more.complete and "first with 4 trials" in more.state
+
+
+@pytest.mark.claim("readings")
+def test_the_readings_are_those_of_the_text_and_share_trials_with_the_curves():
+    assert len(READINGS) == len({reading.name for reading in READINGS}) == 36
+    ids = [spec_id(spec) for spec in plans.curves("paper").specs]
+    by_name = {number.name: number for number in NUMBERS}
+    ours = by_name["first steps, T=300, m=200"].specs(LITERAL, 40) + by_name["solved, T=300, m=50"].specs(
+        LITERAL, 40
+    )
+    assert [spec_id(spec) for spec in ours] == ids
+    assert all(spec.stall == 0 for number in NUMBERS for spec in number.specs(LITERAL, 1))
+    assert by_name["parity, T=10"].specs(LITERAL, 1)[0].online
+
+
+@pytest.mark.claim("readings")
+def test_the_numbers_of_the_paper_are_likelier_under_what_it_saw(tmp_path):
+    """Outcomes like the paper's against outcomes unlike it, for the count and for the first steps."""
+
+    store, by_name = Store(tmp_path / "r.db"), {number.name: number for number in NUMBERS}
+    count = by_name["solved, T=300, m=50"]
+    like, unlike = ([seen(i < k, 100) for i in range(16)] for k in (10, 15))
+    assert count.log_evidence(like, store) == pytest.approx(log_count(24, 40, seen=10, of=16))
+    assert count.log_evidence(like, store) > count.log_evidence(unlike, store) + 3
+    steps = by_name["first steps, T=300, m=200"]
+    papers = [70, 80, 80, 90, 90, 100, 100, 110, 110, 130, 150, 170, 200, 250, 390, 90]
+    fast = [50, 60, 40, 50, 60, 50, 40, 60, 50, 50, 60, 50, 40, 60, 50, 50]
+    evidence = [steps.log_evidence([seen(True, s) for s in values], store) for values in (papers, fast)]
+    assert evidence[0] > evidence[1] + 5
+    assert steps.told([seen(True, 70), seen(False, 1000)], store) == "1/2, 70/70/70"
+    store.close()
+
+
+def test_every_study_has_its_own_trials_and_a_name():
+    names = [stage.name for stage in studies()]
+    assert len(names) == len(set(names)) and {
+        "readings",
+        "law-matched",
+        "law-best",
+        "slope",
+        "functions",
+    } <= set(names)
+    labels = [label for changes in FACTORS.values() for label in changes]
+    assert list(slope().laws) == labels and set(functions().groups) == set(functions().laws)
+    ids = [spec_id(spec) for label in labels for spec in norm_specs(label, 100)]
+    assert len(set(ids)) == len(ids)
+    assert [stage.name for stage in plans.only(["law-best", "readings"])] == ["readings", "law-best"]
+    with pytest.raises(DomainError, match="there is no experiment 'law-worst'"):
+        plans.only(["law-worst"])
+
+
+@pytest.mark.claim("law-matched")
+def test_a_law_is_told_from_the_store_in_the_order_in_which_it_runs(tmp_path):
+    db = tmp_path / "r.db"
+    call = dict(
+        s=2, db=db, learner="exhaustive", policy=Adaptive(start=14, max_trials=40, width=0.3), workers=1
+    )
+    whole = law("and", T=[8, 16], **call)
+    again = law("and", T=[8, 16], stored=True, **call)
+    assert again.complete and again.cells == whole.cells
+    wider = law(
+        "and", T=[8, 16], stored=True, **{**call, "policy": Adaptive(start=14, max_trials=400, width=0.02)}
+    )
+    assert not wider.complete and wider.record().complete is False
+    other = law("and", T=[8, 32], stored=True, seed=5, **call)
+    assert not other.complete and other.thresholds[32].trials == 0
+
+
+@pytest.mark.claim("law-functions")
+def test_several_laws_go_into_one_file_that_says_how_far_it_is(tmp_path):
+    one = plans.Law("x", (8, 16), 8, {"learner": "exhaustive"}, s=2, start=14)
+    stage = plans.Laws("functions", "two", {"a": one, "b": replace(one, s=1)}, {"a": "g", "b": "g"})
+    assert run_stage(stage, tmp_path / "r.db", tmp_path, workers=1) == []
+    record = read_results(tmp_path, "functions", LawsRecord)
+    assert record.complete and [law.label for law in record.laws] == ["a", "b"]
+    assert (tmp_path / "functions.csv").read_text().count("\n") == 5
+
+
+def standing(behind, left=""):
+    return {"law": StandingRow(behind, left)}
+
+
+def readings_record(literal, other, *, complete=True):
+    rows = tuple(
+        ReadingRow(r.name, r.decay, r.clip, r.init, r.dropout, (NumberRow("n", 4, -1.0, "3/4"),), standings)
+        for r, standings in ((LITERAL, literal), (READINGS[0], other))
+    )
+    return ReadingsRecord((PaperNumber("n", "law", "24/40"),), rows, complete, "law: n with 4 trials, 1 left")
+
+
+@pytest.mark.claim("readings")
+@pytest.mark.parametrize(
+    ("literal", "other", "complete", "verdict"),
+    [
+        (standing(0.0), standing(9.0, "n, 4 trials"), True, "holds"),
+        (standing(2.9), standing(0.0), True, "holds"),
+        (standing(3.1), standing(0.0), True, "refuted"),
+        (standing(0.0), standing(1.0), False, "undecided"),
+        (standing(8.0, "n, 4 trials"), standing(0.0), False, "refuted"),
+    ],
+)
+def test_the_verdict_on_readings_comes_from_the_evidence(literal, other, complete, verdict, tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_readings(context).verdict == "not run"
+    record = readings_record(literal, other, complete=complete)
+    write_results(tmp_path, "readings", record)
+    assert checks.check_readings(context).verdict == verdict
+    readings_chart(record).to_dict()
+
+
+def fit(b, low, high, delta=0.0):
+    return {"log": FitRow({"a": 0.0, "b": float(b)}, {"b": (float(low), float(high))}, 0.0, delta)}
+
+
+def one_law(label, fits, *, m80=60.0, complete=True, group="g"):
+    rows = (ThresholdRow(1000, m80, m80 - 5, m80 + 5, 30),)
+    return OneLaw(label, group, {}, rows, fits, (), complete)
+
+
+@pytest.mark.claim("law-slope")
+def test_slopes_differ_when_their_intervals_exclude_each_other(tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_slope(context).verdict == "not run"
+    for high, complete, verdict in (
+        (19.0, True, "holds"),
+        (21.0, True, "refuted"),
+        (21.0, False, "undecided"),
+    ):
+        laws = (one_law("steep", fit(25, 20.0, 30)), one_law("flat", fit(12, 8, high)))
+        write_results(tmp_path, "slope", LawsRecord(laws, complete, "2 of 2"))
+        assert checks.check_slope(context).verdict == verdict
+    laws_chart(LawsRecord(laws, True, "2 of 2"), title="two laws").to_dict()
+
+
+@pytest.mark.claim("slope-norms")
+@pytest.mark.parametrize(("sign", "verdict"), [(1, "holds"), (-1, "refuted"), (0, "undecided")])
+def test_samples_follow_the_norms_only_if_the_ranks_say_so(sign, verdict, tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_slope_norms(context).verdict == "not run"
+    order = [3, 1, 4, 2, 5, 0] if sign == 0 else range(6)
+    laws = tuple(one_law(f"l{i}", {}, m80=50.0 + i) for i in range(6))
+    rows = tuple(
+        CapacityRow(f"l{i}", 1000, 1.0, math.exp((sign or 1) * rank), 3) for i, rank in enumerate(order)
+    )
+    write_results(tmp_path, "slope", LawsRecord(laws, True, "6 of 6"))
+    write_results(tmp_path, "slope-norms", SlopeNormsRecord(rows))
+    assert checks.check_slope_norms(context).verdict == verdict
+
+
+@pytest.mark.claim("law-functions")
+@pytest.mark.parametrize(
+    ("slopes", "complete", "verdict"),
+    [((5, 10, 15, 20), True, "holds"), ((5, 10, 9, 20), True, "refuted"), ((5, 10, 15, 20), False, "undecided"),
+     ((17, 18, 19, 20), True, "undecided")],
+)  # fmt: skip
+def test_slopes_rise_with_the_number_of_bits(slopes, complete, verdict, tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_functions(context).verdict == "not run"
+    laws = tuple(
+        one_law(f"AND of {s}", fit(b, b - 2, b + 2), complete=complete) for s, b in zip((2, 3, 4, 5), slopes)
+    )
+    write_results(tmp_path, "functions", LawsRecord(laws, complete, "4 of 13"))
+    assert checks.check_functions(context).verdict == verdict
+
+
+def law_record(rows, *, complete=True, fits=None):
+    floor = tuple(FloorRow(row.T, 36) for row in rows)
+    return LawRecord(tuple(rows), fits or fit(20, 15, 25), "log", "", floor, (), 1.0, complete=complete)
+
+
+@pytest.mark.claim("law-best")
+@pytest.mark.parametrize(
+    ("low", "high", "complete", "verdict"),
+    [
+        (40, 50, True, "holds"),
+        (40, 50, False, "undecided"),
+        (40, 51, True, "undecided"),
+        (51, 60, False, "refuted"),
+    ],
+)
+def test_near_the_floor_means_the_whole_interval(low, high, complete, verdict, tmp_path):
+    """1.4 times a floor of 36 is 50.4."""
+    context = Context(options={"results": str(tmp_path)})
+    assert law_checks.check_law_best(context).verdict == "not run"
+    rows = [ThresholdRow(T, (low + high) / 2, float(low), float(high), 30) for T in (100, 1000)]
+    write_results(tmp_path, "law-best", law_record(rows, complete=complete))
+    assert law_checks.check_law_best(context).verdict == verdict
+
+
+@pytest.mark.claim("law-matched", "law-matched-decades")
+def test_a_design_that_was_stopped_early_decides_nothing(tmp_path):
+    context = Context(options={"results": str(tmp_path)})
+    rows = [ThresholdRow(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
+    fits = fit(29, 24, 34)
+    for name, check in (
+        ("law-matched", law_checks.check_law_matched),
+        ("law-matched-decades", law_checks.check_law_matched_decades),
+    ):
+        assert check(context).verdict == "not run"
+        both = {**fits, "power": replace(fits["log"], delta_aic=9.0)}
+        write_results(tmp_path, name, law_record(rows, complete=False, fits=both))
+        assert check(context).verdict == "undecided" and "stopped before its end" in check(context).detail
+        write_results(tmp_path, name, law_record(rows, fits=both))
+        assert check(context).verdict == "holds"
+
+
+def test_trials_behind_a_gap_are_not_counted(tmp_path):
+    """Of five trials the third has not ended: the fourth and the fifth, which have, would favour what ends soon."""
+    specs = quick(LITERAL, 5)
+    run_sweep([specs[0], specs[1], specs[3], specs[4]], tmp_path / "r.db", workers=1)
+    with StoredSweep(tmp_path / "r.db") as sweep:
+        assert list(sweep.run(specs).records) == [spec_id(spec) for spec in specs[:2]] and not sweep.complete
