@@ -20,6 +20,13 @@ from typing import Any
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
+# documents of the repository that are pages of the site
+PAGES = {
+    "README.md": "index",
+    "CONTRIBUTING.md": "contributing",
+    "CHANGELOG.md": "changelog",
+    "results/README.md": "results",
+}
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.M)
 WIDTH = "88"
 GROUPS = {
@@ -135,6 +142,9 @@ def repository_file(path: str) -> str:
     def turned(match: re.Match[str]) -> str:
         target, _, anchor = match[1].partition("#")
         whole = (folder / target).resolve()
+        page = PAGES.get(whole.relative_to(ROOT).as_posix())
+        if page is not None:
+            return f"]({page}.md{'#' + anchor if anchor else ''})"
         inside = whole.relative_to(ROOT / "docs") if whole.is_relative_to(ROOT / "docs") else None
         moved = inside or Path("..") / whole.relative_to(ROOT)
         return f"]({moved.as_posix()}{'#' + anchor if anchor else ''})"

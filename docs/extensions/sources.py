@@ -1,4 +1,4 @@
-"""Links to files of the repository stay inside the site: code gets a highlighted page, documents their own page here.
+"""Links to files of the repository stay inside the site: code gets a highlighted page.
 
 A page of docs/ links to a file as on a code host, `[text](../sparsehead/heads.py)`. Where the text ends in the name of
 a function or class of that file, the link leads to its line. Data files are left to Sphinx, which offers them for
@@ -21,37 +21,31 @@ from sphinx.transforms import SphinxTransform
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (".py", ".pyi", ".toml", ".sh", ".cpp", ".h", ".hpp", ".lark", "Makefile")
-PAGES = {
-    "README.md": "index",
-    "CONTRIBUTING.md": "contributing",
-    "CHANGELOG.md": "changelog",
-    "results/README.md": "results",
-}
 
 
 class SourceLinks(SphinxTransform):
-    """Turn what MyST takes for downloads into links to pages of the site."""
+    """Turn links to code into links to pages of the site.
+
+    MyST takes a link to a Python file for one to a page, because notebooks are such files, and a link to any other file
+    for a download.
+    """
 
     default_priority = 100
 
     def apply(self, **_: Any) -> None:
-        for node in list(self.document.findall(addnodes.download_reference)):
-            target = (Path(self.env.doc2path(self.env.docname)).parent / node["reftarget"]).resolve()
-            if not target.is_relative_to(ROOT):
-                continue
-            path = target.relative_to(ROOT).as_posix()
-            page = self._page(path, node.astext())
-            if page is not None:
-                link = nodes.reference("", "", *node.children, internal=True, refuri=page)
-                node.replace_self(link)
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        links = [n for n in self.document.findall(addnodes.pending_xref) if n.get("refdomain") == "doc"]
+        for node in [*links, *self.document.findall(addnodes.download_reference)]:
+            suffix = ".py" if isinstance(node, addnodes.pending_xref) else ""
+            target = (here / (node["reftarget"] + suffix)).resolve()
+            outside = target.is_relative_to(ROOT) and not target.is_relative_to(ROOT / "docs")
+            if outside and target.exists() and target.name.endswith(CODE):
+                page = self._page(target.relative_to(ROOT).as_posix(), node.astext())
+                node.replace_self(nodes.reference("", "", *node.children, internal=True, refuri=page))
 
-    def _page(self, path: str, text: str) -> str | None:
-        """The address of the page for `path` as seen from this document; None for a file without one."""
+    def _page(self, path: str, text: str) -> str:
+        """The address of the page for `path` as seen from this document."""
         here = self.env.docname
-        if path in PAGES:
-            return self.app.builder.get_relative_uri(here, PAGES[path])
-        if not path.endswith(CODE):
-            return None
         wanted(self.app).add(path)
         line = lines(path).get(text.rsplit(".")[-1]) or lines(path).get(f"test_{text}")
         anchor = "" if line is None else f"#line-{line}"
