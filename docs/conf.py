@@ -26,9 +26,6 @@ extensions = [
     "sources",
 ]
 exclude_patterns = ["_build", "conf.py", "extensions"]
-# theory.md and notation.md refer to sections of pages by number only
-suppress_warnings = ["misc.copy_overwrite"]
-
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
@@ -36,7 +33,8 @@ html_math_renderer = "mathml"
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-python_maximum_signature_line_length = 90
+# measured before module names are shortened
+python_maximum_signature_line_length = 150
 add_module_names = False
 
 html_theme = "furo"

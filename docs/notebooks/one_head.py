@@ -41,6 +41,7 @@ run = sh.learn(f, m=300, seed=0, H=1, k=64, keep_training=True, n_steps=300)
 print(f"solved: {run.solved}, first above 99 % accuracy at step {run.steps}")
 learned = run.model.attention(bits).mean(axis=1)
 print(f"attention on the three positions: {learned[:, list(f.support)].sum(axis=1).mean():.2f}")
+run
 
 # %%
 attention_weights(learned, f.support)
@@ -53,7 +54,7 @@ attention_weights(learned, f.support)
 # %%
 reading = sh.read(run.model, seed=0)
 print(reading.verdict)
-print(f"found by {reading.method} with {reading.queries} inputs")
+reading
 
 # %% [markdown]
 # ## Bounded

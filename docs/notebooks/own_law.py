@@ -9,7 +9,6 @@
 
 # %%
 import sparsehead as sh
-from sparsehead.figures.law import law_chart
 from sparsehead.measure import Adaptive
 
 T = [8, 16, 32]
@@ -43,5 +42,4 @@ for length, found in trained.thresholds.items():
 # Points with 95 % intervals, the floor, and the fitted laws. Sixteen trials at each T leave the intervals wide.
 
 # %%
-data = trained.record()
-law_chart(data.thresholds, paper=(), floor=data.floor, fits=data.fits, target="OR of 2 bits")
+trained
