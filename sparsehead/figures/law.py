@@ -87,8 +87,8 @@ def law_chart(
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
     """
-    rows = [_threshold(row, OURS) for row in thresholds]
-    dropped = [_threshold(row, DROPOUT) for row in dropout]
+    rows = [threshold_row(row, OURS) for row in thresholds]
+    dropped = [threshold_row(row, DROPOUT) for row in dropout]
     printed = [
         {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40, "state": "known"}
         for p in paper
@@ -119,7 +119,7 @@ def law_chart(
     )
 
 
-def _threshold(row: ThresholdRow, series: str) -> dict[str, Any]:
+def threshold_row(row: ThresholdRow, series: str) -> dict[str, Any]:
     """A row of the chart. `state`: "known", or what the trials say where m_80 itself is not bounded by them."""
     low, high, m = row.low, row.high, row.m80
     if finite(m):

@@ -12,13 +12,14 @@ from fastapi.responses import Response
 
 from .. import __version__
 from . import answers
-from .endpoints import bound, build, cover, read
+from .endpoints import bound, build, claims, cover, jobs, law, learn, read
+from .jobs import Jobs
 from .pages import PAGES, Asset, assets
 from .safety import App, Guard
 from .sandbox import Sandbox
 
 THREADS = 4  # requests computed at once; the others wait their turn
-ROUTERS = (build.router, bound.router, cover.router, read.router)
+ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, claims, jobs))
 CHARTS = "/static/vendor/charts.js"
 
 
@@ -54,7 +55,11 @@ def make_api(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.sandbox = Sandbox()
-        yield
+        app.state.jobs = Jobs(settings.db, running=settings.running, waiting=settings.waiting)
+        try:
+            yield
+        finally:
+            await app.state.jobs.close()
 
     app = FastAPI(
         title="sparsehead lab",

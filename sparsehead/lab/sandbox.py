@@ -125,7 +125,8 @@ def main() -> None:
     answers.flush()
 
 
-def _loaded(content: bytes) -> Any:
+def loaded(content: bytes) -> Any:
+    """The model in the bytes of its file, which is written under a name that nobody but this process chose."""
     from ..model_file import load
 
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
@@ -141,13 +142,13 @@ def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..capacity import bound
     from ..records.bound import bounded
 
-    return bounded(bound(_loaded(content), **options), None)
+    return bounded(bound(loaded(content), **options), None)
 
 
 def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..reading import read
 
-    model = _loaded(content)
+    model = loaded(content)
     reading = read(model, **options)
     shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
     return {"verdict": reading.verdict, **reading.to_dict(), "model": shape}

@@ -24,7 +24,7 @@ PROGRESS_EVERY = 0.5  # seconds between progress lines
 def main() -> None:
     """Serve units until standard input ends."""
     settings = json.loads(sys.argv[1])
-    threading.Thread(target=_leave_with, args=(settings["parent"],), daemon=True).start()
+    threading.Thread(target=leave_with, args=(settings["parent"],), daemon=True).start()
     answers = os.fdopen(settings["answers"], "w", encoding="utf-8")
 
     from ..errors import StoreError
@@ -106,7 +106,7 @@ def _say(answers: TextIO, message: dict[str, Any]) -> None:
         os._exit(0)
 
 
-def _leave_with(parent: int) -> None:
+def leave_with(parent: int) -> None:
     """End this process when the parent has ended, however it ended."""
     while os.getppid() == parent:
         time.sleep(0.25)

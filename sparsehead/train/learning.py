@@ -1,5 +1,6 @@
 """`learn`: one sparse function, by gradient descent."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -95,8 +96,12 @@ def learn_spec(
     dtype: str = "float32",
     device: str = "cpu",
     own: Encoding | None = None,
+    watch: Callable[[Trial], None] | None = None,
 ) -> Run:
-    """`learn` for a spec that is written down already; `own` is the encoding that it names, if given as an object."""
+    """`learn` for a spec that is written down already; `own` is the encoding that it names, if given as an object.
+
+    `watch` gets the trial itself after every check, for those who want to see more than its state.
+    """
     whole("record_every", record_every, least=0)
     whole("mass_every", mass_every, least=0)
     if progress is not None and not callable(progress):
@@ -110,6 +115,8 @@ def learn_spec(
         outcome = trial.take(made.advance(trial.steps_to_check)[0])
         if progress is not None:
             progress(trial.state())
+        if watch is not None:
+            watch(trial)
         if outcome is not None:
             return Run(spec, outcome, trial.model())
 

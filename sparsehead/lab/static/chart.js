@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 
 const MARGIN = 110; // axis labels and padding beside a plot
+const NORMAL = 520, WIDEST = 740; // the width of a figure in print, and the most that a page gives it
 let loading = null;
 
 function vega() {
@@ -23,15 +24,16 @@ function fit(part, room) {
   for (const [key, value] of Object.entries(part)) {
     out[key] = ["layer", "concat", "vconcat", "hconcat"].includes(key) ? fit(value, room) : value;
   }
-  if (typeof out.width === "number" && out.width > room) out.width = room;
+  if (typeof out.width === "number") out.width = Math.round(Math.min(room, out.width * Math.max(1, Math.min(room, WIDEST) / NORMAL)));
   return out;
 }
 
-function fitted(given, room) {
+function fitted(given, room, rows) {
   const { title, ...spec } = given; // the page shows the title as text
   if (spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
   if (!spec.usermeta?.fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
   const config = spec.config || {};
+  if (rows) spec.datasets = { ...spec.datasets, ...rows };
   spec.config = { ...config, background: null, padding: 4, legend: { ...config.legend, columns: room < 480 ? 1 : 3 } };
   return spec;
 }
@@ -59,7 +61,7 @@ export function Chart({ spec, rows, name = "chart" }) {
       try {
         const embed = await vega();
         const holder = document.createElement("div");
-        const made = await embed(holder, fitted(spec, room), {
+        const made = await embed(holder, fitted(spec, room, rows), {
           mode: "vega-lite", actions: false, renderer: "svg", ast: true, defaultStyle: false,
           tooltip: { disableDefaultStyle: true },
         });
@@ -69,7 +71,6 @@ export function Chart({ spec, rows, name = "chart" }) {
         box.current.replaceChildren(holder);
         box.current.dataset.drawn = "yes";
         setProblem("");
-        if (rows) update(made.view, rows);
       } catch (error) {
         if (!gone) setProblem(error.message);
       }

@@ -91,3 +91,32 @@ export function ManyBits({ bits, weights, support, onFlip }) {
     <p class="hint">${said}. Arrow keys move, space flips; or click.</p>
   </div>`;
 }
+
+/** Attention as bars, nothing to press: relevant positions blue, [CLS] orange. */
+export function Bars({ weights, support, height = 120, label }) {
+  const canvas = useRef();
+  const [room, setRoom] = useState(0);
+  useEffect(() => {
+    const watch = new ResizeObserver(() => setRoom(canvas.current.clientWidth));
+    watch.observe(canvas.current);
+    return () => watch.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const dense = Math.max(1, devicePixelRatio || 1);
+    const wide = Math.max(1, Math.round((room || canvas.current.clientWidth) * dense)), high = Math.round(height * dense);
+    canvas.current.width = wide;
+    canvas.current.height = high;
+    canvas.current.style.height = `${height}px`;
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const c = canvas.current.getContext("2d");
+    const read = new Set(support), n = weights.length, step = wide / n;
+    const most = Math.max(0.05, ...weights);
+    weights.forEach((w, t) => {
+      const tall = Math.max(dense, (high - 4 * dense) * (w / most));
+      c.fillStyle = colour(t === n - 1 ? "--orange" : read.has(t) ? "--blue" : "--grey");
+      c.fillRect(t * step, high - tall, Math.max(read.has(t) ? 2 * dense : dense, step * 0.75), tall);
+    });
+  }, [weights, room, height]);
+  return html`<canvas class="wide" ref=${canvas} role="img" aria-label=${label}></canvas>`;
+}

@@ -1,0 +1,160 @@
+"""Jobs: start, list, follow, cancel and resume long work."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ...claims.registry import CLAIMS
+from ...errors import DomainError
+from ...functions import FAMILIES, parse
+from ..jobs import Jobs
+from ..work import spec_of
+from .build import Text
+
+router = APIRouter(tags=["Jobs"])
+
+Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+Preset = Literal["fast", "paper", "mingpt", "best"]
+Learner = Literal["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"]
+Encoding = Literal["trainable", "random", "positional", "bag"]
+
+
+class LearnRequest(BaseModel):
+    """One trial; the fields are options of `sparsehead learn`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    function: Text
+    T: Annotated[int, Field(ge=2, le=2000, examples=[50])]
+    m: Annotated[int, Field(ge=1, le=5000, examples=[300])]
+    seed: Seed = 0
+    preset: Preset = "fast"
+    H: Annotated[int, Field(ge=1, le=16)] = 1
+    k: Annotated[int, Field(ge=1, le=64)] = 64
+    n_steps: Annotated[int, Field(ge=1, le=5000)] = 1000
+    restarts: Annotated[int, Field(ge=1, le=5)] = 1
+    noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.001
+    encoding: Encoding = "trainable"
+    keep_training: bool = False
+    check_every: Annotated[int, Field(ge=1, le=100)] = 10
+
+
+class LawRequest(BaseModel):
+    """A measurement of m_80(T); the fields are options of `sparsehead law`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    function: Text = "and"
+    s: Annotated[int | None, Field(ge=1, le=8)] = 3
+    T: Annotated[
+        list[Annotated[int, Field(ge=2, le=100_000)]],
+        Field(min_length=1, max_length=12, examples=[[30, 100]]),
+    ]
+    learner: Learner = "transformer"
+    preset: Preset = "fast"
+    encoding: Encoding = "trainable"
+    trials: Annotated[int, Field(ge=4, le=400)] = 48
+    width: Annotated[float, Field(gt=0, le=4)] = 0.4
+    start: Annotated[int, Field(ge=2, le=5000)] = 60
+    seed: Seed = 0
+    workers: Annotated[int, Field(ge=1, le=8)] = 2
+
+
+class ClaimsRequest(BaseModel):
+    """Claims to check, by label; none stands for all of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    labels: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=500)] = Field(
+        default_factory=list
+    )
+
+    @field_validator("labels")
+    @classmethod
+    def _known(cls, labels: list[str]) -> list[str]:
+        unknown = [label for label in labels if label not in CLAIMS]
+        if unknown:
+            raise ValueError(f"there is no claim {unknown[0][:80]!r}")
+        return labels
+
+
+def _jobs(request: Request) -> Jobs:
+    found = request.app.state.jobs
+    assert isinstance(found, Jobs)
+    return found
+
+
+@router.post("/api/jobs/learn", status_code=202)
+async def start_learn(request: Request, asked: LearnRequest) -> dict[str, Any]:
+    """Train on m samples of a sparse function; trial and model land in the store. Asking twice is asking once."""
+    parse(asked.function, T=asked.T)
+    spec_of(asked.model_dump())
+    return _jobs(request).start("learn", asked.model_dump()).summary()
+
+
+@router.post("/api/jobs/law", status_code=202)
+async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
+    """Measure m_80(T); trials land in the store, and what it holds is not run again."""
+    if asked.function not in FAMILIES:
+        for T in asked.T:
+            parse(asked.function, T=T)
+    elif asked.s is None or any(asked.s >= T for T in asked.T):
+        raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
+    return _jobs(request).start("law", asked.model_dump()).summary()
+
+
+@router.post("/api/jobs/claims", status_code=202)
+async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]:
+    """Check claims of the registry, again if they were checked before."""
+    return _jobs(request).start("claims", asked.model_dump(), again=True).summary()
+
+
+@router.get("/api/jobs")
+async def list_jobs(request: Request) -> dict[str, Any]:
+    """Every job that is remembered, the oldest first."""
+    jobs = _jobs(request)
+    rows = [job.summary() for job in jobs.jobs.values()]
+    return {"jobs": rows, "running": jobs.running, "waiting": jobs.waiting}
+
+
+@router.get("/api/jobs/{key}")
+async def show_job(request: Request, key: Key) -> dict[str, Any]:
+    """One job with its points and its result."""
+    return _jobs(request).get(key).to_dict()
+
+
+@router.delete("/api/jobs/{key}")
+async def cancel_job(request: Request, key: Key) -> dict[str, Any]:
+    """End a job. What it finished stays in the store, and it can be resumed."""
+    return _jobs(request).cancel(key).summary()
+
+
+@router.post("/api/jobs/{key}/resume", status_code=202)
+async def resume_job(request: Request, key: Key) -> dict[str, Any]:
+    """Start a job that was cancelled, interrupted or failed again, from what the store holds."""
+    return _jobs(request).resume(key).summary()
+
+
+@router.get("/api/jobs/{key}/events", response_class=StreamingResponse)
+async def follow_job(request: Request, key: Key) -> StreamingResponse:
+    """The job as server-sent events: "job" (its state and progress), "points" (what is new of its curve), "result"."""
+    events = _jobs(request).follow(key)
+    first = await anext(events)
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield _event(*first)
+        async for name, data in events:
+            yield _event(name, data)
+        yield b"event: end\ndata: {}\n\n"
+
+    return StreamingResponse(lines(), media_type="text/event-stream")
+
+
+def _event(name: str, data: Any) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

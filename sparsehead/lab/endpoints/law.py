@@ -1,0 +1,134 @@
+"""Law: what the store holds about m_80(T), with floor, bound and fits, and several of them on the same axes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...experiments.folder import has_results, read_results
+from ...experiments.records import LawRecord
+from ...experiments.stored import stored_law
+from ...report.catalogue import default_folder
+from ...results import SETTINGS
+from ...store import Record, Store
+from ..answers import Unknown, packed_json, sent
+
+router = APIRouter(tags=["Law"])
+
+LEAST = 8  # trials from which on an experiment is listed
+COMMITTED = {  # results files of `reproduce`, listed beside the store where they are there
+    "law": "AND of 3 bits on the paper's range (reproduce)",
+    "law-decades": "AND of 3 bits over decades of T (reproduce)",
+    "law-mingpt": "AND of 3 bits with dropout, as minGPT trains (reproduce)",
+    "law-paper": "AND of 3 bits with the paper's settings (reproduce)",
+}
+Key = Annotated[str, Field(pattern="^[0-9a-z-]{1,40}$")]
+
+
+class OverlayRequest(BaseModel):
+    """Series to draw together, by id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: Annotated[list[Key], Field(min_length=1, max_length=6)]
+
+
+@router.get("/api/law")
+def law_list(request: Request) -> Response:
+    """The experiments in the store (specs that differ in T, m and seed alone) and the laws that `reproduce` wrote."""
+    rows = [_row(key, records) for key, records in _groups(request.app.state.jobs.db).items()]
+    folder = default_folder()
+    for name, line in COMMITTED.items():
+        if has_results(folder, name):
+            rows_of = read_results(folder, name, LawRecord).thresholds
+            Ts, trials = [row.T for row in rows_of], sum(row.trials for row in rows_of)
+            rows.append({"id": name, "name": line, "trials": trials, "Ts": Ts, "source": "results"})
+    return sent(packed_json({"series": rows}))
+
+
+@router.get("/api/law/{key}")
+def law_show(request: Request, key: str) -> Response:
+    """One series: the record of `sparsehead law --json`, with its name."""
+    name, law = _series(request.app.state.jobs.db, key)
+    return sent(packed_json({"id": key, "name": name, **asdict(law)}))
+
+
+@router.post("/api/law/chart")
+def law_chart(request: Request, asked: OverlayRequest) -> Response:
+    """The report's figure of the law, with floor, bound and fits; for several series their thresholds together."""
+    from ...figures.overlay import overlay_chart
+    from ...figures.render import specification
+    from ...report.catalogue import law_figure
+    from ...report.library import bound_samples
+
+    found = [_series(request.app.state.jobs.db, key) for key in dict.fromkeys(asked.ids)]
+    if len(found) > 1:
+        return sent(packed_json(specification(overlay_chart(found))))
+    name, law = found[0]
+    bound = bound_samples([row.T for row in law.thresholds]) if law.in_paper else ()
+    return sent(packed_json(specification(law_figure(replace(law, target=name), bound=bound))))
+
+
+def _groups(db: Path) -> dict[str, list[Record]]:
+    """The records of each experiment with at least LEAST trials, by its id."""
+    if not db.exists():
+        return {}
+    groups: dict[str, list[Record]] = {}
+    damage: list[str] = []  # damaged rows are left out; `sparsehead results check` names them
+    with Store(db, readonly=True, check=False) as store:
+        for record in store.records(damage):
+            groups.setdefault(_key(record.spec), []).append(record)
+    return {key: records for key, records in groups.items() if len(records) >= LEAST}
+
+
+def _key(spec: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in spec.items() if name not in ("T", "m", "seed")}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _name(spec: Mapping[str, Any]) -> str:
+    own = ("function", "s", "T", "m", "seed", "learner", "decoupled")
+    changed = {n: v for n, v in spec.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
+    of = "" if spec.get("s") is None else f" of {spec['s']} bits"
+    rest = "".join(f", {name} {value}" for name, value in changed.items())
+    return f"{spec['function']}{of}, {spec.get('learner', 'transformer')}{rest}"
+
+
+def _row(key: str, records: list[Record]) -> dict[str, Any]:
+    Ts = sorted({record.spec["T"] for record in records})
+    return {"id": key, "name": _name(records[0].spec), "trials": len(records), "Ts": Ts, "source": "store"}
+
+
+def _series(db: Path, key: str) -> tuple[str, LawRecord]:
+    """The name and the law of a series, from a results file of `reproduce` or from the store."""
+    if key in COMMITTED:
+        return COMMITTED[key].removesuffix(" (reproduce)"), read_results(default_folder(), key, LawRecord)
+    records = _groups(db).get(key)
+    if records is None:
+        raise Unknown("the store holds no experiment of that id, or too few trials of it.")
+    return _name(records[0].spec), _fitted(_Trials(key, records))
+
+
+class _Trials:
+    """The records of one experiment, compared by its id and their number: the store only grows."""
+
+    def __init__(self, key: str, records: list[Record]) -> None:
+        self.records, self._what = records, (key, len(records))
+
+    def __hash__(self) -> int:
+        return hash(self._what)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Trials) and self._what == other._what
+
+
+@lru_cache(maxsize=32)
+def _fitted(trials: _Trials) -> LawRecord:
+    return stored_law(trials.records).record()

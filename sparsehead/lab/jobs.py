@@ -1,0 +1,302 @@
+"""Long work: a queue of jobs, each in a process of its own, followed by any number of pages.
+
+A job is named by what it asks for, so asking twice is asking once. `running` jobs run at a time and `waiting` may wait;
+one more is refused. What a job finishes lands in the store at once; cancelling or losing it costs only what was under
+way. What has not finished stands in a journal beside the store: after a kill the next server offers to resume it.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+from ..files import read_json, write_whole
+from ..sweep.local import ONE_THREAD
+from .answers import Busy, Unknown
+
+LINE = 2**24  # bytes of one event, at most
+MOST_POINTS = 2000  # events kept of one job; beyond, every other one is dropped
+MOST_KEPT = 40  # finished jobs remembered
+OPEN = ("waiting", "running")
+UNFINISHED = (*OPEN, "cancelled", "interrupted")
+HEARTBEAT = 15.0  # seconds after which a quiet stream shows that it is alive
+MOST_FOLLOWERS = 100
+
+
+@dataclass(eq=False)
+class Job:
+    """One job.
+
+    Args:
+        id: made from kind and request.
+        kind, request: what is asked; see `work.KINDS`.
+        state: waiting, running, done, failed, cancelled or interrupted (the server ended).
+        progress: the last that the worker said; points: what it said one by one; notes: sentences for people.
+        result, error: how it ended.
+        since: how many points were dropped or replaced, so that a page that follows knows when to begin anew.
+    """
+
+    id: str
+    kind: str
+    request: dict[str, Any]
+    state: str = "waiting"
+    created: float = field(default_factory=time.time)
+    progress: dict[str, Any] | None = None
+    points: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    result: dict[str, Any] | None = None
+    error: str = ""
+    since: int = 0
+    process: Any = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def summary(self) -> dict[str, Any]:
+        """What the list of jobs shows."""
+        names = ("id", "kind", "request", "state", "created", "progress", "notes", "error")
+        return {name: getattr(self, name) for name in names}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it."""
+        return {**self.summary(), "points": self.points, "result": self.result}
+
+    def touch(self) -> None:
+        """Wake whoever follows."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def clear(self) -> None:
+        """Forget what an earlier attempt said."""
+        self.progress, self.result, self.error = None, None, ""
+        self.points, self.notes, self.since = [], [], self.since + 1
+
+
+def job_id(kind: str, request: dict[str, Any]) -> str:
+    """Sixteen hex digits for what is asked."""
+    text = json.dumps([kind, request], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Jobs:
+    """The queue; made and used in the server's event loop.
+
+    Args:
+        db: the store; the journal stands beside it.
+        running, waiting: see the top of this file.
+    """
+
+    def __init__(self, db: Path, *, running: int, waiting: int) -> None:
+        self.db, self.running, self.waiting = db, running, waiting
+        self.journal = db.with_name(f"{db.name}.jobs.json")
+        self.jobs: dict[str, Job] = {job.id: job for job in self._read_journal()}
+        self.followers = 0
+        self.stopping = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, kind: str, request: dict[str, Any], *, again: bool = False) -> Job:
+        """The job that does this, started if it is not there; `again` repeats one that is done.
+
+        Raises:
+            Busy: as many as may wait do.
+        """
+        key = job_id(kind, request)
+        job = self.jobs.get(key)
+        if job is not None and (job.state in OPEN or (job.state == "done" and not again)):
+            return job
+        if sum(other.state == "waiting" for other in self.jobs.values()) >= self.waiting:
+            raise Busy(
+                f"{self.waiting} jobs wait already, the most that may; cancel one or wait for one to end."
+            )
+        job = self.jobs.pop(key, None) or Job(key, kind, request)
+        job.clear()
+        job.state = "waiting"
+        self.jobs[key] = job  # last in the queue
+        self._forget()
+        self._changed(job)
+        self._schedule()
+        return job
+
+    def get(self, key: str) -> Job:
+        """The job of an id.
+
+        Raises:
+            Unknown: there is none.
+        """
+        if key not in self.jobs:
+            raise Unknown(
+                "there is no such job; it may have been forgotten, and asking for the same starts it again."
+            )
+        return self.jobs[key]
+
+    def cancel(self, key: str) -> Job:
+        """End the job; what it finished stays in the store, and it can be resumed."""
+        job = self.get(key)
+        if job.state in OPEN:
+            job.state = "cancelled"
+            _end(job)
+            self._changed(job)
+            self._schedule()
+        return job
+
+    def resume(self, key: str) -> Job:
+        """Start an unfinished job again; the store has what it finished."""
+        job = self.get(key)
+        return self.start(job.kind, job.request)
+
+    async def close(self) -> None:
+        """End every process; jobs that ran or waited are interrupted, and stand in the journal."""
+        self.stopping.set()
+        for job in self.jobs.values():
+            if job.state in OPEN:
+                job.state = "interrupted"
+                _end(job)
+                job.touch()
+        self._write_journal()
+        for task in list(self._tasks.values()):
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def follow(self, key: str) -> AsyncIterator[tuple[str, Any]]:
+        """What happens to a job, as (name, data): "job" whenever its state or progress changed, "points" with those
+        that are new ("from" says which is the first), "result" at its end. A page that comes late gets it all."""
+        job = self.get(key)
+        if self.followers >= MOST_FOLLOWERS:
+            raise Busy(f"{MOST_FOLLOWERS} pages follow jobs already, the most that may.")
+        self.followers += 1
+        try:
+            seen, epoch = 0, job.since
+            while True:
+                changed = job.changed
+                if epoch != job.since:
+                    seen, epoch = 0, job.since
+                yield "job", job.summary()
+                if len(job.points) > seen or seen == 0:
+                    first, seen = seen, len(job.points)
+                    yield "points", {"from": first, "points": job.points[first:]}
+                if job.state not in OPEN:
+                    if job.result is not None:
+                        yield "result", job.result
+                    return
+                await self._wait(changed)
+                if self.stopping.is_set():
+                    return
+        finally:
+            self.followers -= 1
+
+    async def _wait(self, changed: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in (changed, self.stopping)]
+        try:
+            await asyncio.wait(waits, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _schedule(self) -> None:
+        """Start waiting jobs while there is room, in the order in which they came."""
+        for job in self.jobs.values():
+            if sum(other.state == "running" for other in self.jobs.values()) >= self.running:
+                return
+            if job.state == "waiting" and job.id not in self._tasks:
+                job.state = "running"
+                self._changed(job)
+                self._tasks[job.id] = asyncio.ensure_future(self._run(job))
+
+    async def _run(self, job: Job) -> None:
+        try:
+            await self._attend(job)
+        except Exception as error:
+            job.error = job.error or f"the job's process could not be run ({type(error).__name__})."
+        finally:
+            _end(job)
+            self._tasks.pop(job.id, None)
+            if job.state == "running":
+                job.state = "done" if job.result is not None else "failed"
+                job.error = job.error or (
+                    "" if job.result is not None else "its process ended; memory may be short."
+                )
+                self._changed(job)
+            if not self.stopping.is_set():
+                self._schedule()
+
+    async def _attend(self, job: Job) -> None:
+        """Start the process and note what it says, until it ends."""
+        job.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "sparsehead.lab.worker", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=os.environ | ONE_THREAD, start_new_session=True, limit=LINE,
+        )  # fmt: skip
+        if job.state != "running":  # cancelled while it started
+            return
+        asked = {"kind": job.kind, "request": job.request, "db": str(self.db), "parent": os.getpid()}
+        job.process.stdin.write(json.dumps(asked).encode() + b"\n")
+        with suppress(ConnectionError):
+            await job.process.stdin.drain()
+        async for line in job.process.stdout:
+            if job.state != "running":
+                return
+            self._note(job, json.loads(line))
+        await job.process.wait()
+
+    def _note(self, job: Job, event: dict[str, Any]) -> None:
+        if "progress" in event:
+            job.progress = event["progress"]
+            trial = job.progress.get("trial")
+            if trial:
+                job.points.append({name: value for name, value in trial.items() if name != "attention"})
+        if "point" in event:
+            job.points.append(event["point"])
+        if len(job.points) > MOST_POINTS:
+            job.points, job.since = job.points[::2], job.since + 1
+        if "say" in event and len(job.notes) < 20:
+            job.notes.append(event["say"])
+        job.result = event.get("result", job.result)
+        job.error = event.get("error", job.error)
+        job.touch()
+
+    def _changed(self, job: Job) -> None:
+        job.touch()
+        self._write_journal()
+
+    def _forget(self) -> None:
+        """Drop the oldest jobs that are over."""
+        over = [job.id for job in self.jobs.values() if job.state not in OPEN]
+        for key in over[: max(0, len(over) - MOST_KEPT)]:
+            del self.jobs[key]
+
+    def _write_journal(self) -> None:
+        rows = [
+            {"kind": job.kind, "request": job.request, "state": job.state, "created": job.created}
+            for job in self.jobs.values()
+            if job.state in UNFINISHED
+        ]
+        if not rows and not self.journal.exists():
+            return
+        with suppress(FileError):  # a full disk must not end the jobs; they are in the store
+            write_whole(self.journal, json.dumps({"jobs": rows}).encode(), force=True)
+
+    def _read_journal(self) -> list[Job]:
+        """What an earlier server left unfinished. A journal that cannot be read is none."""
+        if not self.journal.exists():
+            return []
+        found = []
+        with suppress(FileError, KeyError, TypeError, AttributeError):
+            for row in read_json(self.journal, wanted="a journal of jobs").get("jobs", ()):
+                kind, request, created = str(row["kind"]), dict(row["request"]), float(row["created"])
+                state = "cancelled" if row["state"] == "cancelled" else "interrupted"
+                found.append(Job(job_id(kind, request), kind, request, state, created))
+        return found
+
+
+def _end(job: Job) -> None:
+    """End the job's process; its sweep's workers leave when it is gone."""
+    if job.process is not None and job.process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(job.process.pid, signal.SIGKILL)

@@ -1,0 +1,76 @@
+"""A runner for sweeps that lets one watch: attention at every check, and the model kept beside the outcome."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..model_file import packed
+from ..spec import TrainSpec
+from ..train.learning import learn_spec
+from ..train.outcome import Progress
+from ..train.trial import Trial
+from ..types import Array, Float
+
+RUNNER = "sparsehead.lab.live:run_live"
+MOST_LOOKS = 60  # maps kept of one run; when there are more, every other one is dropped
+INPUTS = 16  # holdout inputs over which attention is averaged
+MOST_MODEL = 8_000_000  # bytes of a model that is kept in the store
+
+
+class Looks:
+    """Where a run looked: one row of T + 1 mean weights (heads and inputs averaged) for each step kept."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.rows: list[Float[Array, " tokens"]] = []
+        self._restart, self._seen, self._every = 0, 0, 1
+
+    def take(self, trial: Trial) -> Float[Array, " tokens"] | None:
+        """Look at the trial's weights as they are now; a new restart begins anew."""
+        if trial.restart != self._restart:
+            self.steps, self.rows, self._restart, self._seen, self._every = [], [], trial.restart, 0, 1
+        model = trial.model()
+        if model is None:
+            return None
+        bits = trial.holdout.chunk(0)[0][: INPUTS if model.L == 1 else 2]
+        row = model.attention(bits).mean(axis=(0, 1))
+        if self._seen % self._every == 0:
+            self.steps.append(trial.step)
+            self.rows.append(row)
+        self._seen += 1
+        if len(self.rows) > MOST_LOOKS:
+            self.steps, self.rows, self._every = self.steps[::2], self.rows[::2], 2 * self._every
+        return row
+
+    def arrays(self) -> dict[str, Array]:
+        """What is stored: the steps, and one row of weights for each."""
+        if not self.rows:
+            return {}
+        return {"lab/steps": np.array(self.steps), "lab/attention": np.array(self.rows, dtype=np.float32)}
+
+
+def run_live(
+    specs: Sequence[TrainSpec],
+    *,
+    on_outcome: Callable[..., None],
+    progress: Progress | None = None,
+    **options: Any,
+) -> None:
+    """`run_trials` one by one; progress carries the attention of the moment, the outcome its maps and its model.
+
+    The model is kept as the bytes of its file, under "lab/model".
+    """
+    for spec in specs:
+        looks = Looks()
+
+        def watch(trial: Trial, looks: Looks = looks) -> None:
+            row = looks.take(trial)
+            if progress is not None:
+                progress({**trial.state(), "attention": None if row is None else row.round(5).tolist()})
+
+        run = learn_spec(spec, watch=watch, **options)
+        arrays = looks.arrays()
+        if run.model is not None and len(content := packed(run.model)) <= MOST_MODEL:
+            arrays["lab/model"] = np.frombuffer(content, dtype=np.uint8)
+        on_outcome(spec, run.outcome, arrays)

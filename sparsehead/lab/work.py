@@ -1,0 +1,131 @@
+"""The kinds of jobs: each takes its request and the store, tells how far it is, and returns its result as JSON."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..errors import SparseheadError
+from ..lab.live import RUNNER
+from ..spec import TrainSpec, preset, spec_id, target_function
+
+Tell = Callable[[dict[str, Any]], None]
+Values = dict[str, Any]
+
+
+def spec_of(request: Values) -> TrainSpec:
+    """The trial that a request of the Learn page stands for."""
+    given = dict(request)
+    return preset(given.pop("preset"), **given)
+
+
+def learn(request: Values, db: Path, tell: Tell) -> Values:
+    """Train through the sweep and the store: a trial that the store knows is not run again."""
+    from ..sweep import LocalSweep, Progress
+    from ..train.footprint import require_trial
+
+    spec = spec_of(request)
+    require_trial(spec)
+
+    def progress(state: Progress) -> None:
+        tell({"progress": asdict(state)})
+
+    how: Values = {"runner": RUNNER, "options": {"mass_every": 2 * spec.check_every}}
+    with LocalSweep(db, workers=1, batch=1, say=lambda text: tell({"say": text}), **how) as sweep:
+        found = sweep.run([spec], progress=progress)
+    if found.errors:
+        raise SparseheadError(
+            next(iter(found.errors.values())).partition(": ")[2] or "the trial could not be run."
+        )
+    tell({"progress": {"done": 1, "total": 1, "reading": True}})
+    return learned_result(spec, db)
+
+
+def learned_result(spec: TrainSpec, db: Path) -> Values:
+    """What the store holds of a trial: its outcome, its curves and maps, and what is read back from its model."""
+    from ..records.learn import learned
+    from ..store import Store
+    from ..train.learning import read_back
+    from ..train.outcome import Outcome, Run
+    from .sandbox import loaded
+
+    key = spec_id(spec)
+    with Store(db, readonly=True) as store:
+        record, arrays, history = store.get(key), store.arrays(key), store.history(key)
+    if record is None:
+        raise SparseheadError("the store does not hold this trial.")
+    outcome = Outcome(spec_id=key, history=dict(history), made_by=record.made_by, **_fields(record.outcome))
+    model = loaded(arrays["lab/model"].tobytes()) if "lab/model" in arrays else None
+    reading = read_back(Run(spec, outcome, model)) if outcome.solved else None
+    f = target_function(spec)
+    kept = "lab/attention" in arrays
+    return {
+        "spec_id": key,
+        "function": str(f),
+        "support": list(f.support),
+        "T": spec.T,
+        **learned(outcome, reading),
+        "verdict": None if reading is None else reading.verdict,
+        "history": history,
+        "attention": {
+            "steps": arrays["lab/steps"].tolist() if kept else [],
+            "rows": [[round(float(x), 5) for x in row] for row in arrays["lab/attention"]] if kept else [],
+        },
+        "has_model": model is not None,
+    }
+
+
+def _fields(outcome: Values) -> Values:
+    names = ("status", "steps", "restarts_used", "train_accuracy", "val_accuracy", "support_mass", "seconds")
+    return {name: outcome.get(name) for name in names}
+
+
+def law(request: Values, db: Path, tell: Tell) -> Values:
+    """Measure m_80(T); what the store knows of it is not run again."""
+    from ..experiments.law import law as measure
+    from ..measure.adaptive import Adaptive
+    from ..sweep import RoundProgress
+
+    given = dict(request)
+    policy = Adaptive(width=given.pop("width"), max_trials=given.pop("trials"), start=given.pop("start"))
+
+    def progress(state: RoundProgress) -> None:
+        inside = {} if state.sweep is None else asdict(state.sweep)
+        inside.pop("trial", None)
+        tell({"progress": {"round": state.round, "open_Ts": state.open_Ts, "trials": state.trials, **inside}})
+
+    found = measure(
+        given.pop("function"), db=db, policy=policy, progress=progress,
+        say=lambda text: tell({"say": text}), **given,
+    )  # fmt: skip
+    return found.to_dict()
+
+
+def claims(request: Values, db: Path, tell: Tell) -> Values:
+    """Check claims of the registry; each finding is told as soon as it is there."""
+    from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+    from ..report.catalogue import default_folder
+
+    labels = request["labels"] or list(CLAIMS)
+    total, done = sum(CLAIMS[label].check is not None for label in labels), 0
+    findings = []
+
+    def progress(claim: Claim, found: Finding | None) -> None:
+        nonlocal done
+        if found is None:
+            tell({"progress": {"done": done, "total": total, "label": claim.label}})
+            return
+        done += 1
+        findings.append(finding_row(found))
+        tell({"point": findings[-1]})
+
+    run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)
+    return {"findings": findings}
+
+
+def finding_row(found: Any) -> Values:
+    """A finding as JSON values, without the numbers behind it."""
+    return {name: getattr(found, name) for name in ("label", "verdict", "paper", "ours", "detail")}
+
+
+KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {"learn": learn, "law": law, "claims": claims}

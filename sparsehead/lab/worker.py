@@ -1,0 +1,63 @@
+"""What runs in the process of a job: `python -m sparsehead.lab.worker`, fed with one line of JSON.
+
+It gets {"kind", "request", "db", "parent"} on standard input and writes one line per event to standard output:
+{"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}. When its parent is
+gone, so is the process: within half a second, and with it the workers of its sweep.
+"""
+
+import json
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+
+def main() -> None:
+    """Do one job."""
+    from ..sweep.worker import leave_with
+
+    asked = json.loads(sys.stdin.readline())
+    threading.Thread(target=leave_with, args=(asked["parent"],), daemon=True).start()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints is no event
+
+    from ..errors import SparseheadError
+    from .work import KINDS
+
+    def tell(event: dict[str, Any]) -> None:
+        _write(answers, event)
+
+    try:
+        result = KINDS[asked["kind"]](asked["request"], Path(asked["db"]), tell)
+        _write(answers, {"result": result})
+    except SparseheadError as error:
+        _write(answers, {"error": " ".join(str(error).split())})
+    except Exception as error:
+        traceback.print_exc()
+        _write(
+            answers,
+            {"error": f"the job broke ({type(error).__name__}); the server's terminal has the details."},
+        )
+
+
+def _write(answers: TextIO, event: dict[str, Any]) -> None:
+    try:
+        answers.write(json.dumps(event, allow_nan=False, default=str) + "\n")
+    except ValueError:  # a loss that is not finite
+        answers.write(json.dumps(_finite(event), default=str) + "\n")
+    answers.flush()
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+if __name__ == "__main__":
+    main()
