@@ -80,7 +80,7 @@ def learn(
         settings["d"] = own.d
     named = encoding if isinstance(encoding, str) else own_name(encoding)
     spec = preset_spec(preset, function=text, T=length, m=m, seed=seed, encoding=named, **settings)
-    how = {"engine": engine, "dtype": dtype, "device": device}
+    how: dict[str, Any] = {"engine": engine, "dtype": dtype, "device": device}
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
     )
