@@ -22,6 +22,15 @@ from sparsehead.experiments.records import (
     SuccessRecord,
     ThresholdRow,
 )
+from sparsehead.experiments.study_records import (
+    LawsRecord,
+    NumberRow,
+    OneLaw,
+    PaperNumber,
+    ReadingRow,
+    ReadingsRecord,
+    StandingRow,
+)
 
 
 def made_up_results():
@@ -41,8 +50,25 @@ def made_up_results():
     losses = tuple(LossPoint(T, 0, s, 0.69 / (1 + s * s)) for T in (10, 15) for s in steps)
     norms = tuple(NormPoint(T, "learned", 9.0, 8.0, 11.0) for T in Ts)
     along = tuple(BoundPoint(s, 10.0 + s, 0.5 + s / 200) for s in steps)
+    number = NumberRow("solved", 4, -2.0, "3/4")
+    readings = tuple(
+        ReadingRow(name, "L2 on all", clip, "mingpt", 0.1, (number,), {"law": StandingRow(behind, left)})
+        for name, clip, behind, left in (
+            ("one", "clipped", 0.0, ""),
+            ("other", "not clipped", 8.0, "solved, 4 trials"),
+        )
+    )
+    several = LawsRecord(
+        (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),), False, "1 of 2 laws"
+    )
     return {
         "law": law,
+        "law-matched": law,
+        "law-matched-decades": law,
+        "law-best": law,
+        "readings": ReadingsRecord((PaperNumber("solved", "law", "24/40"),), readings, False, "law: solved"),
+        "slope": several,
+        "functions": several,
         "law-grid": law,
         "law-decades": law,
         "success": SuccessRecord(cells),
