@@ -25,6 +25,7 @@ PAGES = {
     "README.md": "index",
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
+    "SECURITY.md": "security",
     "results/README.md": "results",
 }
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.M)
