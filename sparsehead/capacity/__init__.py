@@ -13,6 +13,6 @@ bound, trajectory                     the public `bound`; the same along trainin
 """
 
 from .bound import Bound, bound
-from .state_dicts import norms
+from .state_dicts import Norms, norms
 
-__all__ = ["Bound", "bound", "norms"]
+__all__ = ["Bound", "Norms", "bound", "norms"]

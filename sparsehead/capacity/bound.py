@@ -16,7 +16,7 @@ from .declared import DeclaredClass, declare
 from .foreign import layer_class
 from .generalization import confidence, samples_needed
 from .items import FORMS, PROVEN, Covering, Item, check_form
-from .state_dicts import weights_of
+from .state_dicts import Weights, weights_of
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
@@ -131,7 +131,7 @@ class Bound(Plotted):
 
 
 def bound(
-    model: Any = None,
+    model: Weights | None = None,
     *,
     m: Real,
     norms: Mapping[str, Real] | None = None,
@@ -182,11 +182,11 @@ def bound(
     m, delta = int(check_count("m", m)), check_delta(delta)
     if m > MOST_SAMPLES:
         raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
-    model, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
+    ours, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
     if margin is None:
-        margin = model.threshold if model is not None and model.threshold > 0 else 1.0
+        margin = ours.threshold if ours is not None and ours.threshold > 0 else 1.0
     margin = check_eps(margin, "margin")
-    declared = declare(model, norms, T, a_posteriori, margin)
+    declared = declare(ours, norms, T, a_posteriori, margin)
     eps = declared.margin / 2 if eps is None else check_eps(eps)
     accuracy = check_eps(accuracy, "accuracy")
     coverings, gaps = _all_forms(declared, m, eps, delta)
@@ -232,7 +232,7 @@ def bound(
 
 
 def _given(
-    model: Any,
+    model: Weights | None,
     norms: Mapping[str, Real] | None,
     heads: int | None,
     layer: str | None,

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -59,7 +59,17 @@ class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
         return Card("Norms", ["of every head, temperature and biases included"], table=self.to_frame())
 
 
-def norms(weights: Any, *, heads: int | None = None) -> Norms:
+@runtime_checkable
+class HasStateDict(Protocol):
+    """What torch modules have: weights by name."""
+
+    def state_dict(self) -> Any: ...
+
+
+Weights = Model | str | Path | Mapping[str, Any] | HasStateDict
+
+
+def norms(weights: Weights, *, heads: int | None = None) -> Norms:
     """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
 
     Args:
@@ -106,21 +116,22 @@ def norms(weights: Any, *, heads: int | None = None) -> Norms:
     return found
 
 
-def weights_of(weights: Any) -> Model | Mapping[str, Any]:
+def weights_of(weights: Weights) -> Model | Mapping[str, Any]:
     """A Model or a state dict, from whichever form they were given in.
 
     A module that `to_torch` made becomes a Model again; any other gives its state dict.
     """
+    found: Any = weights
     if isinstance(weights, str | os.PathLike):
-        weights = load_weights(Path(weights))
+        found = load_weights(Path(weights))
     elif hasattr(weights, "to_model"):
-        weights = weights.to_model()
+        found = weights.to_model()
     elif hasattr(weights, "state_dict"):
-        weights = weights.state_dict()
-    if not isinstance(weights, Model):
+        found = weights.state_dict()
+    if not isinstance(found, Model):
         hint = "a Model, a torch module, its state dict (names and arrays), or the path of a safetensors file"
-        instance("weights", weights, Mapping, hint)
-    return weights
+        instance("weights", found, Mapping, hint)
+    return found
 
 
 def _check_shapes(name: str, Q: "Pair", K: "Pair", V: "Pair", O: Array) -> None:

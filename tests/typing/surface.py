@@ -3,15 +3,16 @@
 Every `type: ignore` here must be needed (warn_unused_ignores): a name that does not exist is an error.
 """
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
 import sparsehead as sh
-from sparsehead.capacity import Bound
+from sparsehead.capacity import Bound, Norms
 from sparsehead.certify import Certificate
 from sparsehead.covering import Cover
 from sparsehead.experiments.law import LawResult
+from sparsehead.frame import Frame
 from sparsehead.reading import Reading
 from sparsehead.train.outcome import Run
 
@@ -25,5 +26,16 @@ assert_type(sh.bound(model, m=100), Bound)
 assert_type(sh.covering_number(np.zeros((2, 2)), eps=0.5), Cover)
 assert_type(sh.learn(f, m=50, seed=0), Run)
 assert_type(sh.law("and", s=2, T=[10, 20], seed=0), LawResult)
+assert_type(sh.law(f, T=8, preset="fast"), LawResult)
+assert_type(sh.verify("model.safetensors", "x1 & x2"), Certificate)
+assert_type(sh.norms(model), Norms)
+assert_type(sh.norms({"in_proj_weight": np.zeros((6, 2))}, heads=1), Norms)
+assert_type(sh.bound("model.safetensors", m=100).to_frame(), Frame)
+assert_type(sh.learn("x1", T=8, m=50, seed=0).to_frame()["step"], list[Any])
+assert_type(sh.to_torch(model).to_model(), sh.Model)
+assert_type(sh.Task.balanced("x1 & x2", T=8), sh.Task)
+assert_type(sh.load("model.safetensors").T, int)
+sh.bound(3, m=100)  # type: ignore[arg-type]
+sh.verify(model, 3)  # type: ignore[arg-type]
 sh.pars("x1", T=8)  # type: ignore[attr-defined]
 sh.build(f, encodin="bag")  # type: ignore[call-arg]
