@@ -1,8 +1,8 @@
 """A table of results: rows of plain values that any data-frame library reads, none of which is needed here.
 
-    pandas.DataFrame(frame), polars.DataFrame(frame)    a frame is a sequence of rows
-    polars.from_dataframe(frame), ..                    it speaks the data-frame interchange protocol
-    pyarrow.table(frame), duckdb, ..                    and the Arrow C stream, where pyarrow is installed
+    pandas.DataFrame(frame), polars.DataFrame(frame)            a frame is a sequence of rows
+    pandas.api.interchange.from_dataframe(frame), ..            it speaks the data-frame interchange protocol
+    polars.from_dataframe(frame), pyarrow.table(frame), ..      and Arrow's C stream, where pyarrow is installed
 
 Columns hold whole numbers, floats, booleans or texts, and None where there is no value.
 """

@@ -235,7 +235,8 @@ WRITERS = {
 
 @pytest.mark.parametrize("verb", WRITERS)
 def test_commands_refuse_an_existing_output_before_they_work(verb, tmp_path, command):
-    name = "out.csv" if verb == "export" else "out.svg"
+    endings = {"export": "csv", "build": "safetensors", "learn": "safetensors"}
+    name = f"out.{endings.get(verb, 'svg')}"
     (tmp_path / name).write_bytes(OLD)
     said = one_line(*command(*WRITERS[verb], name))
     assert "it exists (" in said and "); --force" in said

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 from typer.models import OptionInfo
 
-MOST_DIGITS = 400  # `bound` takes m up to 1e300; 1e999999 would fill the memory with zeros
+MOST_DIGITS = 300  # `bound` takes m up to 1e300; 1e999999 would fill the memory with zeros
 
 
-def whole_number(text: str | int, *, least: float | None = None, most: float | None = None) -> int:
+def whole_number(
+    text: str | int, *, least: int | float | None = None, most: int | float | None = None
+) -> int:
     """The whole number that a text means: 300, 10_000, 1e6 and 2.5e3 are some, 20.9 and 1e-3 are none.
 
     >>> whole_number("1e6"), whole_number("10_000"), whole_number("2.5e3")

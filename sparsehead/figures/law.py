@@ -274,14 +274,14 @@ def law_title(rows: Rows, target: str) -> str:
             between = interval(first["low"], first["high"])
             return f"{target}: m80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
         start = f"{number(first['m'])} at T = {number(first['T'])}"
-        return f"{target}: m80 goes from {start} to {number(last['m'])} at T = {number(last['T'])}"
+        return f"{target}: m_80 goes from {start} to {number(last['m'])} at T = {number(last['T'])}"
     lengths = "the context length" if len(rows) == 1 else f"all {len(rows)} context lengths"
     states = {r["state"] for r in rows}
     if states == {"above"}:
         return f"{target}: no sample size tried reaches 80 % success, at {lengths}"
     if states == {"below"}:
         return f"{target}: every sample size tried reaches 80 % success, at {lengths}"
-    return f"{target}: the trials bound m80 on one side only, at {lengths}"
+    return f"{target}: the trials bound m_80 on one side only, at {lengths}"
 
 
 def law_subtitle(
@@ -302,7 +302,7 @@ def law_subtitle(
     for state, words in (
         ("above", "Triangles upwards, at {} T: no sample size tried was enough; m80 is larger."),
         ("below", "Triangles downwards, at {} T: every sample size tried was enough; m80 is smaller."),
-        ("open", "Not drawn, at {} T: the trials do not bound m80."),
+        ("open", "Not drawn, at {} T: the trials do not bound m_80."),
     ):
         found = sum(r["state"] == state for r in rows)
         if found:

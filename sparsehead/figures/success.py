@@ -80,7 +80,7 @@ def success_heat_map(
         title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
         f"m from {number(min(c.m for c in cells))} to {number(max(c.m for c in cells))}",
         width=width,
-        subtitle=[_legend(labelled) + " Red triangles: m80." * bool(marks)],
+        subtitle=[_legend(labelled) + " Red triangles: m_80." * bool(marks)],
         data={"cells": gathered, "thresholds": marks},
     )
 

@@ -21,7 +21,7 @@ FITS = {
 
 
 def test_title_says_how_far_m80_grew(shown):
-    assert shown(law_chart(OURS)).title == ("AND of 3 bits: m80 goes from 52 at T = 100 to 110 at T = 1,100")
+    assert shown(law_chart(OURS)).title == ("AND of 3 bits: m_80 goes from 52 at T = 100 to 110 at T = 1,100")
 
 
 def test_every_threshold_is_there_with_its_interval(shown):
@@ -116,7 +116,7 @@ def test_where_every_trial_was_solved_the_chart_says_so(shown):
     shapes = {v["mark"].get("shape") for v in chart.views if v["mark"]["type"] == "point"}
     assert "triangle-down" in shapes
     mixed = [all_solved[0], ThresholdRow(40, None, low=50.0, high=None, trials=12)]
-    assert "bound m80 on one side only" in shown(law_chart(mixed, paper=())).title
+    assert "bound m_80 on one side only" in shown(law_chart(mixed, paper=())).title
 
 
 def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
@@ -131,7 +131,7 @@ def test_nothing_known_but_T_is_still_drawn(shown):
     unknown = [ThresholdRow(100, None, None, None)]
     chart = shown(law_chart(unknown, paper=()))
     assert chart.data["thresholds"][0]["m"] is None
-    assert "Not drawn, at 1 T: the trials do not bound m80." in chart.subtitle
+    assert "Not drawn, at 1 T: the trials do not bound m_80." in chart.subtitle
 
 
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):
