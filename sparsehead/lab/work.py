@@ -51,15 +51,17 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
 
     key = spec_id(spec)
     with Store(db, readonly=True) as store:
-        record, arrays, history = store.get(key), store.arrays(key), store.history(key)
-    if record is None:
-        raise SparseheadError("the store does not hold this trial.")
+        record = store.find([spec]).get(key)
+        if record is None:
+            raise SparseheadError("the store does not hold this trial.")
+        arrays, history = store.arrays(record.id), store.history(record.id)
     outcome = Outcome(spec_id=key, history=dict(history), made_by=record.made_by, **_fields(record.outcome))
     model = loaded(arrays["lab/model"].tobytes()) if "lab/model" in arrays else None
     reading = read_back(Run(spec, outcome, model)) if outcome.solved else None
     f = target_function(spec)
     kept = "lab/attention" in arrays
     return {
+        "id": record.id,
         "spec_id": key,
         "function": str(f),
         "support": list(f.support),

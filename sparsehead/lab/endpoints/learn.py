@@ -20,7 +20,7 @@ def learn_chart() -> Response:
 
 @router.post("/api/learn/{key}/model")
 def learn_model(request: Request, key: Key) -> Response:
-    """The trained model of a spec id as a safetensors file."""
+    """The trained model of a stored trial, by the `id` of its result, as a safetensors file."""
     from ...store import Store
 
     db = request.app.state.jobs.db

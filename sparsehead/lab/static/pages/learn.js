@@ -140,6 +140,6 @@ function Outcome({ result }) {
       <${Stat} label="attention on support" value=${num(result.support_mass, 3)} />
     </div>
     ${reading && html`<${Evidence} reading=${reading} />`}
-    ${result.has_model && html`<div class="row end"><${Button} onClick=${() => download(`/api/learn/${result.spec_id}/model`, {}, "learned.safetensors")}>Save model<//></div>`}
+    ${result.has_model && html`<div class="row end"><${Button} onClick=${() => download(`/api/learn/${result.id}/model`, {}, "learned.safetensors")}>Save model<//></div>`}
   <//>`;
 }

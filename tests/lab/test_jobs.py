@@ -1,0 +1,212 @@
+"""Jobs: from start to result, asked for twice, refused when too many wait, cancelled, resumed, found after a kill."""
+
+import asyncio
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from sparsehead.lab.answers import Busy, Unknown
+from sparsehead.lab.app import Settings, make_app
+from sparsehead.lab.jobs import Job, Jobs, job_id
+from sparsehead.spec import spec_id
+from sparsehead.store import Store
+
+from .conftest import HOST, TOKEN, Api
+
+LEARN = {"function": "x1 & x4", "T": 8, "m": 120, "n_steps": 200, "check_every": 5, "keep_training": True}
+
+
+def events(answer):
+    """The server-sent events of an answer, as (name, data)."""
+    found = []
+    for block in answer.text.strip().split("\n\n"):
+        name, data = (line.partition(": ")[2] for line in block.split("\n"))
+        found.append((name, json.loads(data)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A lab in which one small training job has come to its end, and what its followers were told."""
+    db = tmp_path_factory.mktemp("jobs") / "results.db"
+    settings = Settings(db=db, hosts=(HOST,), token=TOKEN, cookie="c")
+    with TestClient(make_app(settings), base_url=f"http://{HOST}") as client:
+        api = Api(client)
+        job = api.post("/api/jobs/learn", LEARN).json()
+        told = events(api.get(f"/api/jobs/{job['id']}/events"))
+        yield api, db, job, told
+
+
+def test_a_training_job_ends_with_the_formula_and_its_certificate(trained):
+    _, _, _, told = trained
+    result = dict(told)["result"]
+    assert result["solved"] and result["reading"]["function"] == "x1 & x4"
+    assert result["support"] == [1, 4]
+    assert 0 < result["reading"]["certificate"]["bound"] < 1
+    assert "computes x1 & x4" in result["verdict"]
+    rows, steps = result["attention"]["rows"], result["attention"]["steps"]
+    assert len(rows) == len(steps) > 1 and all(len(row) == 9 for row in rows)
+    assert rows[-1][1] + rows[-1][4] > rows[0][1] + rows[0][4]  # it sharpens
+
+
+def test_followers_see_states_in_order_and_a_late_one_gets_it_all(trained):
+    api, _, job, told = trained
+    states = [data["state"] for name, data in told if name == "job"]
+    assert states[-1] == "done" and set(states) <= {"waiting", "running", "done"}
+    assert told[-1] == ("end", {})
+    late = events(api.get(f"/api/jobs/{job['id']}/events"))
+    assert dict(late)["result"] == dict(told)["result"]
+
+
+def test_results_land_in_the_store_and_the_model_can_be_taken_home(trained, tmp_path):
+    import sparsehead as sh
+
+    api, db, _, told = trained
+    result = dict(told)["result"]
+    key = result["id"]
+    with Store(db, readonly=True) as store:
+        record = store.get(key)
+        assert record is not None and record.solved
+        assert spec_id_of(record) == result["spec_id"]
+    (tmp_path / "m.safetensors").write_bytes(api.post(f"/api/learn/{key}/model", {}).content)
+    assert sh.read(sh.load(tmp_path / "m.safetensors"), seed=0).formula == "x1 & x4"
+    assert api.post(f"/api/learn/{'0' * 16}/model", {}).status_code == 404
+
+
+def spec_id_of(record):
+    from sparsehead.spec import TrainSpec
+
+    return spec_id(TrainSpec(**record.spec))
+
+
+def test_asking_twice_is_asking_once(trained):
+    api, db, job, _ = trained
+    again = api.post("/api/jobs/learn", LEARN).json()
+    assert (again["id"], again["state"]) == (job["id"], "done")
+    with Store(db, readonly=True) as store:
+        assert len(store) == 1
+
+
+def test_jobs_that_cannot_be_meant_are_refused_at_once(trained):
+    api = trained[0]
+    for path, body in (
+        ("/api/jobs/learn", {**LEARN, "function": "x1 & x99"}),
+        ("/api/jobs/learn", {**LEARN, "T": 10**6}),
+        ("/api/jobs/learn", {**LEARN, "db": "/etc/passwd"}),
+        ("/api/jobs/law", {"function": "and", "s": 30, "T": [10]}),
+        ("/api/jobs/law", {"function": "and", "s": None, "T": [10]}),
+        ("/api/jobs/claims", {"labels": ["no-such-claim"]}),
+    ):
+        assert api.post(path, body).status_code == 422
+    assert api.get("/api/jobs/0000000000000000").status_code == 404
+    assert api.get("/api/jobs/../../etc").status_code in (404, 422)
+
+
+def in_loop(db, work, **settings):
+    """Run `work(jobs)` in an event loop of its own; the jobs' processes are never started."""
+
+    async def main():
+        jobs = Jobs(db, **{"running": 1, "waiting": 3, **settings})
+        jobs._run = lambda job: asyncio.sleep(3600)
+        try:
+            return await work(jobs)
+        finally:
+            await jobs.close()
+
+    return asyncio.run(main())
+
+
+def test_a_thousand_jobs_are_held_or_refused_and_memory_stays_bounded(tmp_path):
+    async def work(jobs):
+        for i in range(4):
+            jobs.start("learn", {"seed": i})
+        for i in range(4, 1000):
+            with pytest.raises(Busy, match="3 jobs wait already"):
+                jobs.start("learn", {"seed": i})
+        states = [job.state for job in jobs.jobs.values()]
+        assert (states.count("running"), states.count("waiting"), len(states)) == (1, 3, 4)
+        for job in list(jobs.jobs.values()):
+            jobs.cancel(job.id)
+        for i in range(60):
+            jobs.cancel(jobs.start("learn", {"seed": 5000 + i}).id)
+        assert len(jobs.jobs) <= 42
+
+    in_loop(tmp_path / "r.db", work)
+
+
+def test_a_cancelled_job_makes_room_and_can_be_resumed(tmp_path):
+    async def work(jobs):
+        first, second = jobs.start("learn", {"seed": 1}), jobs.start("learn", {"seed": 2})
+        assert (first.state, second.state) == ("running", "waiting")
+        jobs._tasks.pop(first.id).cancel()
+        jobs.cancel(first.id)
+        assert (first.state, second.state) == ("cancelled", "running")
+        assert jobs.resume(first.id).state == "waiting"
+        with pytest.raises(Unknown):
+            jobs.cancel("none")
+
+    in_loop(tmp_path / "r.db", work)
+
+
+def test_what_was_unfinished_is_offered_by_the_next_server(tmp_path):
+    async def first(jobs):
+        for seed in (1, 2):
+            jobs.start("learn", {"seed": seed})
+        # no close: as after kill -9
+        return jobs.journal.read_bytes()
+
+    async def main():
+        jobs = Jobs(tmp_path / "r.db", running=1, waiting=3)
+        jobs._run = lambda job: asyncio.sleep(0)
+        return await first(jobs)
+
+    left = asyncio.run(main())
+    (tmp_path / "r.db.jobs.json").write_bytes(left)
+
+    async def second(jobs):
+        assert [job.state for job in jobs.jobs.values()] == ["interrupted", "interrupted"]
+        assert [job.request for job in jobs.jobs.values()] == [{"seed": 1}, {"seed": 2}]
+        assert jobs.resume(job_id("learn", {"seed": 2})).state == "running"
+
+    in_loop(tmp_path / "r.db", second)
+    (tmp_path / "r.db.jobs.json").write_text("{damaged")
+
+    async def third(jobs):
+        assert jobs.jobs == {}
+
+    in_loop(tmp_path / "r.db", third)
+
+
+def test_points_stay_bounded_and_followers_are_told_to_begin_anew(tmp_path):
+    async def work(jobs):
+        job = jobs.start("learn", {"seed": 1})
+        stream = jobs.follow(job.id)
+        assert (await anext(stream))[0] == "job"
+        assert (await anext(stream)) == ("points", {"from": 0, "points": []})
+        for step in range(5000):
+            jobs._note(job, {"progress": {"trial": {"step": step, "attention": [0.5] * 99}}})
+        assert len(job.points) <= 2001
+        assert all("attention" not in point for point in job.points)
+        await anext(stream)
+        name, data = await anext(stream)
+        assert (name, data["from"], len(data["points"])) == ("points", 0, len(job.points))
+        await stream.aclose()
+        assert jobs.followers == 0
+
+    in_loop(tmp_path / "r.db", work)
+
+
+def test_a_job_has_the_same_name_however_its_request_is_ordered():
+    assert job_id("learn", {"a": 1, "b": 2}) == job_id("learn", {"b": 2, "a": 1})
+    assert job_id("learn", {"a": 1}) != job_id("law", {"a": 1})
+    assert Job("x", "learn", {}).summary()["state"] == "waiting"
+
+
+def test_claims_are_listed_and_what_stands_behind_one_is_named(api):
+    listed = api.get("/api/claims").json()
+    assert len(listed["claims"]) > 100
+    assert all(row["finding"] is None for row in listed["claims"])
+    behind = api.get("/api/claims/law-and").json()
+    assert any("experiments.law" in name for name in behind["code"])
+    assert api.get("/api/claims/nothing").status_code == 404
