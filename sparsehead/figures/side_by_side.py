@@ -32,16 +32,18 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
         raise DomainError(f"{title}: there is nothing to draw yet, 0 thresholds arrived.")
     reference = [{**row, "label": REFERENCE} for row in points if row["label"] == REFERENCE]
     groups = list(dict.fromkeys(p["group"] for p in points))
-    floor = [
+    floor: list[dict[str, Any]] = [
         {"group": law.group, "T": row.T, "m": row.m, "label": f"floor of {law.label}"}
         for law in record.laws
         for row in law.floor
         if any(p["label"] == law.label for p in points)
     ]
     Ts = [float(p["T"]) for p in points]
-    highs = [float(value) for p in points for value in (p["m"], p["high"]) if value]
+    ms = [
+        float(row[key]) for row in [*points, *floor] for key in ("m", "low", "high") if finite(row.get(key))
+    ]
     x = alt.X("T:Q", **log_axis("context length T", Ts))
-    y = alt.Y("m:Q", **log_axis("samples m_80", [min(highs) / 1.3, max(highs)]))
+    y = alt.Y("m:Q", **log_axis("samples m_80", ms))
     panels = [_panel(group, x, y, with_reference=bool(reference)) for group in groups]
     rows = [alt.hconcat(*panels[i : i + 2]) for i in range(0, len(panels), 2)]
     return finish(

@@ -303,3 +303,10 @@ def test_trials_behind_a_gap_are_not_counted(tmp_path):
     run_sweep([specs[0], specs[1], specs[3], specs[4]], tmp_path / "r.db", workers=1)
     with StoredSweep(tmp_path / "r.db") as sweep:
         assert list(sweep.run(specs).records) == [spec_id(spec) for spec in specs[:2]] and not sweep.complete
+
+
+def test_the_axis_of_several_laws_reaches_down_to_the_floor():
+    law = replace(one_law("a", {}), floor=(FloorRow(1000, 20),))
+    spec = laws_chart(LawsRecord((law,), True, "1 of 1"), title="one law").to_dict()
+    domain = spec["vconcat"][0]["hconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert domain[0] < 20 and domain[1] > 65
