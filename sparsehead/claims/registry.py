@@ -33,6 +33,7 @@ from . import (
     selection,
     sparse_functions,
     studies,
+    trained,
 )
 from .claim import Claim, Context, Finding
 
@@ -45,7 +46,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Generalisation and lower bounds": (integral, generalization, floor),
     "Representation": (representation, selection, limits, decoders),
     "Reading": (reading,),
-    "Experiments": (laws, experiments, studies),
+    "Experiments": (laws, experiments, studies, trained),
     "Errata of the paper": (errata_paper, errata_paper_capacity, errata_paper_weights),
     "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }

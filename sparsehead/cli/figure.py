@@ -38,15 +38,11 @@ def figure(
         if not show_list:
             raise DomainError("figure needs a NAME, got none; the names are listed above.")
         return
-    from ..figures.render import FORMATS, render
+    from ..figures.render import form_of, render
     from ..files import check_target, write_whole
 
     path = out or Path(f"{name}.svg")
-    form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise DomainError(
-            f"--out {path} ends in {path.suffix or 'nothing'!r}; figures are written as .svg, .png, .pdf or .html."
-        )
+    form = form_of(path, "--out")
     check_target(path, force=force)
     folder = results or default_folder()
     content = render(draw(name, folder), form)

@@ -1,12 +1,13 @@
 """`sparsehead learn`: train on one sparse function."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from .output import AsJson, Force, check_model_file, emit, emit_on_failure, status_console
+from .output import AsJson, Force, check_model_file, emit, emit_on_failure
 from .read import show_certificate
 from .settings import (
     Clip,
@@ -23,9 +24,11 @@ from .settings import (
     WeightDecay,
     given,
 )
+from .training import TrainingDisplay
 
 if TYPE_CHECKING:
     from ..reading import Reading
+    from ..train.outcome import Run
 
 
 def learn(
@@ -65,6 +68,12 @@ def learn(
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
+        ),
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,29 +88,58 @@ def learn(
         if learner != "transformer":
             raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
         check_model_file(out, force=force)
+    if chart is not None:
+        _check_chart(chart, learner, force)
     use_threads(threads)
     chosen = given(
         positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,
         weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init, init_scale=init_scale,
         stall=stall, keep_training=keep_training or None,
     )  # fmt: skip
-    with Line(restarts) as line:
+    with TrainingDisplay(restarts) as display:
         run = train(
             expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
             H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, engine=engine,
-            device=device, dtype=dtype, progress=line, **chosen,
+            device=device, dtype=dtype, progress=display, **chosen,
         )  # fmt: skip
     reading = read_back(run) if run.solved else None
     result = learned(run.outcome, reading)
-    if out is not None and run.model is not None:
-        from ..model_file import save
+    show = partial(_show, expression=expression, result=result, run=run, reading=reading)
+    with emit_on_failure(result, as_json, show):
+        if out is not None and run.model is not None:
+            from ..model_file import save
 
-        with emit_on_failure(result, as_json, lambda console: _show(console, expression, result, reading)):
             result["model"] = str(save(run.model, out, force=force))
-    emit(result, as_json, lambda console: _show(console, expression, result, reading))
+        if chart is not None:
+            result["chart"] = str(_draw(run, chart, force))
+    emit(result, as_json, show)
 
 
-def _show(console: Console, expression: str, result: dict[str, Any], reading: "Reading | None") -> None:
+def _check_chart(path: Path, learner: str, force: bool) -> None:
+    """Refuse, before any training, a chart that could not be drawn or written."""
+    from ..errors import DomainError
+    from ..figures.render import form_of
+    from ..files import check_target
+
+    if learner != "transformer":
+        raise DomainError(f"--chart {path} cannot be drawn: a {learner} has no attention to follow.")
+    form_of(path, "--chart")
+    check_target(path, force=force)
+
+
+def _draw(run: "Run", path: Path, force: bool) -> Path:
+    """The chart of one run, written."""
+    from ..figures.appearance import support_chart
+    from ..figures.render import form_of, render
+    from ..files import write_whole
+
+    drawn = support_chart(run.history, formula=run.spec.function, T=run.spec.T, m=run.spec.m)
+    return write_whole(path, render(drawn, form_of(path, "--chart")), force=force)
+
+
+def _show(
+    console: Console, *, expression: str, result: dict[str, Any], run: "Run", reading: "Reading | None"
+) -> None:
     word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
     console.print(
         f"[bold]{expression}[/bold]: {word}, step {result['steps']} of restart {result['restarts_used']}"
@@ -110,34 +148,13 @@ def _show(console: Console, expression: str, result: dict[str, Any], reading: "R
     console.print(f"  validation accuracy  {result['val_accuracy']:.4f}")
     if result["support_mass"] is not None:
         console.print(f"  attention on support {result['support_mass']:.3f}")
+    if run.appearance is not None:
+        console.print(f"  {run.appearance.sentence()}")
     console.print(f"  seconds              {result['seconds']:.2f}")
     if "model" in result:
         console.print(f"  model                {result['model']}")
+    if "chart" in result:
+        console.print(f"  chart                {result['chart']}")
     if reading is not None:
         console.print(f"read back: {reading.verdict}", markup=False)
         show_certificate(console, reading)
-
-
-class Line:
-    """The live progress line, on standard error: step, loss, accuracy, attention, time to go at most."""
-
-    def __init__(self, restarts: int) -> None:
-        self._restarts = restarts
-        self._status = status_console().status("starting")
-
-    def __enter__(self) -> "Line":
-        self._status.__enter__()
-        return self
-
-    def __exit__(self, *details: Any) -> None:
-        self._status.__exit__(None, None, None)
-
-    def __call__(self, state: dict[str, Any]) -> None:
-        done = state["restart"] * state["n_steps"] + state["step"]
-        left = state["restarts"] * state["n_steps"] - done
-        seconds = state["seconds"] / max(done, 1) * left
-        mass = "" if state["support_mass"] is None else f"  attention on support {state['support_mass']:.2f}"
-        self._status.update(
-            f"restart {state['restart'] + 1}/{self._restarts}  step {state['step']}  loss {state['loss']:.4f}  "
-            f"validation {state['val_accuracy']:.3f}{mass}  at most {seconds:.0f} s to go"
-        )

@@ -5,6 +5,7 @@ studies     the law under the matched reading, near the floor, and what decides 
 readings    the readings of the paper's text, and the evidence for each
 race        readings against each other, in rounds of trials
 maps        the runner that keeps attention maps beside the outcome
+read_trained  the runner that reads every trained model, and what it found
 records     what each results file holds, one dataclass per kind
 collect     store -> records
 folder      the one reader and the one writer of results files

@@ -18,6 +18,16 @@ FEWER_TRIALS = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one 
 WITH_DROPOUT = {
     1000: {"max_trials": 32, "start": 95}
 }  # with dropout a failure takes minutes: not far below the threshold
+READ_RUNNER = "sparsehead.experiments.read_trained:run_with_readings"
+READ_TRIALS = {
+    "and": ((30, 100, 300), (40, 60, 90, 140, 200)),
+    "or": ((30, 100, 300), (40, 60, 90, 140, 200)),
+    "majority": ((30, 100, 300), (60, 90, 140, 200, 300)),
+    "junta": ((30, 100, 300), (90, 140, 200, 300, 500)),
+    "parity": ((10, 15, 20), (90, 140, 200, 300, 500)),
+}
+READ_CELL = ("and", 300, 200)  # the cell in which reading is measured most closely
+READ_SEED = 1  # other trials than the law's, whose outcomes are stored without readings
 AMPLE_SAMPLES = 300  # samples for runs whose weights are looked at: well above the threshold at every T used
 
 
@@ -107,6 +117,33 @@ def dropout(T: int = 1000, m: int = 80, pairs: int = 24) -> Experiment:
     return Experiment("dropout", f"Runs with and without dropout at T = {T}, m = {m}", tuple(specs))
 
 
+def reading(trials: int = 3, cell: int = 60) -> Experiment:
+    """Ours: models trained on five families, read back.   Paper: read-trained
+
+    Args:
+        trials: for each family, T and m of READ_TRIALS; `cell` for READ_CELL.
+    """
+    cells = [(name, T, m) for name, (Ts, ms) in READ_TRIALS.items() for T in Ts for m in ms]
+    specs = [
+        preset("fast", function=name, s=3, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i))
+        for name, T, m in cells
+        for i in range(cell if (name, T, m) == READ_CELL else trials)
+    ]
+    return Experiment("reading", "Functions read from trained models", tuple(specs), READ_RUNNER)
+
+
+def appearance(seeds: int = 12) -> Experiment:
+    """Ours: when the support appears in influence and in attention; runs of full length.   Paper: support-appears"""
+    settings = dict(s=3, n_steps=400, restarts=1, keep_training=True, stall=0)
+    specs = [
+        preset("fast", function=name, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i), **settings)
+        for name, T, m in (READ_CELL, ("majority", 300, 200), ("parity", 15, 400))
+        for i in range(seeds)
+    ]
+    title = "When the support appears along training"
+    return Experiment("appearance", title, tuple(specs), options={"mass_every": 10})
+
+
 @dataclass(frozen=True)
 class Law:
     """A threshold experiment, for `law`.
@@ -169,12 +206,20 @@ def plan(scale: str) -> list[Stage]:
     decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
     few = norms((30, 100, 300), 2)
     stages: dict[str, list[Stage]] = {
-        "quick": [attention(seeds=2), curves(replicates=10), parity(seeds=2), few, Law("law", (100, 300), 32)],
-        "default": [attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), Law("law", (100, 300, 1000), 64)],
+        "quick": [
+            attention(seeds=2), curves(replicates=10), parity(seeds=2), few, reading(1, 20), appearance(2),
+            Law("law", (100, 300), 32),
+        ],
+        "default": [
+            attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), reading(), appearance(6),
+            Law("law", (100, 300, 1000), 64),
+        ],
         "full": [
             attention(),
             curves(),
             norms((30, 100, 300, 1000, 3000), 5),
+            reading(20, 300),
+            appearance(),
             Law("law", PAPER_TS, 160),
             Law("law-decades", decades[:5], 160),
             parity(),

@@ -234,6 +234,58 @@ class BoundRecord(ResultsRecord):
 
 
 @dataclass(frozen=True)
+class ReadTrial:
+    """One trained model, read; `family` and `solved` are the task's, the rest is that of `read_trained.ReadModel`."""
+
+    family: str
+    T: int
+    m: int
+    seed: int
+    solved: bool
+    planted: str
+    read: str | None
+    found: str
+    method: str
+    queries: int
+    agreement: float
+    function_error: float | None
+    model_error: float
+    bound: float | None
+    model_bound: float | None
+
+
+@dataclass(frozen=True)
+class ReadingRecord(ResultsRecord):
+    """reading.json: what was read from trained models, and certificates that fail with probability `delta`."""
+
+    delta: float
+    trials: tuple[ReadTrial, ...]
+
+
+@dataclass(frozen=True)
+class AppearanceRun:
+    """One run of `steps` steps: from which step on the support leads in influence and in attention, and validation
+    accuracy is at least 3/4; None: not at the end."""
+
+    task: str
+    T: int
+    m: int
+    seed: int
+    solved: bool
+    steps: int
+    influence: int | None
+    attention: int | None
+    accuracy: int | None
+
+
+@dataclass(frozen=True)
+class AppearanceRecord(ResultsRecord):
+    """appearance.json: when the support appears along training."""
+
+    runs: tuple[AppearanceRun, ...]
+
+
+@dataclass(frozen=True)
 class BuildRow:
     """One function at one T compiled by one tool: sizes, norms, speed, and whether it was proved right."""
 
@@ -287,6 +339,8 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "dropout": DropoutRecord,
     "learned-norms": NormsRecord,
     "bound-training": BoundRecord,
+    "reading": ReadingRecord,
+    "appearance": AppearanceRecord,
     "build_vs_tracr": BuildRecord,
     "run": RunRecord,
 }

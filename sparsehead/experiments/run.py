@@ -12,7 +12,7 @@ from ..results import write as write_table
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.local import RUNNER
-from . import collect, plans
+from . import collect, plans, read_trained
 from .folder import write_results
 from .law import LawResult, law
 from .race import race_readings
@@ -24,6 +24,8 @@ GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "attention": collect.attention,
     "parity": collect.parity,
     "dropout": collect.dropout,
+    "reading": read_trained.read_models,
+    "appearance": read_trained.appearances,
 }
 Report = Callable[[str, Progress | RoundProgress], None]
 Say = Callable[[str], None]

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..errors import DomainError
@@ -37,6 +38,20 @@ def render(chart: Chart, form: str) -> bytes:
     if form == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec))
     return page_of(specification(chart)).encode()
+
+
+def form_of(path: Path, option: str) -> str:
+    """The form that a file's ending asks for.
+
+    Raises:
+        DomainError: it is none of FORMATS; names the option that gave the path.
+    """
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise DomainError(
+            f"{option} {path} ends in {path.suffix or 'nothing'!r}; figures are written as .svg, .png, .pdf or .html."
+        )
+    return form
 
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"

@@ -5,7 +5,7 @@ import numpy as np
 from ..errors import DomainError
 from ..types import Array, Float
 from .sparse import SparseFunction
-from .tables import halves, ones, walsh_hadamard
+from .tables import assignments, halves, ones, walsh_hadamard
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
@@ -50,6 +50,27 @@ def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
             f"functions of T={f.T} and T={g.T} bits have no common inputs; give both the same T."
         )
     return 0.0 if f == g else 1.0
+
+
+def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
+    """P(f(b) != g(b)) for independent Bernoulli(p) bits, exactly: by all patterns of the positions that either reads.
+
+    >>> from .syntax import parse
+    >>> disagreement(parse("x0", T=3), parse("x0 & x2", T=3), p=0.5)
+    0.25
+    """
+    if f.T != g.T:
+        raise DomainError(
+            f"functions of T={f.T} and T={g.T} bits have no common inputs; give both the same T."
+        )
+    positions = sorted({*f.support, *g.support})
+    patterns = assignments(len(positions)).astype(np.int64)
+    on = patterns.sum(axis=1)
+    weights = p**on * (1 - p) ** (len(positions) - on)
+    values = [
+        h.values[patterns[:, np.searchsorted(positions, h.support)] @ (1 << np.arange(h.s))] for h in (f, g)
+    ]
+    return float(weights[values[0] != values[1]].sum())
 
 
 def fourier(f: SparseFunction) -> Float[Array, " N"]:

@@ -10,6 +10,7 @@ occam              what the training set says about the function read: an Occam 
 evidence           attention, influence and single flips, position by position
 breaking           the fewest irrelevant flips found that change a prediction
 ablation           which head carries which position
+appearance         when the support appears while a model is trained
 result, reader     the result; the public `read`
 """
 

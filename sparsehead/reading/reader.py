@@ -1,6 +1,7 @@
 """`read`: from weights, or any function of bits, to the sparse function that they compute."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,21 +76,13 @@ def read(
     p = _share_of_ones(model, p)
     examples = None if data is None else _examples(data, oracle.T)
 
-    found = read_junta(oracle, most=most, rng=stream(seed, "backgrounds"), p=p)
-    influences: dict[int, float] = {}
-    method, best = "membership queries", found
-    if best is None:
-        method = "sampling"
-        best, influences = read_by_sampling(oracle, most=most, rng=stream(seed, "sampling"), p=p)
-    queries, limit = oracle.queries, _query_limit(method, best.s, most, oracle.T)
-
-    agreement = measure_agreement(oracle, best, rng=stream(seed, "agreement"), p=p)
-    function = best if agreement.low >= least_agreement else None
+    found = find_function(oracle, seed=seed, p=p, most=most, least_agreement=least_agreement)
+    best, function, agreement = found.best, found.function, found.agreement
     proof = None if function is None else _prove(model, function)
     proved = proof is not None and proof.correct is True
     bits = bernoulli(p, (min(EVIDENCE_INPUTS, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence"))
     bits = bits.view(np.uint8)
-    also = sorted(influences, key=lambda t: -influences[t])
+    also = sorted(found.influences, key=lambda t: -found.influences[t])
     whole = isinstance(model, Model) and function is not None
     return Reading(
         function=function,
@@ -97,15 +90,44 @@ def read(
         agreement=agreement,
         proved=proved,
         proof=proof,
-        certificate=_certificate(function, examples, agreement, delta),
+        certificate=certify(function, examples, agreement, delta),
         evidence=gather_evidence(model, oracle, best, bits, p=p, also=also),
         breaking=fewest_flips(model, best, bits) if whole and not proved else None,  # type: ignore[arg-type]
         ablation=ablate(model, best, bits) if whole else None,  # type: ignore[arg-type]
-        method=method,
-        queries=queries,
-        query_bound=limit,
+        method=found.method,
+        queries=found.queries,
+        query_bound=found.query_bound,
         p=p,
     )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What asking gave: the fields of `Reading` of the same names, and the influences of the candidates looked at."""
+
+    best: SparseFunction
+    function: SparseFunction | None
+    agreement: Agreement
+    method: str
+    queries: int
+    query_bound: int
+    influences: dict[int, float]
+
+
+def find_function(
+    oracle: Oracle, *, seed: int, p: float, most: int = 8, least_agreement: float = 0.95
+) -> Found:
+    """The function and its agreement, without proof and evidence: exactly, or else by sampling.   Paper: read-junta"""
+    best = read_junta(oracle, most=most, rng=stream(seed, "backgrounds"), p=p)
+    influences: dict[int, float] = {}
+    method = "membership queries"
+    if best is None:
+        method = "sampling"
+        best, influences = read_by_sampling(oracle, most=most, rng=stream(seed, "sampling"), p=p)
+    queries, limit = oracle.queries, _query_limit(method, best.s, most, oracle.T)
+    agreement = measure_agreement(oracle, best, rng=stream(seed, "agreement"), p=p)
+    function = best if agreement.low >= least_agreement else None
+    return Found(best, function, agreement, method, queries, limit, influences)
 
 
 def _check(most: int, least_agreement: float, p: float | None) -> None:
@@ -148,9 +170,10 @@ def _prove(model: Any, f: SparseFunction) -> Certificate | None:
     return verify(model, f)
 
 
-def _certificate(
+def certify(
     f: SparseFunction | None, examples: Examples | None, agreement: Agreement, delta: float
 ) -> OccamBound | None:
+    """The Occam bound of the function read and of its model; None without a function or without examples."""
     if f is None or examples is None:
         return None
     n = agreement.n

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import DomainError, SparseheadError
 from ..experiments.folder import has_results, read_results
 from ..experiments.records import (
+    AppearanceRecord,
     AttentionRecord,
     BoundRecord,
     BuildRecord,
@@ -20,15 +21,18 @@ from ..experiments.records import (
     LawRecord,
     NormsRecord,
     ParityRecord,
+    ReadingRecord,
     SuccessRecord,
 )
 from ..experiments.study_records import LawsRecord, ReadingsRecord
+from ..figures.appearance import appearance_chart
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
 from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
+from ..figures.read_trained import certificate_chart, reading_chart
 from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
@@ -138,6 +142,20 @@ def _cover(eps: str, note: str) -> Callable[[Path], Chart]:
     return lambda _: library.cover_figure(eps, note)
 
 
+def _reading(folder: Path) -> Chart:
+    law = read_results(folder, "law", LawRecord).thresholds if has_results(folder, "law") else ()
+    return reading_chart(read_results(folder, "reading", ReadingRecord).trials, thresholds=law)
+
+
+def _truth(folder: Path) -> Chart:
+    data = read_results(folder, "reading", ReadingRecord)
+    return certificate_chart(data.trials, delta=data.delta)
+
+
+def _appearance(folder: Path) -> Chart:
+    return appearance_chart(read_results(folder, "appearance", AppearanceRecord).runs)
+
+
 NOTE_SMALL = "The notes' figure 1. They say 3, which is right for both readings of the set."
 NOTE_LARGE = "The notes' figure 2. They say 2, which is right for neither reading of the set."
 
@@ -207,6 +225,19 @@ ENTRIES = (
         "Ours: bounds on the error against m, by reading and by norms.",
         lambda _: library.certificates_figure(),
     ),
+    Entry(
+        "reading",
+        "Ours: how often the planted function is read back from trained models, against m.",
+        _reading,
+        needs="reading",
+    ),
+    Entry(
+        "certificate-truth",
+        "Ours: certificates of trained models against true errors.",
+        _truth,
+        needs="reading",
+    ),
+    Entry("appearance", "Ours: when the support appears along training.", _appearance, needs="appearance"),
     Entry("bound-training", "Ours: the bound along training.", _along, needs="bound-training"),
 )
 FIGURES: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}

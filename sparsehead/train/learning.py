@@ -31,7 +31,7 @@ def learn(
     preset: str = "fast",
     progress: Progress | None = None,
     record_every: int = 0,
-    mass_every: int = 50,
+    mass_every: int = 10,
     engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",
@@ -45,8 +45,8 @@ def learn(
         m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
         preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
         progress: called after every check with the trial's state (see `Trial.state`).
-        record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention and
-            norms (0: at the end only).
+        record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention,
+            influence and norms (0: at the end only).
         engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
         encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
             sets d.
@@ -91,7 +91,7 @@ def learn_spec(
     *,
     progress: Progress | None = None,
     record_every: int = 0,
-    mass_every: int = 50,
+    mass_every: int = 10,
     engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",

@@ -35,7 +35,7 @@ def run_trials(
         runs: trials of one shape that the torch engine advances together; the compiled one takes them in turn.
         engine, dtype, device: see `make_engine`.
         record_every: steps between recorded losses; 0 records at checks.
-        mass_every: steps between looks at attention and norms; 0 looks at the end only.
+        mass_every: steps between looks at attention, influence and norms; 0 looks at the end only.
     Raises:
         DomainError: a spec cannot be set up (too few samples to single out a support, an encoding that does not
             fit); outcomes known by then were handed out.

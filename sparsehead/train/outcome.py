@@ -7,6 +7,7 @@ from typing import Any
 from ..display import Card, Plotted, Short, clipped
 from ..frame import Frame
 from ..model import Model
+from ..reading.appearance import Appearance, appearance
 from ..spec import TrainSpec
 
 Progress = Callable[[dict[str, Any]], None]
@@ -34,8 +35,9 @@ class Outcome(Short):
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
             samples (at most 100); None where the learner has no attention, or its weights are not finite.
         seconds: wall-clock time.
-        history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass
-            and norms; all of the solving run, or else of the run with the best validation accuracy.
+        history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
+            support_ and other_attention, support_ and other_influence (see `reading.appearance`) and norms; all of
+            the solving run, or else of the run with the best validation accuracy.
         made_by: what trained it: engine, instructions, dtype, device, version. Empty in rows of version
             0.1, which did not say.
     """
@@ -81,6 +83,11 @@ class Run(Plotted):
     def history(self) -> dict[str, list[float | int]]:
         """See `Outcome.history`."""
         return self.outcome.history
+
+    @property
+    def appearance(self) -> Appearance | None:
+        """When the support led in influence and in attention, and when accuracy rose; None where nobody looked."""
+        return appearance(self.outcome.history)
 
     @property
     def verdict(self) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 from .. import __version__
 from ..capacity.norms import head_norms
 from ..model import Model
+from ..reading.appearance import look
 from ..spec import TrainSpec, spec_id, target_function, task_of
+from ..types import Array, Float
 from .data import FreshBatches, Holdout, training_set
 from .learners import check_on
 from .outcome import Outcome
@@ -18,6 +20,7 @@ from .transformer.engines import Engine
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100
+LOOKED_AT = ("support_mass", "support_attention", "other_attention", "support_influence", "other_influence")
 
 
 class Trial:
@@ -130,19 +133,25 @@ class Trial:
         """Mean attention on the support, over heads and the first holdout samples."""
         if model is None:
             return None
-        support = list(target_function(self.spec).support)
+        return float(self._mean_attention(model)[list(target_function(self.spec).support)].sum())
+
+    def _mean_attention(self, model: Model) -> Float[Array, " T"]:
+        """Mean weight on each position, over heads and the first holdout samples."""
         n = max(4, min(ATTENTION_SAMPLES, 2**22 // (model.H * model.T)))
         bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
-        return float(model.attention(bits)[:, :, support].sum(2).mean())
+        return model.attention(bits)[:, :, :-1].mean(axis=(0, 1))
 
     def _look(self) -> None:
-        """Record attention on the support and the norms that enter the bounds (largest over heads)."""
+        """Record whether attention and influence single out the support, and the norms that enter the bounds."""
         model = self.model()
-        mass = self.support_mass(model)
-        if model is None or mass is None:
+        if model is None:
             return
-        values = {"mass_step": float(self.step), "support_mass": mass, **bound_norms(model)}
-        for name, value in values.items():
+        support, attention = list(target_function(self.spec).support), self._mean_attention(model)
+        values = {"mass_step": float(self.step), "support_mass": float(attention[support].sum())}
+        if support:
+            predict = partial(self.engine.predict, run=self.run)
+            values |= look(predict, attention, support, self.holdout.chunk(0)[0])
+        for name, value in (values | bound_norms(model)).items():
             self.history.setdefault(name, []).append(value)
 
     def _outcome(self, status: str) -> Outcome:
@@ -161,7 +170,7 @@ class Trial:
 
     def state(self) -> dict[str, Any]:
         """Where the trial stands, for a progress line."""
-        mass = self.history.get("support_mass")
+        latest = {name: values[-1] for name in LOOKED_AT if (values := self.history.get(name))}
         return {
             "spec_id": spec_id(self.spec),
             "restart": self.restart,
@@ -171,7 +180,8 @@ class Trial:
             "loss": self.loss,
             "train_accuracy": self.train_accuracy,
             "val_accuracy": self.accuracy,
-            "support_mass": mass[-1] if mass else None,
+            "support_mass": None,
+            **latest,
             "seconds": time.perf_counter() - self.started,
         }
 

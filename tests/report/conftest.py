@@ -7,6 +7,8 @@ import pytest
 from sparsehead.experiments.folder import write_results
 from sparsehead.experiments.records import (
     AccuracyPoint,
+    AppearanceRecord,
+    AppearanceRun,
     AttentionRecord,
     BoundPoint,
     BoundRecord,
@@ -19,6 +21,8 @@ from sparsehead.experiments.records import (
     NormPoint,
     NormsRecord,
     ParityRecord,
+    ReadingRecord,
+    ReadTrial,
     SuccessRecord,
     ThresholdRow,
 )
@@ -61,6 +65,15 @@ def made_up_results():
     several = LawsRecord(
         (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),), False, "1 of 2 laws"
     )
+    read = tuple(
+        ReadTrial(
+            family=family, T=T, m=m, seed=0, solved=m > 60, planted="x1", read="x1", found="planted",
+            method="sampling", queries=100, agreement=1.0, function_error=0.0, model_error=0.001, bound=0.1,
+            model_bound=0.12,
+        )
+        for family in ("and", "parity") for T in (30, 100) for m in (40, 90)
+    )  # fmt: skip
+    appeared = tuple(AppearanceRun("and", 300, 200, i, True, 400, 50 + i, 60 + i, 50) for i in range(3))
     return {
         "law": law,
         "law-matched": law,
@@ -75,6 +88,8 @@ def made_up_results():
         "curves": CurvesRecord(300, tuple(accuracy)),
         "attention": AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,)),
         "parity": ParityRecord(losses),
+        "reading": ReadingRecord(0.05, read),
+        "appearance": AppearanceRecord(appeared),
         "learned-norms": NormsRecord(norms),
         "bound-training": BoundRecord(along),
     }

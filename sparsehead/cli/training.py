@@ -1,0 +1,80 @@
+"""The live display of `learn`, on standard error: where training stands, and whether the support has appeared."""
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from .output import status_console
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDEST = 32  # checks that are shown
+
+
+def sparkline(values: list[float], top: float) -> str:
+    """The last values as bars from 0 to `top`.
+
+    >>> sparkline([0.0, 0.5, 1.0], 1.0)
+    '▁▅█'
+    """
+    steps = len(BARS) - 1
+    return "".join(
+        BARS[min(steps, max(0, round(steps * v / top)))] if top > 0 else BARS[0] for v in values[-WIDEST:]
+    )
+
+
+class TrainingDisplay:
+    """A context manager; called with a trial's state after every check, it redraws itself. Silent without a terminal.
+
+    Rows: validation accuracy; influence and attention, each as the least on the support above the greatest elsewhere.
+    """
+
+    def __init__(self, restarts: int) -> None:
+        self._restarts, self._restart = restarts, 0
+        self._seen: dict[str, list[float]] = {}
+        self._live = Live(Text("starting"), console=status_console(), transient=True, auto_refresh=False)
+
+    def __enter__(self) -> "TrainingDisplay":
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self._live.__exit__(None, None, None)
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        if state["restart"] != self._restart:
+            self._restart, self._seen = state["restart"], {}
+        for name in (
+            "val_accuracy",
+            "support_influence",
+            "other_influence",
+            "support_attention",
+            "other_attention",
+        ):
+            if state.get(name) is not None:
+                self._seen.setdefault(name, []).append(float(state[name]))
+        if self._live.console.is_terminal:
+            self._live.update(self._drawn(state), refresh=True)
+
+    def _drawn(self, state: dict[str, Any]) -> RenderableType:
+        done = state["restart"] * state["n_steps"] + state["step"]
+        left = state["restarts"] * state["n_steps"] - done
+        seconds = state["seconds"] / max(done, 1) * left
+        rows = Table.grid(padding=(0, 2))
+        rows.add_row(
+            f"restart {state['restart'] + 1}/{self._restarts}", f"step {state['step']}",
+            f"loss {state['loss']:.4f}, at most {seconds:.0f} s to go",
+        )  # fmt: skip
+        self._add(rows, "validation accuracy", "val_accuracy", top=1.0)
+        for quantity in ("influence", "attention"):
+            known = self._seen.get(f"support_{quantity}", []) + self._seen.get(f"other_{quantity}", [])
+            self._add(rows, f"{quantity}, support", f"support_{quantity}", top=max(known, default=0.0))
+            self._add(rows, f"{quantity}, others", f"other_{quantity}", top=max(known, default=0.0))
+        return rows
+
+    def _add(self, rows: Table, title: str, name: str, *, top: float) -> None:
+        values = self._seen.get(name)
+        if values:
+            rows.add_row(title, f"{values[-1]:.3f}", sparkline(values, top))

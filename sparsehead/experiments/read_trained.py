@@ -1,0 +1,132 @@
+"""Trained models, read: how often reading returns the planted function, and what its certificate is worth.
+
+The runner trains each spec, reads the model with its own training set, and keeps what was read beside the outcome; the
+collector turns what the store holds into records for the figures and the verdicts.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..functions.analysis import disagreement
+from ..model import Model
+from ..reading.appearance import appearance
+from ..reading.queries import Oracle
+from ..reading.reader import certify, find_function
+from ..rng import stream
+from ..spec import TrainSpec, spec_id, target_function, task_of
+from ..store import Store
+from ..task import Task
+from ..train.data import training_set
+from ..train.learning import learn_spec
+from ..train.loop import origin_of
+from ..train.outcome import Progress
+from .plans import Experiment
+from .records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
+
+DELTA = 0.05  # probability with which a certificate may fail
+FRESH = 20_000  # inputs on which a model's true error is measured
+PLANTED, OTHER, NONE = "planted", "other", "none"
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """What was read from one trained model.
+
+    Args:
+        planted, read: the function to be learned and the one found, as text; `read` is None where none was claimed.
+        found: "planted" (exactly it), "other" (another function) or "none".
+        method, queries: see `Reading`.
+        agreement: share of fresh inputs on which the model and the best function found agree.
+        function_error: P(the function read differs from the planted one), exactly; None where none was read.
+        model_error: share of FRESH inputs on which the model and the planted function differ.
+        bound, model_bound: the certificate's upper bounds on those two; None where none was read.
+    Paper: read-trained
+    """
+
+    planted: str
+    read: str | None
+    found: str
+    method: str
+    queries: int
+    agreement: float
+    function_error: float | None
+    model_error: float
+    bound: float | None
+    model_bound: float | None
+
+
+def read_model(model: Model, spec: TrainSpec) -> ReadModel:
+    """Read a model that was trained on `spec`, and compare with what was planted.   Paper: read-trained"""
+    task, oracle = task_of(spec), Oracle(model)
+    planted = target_function(spec)
+    found = find_function(oracle, seed=spec.seed, p=task.p)
+    certificate = certify(found.function, training_set(spec), found.agreement, DELTA)
+    bits, labels = Task(planted, task.p).sample(FRESH, rng=stream(spec.seed, "true error"))
+    f = found.function
+    return ReadModel(
+        planted=str(planted),
+        read=None if f is None else str(f),
+        found=NONE if f is None else PLANTED if f == planted else OTHER,
+        method=found.method,
+        queries=found.queries,
+        agreement=found.agreement.value,
+        function_error=None if f is None else disagreement(f, planted, p=task.p),
+        model_error=float((oracle(bits) != labels).mean()),
+        bound=None if certificate is None else certificate.bound,
+        model_bound=None if certificate is None else certificate.model_bound,
+    )
+
+
+def run_with_readings(
+    specs: Sequence[TrainSpec],
+    *,
+    on_outcome: Callable[..., None],
+    progress: Progress | None = None,
+    **options: Any,
+) -> None:
+    """`run_trials`, and for each spec what was read, as the bytes of a JSON object.   Paper: read-trained"""
+    for spec in specs:
+        run = learn_spec(spec, progress=progress, **{"mass_every": 0, **options})
+        arrays = {} if run.model is None else {"reading": _packed(read_model(run.model, spec))}
+        on_outcome(spec, run.outcome, arrays)
+
+
+def _packed(reading: ReadModel) -> Any:
+    return np.frombuffer(json.dumps(asdict(reading), allow_nan=False).encode(), dtype=np.uint8)
+
+
+def read_models(store: Store, experiment: Experiment) -> ReadingRecord:
+    """One row for each trained model.   Paper: read-trained, read-certificate"""
+    found = store.find(experiment.specs, origin_of)
+    rows = []
+    for record in (found[key] for key in map(spec_id, experiment.specs) if key in found):
+        packed = store.arrays(record.id).get("reading")
+        if packed is None:
+            continue
+        spec = record.spec
+        reading = ReadModel(**json.loads(packed.tobytes()))
+        about = {name: spec[name] for name in ("T", "m", "seed")}
+        rows.append(ReadTrial(family=spec["function"], solved=record.solved, **about, **asdict(reading)))
+    return ReadingRecord(DELTA, tuple(rows))
+
+
+def appearances(store: Store, experiment: Experiment) -> AppearanceRecord:
+    """One row for each run whose support was looked at.   Paper: support-appears"""
+    found = store.find(experiment.specs, origin_of)
+    rows = []
+    for record in (found[key] for key in map(spec_id, experiment.specs) if key in found):
+        when = appearance(store.history(record.id))
+        if when is None:
+            continue
+        spec = record.spec
+        about = {name: spec[name] for name in ("T", "m", "seed")}
+        rows.append(
+            AppearanceRun(
+                task=spec["function"], solved=record.solved, steps=spec["n_steps"], **about, **asdict(when)
+            )
+        )
+    return AppearanceRecord(tuple(rows))
