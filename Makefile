@@ -10,13 +10,14 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: kernel reproduce full test test-all bare mutants lint format bench docs clean help
+.PHONY: kernel reproduce full test test-all bare coverage mutants lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make reproduce   check every claim of the paper and write report.html (5 minutes on two cores; resumes)"
 	@echo "make test        format, lint, types and tests (3 minutes on two cores)"
 	@echo "make test-all    the same with the slow statistical checks"
+	@echo "make coverage    the tests once more, with the share of lines and branches that they reach"
 	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
@@ -56,6 +57,9 @@ test: lint kernel
 test-all: lint kernel
 	@scripts/chromium.sh
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+coverage: kernel
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term $(ARGS)
 
 bare:
 	PYTHON=$(PYTHON) scripts/bare.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the package without extras into an environment of its own and runs what must work there: build, verify,
-# read, bound and cover. `learn` must say in one sentence what is missing.
+# read, bound, cover, and `learn` by the compiled engine. `learn --engine torch` must say in one sentence what is missing.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 room=$(mktemp -d)
@@ -19,8 +19,12 @@ env/bin/sparsehead build "x2 & !x5" --T 40 --out head.safetensors
 env/bin/sparsehead read head.safetensors
 env/bin/sparsehead bound head.safetensors --m 1000
 env/bin/sparsehead cover points.csv --eps 0.5
+env/bin/sparsehead learn "x1 & x2" --T 9 --m 30 --engine compiled --restarts 1
 code=0
-env/bin/sparsehead learn "x1 & x2" --T 9 --m 30 2>message || code=$?
+env/bin/sparsehead learn "x1 & x2" --T 9 --m 30 --engine torch 2>message || code=$?
 cat message
-[ "$code" -eq 2 ] && grep -q "pip install 'sparsehead\[learn\]'" message
+if [ "$code" -ne 2 ] || ! grep -q "pip install 'sparsehead\[learn\]'" message; then
+    echo "without torch, learn --engine torch ended with code $code and did not say what installs it"
+    exit 1
+fi
 echo "the bare installation works: $(env/bin/python -m pip list 2>/dev/null | tail -n +3 | wc -l) packages"

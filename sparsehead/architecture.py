@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass
 
+from .encoding import ENCODINGS
 from .errors import DomainError
+from .heads import ACTIVATIONS
 
-SIGMAS = ("identity", "relu", "gelu", "tanh")
-ENCODINGS = ("trainable", "random", "positional", "bag")
+SIGMAS = tuple(ACTIVATIONS)  # their order is known to the kernel, which gets an index
 POSITIONS = ("trainable", "sinusoidal")
 OWN, OWN_BAG = "own-", "bag-"  # an encoding given as an object: named by its kind and a hash of its numbers
 
@@ -43,8 +44,8 @@ class Architecture:
             )
         if self.sigma not in SIGMAS:
             raise DomainError(f"sigma is one of {', '.join(SIGMAS)}, got {self.sigma!r}.")
-        if self.encoding not in ENCODINGS and not self.encoding.startswith((OWN, OWN_BAG)):
-            raise DomainError(f"encoding is one of {', '.join(ENCODINGS)}, got {self.encoding!r}.")
+        if not self.encoding.startswith((OWN, OWN_BAG)):
+            ENCODINGS.check(self.encoding)
         if self.positions not in POSITIONS:
             raise DomainError(f"positions is one of {', '.join(POSITIONS)}, got {self.positions!r}.")
         if self.positions != "trainable" and self.encoding != "trainable":
@@ -71,4 +72,11 @@ class Architecture:
     @property
     def is_bag(self) -> bool:
         """Whether a zero bit is the zero token (x_t = b_t v_t) rather than E_0 + P_t."""
-        return self.encoding.startswith("bag")
+        given = self.encoding.startswith((OWN, OWN_BAG))
+        return self.encoding.startswith(OWN_BAG) if given else ENCODINGS[self.encoding].is_bag
+
+
+def width_of(encoding: str, *, T: int, d: int) -> int:
+    """The width that the encoding of this name has at T, where it fixes one; else d."""
+    fixed = ENCODINGS[encoding].width if encoding in ENCODINGS else None
+    return d if fixed is None else fixed(T)

@@ -105,6 +105,11 @@ class Layer(Short):
     def d(self) -> int:
         return self.W_Q.shape[1]
 
+    def query(self, z: Float[Array, " d"]) -> Float[Array, "H k"]:
+        """The query vector of each head for the token z: W_Q^T z + b_Q, z normalised first where the layer does."""
+        seen = z if self.norm_attention is None else self.norm_attention(z)
+        return np.einsum("d,hdk->hk", seen, self.W_Q) + (0 if self.b_Q is None else self.b_Q)
+
 
 def check_shapes(part: object, wants: dict[str, tuple[int, ...]], where: str) -> None:
     """Refuse an array of `part` that has another shape, or holds a number that is not finite."""

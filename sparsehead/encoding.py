@@ -10,12 +10,14 @@ In both, the token at position t depends on (t, b_t) alone, so a sequence of any
 this library (evaluation, certificates, training) starts from there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .errors import DomainError, ShapeError
 from .functions import check_bits
+from .registry import Registry
 from .types import Array, Float, Shaped
 
 KINDS = ("positional", "random", "trainable", "bag")
@@ -178,3 +180,34 @@ def random_bag(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
 def _need_positions(T: int) -> None:
     if T < 1:
         raise DomainError(f"an encoding needs T >= 1 positions, got T={T}.")
+
+
+def _bag_of(T: int, d: int, rng: np.random.Generator) -> Encoding:
+    return bag(T) if d == T + RESERVED else random_bag(T, d, rng=rng)
+
+
+@dataclass(frozen=True)
+class NamedEncoding:
+    """An encoding that `learn` and `law` know by name.
+
+    Args:
+        make: (T, d, rng) -> Encoding, which stays fixed; None where training finds it. rng belongs to the trial's seed.
+        is_bag: whether a zero bit is the zero token.
+        width: T -> d, where the encoding fixes d.
+    """
+
+    make: Callable[[int, int, np.random.Generator], Encoding] | None
+    is_bag: bool = False
+    width: Callable[[int], int] | None = None
+
+
+# A new encoding by name is a constructor and a line here.
+ENCODINGS: Registry[NamedEncoding] = Registry(
+    "encoding",
+    {
+        "trainable": NamedEncoding(None),
+        "random": NamedEncoding(lambda T, d, rng: random_positions(T, d, rng=rng)),
+        "positional": NamedEncoding(lambda T, d, rng: positional(T), width=lambda T: T + RESERVED),
+        "bag": NamedEncoding(_bag_of, is_bag=True),
+    },
+)

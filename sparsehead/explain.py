@@ -7,11 +7,10 @@ from itertools import combinations, islice
 import numpy as np
 
 from .errors import DomainError, ShapeError
-from .functions import check_bits
+from .functions import EXPLAINED, check_bits
 from .rng import stream
 from .types import Array, Int, Shaped
 
-KINDS = ("and", "or", "parity")
 MAX_STORED = 2 * 10**7  # half-supports whose hashes are kept: some 160 MB, and as much again to sort them
 MAX_WORK = 10**10  # half-supports compared with those: two or three minutes
 CHEAP_WORK = 10**8  # a second or two: below this, comparing beats elimination
@@ -51,8 +50,8 @@ def explanations(bits: Bits, labels: Shaped[Array, " m"], s: int, kind: str, lim
         raise DomainError(f"a support has between 1 and T={T} positions, got s={s}.")
     if limit < 1:
         raise DomainError(f"limit is how many explanations to look for, at least 1, got {limit}.")
-    if kind not in KINDS:
-        raise DomainError(f"explanations of kind {kind!r} are unknown; the kinds are {', '.join(KINDS)}.")
+    if kind not in EXPLAINED:
+        raise DomainError(f"explanations of kind {kind!r} are unknown; the kinds are {', '.join(EXPLAINED)}.")
     bits = check_bits(bits, T).astype(bool)
     truth = check_bits(labels, m).astype(bool)
     if kind == "parity":

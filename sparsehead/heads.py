@@ -14,8 +14,6 @@ from .display import Short
 from .errors import DomainError
 from .types import Array, Float
 
-Vector = Float[Array, " n"]
-
 BLOCK = 512  # tokens that are added up before the sums of such blocks are
 
 

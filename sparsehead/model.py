@@ -159,8 +159,7 @@ class Model(Plotted):
                 f"only one-layer models have a table of tokens; this one has L={self.L} layers."
             )
         (H, d, _), v = layer.W_Q.shape, layer.W_V.shape[-1]
-        z = self.encoding.cls if layer.norm_attention is None else layer.norm_attention(self.encoding.cls)
-        q = np.einsum("d,hdk->hk", z, layer.W_Q) + (0 if layer.b_Q is None else layer.b_Q)
+        q = layer.query(self.encoding.cls)
         kappa = np.einsum("hdk,hk->dh", layer.W_K, q) / layer.temperature
         offset = 0.0 if layer.b_K is None else (layer.b_K * q).sum(axis=1) / layer.temperature
         W = np.hstack([kappa, layer.W_V.transpose(1, 0, 2).reshape(d, H * v)])

@@ -6,11 +6,12 @@ import math
 from dataclasses import InitVar, asdict, dataclass, fields
 from typing import Any
 
-from .architecture import Architecture
+from .architecture import Architecture, width_of
 from .arguments import instance, real, whole
 from .display import Short
 from .errors import DomainError
 from .functions import FAMILIES, SparseFunction, family, parse, random_support
+from .registry import Registry
 from .rng import stream
 from .task import Task
 
@@ -21,7 +22,18 @@ PRESETS: dict[str, dict[str, Any]] = {
     "mingpt": {"dropout": 0.1},
     "best": {"stall": 100, "adam_eps": 1e-3, "learning_rate": 3e-3},
 }
-LEARNERS = ("transformer", "mlp", "lstm", "logistic", "tree", "exhaustive")
+# A new learner is a file with a `train.learners.learner.Learner` in it, and a line here.
+LEARNERS: Registry[Any] = Registry(
+    "learner",
+    {
+        "transformer": "sparsehead.train.transformer.learner:TRANSFORMER",
+        "mlp": "sparsehead.train.learners.mlp:MLP",
+        "lstm": "sparsehead.train.learners.lstm:LSTM",
+        "logistic": "sparsehead.train.learners.logistic:LOGISTIC",
+        "tree": "sparsehead.train.learners.tree:TREE",
+        "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
+    },
+)
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
@@ -50,7 +62,7 @@ class TrainSpec(Short):
         seed: names the streams of support, data, initialisations and dropout.
         p: probability of a one; None balances the labels. noise: share of training labels that are flipped.
         unique: draw training sets again until one s-subset explains them, where the family has that test.
-        learner: "transformer", or another learner for comparison (see `learners.py`).
+        learner: "transformer", or another learner for comparison: one of LEARNERS.
         d, H, k, L, mlp, norm, residual, bias, scaled, sigma, encoding: see `Architecture`.
         dropout: on embeddings, attention weights and block outputs, as minGPT has it.
         n_steps, check_every: length of a run; validation happens at multiples of check_every.
@@ -132,8 +144,7 @@ class TrainSpec(Short):
             raise DomainError(f"dropout is a share, at least 0 and below 1, got {self.dropout}.")
         if not 0 < self.target < 1:
             raise DomainError(f"target is an accuracy strictly between 0 and 1, got {self.target}.")
-        if self.learner not in LEARNERS:
-            raise DomainError(f"learner {self.learner!r} is unknown; the learners are {', '.join(LEARNERS)}.")
+        LEARNERS.check(self.learner)
         for name, offered in (("optimiser", OPTIMISERS), ("decay", DECAYS), ("init", INITS)):
             if getattr(self, name) not in offered:
                 raise DomainError(f"{name} is one of {', '.join(offered)}, got {getattr(self, name)!r}.")
@@ -163,22 +174,9 @@ class TrainSpec(Short):
 
     @property
     def architecture(self) -> Architecture:
-        """The model's shape; one-hot positions fix d = T + 3."""
-        names = (
-            "T",
-            "H",
-            "k",
-            "L",
-            "mlp",
-            "norm",
-            "residual",
-            "bias",
-            "scaled",
-            "sigma",
-            "encoding",
-            "positions",
-        )
-        d = self.T + 3 if self.encoding == "positional" else self.d
+        """The model's shape: the fields of the same names; an encoding may fix d."""
+        names = [field.name for field in fields(Architecture) if field.name not in ("d", "eps")]
+        d = width_of(self.encoding, T=self.T, d=self.d)
         return Architecture(d=d, **{name: getattr(self, name) for name in names})
 
     @property

@@ -15,7 +15,7 @@ from .functions import SparseFunction, as_function, kind
 from .functions.tables import ones
 from .types import Array, Float, Shaped
 
-__all__ = ["Task", "balancing_p", "bernoulli", "explanations"]
+__all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
 
 CHUNK = 2**24  # random bytes drawn at once while sampling
 MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
@@ -120,6 +120,11 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Sha
     return bits
 
 
+def conjunction_p(s: int) -> float:
+    """(1/2)^(1/s): a conjunction of s Bernoulli(p) bits is 1 half of the time."""
+    return 0.5 ** (1 / s)
+
+
 def balancing_p(f: SparseFunction) -> float:
     """The p at which Bernoulli(p) bits bring P(f = 1) closest to 1/2; of several, the one closest to 1/2.
 
@@ -133,9 +138,9 @@ def balancing_p(f: SparseFunction) -> float:
     """
     family = kind(f)
     if family == "and":
-        return 0.5 ** (1 / f.s)
+        return conjunction_p(f.s)
     if family == "or":
-        return 1 - 0.5 ** (1 / f.s)
+        return 1 - conjunction_p(f.s)
     shares = _shares(f)
     slopes = np.diff(shares)  # the derivative in p is s times the polynomial with these shares
     candidates = [0.5, *_crossings(lambda p: _rate(shares, p) - 0.5)]

@@ -182,8 +182,7 @@ def _measure_cls_head(
     """
     layer = model.layers[0]
     norm = layer.norm_attention
-    z = model.encoding.cls if norm is None else norm(model.encoding.cls)
-    q = z @ layer.W_Q[h] + (0 if layer.b_Q is None else layer.b_Q[h])
+    q = layer.query(model.encoding.cls)[h]
     W_K, _ = fold(norm, layer.W_K[h], None)
     W_V, b_V = fold(norm, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
     kappa = W_K @ q / layer.temperature

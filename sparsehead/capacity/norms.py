@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..block import Layer
 from ..display import Short
 from ..errors import DomainError, ShapeError
 from ..logs import Real
@@ -142,4 +143,24 @@ def head_norms(
         V=matrix_norms(W_V_1),
         C=matrix_norms(W_C),
         VO=product_norms(W_V_1, W_C.T),
+    )
+
+
+def layer_norms(layer: Layer, *, biases: bool = True) -> tuple[HeadNorms, ...]:
+    """Norms of every head of a layer, biases counted by the rule of `head_norms`, or left out where biases=False.
+
+    Without biases the norms bound only the part of scores and values that the token decides.
+    """
+    b_Q, b_V = (None, None) if not biases else (layer.b_Q, layer.b_V)
+    return tuple(
+        head_norms(
+            layer.W_Q[h],
+            layer.W_K[h],
+            layer.W_V[h],
+            layer.W_C[h],
+            b_Q=None if b_Q is None else b_Q[h],
+            b_V=None if b_V is None else b_V[h],
+            temperature=layer.temperature,
+        )
+        for h in range(layer.H)
     )

@@ -26,7 +26,7 @@ from ..frame import Frame
 from ..model import Model
 from ..model_file import load_weights
 from ..types import Array
-from .norms import HeadNorms, head_norms
+from .norms import HeadNorms, head_norms, layer_norms
 
 FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight")
 SEPARATE = (
@@ -87,7 +87,7 @@ def norms(weights: Weights, *, heads: int | None = None) -> Norms:
     if isinstance(weights, Model):
         if heads is not None:
             raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
-        return Norms({f"layer{i}": _layer_norms(layer) for i, layer in enumerate(weights.layers)})
+        return Norms({f"layer{i}": layer_norms(layer) for i, layer in enumerate(weights.layers)})
     state = weights
     if heads is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
@@ -148,21 +148,6 @@ def _check_shapes(name: str, Q: "Pair", K: "Pair", V: "Pair", O: Array) -> None:
         raise ShapeError(f"{name}: the output has shape {O.shape[::-1]}, query and value need {shape}.")
     if not all(np.isfinite(a).all() for a in (Q[0], K[0], V[0], O)):
         raise DomainError(f"{name} holds NaN or infinite weights; norms need finite numbers.")
-
-
-def _layer_norms(layer: Any) -> tuple[HeadNorms, ...]:
-    return tuple(
-        head_norms(
-            layer.W_Q[h],
-            layer.W_K[h],
-            layer.W_V[h],
-            layer.W_C[h],
-            b_Q=None if layer.b_Q is None else layer.b_Q[h],
-            b_V=None if layer.b_V is None else layer.b_V[h],
-            temperature=layer.temperature,
-        )
-        for h in range(layer.H)
-    )
 
 
 Pair = tuple[Array, Array | None]

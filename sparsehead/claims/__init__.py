@@ -1,7 +1,15 @@
-"""Every statement of the paper and of the lecture notes: what it says, where it stands, what stands behind it.
+"""Every statement of the paper and of the lecture notes: a context comes in, a finding on each goes out.
 
-Read `claim` (what a claim is and how one is declared), then any chapter: `definitions`, `covering`,
-`sparse_functions`; `lipschitz`, `capacity`, `linear_covers`; `generalization`, `floor`; `representation`, `selection`,
-`decoders`; `experiments`; `errata_paper`, `errata_notes_*`. `evidence` finds the code and the tests behind a label,
-`registry` collects the chapters and runs the checks, `document` writes docs/paper.md.
+Read in this order:
+
+claim, evidence              what a claim is and how one is declared; the code and the tests behind a label
+definitions, covering, sparse_functions                     chapters, in the paper's order:
+lipschitz, capacity, depth, linear_covers
+integral, generalization, floor
+representation, selection, limits, decoders
+reading
+laws, experiments, measured  verdicts on measured results, and where they are read
+errata_paper, errata_paper_capacity, errata_paper_weights
+errata_notes_covering, errata_notes_capacity, errata_notes_sparse
+registry, tally, document    all chapters together and their checks; counts of verdicts; docs/paper.md
 """

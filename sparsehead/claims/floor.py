@@ -11,9 +11,10 @@ from ..floor.bracket import counting_bound, swap_bounds
 from ..floor.elimination import parity_counts
 from ..floor.floor import fano, floor, floor_curve, floor_slope, identification, parity_bounds
 from ..rng import stream
+from ..task import conjunction_p
 from .claim import Context, Finding, claim, finding
 
-BALANCED = 0.5 ** (1 / 3)  # a 3-AND of such bits is 1 half of the time
+BALANCED = conjunction_p(3)  # a 3-AND of such bits is 1 half of the time
 Label = Callable[[np.ndarray], Any]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 
 from ..errors import FileError
+from ..registry import Registry
 from . import (
     capacity,
     covering,
@@ -54,6 +55,9 @@ SECTIONS: dict[str, tuple[Claim, ...]] = {
     title: tuple(entry for file in files for entry in vars(file).values() if isinstance(entry, Claim))
     for title, files in CHAPTERS.items()
 }
+ADDED: Registry[Claim] = Registry("claim", {})  # those of installed packages
+if ADDED:
+    SECTIONS["Installed packages"] = tuple(ADDED.values())
 CLAIMS: dict[str, Claim] = {entry.label: entry for section in SECTIONS.values() for entry in section}
 
 Progress = Callable[[Claim, Finding | None], None]

@@ -80,12 +80,13 @@ def learn(
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from ..errors import DomainError
     from ..records.learn import learned
+    from ..spec import LEARNERS
     from ..train.learning import learn as train
     from ..train.learning import read_back
     from ..train.threads import use_threads
 
     if out is not None:
-        if learner != "transformer":
+        if not LEARNERS.find(learner).has_model:
             raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
         check_model_file(out, force=force)
     if chart is not None:

@@ -5,9 +5,10 @@ Read in this order:
 code, positional_code, threshold_code   the integers with which to add up the relevant bits
 attention, assemble                     key and value vectors; from them to a Model
 decoder                                 ReLU units that are exact on intervals
-multi, linear, paper                    s heads, cancelling heads; AND and OR without ReLU; the paper's own weights
+multi, linear                           s heads, cancelling heads; AND and OR without ReLU
+compact, paper                          the two constructions: ours, and the one in print
 build                                   the public `build`
-norm_report, export                     norms; torch and TransformerLens
+norm_report, export, torch_model        norms; torch and TransformerLens
 """
 
 from .build import build, units

@@ -12,23 +12,18 @@ from ..errors import DomainError
 from ..functions import SparseFunction, as_function
 from ..memory import require
 from ..model import Model
+from ..registry import Registry
 from ..rng import stream
-from .assemble import constant, head_alone, intervals, provenance, with_mlp
-from .attention import (
-    Selection,
-    TooCoherent,
-    additive_selection,
-    bag_selection,
-    default_leak,
-    trainable_selection,
-)
-from .code import Code, best_code
-from .decoder import Decoder, plateaus
-from .linear import linear_head, linear_kind
-from .multi import bag_bits, cancelling_heads, s_heads, s_positions
-from .paper import paper_model
+from .assemble import constant, provenance
+from .attention import TooCoherent
+from .compact import Construction
+from .multi import s_positions
 
-METHODS = ("compact", "paper")
+# A new construction is a file with a `Construction` in it, and a line here; `method` names it.
+CONSTRUCTIONS: Registry[Construction] = Registry(
+    "construction",
+    {"compact": "sparsehead.construct.compact:compact", "paper": "sparsehead.construct.paper:paper"},
+)
 HEADS = ("one", "s", "cancel")
 READOUTS = ("head", "mlp")
 LADDER = 1.25  # d grows by this factor while a sufficient one is looked for
@@ -118,7 +113,7 @@ def _check(
 ) -> None:
     if not isinstance(encoding, Encoding) and encoding not in KINDS:
         raise DomainError(f"encoding {shown(encoding)} is unknown; the encodings are {', '.join(KINDS)}.")
-    for name, value, known in (("method", method, METHODS), ("heads", heads, HEADS)):
+    for name, value, known in (("method", method, CONSTRUCTIONS), ("heads", heads, HEADS)):
         if value not in known:
             raise DomainError(f"{name} {value!r} is unknown; choose one of {', '.join(known)}.")
     if readout not in (None, *READOUTS):
@@ -171,84 +166,15 @@ def _write(
 ) -> Model:
     """The construction that the arguments ask for, on this encoding (None: trainable positions of width d)."""
     meta: dict[str, Any] = {"method": method, "heads": heads}
-    random_bag_of_vectors = encoding is not None and encoding.kind == "bag" and encoding.P is not None
-    linear = epsilon is not None and linear_kind(f) is not None and (encoding is None or encoding.additive)
     if f.s == 0:
         fixed = s_positions(f.T, (), max(4, d or 4)) if encoding is None else encoding
         model = constant(fixed, float(f.values[0]), attends_cls=attends_cls)
-    elif method == "paper":
-        model = paper_model(f, encoding, d=d, attends_cls=attends_cls)
-    elif heads != "one" or random_bag_of_vectors:
-        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-        model = _several(f, fixed, heads, attends_cls=attends_cls)
-    elif linear and epsilon is not None:
-        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-        model = linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls)
-        meta["epsilon"] = epsilon
     else:
-        model, more = one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
+        model, more = CONSTRUCTIONS[method](
+            f, encoding, d=d, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls
+        )
         meta |= more
     return replace(model, meta=provenance(f, **meta))
-
-
-def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
-    """Models that read the relevant bits apart."""
-    if encoding.additive:
-        if heads == "s":
-            return s_heads(f, encoding, attends_cls=attends_cls)
-        return cancelling_heads(f, encoding, best_code(f.values, signs=False), attends_cls=attends_cls)
-    if heads == "s":
-        raise DomainError("in a bag of vectors one head reads all bits apart; heads='s' is for the others.")
-    if heads == "cancel":
-        raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
-    return bag_bits(f, encoding, attends_cls=attends_cls)
-
-
-def one_head(
-    f: SparseFunction, encoding: Encoding | None, *, d: int | None, readout: str | None, attends_cls: bool
-) -> tuple[Model, dict[str, Any]]:
-    """The compact construction: best code, selection, plateau decoder; and what to note about it."""
-    code = best_code(f.values)
-    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
-    alone = readout == "head" or (readout is None and code.changes == 1)
-    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
-    return model, {
-        "code": list(code.weights),
-        "readout": "head" if alone else "mlp",
-        "leak": leak,
-        "gap": decoder.gap,
-        "rho": selection.rho if math.isfinite(selection.rho) else None,
-    }
-
-
-def _separate(
-    f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
-) -> tuple[Encoding, Selection, Decoder, float]:
-    """The largest leak, halved from its default, at which the values of o come apart by an eighth of a gap."""
-    leak, best = default_leak(code), None
-    for _ in range(12):
-        if encoding is None:
-            fixed, selection = trainable_selection(
-                f.T, f.support, code, leak=leak, attends_cls=attends_cls, d=d
-            )
-        elif encoding.additive:
-            fixed = encoding
-            selection = additive_selection(fixed, f.support, code, leak=leak, attends_cls=attends_cls)
-        else:
-            fixed, selection = encoding, bag_selection(encoding, f.support, code, attends_cls=attends_cls)
-        low, high = intervals(fixed, selection, f.support, attends_cls=attends_cls)
-        try:
-            decoder = plateaus(low, high, f.values)
-        except DomainError:
-            decoder = None
-        if decoder is not None and (best is None or decoder.gap > best[2].gap):
-            best = (fixed, selection, decoder, leak)
-        if best is not None and best[2].gap >= 1 / (8 * code.total):
-            return best
-        leak /= 2
-    if best is None:
-        raise TooCoherent(f"d={fixed.d} is too small for T={f.T} and these positions.", selection.rho)
-    return best
 
 
 def units(model: Model) -> int:

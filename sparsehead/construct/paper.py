@@ -8,6 +8,7 @@ of the net: 4 per target and coordinate, then 2 per target, so (4(s+1), 2(s+1)) 
 
 import math
 from collections.abc import Set
+from typing import Any
 
 import numpy as np
 
@@ -197,3 +198,10 @@ def _reach(encoding: Encoding, key: Float[Array, "d 1"], inside: tuple[int, ...]
             f"an irrelevant position scores rho = {rho:.3f} >= 1; d={encoding.d} is too small.", rho
         )
     return rho
+
+
+def paper(
+    f: SparseFunction, encoding: Encoding | None, *, d: int | None, attends_cls: bool, **_: Any
+) -> tuple[Model, dict[str, Any]]:
+    """`paper_model` as a construction of `build`; heads, readout and epsilon are the printed ones."""
+    return paper_model(f, encoding, d=d, attends_cls=attends_cls), {}

@@ -8,13 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..model import Model
-
-ACTIVATIONS = {
-    "identity": lambda x: x,
-    "relu": torch.relu,
-    "gelu": torch.nn.functional.gelu,
-    "tanh": torch.tanh,
-}
+from ..torch_activations import TORCH_ACTIVATIONS
 
 
 class Part(nn.Module):
@@ -90,14 +84,14 @@ class TorchModel(Part):
         scores = Q @ K.transpose(-1, -2) / layer.temperature
         if not self.attends_cls:
             scores = torch.cat([scores[..., :-1], torch.full_like(scores[..., -1:], -torch.inf)], dim=-1)
-        mixed = ACTIVATIONS[layer.sigma](scores.softmax(-1) @ V)
+        mixed = TORCH_ACTIVATIONS[layer.sigma](scores.softmax(-1) @ V)
         U = torch.einsum("nhtv,hvd->ntd", mixed, layer.W_C)
         U = U + (0 if layer.b_C is None else layer.b_C) + (X[:, rows] if layer.residual else 0)
         U = _projected(U) if layer.project else U
         if layer.mlp is None:
             return U
         inner = U if layer.norm_mlp is None else _normed(U, layer.norm_mlp)
-        hidden = ACTIVATIONS[layer.mlp.activation](inner @ layer.mlp.W_1 + layer.mlp.b_1)
+        hidden = TORCH_ACTIVATIONS[layer.mlp.activation](inner @ layer.mlp.W_1 + layer.mlp.b_1)
         out = hidden @ layer.mlp.W_2 + layer.mlp.b_2 + (U if layer.residual else 0)
         return _projected(out) if layer.project else out
 

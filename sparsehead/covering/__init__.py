@@ -2,6 +2,7 @@
 
 Read in this order:
 
+points_file               a CSV file of points
 metrics                   points as exact numbers, and which of them lie within eps of each other
 covers, external          minimal covers with centres in the set (the public `covering_number`) and anywhere
 function_classes          the same for a class of functions on a sample

@@ -7,37 +7,31 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..arguments import instance, several, shown, whole
 from ..display import Card, Plotted, clipped
 from ..errors import DomainError
 from ..floor.floor import Floor, floor_curve
 from ..frame import Frame
-from ..functions import FAMILIES, SparseFunction, kind
+from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
 from ..jsonable import json_values
 from ..lazy import require
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
-from ..measure.joint import LAW_CAUTION, Joint
+from ..measure.joint import LAW_CAUTION
 from ..measure.laws import LawFits, fit_laws
-from ..measure.published import GRID_M, GRID_TRIALS
-from ..measure.thresholds import Threshold, fitted
-from ..measure.thresholds import grid as grid_threshold
-from ..rng import stream
-from ..spec import TrainSpec, target_function
+from ..measure.published import GRID_M
+from ..measure.thresholds import Threshold
+from ..spec import LEARNERS, TrainSpec, target_function
 from ..spec import preset as preset_spec
-from ..sweep import LocalSweep, Progress, RoundProgress, StoredSweep, adaptive_cells, each_alone, grid_cells
+from ..sweep import LocalSweep, RoundProgress, StoredSweep
 from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
+from .methods import Trials, above_floor, by_grid, jointly, one_by_one
 from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
 METHODS = ("joint", "adaptive", "grid")
-SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
-LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
-CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +180,7 @@ def law(
         return preset_spec(preset, function=function, s=s, T=T, m=m, seed=trial, **settings)
 
     require("torch")
-    if settings.get("learner") == "exhaustive":  # given unambiguous data it could not fail
+    if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
         settings.setdefault("unique", False)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     most = max(GRID_M) if method == "grid" else (policy or Adaptive()).start
@@ -196,26 +190,14 @@ def law(
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else LocalSweep(db, workers=workers, batch=4, say=say)
     with made as sweep:
+        trials = Trials(sweep, make, seed, progress)
         if method == "grid":
-            inside = _outside(progress, lengths)
-            cells = grid_cells(
-                make, lengths, GRID_M, sweep, trials=GRID_TRIALS, seed=seed, shard=part, progress=inside
-            )
-            cells = {T: cells.get(T, []) for T in lengths}
-            thresholds = {T: grid_threshold(cells[T], rng=stream(seed, "bootstrap", T)) for T in lengths}
+            cells, thresholds = by_grid(trials, lengths, part)
         else:
             plain, apart = policy or Adaptive(), exceptions or {}
             wanted = {T: replace(plain, **apart.get(T, {})) for T in lengths}
-            policies = {T: _above(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
-            if method == "joint":
-                joint = Joint(policies)
-                found = adaptive_cells(make, joint.propose, sweep, seed=seed, progress=progress)
-                cells = {T: found.get(T, []) for T in lengths}
-                thresholds = joint.thresholds(cells)
-            else:
-                found = _adaptive(sweep, policies, make, seed, progress)
-                cells = {T: found.get(T, []) for T in lengths}
-                thresholds = {T: fitted(cells[T]) for T in lengths}
+            policies = {T: above_floor(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
+            cells, thresholds = (jointly if method == "joint" else one_by_one)(trials, policies)
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
     name = {"and": "AND", "or": "OR"}.get(function, function)
     return LawResult(
@@ -289,53 +271,10 @@ def _check_arguments(seed: Any, workers: Any, db: Any, policy: Any, settings: Ma
         raise DomainError(f"law knows no setting {unknown[0]!r}; the settings are {', '.join(names)}.")
 
 
-def _above(policy: Adaptive, floor: int) -> Adaptive:
-    """The policy, kept from sample sizes so far below the floor that unambiguous training sets hardly exist."""
-    m_min = max(policy.m_min, round(LEAST_OF_FLOOR * floor))
-    return replace(policy, m_min=m_min, start=max(policy.start, m_min))
-
-
-def _adaptive(
-    sweep: LocalSweep | StoredSweep,
-    policies: dict[int, Adaptive],
-    make: MakeSpec,
-    seed: int,
-    progress: Callable[[RoundProgress], None] | None,
-) -> dict[int, list[Cell]]:
-    """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
-    short = {T: policy for T, policy in policies.items() if T <= SIDE_BY_SIDE}
-    cells = adaptive_cells(make, each_alone(short), sweep, seed=seed, progress=progress)
-    for T, policy in policies.items():
-        if T not in short:
-            start = _first_guess(T, cells, policy)
-            cells |= adaptive_cells(
-                make, each_alone({T: replace(policy, start=start)}), sweep, seed=seed, progress=progress
-            )
-    return cells
-
-
-def _outside(
-    progress: Callable[[RoundProgress], None] | None, Ts: Sequence[int]
-) -> Callable[[Progress], None] | None:
-    """A grid is one round over all T."""
-    return (
-        None if progress is None else lambda state: progress(RoundProgress(1, tuple(Ts), state.done, state))
-    )
-
-
-def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
-    """Where to look first at T: the line through the last known thresholds against ln T, raised a little."""
-    known = [(t, m80) for t in cells if (m80 := policy.threshold(cells[t]).m80) is not None][-4:]
-    if len(known) < 2:
-        return policy.start
-    slope, intercept = np.polyfit(np.log([t for t, _ in known]), [m for _, m in known], 1)
-    return int(max(policy.m_min, round(CAUTION * (intercept + max(0.0, slope) * np.log(T)))))
-
-
 def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
     """The information floor at each T, where theory has one: conjunctions, disjunctions and parities."""
     spec = make(Ts[0], 50, 0)
-    if spec.function in FAMILIES and spec.function not in ("and", "or", "parity"):
+    if spec.function in FAMILIES and spec.function not in EXPLAINED:
         return {}
     f = target_function(spec)
     name = kind(f)

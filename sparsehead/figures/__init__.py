@@ -1,5 +1,10 @@
-"""Records in, one Altair chart out. Nothing here reads a file, opens a screen or recomputes a result.
+"""Charts: records come in, one Altair chart goes out. Nothing here reads a file, opens a screen or recomputes a result.
 
-`theme` is the one look of all charts, `data` what a record may hold, `render` the four formats; `law`, `success`,
-`curves`, `attention`, `built`, `diagram`, `covers`, `norms` and `bounds` each draw what they are named after.
+Read in this order:
+
+theme, data, render      the one look of all charts; rows and numbers in them; the four formats
+objects                  charts of the objects that the verbs return
+law, story, success, curves     samples needed against T, alone and beside a head; shares solved; training as it went
+attention, built, diagram, heads     where a head looks; a written head; drawings of modules; maps of heads
+covers, norms, bounds, certificates  what each is named after
 """

@@ -20,7 +20,6 @@ PALE = "#D9D9D9"
 SEQUENTIAL: Any = "cividis"  # dark to light, the same to colour-blind eyes
 
 OURS = BLUE
-PAPER_NAME = "the paper"
 PAPER_POINT: dict[str, Any] = {
     "shape": "diamond",
     "filled": False,

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DomainError
+from ..functions import EXPLAINED, labels
 from .bracket import identification_bounds
 from .chances import binomial
 from .elimination import CAP, check_class, consistent_counts
-
-KINDS = ("and", "or", "parity", "majority")
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def floor(kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: b
     """
     if not 0 < target < 1:
         raise DomainError(f"target is a probability strictly between 0 and 1, got {target}.")
-    if kind not in ("and", "or", "parity"):
+    if kind not in EXPLAINED:
         raise DomainError(
             f'floor knows "and", "or" and "parity", got {kind!r}; fano() and union_bound() also take "majority".'
         )
@@ -129,7 +128,7 @@ def agreement(kind: str, *, s: int, r: int, p: float) -> float:
     With a, b, c the ones in the common and in the two private parts, independent binomials, it is
     P(g(a + b) = g(a + c)); for the conjunction 1 - 2(p^s - p^(2s-r)).
     """
-    g = _symmetric(kind, s)
+    g = labels(kind, s)
     pa, pb = _binomial(r, p), _binomial(s - r, p)
     total = 0.0
     for a, weight in enumerate(pa):
@@ -159,7 +158,7 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     h is the binary entropy in bits. A label carries at most h(P(label = 1)) bits about the support: given the
     input its probability varies around that mean, and h is concave.   Paper: sample-lower-bound
     """
-    g = _symmetric(kind, s)
+    g = labels(kind, s)
     rate = sum(q for j, q in enumerate(_binomial(s, p)) if g[j])
     bits = target * math.log2(math.comb(T, s)) - _entropy(target)
     # rounded down by more than the arithmetic can be off, so that the bound is never a sample too high
@@ -239,19 +238,6 @@ def _smallest(reached: Callable[[int], bool], *, known: int | None = None) -> in
         mid = (low + high) // 2
         low, high = (low, mid) if reached(mid) else (mid, high)
     return high
-
-
-def _symmetric(kind: str, s: int) -> list[bool]:
-    """The label at each count 0 .. s of ones in the support."""
-    rules = {
-        "and": lambda j: j == s,
-        "or": lambda j: j > 0,
-        "parity": lambda j: j % 2 == 1,
-        "majority": lambda j: 2 * j > s,
-    }
-    if kind not in rules:
-        raise DomainError(f"kind is one of {', '.join(KINDS)}, got {kind!r}.")
-    return [rules[kind](j) for j in range(s + 1)]
 
 
 def _binomial(n: int, p: float) -> list[float]:

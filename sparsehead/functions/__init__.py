@@ -1,6 +1,18 @@
-"""Boolean functions of T bits that read s of them: made by name, from a table, or from text."""
+"""Boolean functions of T bits that read s of them: a name, a table or a text comes in, a SparseFunction goes out.
+
+Read in this order:
+
+tables                        truth tables: assignments, relevant bits, transforms
+sparse                        `SparseFunction`: a support and a table on it
+families                      conjunctions, parities, .. by name; random ones
+expression, syntax            text to a function: grammar.lark, and what each operator means (`parse`)
+evaluate                      an expression's table, by way of its syntax tree
+analysis                      symmetric, monotone, Fourier coefficients, influences, `kind`
+cover, minimise, spelling     a function back to text: prime implicants, a smallest cover, the words
+"""
 
 from .analysis import (
+    EXPLAINED,
     fourier,
     influences,
     is_monotone,
@@ -17,6 +29,7 @@ from .families import (
     disjunction,
     family,
     junta,
+    labels,
     majority,
     parity,
     random_function,
@@ -28,6 +41,7 @@ from .sparse import SparseFunction, from_table
 from .tables import MAX_S, assignments, check_bits
 
 __all__ = [
+    "EXPLAINED",
     "FAMILIES",
     "MAX_S",
     "SparseFunction",
@@ -45,6 +59,7 @@ __all__ = [
     "is_symmetric",
     "junta",
     "kind",
+    "labels",
     "majority",
     "parity",
     "parse",

@@ -4,8 +4,15 @@ import numpy as np
 
 from ..errors import DomainError
 from ..types import Array, Float
+from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones, walsh_hadamard
+
+EXPLAINED = (
+    "and",
+    "or",
+    "parity",
+)  # what `kind` tells apart: families with an exact uniqueness test and a floor
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
@@ -99,5 +106,4 @@ def kind(f: SparseFunction) -> str | None:
     if f.s == 0:
         return None
     count = ones(f.s)
-    forms = {"and": count == f.s, "or": count >= 1, "parity": count % 2 == 1}
-    return next((name for name, form in forms.items() if np.array_equal(f.values, form)), None)
+    return next((name for name in EXPLAINED if np.array_equal(f.values, labels(name, f.s)[count])), None)

@@ -114,6 +114,21 @@ def random_function(*, T: int, s: int, rng: np.random.Generator) -> SparseFuncti
     return junta(random_support(T=T, s=s, rng=rng), T=T, rng=rng)
 
 
+LABELS: dict[str, Callable[[Shaped[Array, " n"], int], Shaped[Array, " n"]]] = {
+    "and": lambda count, s: count == s,
+    "or": lambda count, s: count > 0,
+    "parity": lambda count, s: count % 2 == 1,
+    "majority": lambda count, s: 2 * count > s,
+}
+
+
+def labels(name: str, s: int) -> Shaped[Array, " n"]:
+    """Whether the family's function of s bits is 1, for each count 0 .. s of ones among them."""
+    if name not in LABELS:
+        raise DomainError(f"kind is one of {', '.join(LABELS)}, got {name!r}.")
+    return LABELS[name](np.arange(s + 1), s)
+
+
 Family = Callable[[Positions, int, np.random.Generator], SparseFunction]
 _FAMILIES: dict[str, Family] = {
     "and": lambda support, T, rng: conjunction(support, T=T),

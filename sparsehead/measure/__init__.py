@@ -8,6 +8,8 @@ smooth       all thresholds at once, ln m_80 smooth in ln T
 joint        which trials to run next, at which T
 scoring      maximum likelihood of all trials under a curve m_80(T)
 laws         m_80(T): log, power and linear, fitted to all trials at once
+falls        the step at which a loss has fallen for good
+published    the paper's printed and digitised numbers
 """
 
 from .adaptive import Adaptive

@@ -1,6 +1,5 @@
 """Intervals for a share of successes, and the bootstrap."""
 
-import math
 from collections.abc import Callable
 from statistics import NormalDist
 
@@ -18,13 +17,7 @@ def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]
     >>> tuple(round(x, 3) for x in wilson(24, 40))
     (0.446, 0.737)
     """
-    _check(solved, trials, level)
-    if trials == 0:
-        return 0.0, 1.0
-    z, p = normal_quantile((1 + level) / 2), solved / trials
-    centre = (p + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z / (1 + z**2 / trials) * math.sqrt(p * (1 - p) / trials + z**2 / (4 * trials**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return _proportion(solved, trials, level, "wilson")
 
 
 def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
@@ -33,13 +26,21 @@ def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[floa
     >>> tuple(round(x, 3) for x in clopper_pearson(24, 40, 0.99))
     (0.386, 0.79)
     """
-    from scipy.special import betaincinv
+    return _proportion(solved, trials, level, "exact")
 
-    _check(solved, trials, level)
-    tail = (1 - level) / 2
-    low = float(betaincinv(solved, trials - solved + 1, tail)) if solved else 0.0
-    high = float(betaincinv(solved + 1, trials - solved, 1 - tail)) if solved < trials else 1.0
-    return low, high
+
+def _proportion(solved: int, trials: int, level: float, method: str) -> tuple[float, float]:
+    """The interval of `scipy.stats.binomtest`; imported here because that takes longer than a small law."""
+    from scipy.stats import binomtest
+
+    if not 0 <= solved <= trials:
+        raise DomainError(f"of {trials} trials between 0 and {trials} can be solved, got {solved}.")
+    if not 0 < level < 1:
+        raise DomainError(f"level is a probability strictly between 0 and 1, got {level}.")
+    if trials == 0:
+        return 0.0, 1.0
+    found = binomtest(solved, trials).proportion_ci(level, method)
+    return float(found.low), float(found.high)
 
 
 def bootstrap(
@@ -70,10 +71,3 @@ def chi2_quantile(level: float) -> float:
 def normal_quantile(q: float) -> float:
     """Quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(q)
-
-
-def _check(solved: int, trials: int, level: float) -> None:
-    if not 0 <= solved <= trials:
-        raise DomainError(f"of {trials} trials between 0 and {trials} can be solved, got {solved}.")
-    if not 0 < level < 1:
-        raise DomainError(f"level is a probability strictly between 0 and 1, got {level}.")

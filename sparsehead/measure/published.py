@@ -32,7 +32,6 @@ LAW_AND_FIT = (-98.65, 29.65)  # least squares m = a + b ln T through these poin
 LAW_AND_SLOPE_ERROR = 2.26  # standard error of b, from R^2 and the 18 points
 GRID_M = tuple(range(50, 201, 10))
 GRID_TRIALS = 40
-GPU_HOURS = 150.0
 
 
 @dataclass(frozen=True)

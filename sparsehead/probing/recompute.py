@@ -9,7 +9,7 @@ with R_i the rotary rotation of position i (the identity elsewhere) and bias_ij 
 infinity where the mask forbids j. The layer's output is the sum over heads plus b_O. float32, as the models are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +17,10 @@ import torch
 from torch import Tensor
 
 from ..block import Layer
+from ..torch_activations import TORCH_ACTIVATIONS
 
 ROWS = 512  # query rows held at once: 512 x 2048 weights are 4 MB
 FORBIDDEN = -1e30  # transformers writes the smallest float where a position may not be attended
-SIGMA: dict[str, Callable[[Tensor], Tensor]] = {
-    "identity": lambda x: x,
-    "relu": torch.relu,
-    "gelu": torch.nn.functional.gelu,
-    "tanh": torch.tanh,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +114,7 @@ class Call:
     def head_output(self, h: int) -> Tensor:
         """What head h adds to the residual stream at every position, (T, d)."""
         mixed = torch.cat([self.attention(h, rows) @ self.values(h) for rows in row_blocks(self.T)])
-        return SIGMA[self.weights.sigma](mixed) @ self.weights.W_O[h]
+        return TORCH_ACTIVATIONS[self.weights.sigma](mixed) @ self.weights.W_O[h]
 
     def disagreement(self) -> float:
         """Largest difference between the recomputed layer and the model's own, relative to its largest entry."""

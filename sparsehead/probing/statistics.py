@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ..display import Short
 from ..types import Array
-from .recompute import SIGMA, Call, row_blocks
+from .recompute import TORCH_ACTIVATIONS, Call, row_blocks
 
 SIZES = (1, 2, 4, 8, 16, 32)
 SINK = 0.3
@@ -181,7 +181,7 @@ class Tally:
                 self.mean(name).add((A * relevant).sum(dim=1)[some])
 
     def _add_fits(self, A: Tensor, allowed: Tensor, top: Tensor, where: Tensor, values: Tensor) -> None:
-        sigma, V, many = SIGMA[self.sigma], values.double(), allowed.sum(dim=1)
+        sigma, V, many = TORCH_ACTIVATIONS[self.sigma], values.double(), allowed.sum(dim=1)
         output = sigma(A.double() @ V)
         weighted = torch.cumsum(top.double()[:, :, None] * V[where], dim=1)
         kept = torch.cumsum(top.double(), dim=1)

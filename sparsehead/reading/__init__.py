@@ -11,6 +11,7 @@ evidence           attention, influence and single flips, position by position
 breaking           the fewest irrelevant flips found that change a prediction
 ablation           which head carries which position
 appearance         when the support appears while a model is trained
+examples           labelled samples from a CSV file
 result, reader     the result; the public `read`
 """
 

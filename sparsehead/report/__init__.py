@@ -1,5 +1,9 @@
-"""From results on disk to figures and to one standalone page.
+"""From results on disk to figures and one standalone page: a folder comes in, report.html goes out.
 
-`catalogue` names every figure and knows where its data come from, `library` computes those that need no experiment,
-`page` writes report.html.
+Read in this order:
+
+library       figures that need no experiment: one or two quick calls of the library each
+catalogue     every figure by name, and how it is drawn from the results folder
+parts, page   the pieces of the page; the page, with page.css and page.js inside
+reproduce     the verb: experiments, checks, figures, report
 """

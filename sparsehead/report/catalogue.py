@@ -38,6 +38,7 @@ from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
 from ..measure.published import LAW_AND
+from ..registry import Registry
 from . import library
 
 RESULTS = Path("results")  # the committed results, in a checkout of the repository
@@ -45,8 +46,11 @@ REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told othe
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One figure, drawn from a folder with results; `needs` names the file (without .json) that must be there."""
+class Figure:
+    """One figure: its name, what it shows in one line, and `draw`, which gets the folder with the results.
+
+    `needs` names the results file (without .json) that it cannot do without; None where it needs no experiment.
+    """
 
     name: str
     line: str
@@ -159,88 +163,93 @@ def _appearance(folder: Path) -> Chart:
 NOTE_SMALL = "The notes' figure 1. They say 3, which is right for both readings of the set."
 NOTE_LARGE = "The notes' figure 2. They say 2, which is right for neither reading of the set."
 
-ENTRIES = (
-    Entry(
+# A new figure is a function from the results folder to a chart, and an entry here.
+BUILTIN = (
+    Figure(
         "story",
         "Ours: the README's picture, a head that reads 3 bits and the samples it takes to find them.",
         _story,
         needs="law-decades",
     ),
-    Entry("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
-    Entry("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
-    Entry("modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()),
-    Entry("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
-    Entry(
+    Figure("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
+    Figure("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
+    Figure(
+        "modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()
+    ),
+    Figure("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
+    Figure(
         "law",
         "Paper 2, notes 5: samples needed against T, on the paper's range.",
         _law,
         needs="law",
     ),
-    Entry("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", _law_grid, needs="law-grid"),
-    Entry(
+    Figure("law-grid", "Paper 2 by its own protocol: its whole grid of (T, m).", _law_grid, needs="law-grid"),
+    Figure(
         "law-decades",
         "Ours: the law over decades of T: floor, fits, bound.",
         _law_decades,
         needs="law-decades",
     ),
-    Entry(
+    Figure(
         "law-matched",
         "Paper 2 under the reading that meets its figures.",
         _named_law("law-matched"),
         needs="law-matched",
     ),
-    Entry(
+    Figure(
         "law-matched-decades",
         "Ours: that reading without dropout, over decades of T.",
         _named_law("law-matched-decades"),
         needs="law-matched-decades",
     ),
-    Entry("law-best", "Ours: the recipe with the fewest samples.", _named_law("law-best"), needs="law-best"),
-    Entry("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
-    Entry(
+    Figure("law-best", "Ours: the recipe with the fewest samples.", _named_law("law-best"), needs="law-best"),
+    Figure("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
+    Figure(
         "slope", "Ours: what decides the law's slope.", _laws("slope", "One setting changed"), needs="slope"
     ),
-    Entry(
+    Figure(
         "functions",
         "Ours: other functions, sparsities and learners.",
         _laws("functions", "Functions and learners"),
         needs="functions",
     ),
-    Entry("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
-    Entry(
+    Figure("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),
+    Figure(
         "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", _curves, needs="curves"
     ),
-    Entry("attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"),
-    Entry("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
-    Entry("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
-    Entry(
+    Figure(
+        "attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"
+    ),
+    Figure("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
+    Figure("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
+    Figure(
         "norms",
         "Ours: norms of written heads, ours and the paper's; Tracr's where it was measured.",
         _norms,
     ),
-    Entry("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
-    Entry("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
-    Entry(
+    Figure("learned-norms", "Ours: norms, learned beside written.", _learned, needs="learned-norms"),
+    Figure("bound-terms", "Ours: a capacity bound by term.", lambda _: library.bound_figure()),
+    Figure(
         "certificates",
         "Ours: bounds on the error against m, by reading and by norms.",
         lambda _: library.certificates_figure(),
     ),
-    Entry(
+    Figure(
         "reading",
         "Ours: how often the planted function is read back from trained models, against m.",
         _reading,
         needs="reading",
     ),
-    Entry(
+    Figure(
         "certificate-truth",
         "Ours: certificates of trained models against true errors.",
         _truth,
         needs="reading",
     ),
-    Entry("appearance", "Ours: when the support appears along training.", _appearance, needs="appearance"),
-    Entry("bound-training", "Ours: the bound along training.", _along, needs="bound-training"),
+    Figure("appearance", "Ours: when the support appears along training.", _appearance, needs="appearance"),
+    Figure("bound-training", "Ours: the bound along training.", _along, needs="bound-training"),
 )
-FIGURES: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
+FIGURES: Registry[Figure] = Registry("figure", {figure.name: figure for figure in BUILTIN})
 
 
 @dataclass(frozen=True)

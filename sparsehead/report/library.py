@@ -29,6 +29,7 @@ from ..model import Model
 from ..ranges import Choices, extremes
 from ..reading.occam import log_price, tail_inversion
 from ..rng import stream
+from ..task import conjunction_p
 
 FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
 LATER = [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")]  # the set that their text and figure then use
@@ -166,7 +167,7 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
         m = round(10**exponent)
         gap = bound(model, m=m, delta=delta).gap
         rows.append({"m": m, "bound": min(1.0, gap), "name": CAPACITY})
-    least = floor("and", s=s, T=T, p=0.5 ** (1 / s))
+    least = floor("and", s=s, T=T, p=conjunction_p(s))
     return certificates_chart(rows, floor=least.m, T=T, s=s)
 
 

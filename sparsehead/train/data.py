@@ -1,5 +1,6 @@
 """A trial's samples: training set, fresh batches, and a holdout that is drawn as far as it is walked."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -65,3 +66,20 @@ def _chunks(total: int, most: int) -> list[int]:
         done += sizes[-1]
         size = min(most, done)
     return sizes
+
+
+def check_on(
+    predict: Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]], holdout: Holdout, allowed: int
+) -> tuple[float, bool]:
+    """Accuracy on the holdout, walked until success is certain or excluded; and whether it succeeded.
+
+    The verdict is that of the whole holdout: errors only ever add up.
+    """
+    errors, seen = 0, 0
+    for i in range(len(holdout.sizes)):
+        bits, labels = holdout.chunk(i)
+        errors += int((predict(bits) != labels).sum())
+        seen += len(labels)
+        if errors > allowed:
+            return 1 - errors / seen, False
+    return 1 - errors / seen, True

@@ -5,8 +5,9 @@ T = 10^3 .. 10^5, m = 100 .. 10^5, d = 64 and 128, H = 4 and 16, with and withou
 `tests/test_memory.py` compares the estimate with the measured peak.
 """
 
+from ..architecture import width_of
 from ..memory import require
-from ..spec import TrainSpec
+from ..spec import LEARNERS, TrainSpec
 from .data import MOST
 
 STARTED = 300e6  # Python and torch before the first trial
@@ -21,26 +22,42 @@ PER_SAMPLE = 16  # the block after the attention, forward and backward
 CHUNK, PER_CHUNK, PER_WEIGHT_OF_PAIR, PER_PROJECTED_PAIR = 2**21, 20, 9, 17
 LSTM, LSTM_CHECK = 4700, 1500  # per bit: states of all positions, with and without what the gradient needs
 PLAIN_BIT, PLAIN_WEIGHT = 24, 32  # the other learners: bits as floats, weights with moments
-MLP_WIDTH, CHECKED = 256, 512
+CHECKED = 512
 
 
 def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> float:
     """Bytes at the peak of one trial with the settings of `spec` at this T and m."""
+    size: float = LEARNERS[spec.learner].memory(spec, T, m, dtype)
+    return size
+
+
+def plain_bytes(spec: TrainSpec, T: int, m: int, dtype: str, *, weights: float = 0.0) -> float:
+    """A learner that holds the training set and a chunk of the holdout as floats, and some weights."""
+    return STARTED + PLAIN_BIT * (float(m) * T + _chunk(spec, T)) + PLAIN_WEIGHT * weights
+
+
+def lstm_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
+    """The LSTM: states of all positions."""
+    return STARTED + LSTM * float(m) * T + LSTM_CHECK * float(min(CHECKED, spec.holdout)) * T
+
+
+def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
+    """The Transformer, by whichever engine takes more."""
     bits = float(m) * T
-    chunk = min(float(MOST), float(spec.holdout) * T)
-    if spec.learner == "lstm":
-        return STARTED + LSTM * bits + LSTM_CHECK * float(min(CHECKED, spec.holdout)) * T
-    if spec.learner != "transformer":
-        weights = float(MLP_WIDTH) * T if spec.learner == "mlp" else 0.0
-        return STARTED + PLAIN_BIT * (bits + chunk) + PLAIN_WEIGHT * weights
     double = 2 if dtype == "float64" else 1
-    d = T + 3 if spec.encoding == "positional" else spec.d
+    d = width_of(spec.encoding, T=T, d=spec.d)
     width = spec.k * spec.H + spec.H
     weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
     masks = PER_MASK * spec.H * bits if spec.dropout else 0.0
     size = STARTED + PER_WEIGHT * double * weights + PER_PROJECTION * double * float(T) * width
-    size += PER_BIT * (bits + chunk) + masks + PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
+    size += PER_BIT * (bits + _chunk(spec, T)) + masks
+    size += PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
     return size + (double * _pairs(spec, float(T), width) if spec.L > 1 else 0)
+
+
+def _chunk(spec: TrainSpec, T: int) -> float:
+    """Bits of the holdout chunk in hand."""
+    return min(float(MOST), float(spec.holdout) * T)
 
 
 def _pairs(spec: TrainSpec, T: float, width: int) -> float:

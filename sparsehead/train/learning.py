@@ -9,11 +9,11 @@ from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..reading import Reading, read
-from ..spec import TrainSpec, task_of
+from ..spec import LEARNERS, TrainSpec, task_of
 from ..spec import preset as preset_spec
 from .data import training_set
 from .footprint import require_trial
-from .learners import FITTED_AT_ONCE, fit_at_once
+from .learners.at_once import fit_at_once
 from .loop import engine_for
 from .outcome import Progress, Run
 from .transformer.weights import own_name
@@ -107,8 +107,9 @@ def learn_spec(
     if progress is not None and not callable(progress):
         raise DomainError(f"progress is a function of the trial's state; got {shown(progress)}.")
     require_trial(spec, dtype=dtype)
-    if spec.learner in FITTED_AT_ONCE:
-        return Run(spec, fit_at_once(spec), None)
+    learner = LEARNERS[spec.learner]
+    if learner.fit is not None:
+        return Run(spec, fit_at_once(spec, learner), None)
     made = engine_for(spec, engine=engine, dtype=dtype, device=device, own=own)
     trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
     while True:

@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..encoding import Encoding
-from ..spec import TrainSpec, spec_id
-from .learners import FITTED_AT_ONCE, fit_at_once
-from .origin import compiled_origin, torch_origin
+from ..errors import DomainError
+from ..spec import LEARNERS, TrainSpec, spec_id
+from .learners.at_once import fit_at_once
 from .outcome import Outcome, Progress
-from .transformer.compiled import refusal
-from .transformer.engines import Engine, check_device, make_engine
-from .transformer.library import Missing, library
+from .transformer.engine import Engine
 from .trial import Trial
 
 
@@ -49,8 +47,9 @@ def run_trials(
 
     groups: dict[TrainSpec, deque[TrainSpec]] = {}
     for spec in dict.fromkeys(specs):
-        if spec.learner in FITTED_AT_ONCE:
-            known(spec, fit_at_once(spec))
+        learner = LEARNERS[spec.learner]
+        if learner.fit is not None:
+            known(spec, fit_at_once(spec, learner))
         else:
             # what trials must share to share an engine is everything but the function, the data and the protocol
             shape = replace(spec, function="", s=None, seed=0, p=None, noise=0.0, unique=True, n_steps=0)
@@ -94,22 +93,19 @@ def origin_of(
     spec: TrainSpec, *, engine: str = "auto", dtype: str = "float32", device: str = "cpu"
 ) -> dict[str, str]:
     """What `run_trials` with these options would write into the outcome's `made_by`, version aside."""
-    if spec.learner in FITTED_AT_ONCE:
+    learner = LEARNERS[spec.learner]
+    if learner.origin is None:
         return {"engine": spec.learner}
-    device = check_device(device)
-    if spec.learner == "transformer" and engine != "torch" and refusal(spec, device) is None:
-        found = library(dtype)
-        if not isinstance(found, Missing):
-            return compiled_origin(found.level, dtype)
-    return torch_origin(dtype, device)
+    origin: dict[str, str] = learner.origin(spec, engine=engine, dtype=dtype, device=device)
+    return origin
 
 
 def engine_for(
     spec: TrainSpec, runs: int = 1, *, engine: str, dtype: str, device: str, own: Encoding | None = None
 ) -> Engine:
     """The engine that trains the spec's learner."""
-    if spec.learner == "transformer":
-        return make_engine(spec, runs, engine=engine, dtype=dtype, device=device, own=own)
-    from .networks import NetworkEngine
-
-    return NetworkEngine(spec, dtype=dtype, device=check_device(device))
+    learner = LEARNERS[spec.learner]
+    if learner.engine is None:
+        raise DomainError(f"the learner {spec.learner!r} has neither `fit` nor `engine`; give it one.")
+    made: Engine = learner.engine(spec, runs, engine=engine, dtype=dtype, device=device, own=own)
+    return made

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..capacity.norms import head_norms
+from ..capacity.norms import layer_norms
 from ..model import Model
 from ..reading.appearance import look
 from ..spec import TrainSpec, spec_id, target_function, task_of
 from ..types import Array, Float
-from .data import FreshBatches, Holdout, training_set
-from .learners import check_on
+from .data import FreshBatches, Holdout, check_on, training_set
 from .outcome import Outcome
-from .transformer.engines import Engine
+from .transformer.engine import Engine
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100
@@ -187,12 +186,8 @@ class Trial:
 
 
 def bound_norms(model: Model) -> dict[str, float]:
-    """Norms of the last layer's heads, the largest over heads, as the capacity bounds name them."""
-    layer = model.layers[-1]
-    heads = [
-        head_norms(layer.W_Q[h], layer.W_K[h], layer.W_V[h], layer.W_C[h], temperature=layer.temperature)
-        for h in range(layer.H)
-    ]
+    """Norms of the last layer's heads without biases, the largest over heads, as the capacity bounds name them."""
+    heads = layer_norms(model.layers[-1], biases=False)
     return {
         "norm_QK": max(h.QK.frobenius for h in heads),
         "norm_QK_21": max(h.QK.n21 for h in heads),

@@ -13,7 +13,7 @@ from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity import bound
 from sparsehead.capacity.items import FORMS, PROVEN
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.capacity.trajectory import bounds_along, compare_models
+from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.errors import DomainError
 from sparsehead.model import Model
 from sparsehead.rng import stream
@@ -145,13 +145,6 @@ def test_bounds_along_a_history():
     assert [b.step for b in found] == [10, 20, 30, 40, 50]
     capacities = [b.log_capacity for b in found]
     assert capacities == sorted(capacities) and found[0].gap < found[-1].gap
-
-
-def test_models_side_by_side():
-    rows = compare_models({"written": small_model(1.0), "steep": small_model(5.0)}, m=100)
-    assert [r.name for r in rows] == ["written", "steep"]
-    assert rows[1].norm_QK == pytest.approx(5 * rows[0].norm_QK) == pytest.approx(5 * math.sqrt(2))
-    assert rows[1].log_capacity > rows[0].log_capacity
 
 
 def test_dropping_cls_from_attention_changes_counts_only():

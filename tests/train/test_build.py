@@ -118,10 +118,10 @@ def test_changed_sources_are_not_run_with_an_old_kernel(copied, monkeypatch):
 
 
 def test_training_goes_on_in_torch_with_one_line(copied, caplog, monkeypatch):
-    from sparsehead.train.transformer import engines
+    from sparsehead.train.transformer import compiled, engines
 
     spoil(copied, planted)
-    monkeypatch.setattr(engines, "library", library.library)
+    monkeypatch.setattr(compiled, "library", library.library)
     engines._say_once.cache_clear()
     with caplog.at_level(logging.WARNING):
         made = make_engine(spec_of(0))

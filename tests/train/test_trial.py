@@ -11,8 +11,7 @@ from sparsehead.errors import DomainError
 from sparsehead.functions import parse
 from sparsehead.spec import TrainSpec, preset, spec_id, target_function, task_of
 from sparsehead.train import learn, run_trials
-from sparsehead.train.data import FreshBatches, Holdout, training_set
-from sparsehead.train.learners import check_on
+from sparsehead.train.data import FreshBatches, Holdout, check_on, training_set
 from sparsehead.train.learning import read_back
 
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}

@@ -19,8 +19,9 @@ from ...spec import DECAYS, OPTIMISERS, TrainSpec
 from ...types import Array, Shaped
 from ..data import FreshBatches, Sample
 from ..origin import compiled_origin
+from .engine import NamedEngine, Refusal
 from .layout import layout
-from .library import Kernel
+from .library import Kernel, Missing, library
 from .weights import initial, to_model
 
 CHUNK = 2**24  # numbers of a prediction's bit matrix at once
@@ -145,3 +146,24 @@ def _address(x: Shaped[Array, "..."]) -> int:
     """Where a contiguous array starts."""
     assert x.flags.c_contiguous
     return x.ctypes.data
+
+
+def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refusal:
+    """What the engine would say of itself, or why it cannot train the spec here."""
+    why = refusal(spec, device)
+    if why is not None:
+        return Refusal(why)
+    found = library(dtype)
+    if isinstance(found, Missing):
+        return Refusal(f"the compiled kernel cannot be used: {found.reason}", unexpected=True)
+    return compiled_origin(found.level, dtype)
+
+
+def make(spec: TrainSpec, runs: int, *, dtype: str, device: str, own: Encoding | None) -> CompiledEngine:
+    """The engine, where `origin` does not refuse."""
+    found = library(dtype)
+    assert not isinstance(found, Missing)  # `origin` has refused
+    return CompiledEngine(spec, found, dtype=dtype, own=own)
+
+
+COMPILED = NamedEngine(make, origin)

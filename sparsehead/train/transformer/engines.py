@@ -5,45 +5,22 @@ Both train the same model with the same masks, initialisation and data, so they 
 
 import logging
 from functools import cache
-from typing import Protocol, runtime_checkable
 
 from ...encoding import Encoding
 from ...errors import DomainError
-from ...model import Model
+from ...registry import Registry
 from ...spec import TrainSpec
-from ...types import Array, Shaped
-from ..data import FreshBatches, Sample
-from .compiled import CompiledEngine, refusal
-from .library import Missing, library
+from .engine import Engine, NamedEngine, Refusal
 
-ENGINES = ("auto", "compiled", "torch")
+# A new engine is a file with a `NamedEngine` in it, and a line here; "auto" tries them in this order.
+ENGINES: Registry[NamedEngine] = Registry(
+    "engine",
+    {
+        "compiled": "sparsehead.train.transformer.compiled:COMPILED",
+        "torch": "sparsehead.train.transformer.torch_engine:TORCH",
+    },
+)
 DTYPES = ("float32", "float64")
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """What a trial needs of an engine; `run` counts the runs that it advances together, from 0."""
-
-    runs: int
-    made_by: dict[str, str]  # engine, instructions (the level), dtype, device
-
-    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
-        """Start `spec` from its initialisation number `restart`, on a fixed sample or on fresh ones."""
-
-    def stop(self, run: int) -> None:
-        """Let a run rest."""
-
-    def advance(self, n_steps: int) -> list[list[float]]:
-        """For each run the losses of n_steps, before each update, cut after the first that is not finite."""
-
-    def train_accuracy(self, run: int = 0) -> float:
-        """Share of the training set that was right at the last step, before its update."""
-
-    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T)."""
-
-    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
-        """The weights as a `Model`; None where there is none, or it is not finite."""
 
 
 def check_device(device: str) -> str:
@@ -73,24 +50,33 @@ def make_engine(
     Raises:
         DomainError: the engine cannot do what the spec asks for; the sentence says why and what can.
     """
-    if engine not in ENGINES:
-        raise DomainError(f"engine is one of {', '.join(ENGINES)}, got {engine!r}.")
+    made, _, unexpected = _choose(spec, engine, dtype, device)
+    for reason in unexpected if engine == "auto" else ():
+        _say_once(reason)
+    return made.make(spec, runs, dtype=dtype, device=check_device(device), own=own)
+
+
+def engine_origin(spec: TrainSpec, *, engine: str, dtype: str, device: str) -> dict[str, str]:
+    """What the engine that `make_engine` would choose says of itself."""
+    return _choose(spec, engine, dtype, device)[1]
+
+
+def _choose(
+    spec: TrainSpec, engine: str, dtype: str, device: str
+) -> tuple[NamedEngine, dict[str, str], list[str]]:
+    """The first engine that does not refuse, what it says of itself, and unexpected refusals before it."""
+    if engine != "auto" and engine not in ENGINES:
+        raise DomainError(f"engine is one of auto, {', '.join(ENGINES)}, got {engine!r}.")
     if dtype not in DTYPES:
         raise DomainError(f"dtype is float32 or float64, got {dtype!r}.")
     device = check_device(device)
-    why = refusal(spec, device)
-    if engine != "torch" and why is None:
-        found = library(dtype)
-        if not isinstance(found, Missing):
-            return CompiledEngine(spec, found, dtype=dtype, own=own)
-        why = f"the compiled kernel cannot be used: {found.reason}"
-        if engine == "auto":
-            _say_once(why)
-    if engine == "compiled":
-        raise DomainError(f"{why}; use the torch engine.")
-    from .torch_engine import TorchEngine
-
-    return TorchEngine(spec, runs, dtype=dtype, device=device, own=own)
+    refusals: list[Refusal] = []
+    for name in ENGINES if engine == "auto" else (engine,):
+        origin = ENGINES[name].origin(spec, dtype=dtype, device=device)
+        if not isinstance(origin, Refusal):
+            return ENGINES[name], origin, [found.reason for found in refusals if found.unexpected]
+        refusals.append(origin)
+    raise DomainError(f"{'; '.join(found.reason for found in refusals)}; use the torch engine.")
 
 
 @cache

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...architecture import Architecture
+from ...torch_activations import TORCH_ACTIVATIONS
 from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
 
 Weights = dict[str, Tensor]
@@ -27,7 +28,6 @@ NONE = Dropout()
 LOST = (
     2.0**-10
 )  # a denominator below this share of the largest sum there can be has lost ten bits to cancellation
-SIGMA = {"identity": lambda x: x, "relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh}
 
 
 def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
@@ -131,7 +131,7 @@ def attend_tokens(p: Weights, a: Architecture, i: int, x: Tensor, drop: Dropout,
 
 def finish(p: Weights, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
     """What follows the attention of layer i at any tokens x (R, m, .., d) with mixed values (R, m, .., kH)."""
-    y = linear(SIGMA[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
+    y = linear(TORCH_ACTIVATIONS[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
     y = drop(y, ATTENTION_OUTPUT + PLACES_PER_LAYER * i)
     z = x + y if a.residual else y
     if not a.mlp:

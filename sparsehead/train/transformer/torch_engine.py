@@ -19,6 +19,7 @@ from ...types import Array, Shaped
 from ..data import FreshBatches, Sample
 from ..origin import torch_origin
 from .dropout import Dropout
+from .engine import NamedEngine
 from .forward import Weights, losses, margins, table_values
 from .layout import layout
 from .weights import initial, to_model
@@ -173,3 +174,11 @@ class TorchEngine:
     def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
         """The run's weights as they are now; None if they are not finite."""
         return to_model(self.a, self.flat[run].double().cpu().numpy(), meta, self._own)
+
+
+def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str]:
+    """What the engine says of itself; it trains every spec."""
+    return torch_origin(dtype, device)
+
+
+TORCH = NamedEngine(TorchEngine, origin)

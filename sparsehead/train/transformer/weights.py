@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import encoding as encodings
 from ...architecture import OWN, OWN_BAG, Architecture
 from ...block import Layer, LayerNorm, Mlp
-from ...encoding import Encoding
+from ...encoding import ENCODINGS, KINDS, RESERVED, Encoding
 from ...errors import DomainError
 from ...model import Model
 from ...rng import stream
@@ -27,17 +26,19 @@ def own_name(e: Encoding) -> str:
 
 
 def fixed_encoding(spec: TrainSpec) -> Encoding:
-    """The encoding that is not trained: one-hot for d = T + 3, else random unit rows."""
-    a, rng = spec.architecture, stream(spec.seed, "encoding")
-    if a.encoding not in ("positional", "random", "bag"):
+    """The encoding of the spec's name, which is not trained."""
+    a = spec.architecture
+    named = ENCODINGS.get(a.encoding)
+    if named is None or named.make is None:
         raise DomainError(
             f"the encoding {a.encoding} is known only where it was made; pass encoding= to learn again."
         )
-    if a.encoding == "positional":
-        return encodings.positional(a.T)
-    if a.encoding == "random":
-        return encodings.random_positions(a.T, a.d, rng=rng)
-    return encodings.bag(a.T) if a.d == a.T + encodings.RESERVED else encodings.random_bag(a.T, a.d, rng=rng)
+    made = named.make(a.T, a.d, stream(spec.seed, "encoding"))
+    if (made.T, made.d, made.additive) != (a.T, a.d, not a.is_bag):
+        raise DomainError(
+            f"the encoding {a.encoding!r} made T={made.T}, d={made.d}, kind {made.kind!r}; asked for T={a.T}, d={a.d}."
+        )
+    return made
 
 
 def sinusoids(n: int, d: int, std: float) -> Float[Array, "n d"]:
@@ -119,11 +120,11 @@ def to_model(
     if not np.isfinite(row).all():
         return None
     p = layout(a).views(row.astype(np.float64))
-    one_hot = a.encoding in ("positional", "bag") and a.d == a.T + encodings.RESERVED
+    one_hot = a.encoding in ("positional", "bag") and a.d == a.T + RESERVED
+    # an encoding that a package added has fixed rows, as "random" has
+    kind = a.encoding if a.encoding in KINDS else "bag" if a.is_bag else "random"
     cls, positions = p["E"][2] + p["P_cls"], None if one_hot else p["P"].T.copy()
-    learned = (
-        Encoding(kind=a.encoding, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls) if own is None else own
-    )
+    learned = Encoding(kind=kind, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls) if own is None else own
     return Model(
         encoding=learned,
         layers=tuple(_layer(p, i, a) for i in range(a.L)),

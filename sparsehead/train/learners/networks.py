@@ -1,50 +1,34 @@
-"""An MLP and an LSTM in the place of the Transformer: same data, same optimiser, same checks."""
+"""A torch module in the place of the Transformer: same data, same optimiser, same checks."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from ..model import Model
-from ..rng import stream
-from ..spec import TrainSpec
-from ..types import Array, Shaped
-from .data import FreshBatches, Sample
-from .origin import torch_origin
-from .transformer.forward import losses
-from .transformer.torch_engine import OPTIMISERS
-
-WIDTH = 256  # hidden units of the MLP, two layers of them
-STATE = 64  # state of the LSTM
+from ...model import Model
+from ...rng import stream
+from ...spec import TrainSpec
+from ...types import Array, Shaped
+from ..data import FreshBatches, Sample
+from ..origin import torch_origin
+from ..transformer.engines import check_device
+from ..transformer.forward import losses
+from ..transformer.torch_engine import OPTIMISERS
 
 
-class Lstm(nn.Module):
-    """Reads the bits from left to right; the last state decides."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(2, STATE)
-        self.body = nn.LSTM(STATE, STATE, batch_first=True)
-        self.head = nn.Linear(STATE, 1)
-
-    def forward(self, bits: Tensor) -> Tensor:
-        """Margins (m,) of bits (m, T)."""
-        return self.head(self.body(self.embed(bits.long()))[0][:, -1])[:, 0]
+def network_engine(
+    make: Callable[[int], nn.Module], spec: TrainSpec, runs: int = 1, *, dtype: str, device: str, **_: Any
+) -> "NetworkEngine":
+    """The engine for networks made by `make(T)`; one run at a time, whatever engine is asked for."""
+    return NetworkEngine(spec, make, dtype=dtype, device=check_device(device))
 
 
-class Perceptron(nn.Module):
-    """Two hidden ReLU layers on signs 1 - 2 b."""
-
-    def __init__(self, T: int) -> None:
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.Linear(T, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 1)
-        )
-
-    def forward(self, bits: Tensor) -> Tensor:
-        """Margins (m,) of bits (m, T)."""
-        return self.body(1 - 2 * bits)[:, 0]
+def network_origin(spec: TrainSpec, *, engine: str, dtype: str, device: str) -> dict[str, str]:
+    """What such an engine says of itself."""
+    return torch_origin(dtype, check_device(device))
 
 
 class NetworkEngine:
@@ -52,8 +36,8 @@ class NetworkEngine:
 
     runs = 1
 
-    def __init__(self, spec: TrainSpec, *, dtype: str = "float32", device: str = "cpu") -> None:
-        self.spec, self._here = spec, (device, getattr(torch, dtype))
+    def __init__(self, spec: TrainSpec, make: Callable[[int], nn.Module], *, dtype: str, device: str) -> None:
+        self.spec, self._make, self._here = spec, make, (device, getattr(torch, dtype))
         self.made_by = torch_origin(dtype, device)
         self._right = 0.0
 
@@ -61,7 +45,7 @@ class NetworkEngine:
         """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
-            network = Lstm() if spec.learner == "lstm" else Perceptron(spec.T)
+            network = self._make(spec.T)
         self._network, self._source = network.to(*self._here), source
         sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
         decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)

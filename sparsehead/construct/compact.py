@@ -1,0 +1,120 @@
+"""The compact construction: few heads, small norms, and a decoder with two ReLU units per change of value."""
+
+import math
+from typing import Any, Protocol
+
+from ..encoding import Encoding
+from ..errors import DomainError
+from ..functions import SparseFunction
+from ..model import Model
+from .assemble import head_alone, intervals, with_mlp
+from .attention import (
+    Selection,
+    TooCoherent,
+    additive_selection,
+    bag_selection,
+    default_leak,
+    trainable_selection,
+)
+from .code import Code, best_code
+from .decoder import Decoder, plateaus
+from .linear import linear_head, linear_kind
+from .multi import bag_bits, cancelling_heads, s_heads, s_positions
+
+
+class Construction(Protocol):
+    """From a function of s >= 1 bits to weights, and what to note about them; the arguments are those of `build`."""
+
+    def __call__(
+        self,
+        f: SparseFunction,
+        encoding: Encoding | None,
+        *,
+        d: int | None,
+        heads: str,
+        readout: str | None,
+        epsilon: int | float | None,
+        attends_cls: bool,
+    ) -> tuple[Model, dict[str, Any]]:
+        """The model on this encoding; None stands for trainable positions of width d."""
+
+
+def compact(
+    f: SparseFunction,
+    encoding: Encoding | None,
+    *,
+    d: int | None,
+    heads: str,
+    readout: str | None,
+    epsilon: int | float | None,
+    attends_cls: bool,
+) -> tuple[Model, dict[str, Any]]:
+    """One head that adds up the relevant bits; several heads, or no decoder, where they were asked for."""
+    random_bag = encoding is not None and encoding.kind == "bag" and encoding.P is not None
+    linear = linear_kind(f) is not None and (encoding is None or encoding.additive)
+    if heads == "one" and not random_bag and not (linear and epsilon is not None):
+        return one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
+    fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+    if heads != "one" or random_bag or epsilon is None:
+        return _several(f, fixed, heads, attends_cls=attends_cls), {}
+    return linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls), {"epsilon": epsilon}
+
+
+def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
+    """Models that read the relevant bits apart."""
+    if encoding.additive:
+        if heads == "s":
+            return s_heads(f, encoding, attends_cls=attends_cls)
+        return cancelling_heads(f, encoding, best_code(f.values, signs=False), attends_cls=attends_cls)
+    if heads == "s":
+        raise DomainError("in a bag of vectors one head reads all bits apart; heads='s' is for the others.")
+    if heads == "cancel":
+        raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
+    return bag_bits(f, encoding, attends_cls=attends_cls)
+
+
+def one_head(
+    f: SparseFunction, encoding: Encoding | None, *, d: int | None, readout: str | None, attends_cls: bool
+) -> tuple[Model, dict[str, Any]]:
+    """The compact construction: best code, selection, plateau decoder; and what to note about it."""
+    code = best_code(f.values)
+    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
+    alone = readout == "head" or (readout is None and code.changes == 1)
+    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
+    return model, {
+        "code": list(code.weights),
+        "readout": "head" if alone else "mlp",
+        "leak": leak,
+        "gap": decoder.gap,
+        "rho": selection.rho if math.isfinite(selection.rho) else None,
+    }
+
+
+def _separate(
+    f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
+) -> tuple[Encoding, Selection, Decoder, float]:
+    """The largest leak, halved from its default, at which the values of o come apart by an eighth of a gap."""
+    leak, best = default_leak(code), None
+    for _ in range(12):
+        if encoding is None:
+            fixed, selection = trainable_selection(
+                f.T, f.support, code, leak=leak, attends_cls=attends_cls, d=d
+            )
+        elif encoding.additive:
+            fixed = encoding
+            selection = additive_selection(fixed, f.support, code, leak=leak, attends_cls=attends_cls)
+        else:
+            fixed, selection = encoding, bag_selection(encoding, f.support, code, attends_cls=attends_cls)
+        low, high = intervals(fixed, selection, f.support, attends_cls=attends_cls)
+        try:
+            decoder = plateaus(low, high, f.values)
+        except DomainError:
+            decoder = None
+        if decoder is not None and (best is None or decoder.gap > best[2].gap):
+            best = (fixed, selection, decoder, leak)
+        if best is not None and best[2].gap >= 1 / (8 * code.total):
+            return best
+        leak /= 2
+    if best is None:
+        raise TooCoherent(f"d={fixed.d} is too small for T={f.T} and these positions.", selection.rho)
+    return best

@@ -1,0 +1,75 @@
+"""Things of one kind by name: built-in ones, and those that installed packages add.
+
+A package adds one by an entry point in the group of its kind, in its pyproject.toml:
+
+    [project.entry-points."sparsehead.learners"]
+    nearest = "my_package.nearest:NEAREST"
+
+The kinds are learners, encodings, engines, constructions, figures and claims; CONTRIBUTING.md has a template of each.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from .errors import DomainError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Names to things, in the order of registration, built-in ones first. Plugins are looked up where a name is not
+    built in, and where all names are asked for.
+
+    Args:
+        kind: what one thing is called, such as "learner".
+        builtin: the thing itself, or where it stands as "module:name"; it is then imported on first use.
+    """
+
+    def __init__(self, kind: str, builtin: Mapping[str, T | str]) -> None:
+        self.kind = kind
+        self._builtin = dict(builtin)
+        self._loaded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            if name in self._builtin:
+                self._loaded[name] = _load(self._builtin[name])
+            else:
+                self._loaded[name] = self._plugins()[name].load()
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._builtin, *(name for name in self._plugins() if name not in self._builtin)])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._loaded or name in self._builtin or name in self._plugins()
+
+    def check(self, name: str) -> str:
+        """The name, if there is such a thing.
+
+        Raises:
+            DomainError: with the names that there are.
+        """
+        if name not in self:
+            raise DomainError(f"{self.kind} {name!r} is unknown; the {self.kind}s are {', '.join(self)}.")
+        return name
+
+    def find(self, name: str) -> T:
+        """The thing of that name, or a DomainError with the names that there are."""
+        return self[self.check(name)]
+
+    def _plugins(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=f"sparsehead.{self.kind}s")}
+
+
+def _load(thing: Any) -> Any:
+    """The thing, imported if it is given as "module:name"."""
+    if not isinstance(thing, str):
+        return thing
+    module, _, name = thing.partition(":")
+    return getattr(import_module(module), name)

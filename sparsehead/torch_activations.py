@@ -1,0 +1,13 @@
+"""The activations of `heads` in torch. Imported only where torch is."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+TORCH_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "identity": lambda x: x,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "tanh": torch.tanh,
+}

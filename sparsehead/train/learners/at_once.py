@@ -1,0 +1,42 @@
+"""Learners that need no steps: fit, check on the holdout, try again."""
+
+import time
+
+import numpy as np
+
+from ... import __version__
+from ...spec import TrainSpec, spec_id
+from ..data import Holdout, check_on, training_set
+from ..outcome import Outcome
+from .learner import Learner, Predict
+
+
+def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
+    """Fit, check on the holdout, try again up to `restarts` times; one label only counts as a failure."""
+    started = time.perf_counter()
+    assert learner.fit is not None  # the caller chose this way
+    sample, holdout = training_set(spec), Holdout(spec)
+    tries = spec.restarts if learner.repeats else 1
+    best, train_accuracy, attempt, solved = 0.0, 0.0, 0, False
+    for attempt in range(tries):
+        if len(np.unique(sample[1])) < 2:
+            constant = sample[1][0]
+            predict: Predict = lambda b: np.full(len(b), constant)  # noqa: E731, B023
+        else:
+            predict = learner.fit(spec, sample, attempt)
+        train_accuracy = float((predict(sample[0]) == sample[1]).mean())
+        accuracy, solved = check_on(predict, holdout, spec.allowed_errors)
+        best = max(best, accuracy)
+        if solved:
+            break
+    return Outcome(
+        spec_id=spec_id(spec),
+        status="solved" if solved else "budget_spent",
+        steps=1,
+        restarts_used=attempt + 1,
+        train_accuracy=train_accuracy,
+        val_accuracy=best,
+        support_mass=None,
+        seconds=time.perf_counter() - started,
+        made_by={"engine": spec.learner, "version": __version__},
+    )

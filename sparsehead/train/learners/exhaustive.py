@@ -1,0 +1,30 @@
+"""Trying all s-subsets: what the data allow at all.
+
+It knows the family and s, and succeeds when the first consistent subset predicts the holdout.
+"""
+
+import numpy as np
+
+from ...errors import DomainError
+from ...functions import family, kind
+from ...rng import stream
+from ...spec import TrainSpec, target_function
+from ...task import explanations
+from ..data import Sample
+from .learner import Learner, Predict
+
+
+def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    f = target_function(spec)
+    name = kind(f)
+    if name is None:
+        raise DomainError(
+            f"the exhaustive learner tries conjunctions, disjunctions and parities; {f} is none of them."
+        )
+    found = explanations(*sample, f.s, name, limit=1)
+    if not found:
+        return lambda b: np.zeros(len(b), dtype=np.uint8)
+    return family(name)(found[0], spec.T, stream(spec.seed, "support"))
+
+
+EXHAUSTIVE = Learner(fit=fit, repeats=False, as_drawn=True)

@@ -1,0 +1,105 @@
+"""A learner, an encoding, a figure and a claim that an installed package adds: each of at most 40 lines, each known to
+its command without another change. The package of this test is what CONTRIBUTING.md shows as templates."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparsehead.errors import DomainError
+from sparsehead.registry import Registry
+
+ROOT = Path(__file__).parents[1]
+TEMPLATES = dict(
+    re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S)
+)
+ENTRY_POINTS = """
+[sparsehead.learners]
+nearest = nearest:NEAREST
+[sparsehead.encodings]
+signs = signs:SIGNS
+[sparsehead.figures]
+halves = halves:HALVES
+[sparsehead.claims]
+even-parity = even_parity:even_parity
+"""
+SCRIPT = """
+import json, sys
+from sparsehead.cli.app import main
+
+def run(*arguments):
+    try:
+        main(list(arguments))
+    except SystemExit as ended:
+        assert not ended.code, (arguments, ended.code)
+
+small = ["--start", "20", "--trials", "16", "--workers", "1", "--db", "r.db", "--json"]
+run("law", "and", "--s", "1", "--T", "4", "--learner", "nearest", *small)
+shape = ["--encoding", "signs", "--d", "12", "--heads", "2", "--learning-rate", "0.01", "--steps", "300"]
+run("learn", "x1", "--T", "6", "--m", "60", *shape, "--json")
+run("figure", "--list", "--json")
+run("figure", "halves", "--out", "halves.svg", "--json")
+from sparsehead.claims.registry import SECTIONS, run_checks
+(finding,) = run_checks(["even-parity"])
+print(json.dumps({"finding": finding.verdict, "section": [c.label for c in SECTIONS["Installed packages"]]}))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What the four commands print in a process that has the package on its path."""
+    folder = tmp_path_factory.mktemp("plugins")
+    for name, text in TEMPLATES.items():
+        (folder / f"{name}.py").write_text(text)
+    about = folder / "additions-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: additions\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(ENTRY_POINTS)
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(part) for part in re.split(r"(?<=\})\n(?=\{)", done.stdout.strip())]
+
+
+def test_the_templates_are_short():
+    assert set(TEMPLATES) == {"nearest", "signs", "halves", "even_parity"}
+    assert all(len(text.splitlines()) <= 40 for text in TEMPLATES.values())
+
+
+def test_law_measures_an_added_learner(answers):
+    (row,) = answers[0]["thresholds"]
+    assert row["T"] == 4 and row["trials"] == 16  # one relevant bit of four, and 1-nearest neighbour
+
+
+def test_learn_trains_with_an_added_encoding(answers):
+    assert answers[1]["solved"] and answers[1]["made_by"]["engine"] in ("compiled", "torch")
+
+
+def test_figure_lists_and_draws_an_added_figure(answers):
+    assert "halves" in [entry["name"] for entry in answers[2]["figures"]]
+    assert answers[3]["figure"] == "halves" and answers[3]["bytes"] > 1000
+
+
+def test_reproduce_checks_an_added_claim(answers):
+    assert answers[4] == {"finding": "holds", "section": ["even-parity"]}
+
+
+def test_a_registry_names_what_it_has():
+    things = Registry("thing", {"here": 1, "there": "math:pi"})
+    assert list(things) == ["here", "there"] and things["there"] == pytest.approx(3.14159, abs=1e-5)
+    assert len(things) == 2 and "elsewhere" not in things
+    with pytest.raises(DomainError, match="thing 'elsewhere' is unknown; the things are here, there"):
+        things.find("elsewhere")
+    with pytest.raises(KeyError):
+        things["elsewhere"]

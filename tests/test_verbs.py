@@ -1,0 +1,62 @@
+"""Each verb is one call in Python, with the answer that the command prints with --json."""
+
+import json
+
+import pytest
+
+import sparsehead as sh
+from sparsehead.cli.app import main
+from sparsehead.records.bound import bounded
+from sparsehead.records.build import built
+from sparsehead.records.cover import covered
+from sparsehead.records.learn import learned
+from sparsehead.train.learning import read_back
+
+POINTS = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch):
+    """What `sparsehead ARGUMENTS --json` prints, in a folder with a model and a table of points."""
+    monkeypatch.chdir(tmp_path)
+    sh.save(built("x1 & !x4", T=9).model, "head.safetensors")
+    (tmp_path / "points.csv").write_text("".join(",".join(point) + "\n" for point in POINTS))
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--json"])
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def plain(answer):
+    return json.loads(json.dumps(answer))
+
+
+def test_build(command):
+    found = command("build", "x2 ^ x5", "--T", "12", "--encoding", "trainable")
+    assert found.pop("out") is None
+    assert found == plain(built("x2 ^ x5", T=12, encoding="trainable").record)
+
+
+def test_bound(command):
+    found = command("bound", "head.safetensors", "--m", "1000", "--form", "ours")
+    assert found == plain(bounded(sh.bound(sh.load("head.safetensors"), m=1000, form="ours"), None))
+
+
+def test_read(command):
+    found = command("read", "head.safetensors")
+    assert found == plain(sh.read(sh.load("head.safetensors"), seed=0).to_dict())
+
+
+def test_cover(command):
+    assert command("cover", "points.csv", "--eps", "0.5") == plain(covered(POINTS, eps="0.5"))
+
+
+def test_learn(command):
+    found = command("learn", "x1", "--T", "5", "--m", "40", "--learner", "tree", "--seed", "3")
+    run = sh.learn("x1", T=5, m=40, learner="tree", seed=3)
+    same = plain(learned(run.outcome, read_back(run)))
+    assert {**found, "seconds": 0} == {**same, "seconds": 0}
