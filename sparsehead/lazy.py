@@ -20,6 +20,7 @@ EXTRAS = {
     "uvicorn": "lab",
     "transformers": "probe",
     "gguf": "probe",
+    "accelerate": "probe",
     "distributed": "cluster",
 }
 

@@ -33,6 +33,7 @@ def probe(
     baselines: Annotated[
         bool, typer.Option(help="Measure random weights, shuffled input and uniform attention too.")
     ] = True,
+    bounds: Annotated[bool, typer.Option(help="Bound the capacity of every head and layer.")] = True,
     m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6,
     top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
     pickle: Annotated[
@@ -63,6 +64,7 @@ def probe(
             total=total,
             ablation=ablation,
             baselines=baselines,
+            bounds=bounds,
             m=m,
             pickle=pickle,
             seed=seed,

