@@ -20,7 +20,7 @@ def json_values(value: Any) -> Any:
     """A record as JSON values: a dataclass as an object with its fields in order, a tuple as a list.
 
     >>> from dataclasses import make_dataclass
-    >>> json_values((make_dataclass("Point", ["T", "m"])(100, None), 2.5))
+    >>> json_values((make_dataclass("Point", [("T", int), ("m", int | None)])(100, None), 2.5))
     [{'T': 100, 'm': None}, 2.5]
     """
     if is_dataclass(value) and not isinstance(value, type):
