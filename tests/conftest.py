@@ -1,14 +1,19 @@
 """Shapes are types: every annotation of the package is checked while tests run."""
 
+import dataclasses
+import functools
+import inspect
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two pytest workers share two cores
 
+import beartype
 import hypothesis
 import jaxtyping
 import pytest
@@ -42,6 +47,53 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 
+
+def has_shapes(annotation):
+    """Whether an annotation speaks of arrays."""
+    is_array = inspect.isclass(annotation) and issubclass(annotation, jaxtyping.AbstractArray)
+    parts = annotation if isinstance(annotation, list | tuple) else typing.get_args(annotation)
+    return is_array or any(map(has_shapes, parts))
+
+
+def is_text(annotation):
+    """Whether an annotation is, or contains, a name in quotes."""
+    return isinstance(annotation, str | typing.ForwardRef) or any(map(is_text, typing.get_args(annotation)))
+
+
+CONFIG = beartype.BeartypeConf(violation_type=jaxtyping.TypeCheckError)
+
+
+def checked(what=None, *, typechecker=None):
+    """jaxtyping's own decorator with the same checks, without binding the arguments of each call to names.
+
+    Binding is for dimensions computed from arguments, which the package does not use, and takes longer than most
+    functions: tests of small functions spent most of their time there. Sizes are compared within one call, as before.
+    """
+    if what is None:
+        return functools.partial(checked, typechecker=typechecker)
+    if inspect.isclass(what):
+        if dataclasses.is_dataclass(what) and "__init__" in vars(what):
+            what.__init__ = checked(what.__init__)
+        return what
+    annotations = list(getattr(what, "__annotations__", {}).values())
+    # what runs later than it is called, and names that are not known yet, are left to jaxtyping
+    if not inspect.isfunction(what) or inspect.isgeneratorfunction(what) or any(map(is_text, annotations)):
+        return jaxtyped(what, typechecker=typechecker)
+    inner, config = beartype.beartype(conf=CONFIG)(what), jaxtyping.config
+
+    def plain(*args, **kwargs):
+        return (what if config.jaxtyping_disable else inner)(*args, **kwargs)
+
+    def shaped(*args, **kwargs):
+        if config.jaxtyping_disable:
+            return what(*args, **kwargs)
+        with jaxtyped("context"):
+            return inner(*args, **kwargs)
+
+    return functools.wraps(what)(shaped if any(map(has_shapes, annotations)) else plain)
+
+
+jaxtyped, jaxtyping.jaxtyped = jaxtyping.jaxtyped, checked
 hook = jaxtyping.install_import_hook("sparsehead", "beartype.beartype")
 
 

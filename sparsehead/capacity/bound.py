@@ -183,9 +183,7 @@ def bound(
     if m > MOST_SAMPLES:
         raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
     ours, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
-    if margin is None:
-        margin = ours.threshold if ours is not None and ours.threshold > 0 else 1.0
-    margin = check_eps(margin, "margin")
+    margin = check_eps(_usual_margin(ours) if margin is None else margin, "margin")
     declared = declare(ours, norms, T, a_posteriori, margin)
     eps = declared.margin / 2 if eps is None else check_eps(eps)
     accuracy = check_eps(accuracy, "accuracy")
@@ -229,6 +227,17 @@ def bound(
         assumptions=declared.assumptions,
         notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen]}"),
     )
+
+
+def smallest_gap(model: Model, *, m: int, delta: float) -> float:
+    """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
+    declared = declare(model, None, None, None, _usual_margin(model))
+    coverings, gaps = _all_forms(declared, m, declared.margin / 2, delta)
+    return gaps[_smallest(coverings, gaps)]
+
+
+def _usual_margin(model: Model | None) -> float:
+    return model.threshold if model is not None and model.threshold > 0 else 1.0
 
 
 def _given(

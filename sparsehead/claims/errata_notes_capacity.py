@@ -81,8 +81,8 @@ def check_errata_notes_13(context: Context) -> Finding:
         lambda X, q: tf_head(X, z, W_QK=np.array([[q]]), W_V=np.zeros((1, 1))), [0.0, 10.0], [X]
     )
     product, smallest = (
-        class_covering_number(values, eps=1.0).size,
-        class_covering_number(outputs, eps=1.0).size,
+        class_covering_number(values, eps=0.4).size,
+        class_covering_number(outputs, eps=0.4).size,
     )
     return finding(
         product == 2 and smallest == 1,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ..errors import DomainError
@@ -246,6 +247,7 @@ def results_files(stage: Stage) -> tuple[str, ...]:
     return more.get(stage.name, (stage.name,))
 
 
+@cache  # a plan has thousands of specs
 def command_for(name: str) -> str:
     """The command that measures the results file NAME.json, of the smallest scale at which it is complete.
 

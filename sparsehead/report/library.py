@@ -9,6 +9,7 @@ import numpy as np
 
 from ..block import Layer
 from ..capacity import Bound, bound, norms
+from ..capacity.bound import smallest_gap
 from ..certify import verify
 from ..construct import build
 from ..covering import covering_number
@@ -165,7 +166,7 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
         )
     for exponent in [1.3, *np.linspace(4, 8, 13).tolist()]:
         m = round(10**exponent)
-        gap = bound(model, m=m, delta=delta).gap
+        gap = smallest_gap(model, m=m, delta=delta)
         rows.append({"m": m, "bound": min(1.0, gap), "name": CAPACITY})
     least = floor("and", s=s, T=T, p=conjunction_p(s))
     return certificates_chart(rows, floor=least.m, T=T, s=s)

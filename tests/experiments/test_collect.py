@@ -71,9 +71,17 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
         if isinstance(stage, plans.Experiment):
             write_experiment(stage, path, tmp_path)
     full = {"law-grid", "law-dropout", "law-decades", "dropout-cost"}
+    alone = {
+        "readings": "readings",
+        "law-slope": "slope",
+        "slope-norms": "slope-norms",
+        "law-functions": "functions",
+    }
+    alone |= {name: name for name in ("law-matched", "law-matched-decades", "law-best")}
     for entry in SECTIONS["Experiments"]:
         found = entry(Context(options={"results": str(tmp_path)}))
         option = " --full" if entry.label in full else ""
+        option = f" --only {alone[entry.label]}" if entry.label in alone else option
         assert found.verdict == "not run" and found.label == entry.label
         assert found.detail == f"`sparsehead reproduce{option} --out {tmp_path}` measures it."
         assert entry(Context()).detail == f"`sparsehead reproduce{option}` measures it."
@@ -169,6 +177,10 @@ def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
         row = ThresholdRow(1000, m80, m80 - 7.0, m80 + 10.0, trials=80)
         write_law(tmp_path, name, [row], {"log": fit_of()})
         assert getattr(laws, f"check_{check}")(context).verdict == verdict
+    # two of three points at the paper's value are less than the share asked for
+    met = [ThresholdRow(p.T, p.m, p.m - 2.0, p.m + 2.0, trials=80) for p in LAW_AND if p.T in (100, 300)]
+    write_law(tmp_path, name, [*met, ThresholdRow(1000, 75.0, 68.0, 85.0, trials=80)], {"log": fit_of()})
+    assert getattr(laws, f"check_{check}")(context).verdict == "differs"
 
 
 @pytest.mark.claim("law-decades")

@@ -1,4 +1,7 @@
-"""A folder of small made-up results."""
+"""A folder of small made-up results, and its figures.
+
+The tests that look at all figures or open the report are one group, so that one process of several draws them.
+"""
 
 import math
 
@@ -35,6 +38,7 @@ from sparsehead.experiments.study_records import (
     ReadingsRecord,
     StandingRow,
 )
+from sparsehead.report.catalogue import draw_all
 
 
 def made_up_results():
@@ -101,3 +105,9 @@ def results(tmp_path_factory):
     for name, record in made_up_results().items():
         write_results(folder, name, record)
     return folder
+
+
+@pytest.fixture(scope="session")
+def drawn(results):
+    """Every figure on the made-up results, once for all tests that look at them."""
+    return draw_all(results)

@@ -10,18 +10,18 @@ from sparsehead.claims.registry import CLAIMS
 from sparsehead.report.catalogue import FIGURES, draw_all
 from sparsehead.report.page import write_report
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("report")]
 READY = "body[data-ready=yes]"
 
 
 @pytest.fixture(scope="module")
-def report(results, tmp_path_factory):
+def report(drawn, tmp_path_factory):
     """The page of every claim and every figure, on made-up results."""
     verdicts = ("holds", "differs", "fails", "not run")
     findings = [Finding(label, verdicts[i % 4], "1", "1.0 [0.9, 1.1]") for i, label in enumerate(CLAIMS)]
     path = tmp_path_factory.mktemp("report") / "report.html"
     run = {"Command": "sparsehead reproduce"}
-    return write_report(path, findings=findings, claims=CLAIMS.values(), figures=draw_all(results), run=run)
+    return write_report(path, findings=findings, claims=CLAIMS.values(), figures=drawn, run=run)
 
 
 class Visit:

@@ -11,6 +11,8 @@ from sparsehead.experiments.records import LawRecord, ThresholdRow
 from sparsehead.figures.theme import CONFIG
 from sparsehead.report.catalogue import FIGURES, draw, draw_all
 
+pytestmark = pytest.mark.xdist_group("report")
+
 
 def law_of(*rows):
     return LawRecord(rows, fits={}, best=None, note="", floor=(), cells=(), seconds=0.0)
@@ -25,8 +27,10 @@ def test_every_figure_of_paper_and_notes_is_named():
 
 
 @pytest.mark.parametrize("name", list(FIGURES))
-def test_figure_is_drawn_with_a_title_and_the_common_look(name, results):
-    spec = draw(name, results).to_dict()
+def test_figure_is_drawn_with_a_title_and_the_common_look(name, drawn):
+    (figure,) = (figure for figure in drawn if figure.name == name)
+    assert figure.chart is not None, figure.problem
+    spec = figure.chart.to_dict()
     assert len(" ".join(spec["title"]["text"])) > 20
     assert spec["config"] == CONFIG
     assert any(rows for rows in spec["datasets"].values())
