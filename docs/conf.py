@@ -26,8 +26,6 @@ extensions = [
     "sources",
 ]
 exclude_patterns = ["_build", "conf.py", "extensions"]
-# a pattern in a table of contents keeps a place for pages that may come
-suppress_warnings = ["toc.empty_glob"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"

@@ -103,10 +103,10 @@ def test_a_cell_that_fails_ends_the_build(notebook_pages):
 def toctree(page):
     """The pages that a page's tables of contents name."""
     blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
-    entries = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
-    # a pattern keeps a place for pages that may come
-    found = [page.parent.glob(f"{entry}.md") if "*" in entry else [page.parent / entry] for entry in entries]
-    return [path.with_suffix("").resolve() for paths in found for path in paths]
+    kept = re.compile(r"<!-- generated: page (\w+) -->")
+    text = kept.sub(lambda m: m[1] if (page.parent / f"{m[1]}.md").exists() else "", "\n".join(blocks))
+    entries = [line for line in text.splitlines() if line and not line.startswith(":")]
+    return [(page.parent / entry).resolve() for entry in entries]
 
 
 def test_every_page_stands_in_a_table_of_contents():

@@ -3,6 +3,7 @@
 commands          every command with its help, from the Typer app
 api               every public name, from `sparsehead/__init__.pyi`; Sphinx reads the docstrings (autodoc)
 charts            every committed chart of results/
+page NAME         the name of a page where there is one, else nothing: a place in a table of contents
 file PATH         a document of the repository, its links turned to where this page stands
 """
 
@@ -153,10 +154,16 @@ def repository_file(path: str) -> str:
     return re.sub(r"\]\((?!\w+:|#)([^)\s]+)\)", turned, text)
 
 
+def page(name: str) -> str:
+    """`name` if docs/ has that page."""
+    return name if (ROOT / "docs" / f"{name}.md").exists() else ""
+
+
 MAKERS: dict[str, Callable[[str], str]] = {
     "commands": commands,
     "api": api,
     "charts": charts,
+    "page": page,
     "file": repository_file,
 }
 
