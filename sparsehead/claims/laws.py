@@ -6,7 +6,7 @@ paper has a point, or without a fit, nothing can be compared and the verdict is 
 
 from ..experiments.records import FitRow, LawRecord, ThresholdRow
 from ..jsonable import json_values
-from ..measure.published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, Threshold
+from ..measure.published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
@@ -78,7 +78,7 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     )
 
 
-def meets(row: ThresholdRow, point: Threshold) -> bool:
+def meets(row: ThresholdRow, point: PrintedThreshold) -> bool:
     """Whether our interval meets the paper's point +- 2 bars; a point without a bar is an upper bound."""
     below = row.low is not None and row.low <= point.m + 2 * point.bar
     above = row.high is not None and row.high >= point.m - 2 * point.bar

@@ -60,11 +60,14 @@ if ADDED:
     SECTIONS["Installed packages"] = tuple(ADDED.values())
 CLAIMS: dict[str, Claim] = {entry.label: entry for section in SECTIONS.values() for entry in section}
 
-Progress = Callable[[Claim, Finding | None], None]
+ClaimProgress = Callable[[Claim, Finding | None], None]
 
 
 def run_checks(
-    labels: Iterable[str] | None = None, *, context: Context | None = None, progress: Progress | None = None
+    labels: Iterable[str] | None = None,
+    *,
+    context: Context | None = None,
+    progress: ClaimProgress | None = None,
 ) -> list[Finding]:
     """Check the claims named by `labels` (default: all), in the registry's order.
 

@@ -7,14 +7,14 @@ from ..measure.published import ATTENTION_AND
 from ..spec import TrainSpec
 from ..train.data import Holdout
 from ..train.learning import learn_spec
-from ..train.outcome import Progress
+from ..train.outcome import TrialProgress
 
 
 def run_with_maps(
     specs: Sequence[TrainSpec],
     *,
     on_outcome: Callable[..., None],
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
     """`run_trials`, and for each spec the [CLS] attention (n, H, T+1) of its last weights on holdout samples.

@@ -18,7 +18,7 @@ from ..sweep.thresholds import MakeSpec
 
 SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
 LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
-CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
+GUESS_CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,4 @@ def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
     if len(known) < 2:
         return policy.start
     slope, intercept = np.polyfit(np.log([t for t, _ in known]), [m for _, m in known], 1)
-    return int(max(policy.m_min, round(CAUTION * (intercept + max(0.0, slope) * np.log(T)))))
+    return int(max(policy.m_min, round(GUESS_CAUTION * (intercept + max(0.0, slope) * np.log(T)))))

@@ -193,10 +193,10 @@ class Races:
     name: str = "readings"
 
 
-Stage = Experiment | Law | Laws | Races
+PlanStage = Experiment | Law | Laws | Races
 
 
-def plan(scale: str) -> list[Stage]:
+def plan(scale: str) -> list[PlanStage]:
     """The stages of a scale, in the order in which they run: what tells most for its time comes first.
 
     "full" ends with the studies of settings (see `studies`). A later stage of the same name replaces the results of an
@@ -206,7 +206,7 @@ def plan(scale: str) -> list[Stage]:
 
     decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
     few = norms((30, 100, 300), 2)
-    stages: dict[str, list[Stage]] = {
+    stages: dict[str, list[PlanStage]] = {
         "quick": [
             attention(seeds=2), curves(replicates=10), parity(seeds=2), few, reading(1, 20), appearance(2),
             Law("law", (100, 300), 32),
@@ -237,7 +237,7 @@ def plan(scale: str) -> list[Stage]:
     return stages[check_scale(scale)]
 
 
-def results_files(stage: Stage) -> tuple[str, ...]:
+def results_files(stage: PlanStage) -> tuple[str, ...]:
     """The results files, without .json, that a stage writes."""
     more = {
         "norms": ("learned-norms", "bound-training"),
@@ -264,7 +264,7 @@ def command_for(name: str) -> str:
     raise DomainError(f"no stage of any scale writes {name}.json.")
 
 
-def only(names: Iterable[str]) -> list[Stage]:
+def only(names: Iterable[str]) -> list[PlanStage]:
     """The stages of the full scale with these names, in its order; of several with one name the last, which is whole.
 
     Raises:

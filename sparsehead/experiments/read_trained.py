@@ -23,7 +23,7 @@ from ..task import Task
 from ..train.data import training_set
 from ..train.learning import learn_spec
 from ..train.loop import origin_of
-from ..train.outcome import Progress
+from ..train.outcome import TrialProgress
 from .plans import Experiment
 from .records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
 
@@ -85,7 +85,7 @@ def run_with_readings(
     specs: Sequence[TrainSpec],
     *,
     on_outcome: Callable[..., None],
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
     """`run_trials`, and for each spec what was read, as the bytes of a JSON object.   Paper: read-trained"""

@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 
 def run_stage(
-    stage: plans.Stage,
+    stage: plans.PlanStage,
     db: Path,
     folder: Path,
     *,

@@ -7,7 +7,7 @@ PAPER_WIDTH is the width of interval that the paper's bars have: its thresholds 
 from typing import Any
 
 from ..spec import TrainSpec
-from .plans import PAPER_TS, Experiment, Law, Laws, Races, Stage, attention, conjunctions, curves
+from .plans import PAPER_TS, Experiment, Law, Laws, PlanStage, Races, attention, conjunctions, curves
 
 PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -107,7 +107,7 @@ def functions() -> Laws:
     return Laws("functions", "Other functions and learners", laws, groups)
 
 
-def studies() -> list[Stage]:
+def studies() -> list[PlanStage]:
     """All of them, in the order in which they run: what tells most for its time comes first."""
     return [
         curves("paper"), Races(), matched(), attention("paper"), best(), slope(), slope_norms(), functions(),

@@ -9,7 +9,7 @@ import altair as alt
 from ..errors import DomainError
 from ..experiments.records import FitRow, FloorRow, ThresholdRow
 from ..measure.laws import FORMULAS, law_value
-from ..measure.published import LAW_AND, Threshold
+from ..measure.published import LAW_AND, PrintedThreshold
 from .data import Real, Rows, finite, interval, number
 from .theme import (
     BLACK,
@@ -66,7 +66,7 @@ def law_chart(
     thresholds: Sequence[ThresholdRow],
     *,
     dropout: Sequence[ThresholdRow] = (),
-    paper: Sequence[Threshold] = LAW_AND,
+    paper: Sequence[PrintedThreshold] = LAW_AND,
     floor: Sequence[FloorRow] = (),
     bound: Sequence[tuple[int, Real]] = (),
     fits: Mapping[str, FitRow] | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 from ..model_file import packed
 from ..spec import TrainSpec
 from ..train.learning import learn_spec
-from ..train.outcome import Progress
+from ..train.outcome import TrialProgress
 from ..train.trial import Trial
 from ..types import Array, Float
 
@@ -54,7 +54,7 @@ def run_live(
     specs: Sequence[TrainSpec],
     *,
     on_outcome: Callable[..., None],
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
     """`run_trials` one by one; progress carries the attention of the moment, the outcome its maps and its model.

@@ -15,7 +15,8 @@ from .smooth import Posterior, posterior
 from .thresholds import Threshold, fitted
 
 SHARES = (0.5, 0.65, 0.8, 0.9, 0.95)  # of success, at which a trial may be placed
-CAUTION = 1.15  # on the posterior's spread: batches, the choice of m and stopping when the interval is short
+# On the posterior's spread: batches, the choice of m, and stopping when the interval is short cost coverage.
+SPREAD_CAUTION = 1.15
 LAW_CAUTION = 1.4  # on the drop in likelihood of a law fitted to such trials, for the same reasons
 RESTARTS = 5  # initialisations that a trial fails with
 SETUP = 31_000  # what an initialisation costs before it trains, in units of one bit (T m): measured, T = 100 .. 1000
@@ -84,7 +85,7 @@ class Joint:
         if sum(cell.solved for cell in flat) in (0, sum(cell.trials for cell in flat)):
             return {T: fitted(merged[T], target=first.target, level=first.level) for T in Ts}
         known = self._posterior(merged)
-        half = CAUTION * normal_quantile((1 + first.level) / 2) * known.spread[:-1]
+        half = SPREAD_CAUTION * normal_quantile((1 + first.level) / 2) * known.spread[:-1]
         return {
             T: Threshold(
                 math.exp(known.mean[i]),
@@ -105,7 +106,9 @@ class Joint:
     def _wanted(self) -> Float[Array, " k"]:
         """The spread of ln m_80 at which each interval is as narrow as asked, and that of ln slope."""
         quantiles = {T: normal_quantile((1 + policy.level) / 2) for T, policy in self.policies.items()}
-        spreads = [self.policies[T].width / (2 * CAUTION * quantiles[T]) for T in sorted(self.policies)]
+        spreads = [
+            self.policies[T].width / (2 * SPREAD_CAUTION * quantiles[T]) for T in sorted(self.policies)
+        ]
         return np.array([*spreads, SLOPE_KNOWN])
 
     def _round(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Threshold:
+class PrintedThreshold:
     """One point of the paper's Figure 2: the smallest m with at least 80 % success at context length T."""
 
     T: int
@@ -20,7 +20,7 @@ class Threshold:
 
 # At T = 100 the smallest m tried, 50, already succeeds: the point is an upper bound, and has no bar.
 LAW_AND = tuple(
-    Threshold(*row)
+    PrintedThreshold(*row)
     for row in [
         (100, 50.0, 0.0), (150, 52.8, 4.5), (200, 57.7, 4.4), (250, 56.0, 4.9), (300, 69.2, 7.6), (350, 61.0, 6.7),
         (400, 79.5, 4.8), (450, 82.4, 5.7), (500, 80.4, 8.6), (550, 85.2, 7.7), (600, 94.1, 10.0),

@@ -14,7 +14,8 @@ from .curves import Cell, log_likelihood, merge, slope_penalty
 from .intervals import chi2_quantile, percentile
 
 LOG_SLOPES = np.linspace(math.log(0.7), math.log(70), 26)
-CAUTION = 1.25  # on the likelihood drop: batches, and stopping once the interval is short, cost coverage (90 -> 95 %)
+# On the likelihood drop: batches, and stopping once the interval is short, cost coverage (90 -> 95 %).
+LIKELIHOOD_CAUTION = 1.25
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,14 @@ def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -
     """The m at which a share `target` succeeds, by penalised maximum likelihood, with its profile interval.
 
     The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. The interval holds every
-    threshold whose best likelihood over slopes is within CAUTION * chi2_1(level)/2 of the maximum.
+    threshold whose best likelihood over slopes is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum.
     """
     merged = merge(cells)
     trials, solved = sum(cell.trials for cell in merged), sum(cell.solved for cell in merged)
     if not merged:
         return Threshold(None, None, None, 0, "fitted", "no trials")
     span = math.log(merged[0].m) - 2.5, math.log(merged[-1].m) + 2.5
-    drop = CAUTION * chi2_quantile(level) / 2
+    drop = LIKELIHOOD_CAUTION * chi2_quantile(level) / 2
     thetas = np.linspace(*span, 61)
     profile, slopes = _profile(merged, thetas, LOG_SLOPES, target)
     inside = np.flatnonzero(profile >= profile.max() - drop - 2)

@@ -25,7 +25,7 @@ from .statistics import SIZES, HeadStatistics, Marks, Tally, new_tallies, tally_
 if TYPE_CHECKING:
     from ..model import Model
 
-Progress = Callable[[str, int, int], None]
+ProbeProgress = Callable[[str, int, int], None]
 Grid = list[list[HeadStatistics]]
 UNSEEN_T = 512  # context length of the bounds where nothing was run
 
@@ -48,7 +48,7 @@ def probe(
     m: int = 10**6,
     pickle: bool = False,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: ProbeProgress | None = None,
 ) -> Probe:
     """Every attention head of a pretrained model: norms, bounds, sparsity, and which positions it depends on.
 
@@ -181,7 +181,7 @@ class _Measured:
         random: Source | None,
         rows: Callable[[int], Tensor],
         seed: int,
-        say: Progress,
+        say: ProbeProgress,
     ) -> "_Measured":
         found = cls()
         if inputs is None:
@@ -205,7 +205,7 @@ class _Measured:
         inputs: Inputs,
         rows: Callable[[int], Tensor],
         stage: str,
-        say: Progress,
+        say: ProbeProgress,
         *,
         with_uniform: bool = False,
     ) -> tuple[Grid, Grid]:
@@ -260,7 +260,7 @@ class _Bounds:
 
 
 def _bounds(
-    weights: Sequence[LayerWeights], measured: _Measured, inputs: Inputs | None, m: int, say: Progress
+    weights: Sequence[LayerWeights], measured: _Measured, inputs: Inputs | None, m: int, say: ProbeProgress
 ) -> _Bounds:
     """The bound on every head and on every layer."""
     found = _Bounds()
@@ -279,7 +279,7 @@ def _influence(
     direct: int,
     total: int,
     rows: Callable[[int], Tensor],
-    say: Progress,
+    say: ProbeProgress,
 ) -> dict[str, list[list[Influence]]]:
     found = {}
     if direct:

@@ -15,7 +15,7 @@ from .data import training_set
 from .footprint import require_trial
 from .learners.at_once import fit_at_once
 from .loop import engine_for
-from .outcome import Progress, Run
+from .outcome import Run, TrialProgress
 from .transformer.weights import own_name
 from .trial import Trial
 
@@ -29,7 +29,7 @@ def learn(
     seed: int,
     T: int | None = None,
     preset: str = "fast",
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     record_every: int = 0,
     mass_every: int = 10,
     engine: str = "auto",
@@ -89,7 +89,7 @@ def learn(
 def learn_spec(
     spec: TrainSpec,
     *,
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     record_every: int = 0,
     mass_every: int = 10,
     engine: str = "auto",

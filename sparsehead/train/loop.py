@@ -8,7 +8,7 @@ from ..encoding import Encoding
 from ..errors import DomainError
 from ..spec import LEARNERS, TrainSpec, spec_id
 from .learners.at_once import fit_at_once
-from .outcome import Outcome, Progress
+from .outcome import Outcome, TrialProgress
 from .transformer.engine import Engine
 from .trial import Trial
 
@@ -17,7 +17,7 @@ def run_trials(
     specs: Sequence[TrainSpec],
     *,
     on_outcome: Callable[[TrainSpec, Outcome], None] | None = None,
-    progress: Progress | None = None,
+    progress: TrialProgress | None = None,
     runs: int = 1,
     engine: str = "auto",
     dtype: str = "float32",
@@ -67,7 +67,7 @@ def _run(
     waiting: deque[TrainSpec],
     engine: Engine,
     known: Callable[[TrainSpec, Outcome], None],
-    progress: Progress | None,
+    progress: TrialProgress | None,
     record_every: int,
     mass_every: int,
 ) -> None:

@@ -10,7 +10,7 @@ from ..model import Model
 from ..reading.appearance import Appearance, appearance
 from ..spec import TrainSpec
 
-Progress = Callable[[dict[str, Any]], None]
+TrialProgress = Callable[[dict[str, Any]], None]
 # The curves of a history by the list that has their steps.
 CURVES = {
     "step": ("loss",),

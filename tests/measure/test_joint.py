@@ -10,7 +10,7 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.measure import Adaptive, Cell, Joint, fitted, smooth
-from sparsehead.measure.joint import CAUTION, RESTARTS, SETUP, expected_cost
+from sparsehead.measure.joint import RESTARTS, SETUP, SPREAD_CAUTION, expected_cost
 from sparsehead.measure.smooth import _covariances, _derivatives, _flat, _modes, _objective, posterior
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def test_the_interval_is_the_stated_multiple_of_the_spread():
     found = Joint({T: Adaptive() for T in CELLS}).thresholds(CELLS)
     known = posterior(CELLS, guess=60)
     assert [t.log_width for t in found.values()] == pytest.approx(2 * 1.959964 * 1.15 * known.spread[:-1])
-    assert CAUTION == 1.15
+    assert SPREAD_CAUTION == 1.15
 
 
 def test_proposals_keep_to_the_limits_and_to_the_outcomes_alone():
