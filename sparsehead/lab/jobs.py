@@ -173,14 +173,14 @@ class Jobs:
             raise Busy(f"{MOST_FOLLOWERS} pages follow jobs already, the most that may.")
         self.followers += 1
         try:
-            seen, epoch = 0, job.since
+            seen, epoch = -1, job.since  # -1: nothing was told yet
             while True:
                 changed = job.changed
                 if epoch != job.since:
-                    seen, epoch = 0, job.since
+                    seen, epoch = -1, job.since
                 yield "job", job.summary()
-                if len(job.points) > seen or seen == 0:
-                    first, seen = seen, len(job.points)
+                if len(job.points) > seen:
+                    first, seen = max(0, seen), len(job.points)
                     yield "points", {"from": first, "points": job.points[first:]}
                 if job.state not in OPEN:
                     if job.result is not None:

@@ -1,0 +1,270 @@
+"""The lab in a real browser: the main path of each page, by mouse and by keyboard, wide and narrow, light and dark."""
+
+import re
+
+import pytest
+
+from .serving import served
+
+pytestmark = pytest.mark.browser
+PAGES = ("learn", "build", "law", "bound", "cover", "read", "claims")
+WAIT = 120_000  # only ends what would never end
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("served")) as started:
+        yield started
+
+
+class Visit:
+    """A page of the lab, with everything that it complained about or asked for."""
+
+    def __init__(self, browser, server, path="/", *, width=1200, dark=False):
+        self.base = server.base
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            accept_downloads=True,
+        )
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(WAIT)
+        self.problems, self.requests = [], []
+        self.page.on(
+            "console", lambda m: self.problems.append(m.text) if m.type in ("error", "warning") else None
+        )
+        self.page.on("pageerror", lambda e: self.problems.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(f"{server.base}{path}{'&' if '?' in path else '?'}token={server.token}")
+        self.page.wait_for_selector("h1")
+
+    def go(self, path):
+        self.page.goto(self.base + path)
+        self.page.wait_for_selector("h1")
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+    def wait_text(self, selector, words):
+        self.page.wait_for_function(
+            "([s, w]) => document.querySelector(s)?.innerText.includes(w)", arg=[selector, words]
+        )
+
+    def close(self):
+        """No complaint, and no request to anyone but this server."""
+        assert self.problems == []
+        assert {re.match(r"(https?://[^/]+|\w+:)", url)[0] for url in self.requests} <= {
+            self.base,
+            "blob:",
+            "data:",
+        }
+        self.context.close()
+
+
+@pytest.fixture
+def visit(browser, server):
+    open_visits = []
+
+    def make(path="/", **how):
+        open_visits.append(Visit(browser, server, path, **how))
+        return open_visits[-1]
+
+    yield make
+    for one in open_visits:
+        one.close()
+
+
+def test_build_flips_a_bit_and_the_output_follows(visit):
+    v = visit("/build?f=x2+%26+x5&T=9")
+    v.wait_text("[data-predicts]", "0")
+    assert "token" not in v.page.url
+    v.page.click(".bit >> nth=2 >> button")
+    assert v.text("[data-predicts]") == "0"
+    v.page.click(".bit >> nth=5 >> button")
+    v.wait_text("[data-predicts]", "1")
+    assert "Exact" in v.text("main")
+    v.page.wait_for_function("location.search.includes('ones=')")
+    again = visit(v.page.url.removeprefix(v.base))  # a link restores it
+    again.wait_text("[data-predicts]", "1")
+    with v.page.expect_download() as saved:
+        v.page.click("text=Save model")
+    assert saved.value.suggested_filename == "head.safetensors"
+    v.page.click("summary >> text=figure")
+    v.page.wait_for_selector(".plot[data-drawn] svg")
+
+
+def test_build_works_with_the_keyboard_alone(visit):
+    v = visit("/build?f=x0+%7C+x3&T=6")
+    v.wait_text("[data-predicts]", "0")
+    for _ in range(60):
+        v.page.keyboard.press("Tab")
+        if v.page.evaluate("document.activeElement.matches('.bit button')"):
+            break
+    v.page.keyboard.press("ArrowRight")
+    v.page.keyboard.press("Space")
+    assert v.text("[data-predicts]") == "0"  # x1 is irrelevant
+    v.page.keyboard.press("End")
+    v.page.keyboard.press("ArrowLeft")
+    v.page.keyboard.press("ArrowLeft")
+    v.page.keyboard.press("Space")
+    v.wait_text("[data-predicts]", "1")
+
+
+def test_a_long_input_is_a_canvas_and_a_flipped_bit_is_drawn_at_once(visit):
+    v = visit("/build?f=x3+%26+x200&T=256")
+    v.page.wait_for_selector("canvas.many")
+    v.page.focus("canvas.many")
+    # from the key to the canvas drawn again; the median of several, since the machine does other things too
+    times = v.page.evaluate(
+        """async () => {
+            const canvas = document.querySelector("canvas.many"), times = [];
+            for (let i = 0; i < 15; i += 1) {
+                const before = canvas.dataset.drawn, start = performance.now();
+                canvas.dispatchEvent(new KeyboardEvent("keydown", { key: " ", bubbles: true }));
+                while (canvas.dataset.drawn === before) await new Promise((done) => setTimeout(done, 0));
+                times.push(performance.now() - start);
+            }
+            return times.sort((a, b) => a - b);
+        }"""
+    )
+    print(f"a flipped bit at T = 256: median {times[7]:.1f} ms, greatest {times[-1]:.1f} ms")
+    assert v.page.get_attribute("canvas.many", "aria-valuetext").startswith(
+        "position 3, read by the function: bit 1"
+    )
+    v.page.keyboard.press("ArrowRight")
+    v.page.wait_for_function("document.querySelector('canvas.many').getAttribute('aria-valuenow') === '4'")
+
+
+def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
+    import sparsehead as sh
+
+    v = visit("/bound?T=100")
+    v.page.wait_for_selector(".shares")
+    before = v.text(".stats")
+    v.page.focus("input[type=range] >> nth=2")
+    for _ in range(20):
+        v.page.keyboard.press("ArrowRight")
+    v.page.wait_for_function("before => document.querySelector('.stats').innerText !== before", arg=before)
+    v.page.wait_for_function("location.search.includes('QK=')")
+    sh.save(sh.build(sh.parse("x0 & x1", T=5)), tmp_path / "head.safetensors")
+    v.page.set_input_files("input[type=file]", tmp_path / "head.safetensors")
+    v.wait_text("main", "among 5 in 80 %")
+
+
+@pytest.mark.slow
+def test_cover_counts_balls_as_points_are_added_moved_and_imported(visit, tmp_path):
+    v = visit("/cover")
+    v.wait_text("[data-size]", "1")
+    v.page.click("text=set as first printed, eps = 0.05")
+    v.wait_text("[data-size]", "3")
+    v.page.fill("[aria-label='New point']", "9, 9")
+    v.page.keyboard.press("Enter")
+    v.wait_text("[data-size]", "4")
+    v.page.click("[aria-label='remove point 3']")
+    v.wait_text("[data-size]", "3")
+    v.page.locator("svg.plane").click(position={"x": 8, "y": 8})
+    v.wait_text("[data-size]", "4")
+    (tmp_path / "p.csv").write_text("x,y\n0,0\n10,10\n")
+    v.page.set_input_files("input[type=file]", tmp_path / "p.csv")
+    v.wait_text("[data-size]", "2")
+
+
+@pytest.mark.slow
+def test_read_gives_the_formula_back_and_refuses_other_files(visit, tmp_path):
+    import sparsehead as sh
+
+    v = visit("/read?f=x2+%26+!x5&T=8")
+    v.wait_text("[data-formula]", "x2 & !x5")
+    sh.save(sh.build(sh.parse("x1 ^ x4", T=6)), tmp_path / "head.safetensors")
+    v.page.set_input_files("input[type=file]", tmp_path / "head.safetensors")
+    v.wait_text("[data-formula]", "x1 ^ x4")
+    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
+    v.page.set_input_files("input[type=file]", tmp_path / "bad.safetensors")
+    v.wait_text(".problem", "safetensors")
+    v.problems = [text for text in v.problems if "422" not in text]  # the browser notes the refusal itself
+
+
+@pytest.mark.slow
+def test_a_training_job_from_start_to_formula_through_a_reload(visit):
+    v = visit("/learn?f=x1+%26+x4&T=8&m=120&steps=300")
+    v.page.click("text=Train")
+    v.page.wait_for_selector(".job")
+    v.page.wait_for_function("location.search.includes('job=')")
+    v.page.reload()
+    v.wait_text("[data-formula]", "x1 & x4")
+    v.page.wait_for_selector("canvas[aria-label^='attention over positions']")
+    v.page.wait_for_selector(".plot[data-drawn] svg")
+
+
+@pytest.mark.slow
+def test_a_job_is_cancelled_and_resumed(visit):
+    v = visit("/learn?f=x1+%5E+x7+%5E+x20&T=400&m=3000&steps=5000")  # far from solved for a long time
+    v.page.click("text=Train")
+    v.page.wait_for_selector(".job[data-state=running]")
+    v.page.click("text=Stop")
+    v.page.wait_for_selector(".job[data-state=cancelled]")
+    v.page.click("text=Resume")
+    v.page.wait_for_selector(".job[data-state=running]")
+    v.page.click("text=Stop")
+    v.page.wait_for_selector(".job[data-state=cancelled]")
+
+
+@pytest.mark.slow
+def test_claims_are_checked_while_one_waits(visit):
+    v = visit("/claims?label=split-lemma")
+    v.page.click("#claim-split-lemma >> text=Check")
+    v.page.wait_for_selector("#claim-split-lemma[data-verdict=holds]")
+    v.page.click("text=Show all")
+    v.page.fill("[type=search]", "cover")
+    v.page.wait_for_function("document.querySelectorAll('.claim').length > 3")
+
+
+@pytest.mark.slow
+def test_law_starts_pauses_and_shows_what_the_store_holds(visit):
+    v = visit("/law?f=and&s=1&T=6,12&learner=exhaustive&trials=12&start=6")
+    v.page.click("text=Start")
+    v.page.wait_for_selector(".job[data-state=done]")
+    v.page.wait_for_selector(".series input")
+    v.wait_text(".series", "exhaustive")
+    v.page.wait_for_selector("table")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_fits_a_telephone_in_the_dark(visit, path):
+    v = visit(f"/{path}", width=400, dark=True)
+    v.page.wait_for_selector(".card")
+    assert v.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert v.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+
+
+@pytest.mark.slow
+def test_pages_are_reached_by_their_links_and_back(visit):
+    v = visit("/build?f=x0+%26+x1&T=4")
+    v.wait_text("[data-predicts]", "0")
+    v.page.click("nav >> text=Bound")
+    v.wait_text("h1", "Bound")
+    v.page.go_back()
+    v.wait_text("h1", "Build")
+    assert "f=x0" in v.page.url
+    v.page.click("text=The paper's statement")
+    v.wait_text(".claim", "sparse-representation")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_no_serious_violation(visit, path, dark):
+    from axe_core_python.sync_playwright import Axe
+
+    v = visit(f"/{path}", dark=dark)
+    v.page.wait_for_selector(".card")
+    v.page.wait_for_load_state("networkidle")
+    found = Axe().run(v.page)["violations"]
+    serious = [
+        (one["id"], [n["html"][:120] for n in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    v.requests.clear()  # axe is put into the page by the test
+    assert serious == []

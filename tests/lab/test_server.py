@@ -1,0 +1,192 @@
+"""The lab as a process: its first line, Ctrl-C, kill -9, many clients, slow ones, and whatever a fuzzer sends."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sparsehead.store import Store
+
+from .serving import ROOT, served
+
+LONG = {"function": "x1 ^ x7 ^ x20", "T": 400, "m": 3000, "n_steps": 5000, "restarts": 5}
+
+
+def post(server, path, body):
+    return httpx.post(server.base + path, json=body, headers=server.headers, timeout=120)
+
+
+def state_of(server, key):
+    return httpx.get(f"{server.base}/api/jobs/{key}", headers=server.headers, timeout=120).json()["state"]
+
+
+def until(server, key, *states):
+    """Wait until the job is in one of the states; the suite's own limit ends what never comes."""
+    while (state := state_of(server, key)) not in states:
+        time.sleep(0.1)
+    return state
+
+
+@pytest.mark.slow
+def test_the_first_line_is_the_address_ctrl_c_ends_it_and_a_running_job_can_be_resumed(tmp_path):
+    with served(tmp_path) as server:
+        key = post(server, "/api/jobs/learn", LONG).json()["id"]
+        until(server, key, "running")
+        code, out, err = server.stop()
+    assert (code, out) == (0, "")
+    assert err.strip() == "stopped; jobs that were running can be resumed."
+    with served(tmp_path) as server:
+        assert state_of(server, key) == "interrupted"
+        resumed = httpx.post(
+            f"{server.base}/api/jobs/{key}/resume", headers=server.headers, timeout=60
+        ).json()
+        assert resumed["state"] in ("waiting", "running")
+
+
+@pytest.mark.slow
+def test_options_that_cannot_be_meant_end_with_one_line():
+    command = [sys.executable, "-m", "sparsehead", "lab", "--no-browser", "--host", "0.0.0.0"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (
+        ran.stderr.startswith("sparsehead: --host 0.0.0.0 is every address at once")
+        and ran.stderr.count("\n") == 1
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("load")) as started:
+        yield started
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_of_a_job_leaves_a_whole_store_and_a_job_to_resume(tmp_path):
+    law = {"function": "and", "s": 2, "T": [20, 40, 80], "trials": 60, "start": 30, "width": 0.05}
+    with served(tmp_path) as server:
+        key = post(server, "/api/jobs/law", law).json()["id"]
+        until(server, key, "running")
+        while True:
+            found = httpx.get(f"{server.base}/api/jobs/{key}", headers=server.headers, timeout=60).json()
+            if ((found["progress"] or {}).get("trials") or 0) >= 20:
+                break
+            time.sleep(0.2)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    with Store(tmp_path / "results.db") as store:  # checks the structure
+        before = {record.spec_id for record in store.records()}
+    assert len(before) >= 20
+    with served(tmp_path, "--jobs", "2") as server:
+        assert state_of(server, key) == "interrupted"
+        httpx.post(f"{server.base}/api/jobs/{key}/resume", headers=server.headers, timeout=60)
+        assert until(server, key, "done", "failed") == "done"
+    with Store(tmp_path / "results.db") as store:
+        after = {record.spec_id for record in store.records()}
+    assert before < after
+
+
+async def clients(server, path, bodies, *, n, each, pause):
+    """n clients at once, each of which asks `each` times with a pause between; the seconds of every answer."""
+    limits = httpx.Limits(max_connections=n, max_keepalive_connections=n)
+    times, failed = [], []
+    async with httpx.AsyncClient(
+        base_url=server.base, headers=server.headers, limits=limits, timeout=120
+    ) as client:
+
+        async def one(i):
+            await asyncio.sleep(pause * i / n)
+            for j in range(each):
+                start = time.perf_counter()
+                answer = await client.post(path, json=bodies[(i * each + j) % len(bodies)])
+                times.append(time.perf_counter() - start)
+                if answer.status_code != 200:
+                    failed.append(answer.text)
+                await asyncio.sleep(pause)
+
+        await asyncio.gather(*(one(i) for i in range(n)))
+    return times, failed
+
+
+@pytest.mark.slow
+def test_200_clients_get_their_heads_and_bounds(server):
+    """Each client asks every two seconds, as a person who types; twenty different functions among them."""
+    heads = [{"function": f"x{i} & x{i + 9} & x{i + 30}", "T": 64} for i in range(20)]
+    bounds = [{"V21": 1.0 + i / 10, "V": 1.0, "QK": 9.4, "BX": 1.42, "T": 100, "m": 1000} for i in range(20)]
+    for path, bodies in (("/api/build", heads), ("/api/bound", bounds)):
+        cold = [post(server, path, body).elapsed.total_seconds() for body in bodies]
+        times, failed = asyncio.run(clients(server, path, bodies, n=200, each=4, pause=2.0))
+        burst, failed_too = asyncio.run(clients(server, path, bodies, n=200, each=1, pause=0.0))
+        print(
+            f"{path}: first time median {1e3 * statistics.median(cold):.0f} ms; 200 clients, {len(times)} answers: "
+            f"median {1e3 * statistics.median(times):.0f} ms, 99 % {1e3 * sorted(times)[-len(times) // 100]:.0f} ms; "
+            f"200 at the same instant: median {1e3 * statistics.median(burst):.0f} ms"
+        )
+        assert failed == [] and failed_too == []
+
+
+@pytest.mark.slow
+def test_slow_clients_hold_nobody_up(server):
+    host, port = server.base.removeprefix("http://").split(":")
+    open_ones = []
+    for i in range(200):
+        one = socket.create_connection((host, int(port)))
+        head = f"POST /api/build HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {server.token}\r\n"
+        one.sendall(
+            (head + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{").encode()
+            if i % 2
+            else head[:40].encode()
+        )
+        open_ones.append(one)
+    answer = post(server, "/api/build", {"function": "x0 & x1", "T": 4})
+    assert answer.status_code == 200
+    late = open_ones[1]
+    late.settimeout(120)
+    assert b" 408 " in late.recv(4000)
+    for one in open_ones:
+        one.close()
+
+
+@pytest.mark.slow
+def test_a_thousand_jobs_and_large_files_are_answered_and_memory_stays_bounded(server):
+    def megabytes():
+        with open(f"/proc/{server.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    before = megabytes()
+    with httpx.Client(base_url=server.base, headers=server.headers, timeout=120) as client:
+        codes = [client.post("/api/jobs/learn", json={**LONG, "seed": i}).status_code for i in range(1000)]
+        assert set(codes) == {202, 429}
+        assert codes.count(202) <= 22  # one running, twenty waiting, and one that ended meanwhile
+        jobs = client.get("/api/jobs").json()["jobs"]
+        for job in jobs:
+            client.delete(f"/api/jobs/{job['id']}")
+        kind = {"content-type": "application/octet-stream"}
+        for size, expected in ((33_000_000, 413), (31_000_000, 422)):
+            with contextlib.suppress(httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadError):
+                assert client.post("/api/read", content=b"x" * size, headers=kind).status_code == expected
+        assert client.post("/api/build", json={"function": "x0", "T": 3}).status_code == 200
+    print(f"memory: {before:.0f} MB before, {megabytes():.0f} MB after")
+    assert megabytes() < before + 150
+
+
+@pytest.mark.slow
+def test_schemathesis_finds_no_answer_of_500(server):
+    ran = subprocess.run(
+        [
+            Path(sys.executable).with_name("schemathesis"), "run", f"{server.base}/api/openapi.json", "--header",
+            f"Authorization: Bearer {server.token}", "--checks", "not_a_server_error", "--max-examples", "15",
+            "--exclude-path-regex", "events$", "--phases", "examples,coverage,fuzzing", "--seed", "1", "--no-color",
+        ],
+        capture_output=True, text=True, timeout=1000,
+    )  # fmt: skip
+    print(ran.stdout[-3000:])
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
