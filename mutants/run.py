@@ -2,6 +2,7 @@
 
     python mutants/run.py                  what changed since it was last judged, and mutants/RESULT.md
     python mutants/run.py --again          everything
+    python mutants/run.py --table          nothing; mutants/RESULT.md from what is known
     python mutants/run.py --area capacity  one file of mutants/*.toml
     python mutants/run.py --name a --name b
 
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -126,6 +127,13 @@ def remembered(mutants: list[Mutant]) -> dict[str, Result]:
     }
 
 
+def outdated(mutants: list[Mutant]) -> list[Result]:
+    """Results of breakages that were caught, and whose file, check or test has changed since."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    found = [m for m in mutants if m.name in kept and kept[m.name][0] != key(m) and kept[m.name][1]]
+    return [Result(m, f"{kept[m.name][1]}, before a change", *kept[m.name][2:]) for m in found]
+
+
 def remember(result: Result, key: str) -> None:
     """Put one result into mutants/results.json under its key; those of entries that are gone are left out."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
@@ -226,8 +234,8 @@ def run_all(mutants: list[Mutant], *, jobs: int, timeout: float) -> list[Result]
     return [found[m.name] for m in mutants]
 
 
-def table(results: list[Result]) -> str:
-    """RESULT.md: totals, then survivors, then the rest."""
+def table(results: list[Result], untried: Sequence[Mutant] = ()) -> str:
+    """RESULT.md: totals, then survivors, then the rest, then what is new or changed and was not tried since."""
     caught = [r for r in results if r.by]
     survivors = [r for r in results if not r.by]
     claims = {r.mutant.claim for r in caught if r.by == f"check {r.mutant.claim}"}
@@ -235,7 +243,8 @@ def table(results: list[Result]) -> str:
         "# Deliberate breakages",
         "",
         "Written by `make mutants`: each entry of `mutants/*.toml` is applied to a copy of the tree, and the check of",
-        "the claim it concerns, or the test it names, must notice.",
+        "the claim it concerns, or the test it names, must notice. `before a change`: caught; the file, the check or",
+        "the test has changed since.",
         "",
         f"{len(caught)} of {len(results)} caught ({len(caught) / len(results):.1%}), {len(survivors)} not; "
         f"{len(claims)} claims noticed a breakage by their own check; "
@@ -249,6 +258,13 @@ def table(results: list[Result]) -> str:
         lines.append(f"| {area} | {len(inside)} | {sum(bool(r.by) for r in inside)} |")
     lines += ["", "| breakage | file | what it breaks | caught by | seconds |", "|---|---|---|---|---|"]
     lines += [_row(r) for r in [*survivors, *caught]]
+    if untried:
+        lines += [
+            "",
+            f"Not tried since they were added or changed ({len(untried)}; `make mutants` tries them):",
+            "",
+        ]
+        lines += [", ".join(f"`{m.name}`" for m in untried)]
     return "\n".join(lines) + "\n"
 
 
@@ -265,6 +281,7 @@ def main() -> int:
     parser.add_argument("--area", action="append", help="only mutants/AREA.toml; may be repeated")
     parser.add_argument("--name", action="append", help="only this breakage; may be repeated")
     parser.add_argument("--again", action="store_true", help="also what is unchanged since it was caught")
+    parser.add_argument("--table", action="store_true", help="only write RESULT.md from what is known")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default 2)")
     parser.add_argument(
         "--timeout", type=float, default=600, help="seconds for one check or test (default 600)"
@@ -276,6 +293,11 @@ def main() -> int:
             raise Broken("; ".join(found))
         known = {} if options.again else remembered(mutants)
         changed = [m for m in mutants if m.name not in known]
+        if options.table:
+            older = {r.mutant.name: r for r in outdated(changed)}
+            untried = [m for m in changed if m.name not in older]
+            (HERE / "RESULT.md").write_text(table([*known.values(), *older.values()], untried))
+            return 0
         print(f"{len(changed)} to try, {len(known)} known from before", flush=True)
         if changed:
             known |= {r.mutant.name: r for r in run_all(changed, jobs=options.jobs, timeout=options.timeout)}
