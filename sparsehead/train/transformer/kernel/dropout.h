@@ -1,6 +1,6 @@
-/* One layer with dropout: general.py differentiated by hand and fused, with the masks of dropout.py.
+/* One layer with dropout, and its gradient; the masks are those of dropout.py.
 
-   Every sample has tokens of its own, x_j = keep_j (P_j + E_b) / (1 - p), j = 0 .. T with [CLS] last. As in table.py,
+   Every sample has tokens of its own, x_j = keep_j (P_j + E_b) / (1 - p), j = 0 .. T with [CLS] last. As in kernel.c,
    LayerNorm is affine once its statistics are known, so nothing but x is formed. With r = 1 / sd of x,
    u = centred(g . (W_K q)) and, over j, w = softmax(r x^T u) and v = w keep / (1 - p),
 

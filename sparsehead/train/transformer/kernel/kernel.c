@@ -1,8 +1,36 @@
-/* One layer, compiled: the formulas of table.py, readout.py, gradient.py and optimiser.py in fused loops, and with
-   dropout those of general.py.
+/* Training one Transformer layer that is read at [CLS], one run at a time.
 
-   One run at a time, many steps per call, so that a run stays in cache and its numbers depend on nothing else.
-   Compiled at first use where there is a compiler (compiled.py); without one the same formulas run in torch. */
+   The token table (no dropout). The token at position t with bit b is x_{t,b} = P_t + E_b (a bag's is b P_t), so the
+   m samples consist of 2T + 1 distinct tokens, [CLS] included. With r = 1/sd of a token, LayerNorm is
+   g (x - mean) r + c, so that with M = centred columns of [g W_V | g W_K q / temperature]
+
+       value of head h   V = r M_V^T x + (c^T W_V + b_V),      score   s = r M_K^T x + const,
+
+   where q is the query of [CLS], the same for every sample; the constant of the scores is dropped, since softmax
+   ignores it, and that of the values is added at the end, since attention weights sum to 1. Hence Y = M^T P, one
+   product, gives all values and scores: those of x_{t,b} are Y_t + M^T E_b. Three more columns of M, the centred E_0
+   and E_1 and 1/d, give what the variances need: |x - mean|^2 = |P_t|^2 - d mean^2 + 2 <P_t, E_b> + |E_b|^2.
+
+   With e_{t,b} = exp(s_{t,b} - max) and B in {0,1}^{m x T} the bits, numerators and denominators of all samples are
+
+       sums = base + B change,   base = [CLS] + sum_t (bit 0),   change_t = (bit 1) - (bit 0),
+
+   one product with B, done by tables of partial sums (bits.h). Where a difference of large numbers would lose more than
+   ten bits (UNSAFE), the form is B bit1 + (1 - B) bit0 instead (APART), and where even that underflows, every sample's
+   tokens are formed (dropout.h with nothing dropped).
+
+   Backwards. From the gradient at the margins through read-out, MLP and W_C to that at the sums (samples.h). One more
+   product, B^T with it, gives G: the gradient at (bit 1) of every position; that at (bit 0) is g_0 - G, g_0 the sum over
+   samples. Then, with a = e r: d_V += a G, d_a = sum G V, d_s = (G_denominator + d_a r) e, and the gradient at 1/r is
+   collected in d_length. d_M = d_Y P^T and d_P = M d_Y + P d_length are the last products (this file).
+
+   Memory. Weights are one row of reals, W_Q, W_K, W_V as [i][j H + h] (input i, coordinate j of head h), W_C as
+   [j H + h][i], P as [i][t]; `spec` has the offsets (layout.py). Tables are [row][t], with the two bits one behind the
+   other; what belongs to samples is [sample][row]. All scratch lies in one block that the caller owns (`lay_out`).
+
+   Columns: w = k H values, then H scores: columns = w + H; C = columns + 3 with a norm. Every loop runs in a fixed
+   order on one thread: equal inputs give equal bits at one instruction-set level. torch_engine.py computes the same by
+   autograd, and the tests compare the two. */
 #include <stdlib.h>
 #include "special.h"
 #include "gemm.h"
@@ -12,7 +40,7 @@
 #include "samples.h"
 #include "dropout.h"
 
-/* From G and g_0 to d_Y, d_small_Y and d_length: _through_values, _through_scores, _through_cls of gradient.py. */
+/* From the gradient at the sums to d_Y, d_small_Y and d_length: through values, scores and scales of every token. */
 static inline __attribute__((always_inline)) void tables_gradient(const spec *S, long m, work *W, const int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C, HT = H * T;
@@ -90,7 +118,7 @@ static real cls_gradient(const spec *S, work *W)
     return rdr;
 }
 
-/* From M, the small tokens and the constant to the weights: _through_weights of gradient.py. */
+/* From d_Y, the gradients at the three small tokens and at the constant to the weights. */
 static void weights_gradient(const spec *S, const real *p, real *g, work *W, real rdr_cls)
 {
     long T = S->T, d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns, C = W->C;

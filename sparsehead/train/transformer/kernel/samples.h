@@ -1,7 +1,7 @@
-/* From bits to margins and back for every sample: the product with the bit matrix, then readout.py, fused.
+/* From bits to margins and back for every sample: the product with the bit matrix, then what follows the attention.
    Where there is dropout, keep_1 and keep_2 are what the outputs of attention and MLP are multiplied by. */
 
-#define UNSAFE ((real)(1.0 / 1024)) /* as in table.py */
+#define UNSAFE ((real)(1.0 / 1024)) /* of the largest denominator: below, ten bits or more have cancelled */
 #ifndef DOUBLE
 #define SMALL 4e-29f /* the smallest normal number to the power 3/4: nothing below is divided by */
 #else
@@ -69,6 +69,7 @@ static int mix(const spec *S, long m, work *W, int form)
     return unsafe;
 }
 
+/* W_C, residual, MLP, final norm and the difference of the two logits: margins of m samples. */
 static void read_out(const spec *S, const real *p, long m, work *W, real *margin)
 {
     long d = S->d, w = S->k * S->H, f = S->f;

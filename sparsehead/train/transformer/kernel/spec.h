@@ -18,17 +18,37 @@ typedef struct {
 enum { ADAMW, ADAM, SGD };
 enum { IDENTITY, RELU, GELU, TANH };
 
-/* Scratch arrays of one run; see table.py and gradient.py for the meaning of the letters. */
+/* Scratch arrays of one run, in the letters of kernel.c; d_name is the gradient at name. */
 typedef struct {
-    real *raw, *M, *Y, *r, *s, *e, *a, *change, *clear, *base, *total, *q, *x_cls, *h_cls, *xhat_cls, *small, *small_Y;
-    real *s_cls, *e_cls, *a_cls, *constant, *top, *var;
-    real *G, *G_clear, *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *g_0, *d_q, *d_cls, *sum_z;
-    uint8_t *by_sample, *by_position; /* nibbles of the bit matrix: bits.h */
-    real *bits, *sums, *inverse, *values, *acted, *slope, *z1, *h, *u, *act, *act_slope, *z2, *hf;
-    real *rs2, *rsf, *d_z, *d_u, *d_h, *d_values, *d_margin, *gemm;
-    real *keep_1, *keep_2, *d_y; /* only where there is dropout, and then x_cls has a row for every sample */
-    double r_cls;
-    long columns, C;
+    long columns, C; /* w + H; with a norm three more */
+    /* the query */
+    real *x_cls, *xhat_cls, *h_cls; /* (d): [CLS], normalised, with gain and shift; with dropout one row a sample */
+    real *q;                        /* (w) */
+    double r_cls;                   /* 1/sd of [CLS] */
+    /* the token table */
+    real *raw, *M;          /* (d, columns) W_V and W_K q; (d, C) the same with gain, centred, and three more columns */
+    real *Y;                /* (C, T) M^T P, later values and scores of bit 1 before their scale */
+    real *small, *small_Y;  /* (3, d) E_1, E_1 - E_0, [CLS]; (3, C) the same times M */
+    real *r, *var;          /* (2, T) 1/sd of each token; (T) |P_t|^2 */
+    real *s, *e, *a;        /* (2, H, T) scores, their exponentials, e r */
+    real *change, *clear;   /* (columns, T) what a set bit adds; what a clear bit adds (APART only) */
+    real *base, *total;     /* (columns) what every sample has; (H) the largest possible denominator */
+    real *s_cls, *e_cls, *a_cls, *top; /* (H) [CLS] as a token that is attended to */
+    real *constant;         /* (w) c^T W_V + b_V, later its gradient */
+    /* products with the bits */
+    uint8_t *by_sample, *by_position; /* nibbles of B: bits.h */
+    real *bits, *sums, *inverse;      /* tables of partial sums; (m, columns); (m, H) 1 / denominators */
+    real *values, *acted, *slope;     /* (m, w) attention's output, sigma of it, sigma's slope */
+    /* read-out, one row a sample */
+    real *z1, *z2, *h, *hf;    /* (m, d) after attention, after the MLP, the MLP's input, the normalised end */
+    real *u, *act, *act_slope; /* (m, f) inside the MLP */
+    real *rs2, *rsf;           /* (m) 1/sd of z1 and of the end */
+    real *keep_1, *keep_2;     /* (m, d) what dropout multiplies the two outputs by; NULL without */
+    /* gradients */
+    real *d_margin, *d_z, *d_u, *d_h, *d_values, *d_y, *sum_z;
+    real *G, *G_clear, *g_0;   /* (columns, T) at what set and clear bits add; (columns) summed over samples */
+    real *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *d_q, *d_cls;
+    real *gemm; /* packed operands */
 } work;
 
 /* Sums over samples in one product, base + B (bit 1 - bit 0), or in two that cannot cancel, B bit1 + (1 - B) bit0. */

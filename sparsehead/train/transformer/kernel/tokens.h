@@ -1,4 +1,4 @@
-/* Forward pass over the 2T + 1 distinct tokens: table.py, fused. Arrays indexed [row][t]; bit value b in front. */
+/* The token table, forwards: from the weights to `change` and `base`. Arrays are [row][t], bit values in front. */
 
 /* What joins all values alike: c_1^T W_V + b_V. */
 static void values_constant(const spec *S, const real *p, real *restrict constant)
@@ -11,6 +11,7 @@ static void values_constant(const spec *S, const real *p, real *restrict constan
     }
 }
 
+/* The query of [CLS]; W_V and W_K q side by side in `raw`. */
 static void question(const spec *S, const real *p, work *W)
 {
     long d = S->d, H = S->H, k = S->k, w = k * H, col = W->columns;
@@ -42,6 +43,7 @@ static void question(const spec *S, const real *p, work *W)
     values_constant(S, p, W->constant);
 }
 
+/* M, and the three small tokens times M. */
 static void matrix(const spec *S, const real *p, work *W)
 {
     long d = S->d, col = W->columns, C = W->C;
