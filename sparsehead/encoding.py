@@ -10,8 +10,8 @@ In both, the token at position t depends on (t, b_t) alone, so a sequence of any
 this library (evaluation, certificates, training) starts from there.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .types import Array, Float, Shaped
 KINDS = ("positional", "random", "trainable", "bag")
 RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
 BLOCK = 2**22  # inner products held at once while looking for the largest
+PIECE = 2**22  # numbers of the position vectors that are worked on at once
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +106,16 @@ class Encoding:
     def token_table(self) -> tuple[Float[Array, "T 2 d"], Float[Array, " d"]]:
         """All 2T tokens and [CLS], dense."""
         return self.project(np.eye(self.d))
+
+    def pieces(self) -> "Iterator[tuple[slice, Encoding]]":
+        """Consecutive positions, at most PIECE numbers of them at a time, each piece with an encoding of its own."""
+        size = max(1, PIECE // self.d)
+        if self.P is None or size >= self.T:
+            yield slice(0, self.T), self
+            return
+        for start in range(0, self.T, size):
+            P = self.P[start : start + size]
+            yield slice(start, start + len(P)), replace(self, T=len(P), P=P)
 
     def coherence(self) -> float:
         """Delta: the largest |<u, v>| over pairs of distinct rows among P, E_0, E_1 and [CLS].

@@ -153,26 +153,39 @@ class Model(Plotted):
         Entry [t, b] belongs to position t with bit b; row T is [CLS], the same for both b. Scores carry the
         temperature and the biases; where [CLS] is not attended its score is -inf.
         """
+        H, layer = self.H, self.layers[0]
+        table, offset = self._cls_projections(values=True)
+        scores, values = table[..., :H] + offset, table[..., H:].reshape(len(table), 2, H, -1)
+        if not self.attends_cls:
+            scores[-1] = -np.inf
+        return scores, values + (0 if layer.b_V is None else layer.b_V)
+
+    def cls_scores(self) -> Float[Array, "n 2 H"]:
+        """The scores of `cls_tables` alone, at a fifth of the memory."""
+        table, offset = self._cls_projections(values=False)
+        scores = table + offset
+        if not self.attends_cls:
+            scores[-1] = -np.inf
+        return scores
+
+    def _cls_projections(self, *, values: bool) -> tuple[Float[Array, "n 2 k"], Float[Array, "..."] | float]:
+        """Every token times W_K q / temperature, q the query of [CLS], and W_V beside it; the share of b_K apart."""
         layer = self.layers[0]
         if self.L != 1:
             raise DomainError(
                 f"only one-layer models have a table of tokens; this one has L={self.L} layers."
             )
-        (H, d, _), v = layer.W_Q.shape, layer.W_V.shape[-1]
+        d, norm = layer.W_Q.shape[1], layer.norm_attention
+        z = self.encoding.cls if norm is None else norm(self.encoding.cls)
         q = layer.query(self.encoding.cls)
         kappa = np.einsum("hdk,hk->dh", layer.W_K, q) / layer.temperature
         offset = 0.0 if layer.b_K is None else (layer.b_K * q).sum(axis=1) / layer.temperature
-        W = np.hstack([kappa, layer.W_V.transpose(1, 0, 2).reshape(d, H * v)])
-        if layer.norm_attention is None:
-            tokens, cls = self.encoding.project(W)
-        else:
-            raw, raw_cls = self.encoding.token_table()
-            tokens, cls = layer.norm_attention(raw) @ W, layer.norm_attention(raw_cls) @ W
-        table = np.concatenate([tokens, np.broadcast_to(cls, (1, 2, cls.shape[0]))])
-        scores, values = table[..., :H] + offset, table[..., H:].reshape(-1, 2, H, v)
-        if not self.attends_cls:
-            scores[-1] = -np.inf
-        return scores, values + (0 if layer.b_V is None else layer.b_V)
+        W = np.hstack([kappa, layer.W_V.transpose(1, 0, 2).reshape(d, -1)]) if values else kappa
+        table = np.empty((self.T + 1, 2, W.shape[1]))
+        for part, piece in self.encoding.pieces():
+            table[part] = piece.project(W)[0] if norm is None else norm(piece.token_table()[0]) @ W
+        table[-1] = z @ W
+        return table, offset
 
     def cls_state(self, bits: Int[Array, "n T"]) -> Float[Array, "n d"]:
         """y_[CLS], the last layer's output at [CLS], for each example."""
@@ -202,7 +215,7 @@ class Model(Plotted):
         """The softmax weights behind `attention`, for bits that were checked."""
         if self.L > 1:
             return np.array([self._deep_weights(b) for b in bits])
-        scores, _ = self.cls_tables()
+        scores = self.cls_scores()
         on = np.pad(bits, ((0, 0), (0, 1)))[:, None, :]
         return softmax(np.where(on == 1, scores[:, 1].T[None], scores[:, 0].T[None]))
 

@@ -9,6 +9,8 @@ from ..architecture import width_of
 from ..memory import require
 from ..spec import LEARNERS, TrainSpec
 from .data import MOST
+from .transformer.compiled import refusal
+from .transformer.library import Missing, library
 
 STARTED = 300e6  # Python and torch before the first trial
 PER_WEIGHT = (
@@ -16,6 +18,8 @@ PER_WEIGHT = (
 )
 PER_PROJECTION = 80  # keys and values of the 2T + 1 tokens, their gradients and scratch
 PER_BIT = 17  # a bit of the training set or of the holdout chunk in hand, and what is computed from it
+# The same for the compiled engine: a bit is a byte here, a byte in the engine and half a byte of nibbles.
+COMPILED_WEIGHT, COMPILED_PROJECTION, COMPILED_BIT, COMPILED_CHUNK_BIT = 30, 30, 3, 9
 PER_MASK = 4  # with dropout, one number for each head, sample and position
 PER_SAMPLE = 16  # the block after the attention, forward and backward
 # With several layers every position attends to every other, for chunks of samples of about CHUNK numbers.
@@ -49,8 +53,12 @@ def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     width = spec.k * spec.H + spec.H
     weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
     masks = PER_MASK * spec.H * bits if spec.dropout else 0.0
-    size = STARTED + PER_WEIGHT * double * weights + PER_PROJECTION * double * float(T) * width
-    size += PER_BIT * (bits + _chunk(spec, T)) + masks
+    per_weight, per_projection, per_bit, per_chunk = PER_WEIGHT, PER_PROJECTION, PER_BIT, PER_BIT
+    if refusal(spec) is None and not isinstance(library(dtype), Missing):
+        per_weight, per_projection = COMPILED_WEIGHT, COMPILED_PROJECTION
+        per_bit, per_chunk = COMPILED_BIT, COMPILED_CHUNK_BIT
+    size = STARTED + per_weight * double * weights + per_projection * double * float(T) * width
+    size += per_bit * bits + per_chunk * _chunk(spec, T) + masks
     size += PER_SAMPLE * double * float(m) * (spec.mlp + 2 * d + width)
     return size + (double * _pairs(spec, float(T), width) if spec.L > 1 else 0)
 

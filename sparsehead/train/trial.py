@@ -20,6 +20,7 @@ from .transformer.engine import Engine
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
 ATTENTION_SAMPLES = 100
 LOOKED_AT = ("support_mass", "support_attention", "other_attention", "support_influence", "other_influence")
+TOKENS_AT_ONCE = 2**22  # numbers of the tokens whose attention is computed at once
 
 
 class Trial:
@@ -138,7 +139,12 @@ class Trial:
         """Mean weight on each position, over heads and the first holdout samples."""
         n = max(4, min(ATTENTION_SAMPLES, 2**22 // (model.H * model.T)))
         bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
-        return model.attention(bits)[:, :, :-1].mean(axis=(0, 1))
+        # tokens of a few samples at a time: at T = 10^6 those of one take half a gigabyte
+        size = max(1, TOKENS_AT_ONCE // (model.T * model.d))
+        parts = (bits[i : i + size] for i in range(0, len(bits), size))
+        return sum(model.attention(part)[:, :, :-1].sum(axis=(0, 1)) for part in parts) / (
+            len(bits) * model.H
+        )
 
     def _look(self) -> None:
         """Record whether attention and influence single out the support, and the norms that enter the bounds."""
