@@ -187,7 +187,7 @@ def test_read_gives_the_formula_back_and_refuses_other_files(visit, tmp_path):
 @pytest.mark.slow
 def test_a_training_job_from_start_to_formula_through_a_reload(visit):
     v = visit("/learn?f=x1+%26+x4&T=8&m=120&steps=300")
-    v.page.click("text=Train")
+    v.page.click("button.main")
     v.page.wait_for_selector(".job")
     v.page.wait_for_function("location.search.includes('job=')")
     v.page.reload()
@@ -199,20 +199,20 @@ def test_a_training_job_from_start_to_formula_through_a_reload(visit):
 @pytest.mark.slow
 def test_a_job_is_cancelled_and_resumed(visit):
     v = visit("/learn?f=x1+%5E+x7+%5E+x20&T=400&m=3000&steps=5000")  # far from solved for a long time
-    v.page.click("text=Train")
+    v.page.click("button.main")
     v.page.wait_for_selector(".job[data-state=running]")
-    v.page.click("text=Stop")
+    v.page.click('button:text-is("Stop")')
     v.page.wait_for_selector(".job[data-state=cancelled]")
-    v.page.click("text=Resume")
+    v.page.click('button:text-is("Resume")')
     v.page.wait_for_selector(".job[data-state=running]")
-    v.page.click("text=Stop")
+    v.page.click('button:text-is("Stop")')
     v.page.wait_for_selector(".job[data-state=cancelled]")
 
 
 @pytest.mark.slow
 def test_claims_are_checked_while_one_waits(visit):
     v = visit("/claims?label=split-lemma")
-    v.page.click("#claim-split-lemma >> text=Check")
+    v.page.click("#claim-split-lemma button")
     v.page.wait_for_selector("#claim-split-lemma[data-verdict=holds]")
     v.page.click("text=Show all")
     v.page.fill("[type=search]", "cover")
@@ -222,7 +222,7 @@ def test_claims_are_checked_while_one_waits(visit):
 @pytest.mark.slow
 def test_law_starts_pauses_and_shows_what_the_store_holds(visit):
     v = visit("/law?f=and&s=1&T=6,12&learner=exhaustive&trials=12&start=6")
-    v.page.click("text=Start")
+    v.page.click("button.main")
     v.page.wait_for_selector(".job[data-state=done]")
     v.page.wait_for_selector(".series input")
     v.wait_text(".series", "exhaustive")
