@@ -13,4 +13,6 @@ methods     how `law` spends its trials
 law         m_80 against T: the verb `law`
 side_by_side  several laws in one results file
 run         run what is missing of a scale, with progress
+stored      a law from the trials that a store holds
+study_records   records of the studies of settings
 """

@@ -9,4 +9,5 @@ jobs       long work in worker processes, with progress as server-sent events
 worker     what runs in such a process: the existing sweep and store
 server     a socket, an address with a token, and the end at Ctrl-C
 static     the front end: ES modules, no bundler, nothing fetched from elsewhere
+live       a runner that lets one watch a training
 """

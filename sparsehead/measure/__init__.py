@@ -10,6 +10,7 @@ scoring      maximum likelihood of all trials under a curve m_80(T)
 laws         m_80(T): log, power and linear, fitted to all trials at once
 falls        the step at which a loss has fallen for good
 published    the paper's printed and digitised numbers
+evidence     how probable the paper's numbers are under one reading of its text
 """
 
 from .adaptive import Adaptive

