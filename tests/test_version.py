@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from importlib.metadata import version
 from pathlib import Path
 
 import sparsehead
@@ -16,7 +15,6 @@ def test_the_build_takes_the_version_from_the_package():
     assert project["tool"]["hatch"]["version"]["path"] == "sparsehead/__init__.py"
 
 
-def test_the_installed_package_and_the_citation_name_it():
-    assert version("sparsehead") == sparsehead.__version__
+def test_the_citation_names_it():
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited is not None and cited[1].strip() == sparsehead.__version__
