@@ -27,8 +27,8 @@ class SweepLine:
         """A line that stays."""
         self._console.print(literal(*text.split("\n")))
 
-    def report(self, stage: str, progress: "Progress | RoundProgress") -> None:
-        """Show where a stage stands."""
+    def report(self, stage: str, progress: "Progress | RoundProgress", total: float | None = None) -> None:
+        """Show where a stage stands, with `total` seconds to go in all where there are several stages."""
         if stage and stage != self._stage:
             self._stage = stage
             self.say(stage)
@@ -36,6 +36,8 @@ class SweepLine:
         if sweep is None:
             return
         eta = "" if sweep.eta is None else f"  about {_time(sweep.eta)} to go"
+        if total is not None:
+            eta = f"  about {_time(total)} to go in all"
         trial = sweep.trial
         now = (
             ""

@@ -1,12 +1,18 @@
 """`sparsehead reproduce`: every claim of the paper, checked, and a report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from .output import AsJson, emit
+from .output import AsJson, emit, literal
 from .progress import SweepLine
+
+if TYPE_CHECKING:
+    from ..report.reproduce import Reproduction
 
 
 def reproduce(
@@ -63,8 +69,19 @@ def reproduce(
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
         result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)
-    emit(result.to_dict(), as_json, lambda console: console.print(result.summary()))
+    emit(result.to_dict(), as_json, lambda console: show_story(console, result))
     if show:
         import webbrowser
 
         webbrowser.open(result.path.resolve().as_uri())
+
+
+def show_story(console: Console, result: "Reproduction") -> None:
+    """The one-screen story: a row for each chapter, then the counts and the report's path."""
+    table = Table("", "verdict", "the paper", "ours", box=None, pad_edge=False)
+    colours = {"holds": "green", "differs": "yellow", "undecided": "yellow", "refuted": "red", "fails": "red"}
+    for chapter in result.story:
+        mark = Text(chapter.mark, style=colours.get(chapter.verdict, ""))
+        table.add_row(chapter.title, mark, literal(chapter.paper), literal(chapter.ours))
+    console.print(table)
+    console.print(literal(result.summary()))

@@ -69,8 +69,8 @@ def attention_weights(
             _example_panel(T, len(shown), float(shown.max())),
             spacing=18,
         ).resolve_scale(color="independent", shape="independent"),
-        title=title or f"{100 * on:.4g} % of the attention lies on positions {places}{seen}",
-        subtitle=["Above: mean weight and the middle 90 % of examples. Below: every example."],
+        title=title or f"{100 * on:.4g} % of the attention lies on positions {places}",
+        subtitle=[f"Above: mean weight and the middle 90 % of examples{seen}. Below: every example."],
         data={"means": means, "weights": cells, "paper": printed},
     )
 

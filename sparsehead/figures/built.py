@@ -38,10 +38,12 @@ def built_head_chart(
     panels = [_attention_panel(T, name, last=name == names[-1]) for name in names]
     if decoder:
         panels.append(_decoder_panel())
-    said = {True: ", exactly, certified over all inputs", False: ", but not exactly", None: ""}[exact]
+    said = {True: " exactly", False: " nearly", None: ""}[exact]
     lines = [
         f"At most {100 * max(leaks):.3g} % of the attention leaves the {count(support, 'position')} read."
     ]
+    if exact:
+        lines.insert(0, "Certified over all inputs.")
     if intervals:
         lines.append("Bands: where the head's output o lies over all inputs; the decoder is flat on each.")
     return finish(

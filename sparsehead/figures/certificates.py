@@ -44,7 +44,7 @@ def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
     label = (
         named("floor")
         .mark_text(align="left", dx=5, color=GREY, fontSize=12)
-        .encode(x=x, y=alt.value(34), text="label:N")
+        .encode(x=x, y=alt.value(16), text="label:N")
     )
     useful = {
         name: min((r["m"] for r in rows if r["name"] == name and r["bound"] < 0.5), default=None)
@@ -56,12 +56,11 @@ def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
         title=f"AND of {s} of {number(T)} bits: reading the function makes the bound useful",
         subtitle=[
             "; ".join(said) + ".",
-            "Each bound may fail with probability .05; no training mistakes assumed.",
+            "Each bound may fail with probability .05; no training mistakes assumed. Dotted: below "
+            f"m = {number(floor)} no learner names the function in 80 % of cases.",
         ],
         data={
             "bounds": rows,
-            "floor": [
-                {"m": floor, "label": f"below m = {number(floor)} no learner names it in 80 % of cases"}
-            ],
+            "floor": [{"m": floor, "label": f"no learner below {number(floor)}"}],
         },
     )

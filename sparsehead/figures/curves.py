@@ -51,6 +51,7 @@ def validation_curves(
         title=f"T = {number(T)}. {said}",
         subtitle=lines,
         data={
+            "level": [{"level": SOLVED}],
             "curves": thin(rows, "m", "replicate"),
             "median": _median(rows, "m", "accuracy"),
             "solved": summary,
@@ -59,10 +60,9 @@ def validation_curves(
     )
 
 
-def _rule(level: float, y: Any) -> Panel:
+def _rule(y: Any) -> Panel:
     """A dashed line across the panel."""
-    here = alt.Chart(alt.InlineData(values=[{"level": level}]))
-    return here.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=y)
+    return named("level").mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=y)
 
 
 def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) -> Panel:
@@ -89,7 +89,7 @@ def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) 
     middle = named("median").transform_filter(here).mark_line(strokeWidth=3, color=colour, clip=True)
     first_steps = named("paper").transform_filter(here)
     return alt.layer(
-        _rule(SOLVED, y=alt.Y("level:Q", scale=scale)),
+        _rule(y=alt.Y("level:Q", scale=scale)),
         thin_lines.encode(
             x=x, y=y, detail="replicate:N", tooltip=["m:Q", "replicate:N", "step:Q", "accuracy:Q"]
         ),
@@ -158,7 +158,7 @@ def parity_curves(
         if p.T in Ts
     ]
     end = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
-    panels = [_loss_panel(T, level, end, last=Ts[-1] == T) for T in Ts]
+    panels = [_loss_panel(T, end, last=Ts[-1] == T) for T in Ts]
     seen = {p["T"]: f"; the paper's {p['step']} ({p['low']} to {p['high']})" for p in printed}
     return finish(
         alt.vconcat(*panels, spacing=16),
@@ -172,11 +172,16 @@ def parity_curves(
                 else []
             ),
         ],
-        data={"curves": thin(rows, "T", "seed"), "first": firsts, "paper": printed},
+        data={
+            "level": [{"level": level}],
+            "curves": thin(rows, "T", "seed"),
+            "first": firsts,
+            "paper": printed,
+        },
     )
 
 
-def _loss_panel(T: Any, level: float, end: Real, *, last: bool) -> Panel:
+def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
     x = alt.X(
         "step:Q",
         scale=alt.Scale(domain=[0, end], nice=False),
@@ -190,7 +195,7 @@ def _loss_panel(T: Any, level: float, end: Real, *, last: bool) -> Panel:
     here = f"datum.T == {T}"
     theirs = named("paper").transform_filter(here)
     return alt.layer(
-        _rule(level, y="level:Q"),
+        _rule(y="level:Q"),
         named("curves")
         .transform_filter(here)
         .mark_line(strokeWidth=1.1, opacity=0.7, color=BLUE)

@@ -272,7 +272,7 @@ def law_title(rows: Rows, target: str) -> str:
         first, last = known[0], known[-1]
         if len(known) == 1:
             between = interval(first["low"], first["high"])
-            return f"{target}: m80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
+            return f"{target}: m_80 = {number(first['m'])} {between} samples at T = {number(first['T'])}"
         start = f"{number(first['m'])} at T = {number(first['T'])}"
         return f"{target}: m_80 goes from {start} to {number(last['m'])} at T = {number(last['T'])}"
     lengths = "the context length" if len(rows) == 1 else f"all {len(rows)} context lengths"
@@ -300,8 +300,8 @@ def law_subtitle(
         theirs = "; the paper's: one bootstrap standard deviation" if printed else ""
         lines.append(f"Bars: 95 % intervals{theirs}.")
     for state, words in (
-        ("above", "Triangles upwards, at {} T: no sample size tried was enough; m80 is larger."),
-        ("below", "Triangles downwards, at {} T: every sample size tried was enough; m80 is smaller."),
+        ("above", "Triangles upwards, at {} T: no sample size tried was enough; m_80 is larger."),
+        ("below", "Triangles downwards, at {} T: every sample size tried was enough; m_80 is smaller."),
         ("open", "Not drawn, at {} T: the trials do not bound m_80."),
     ):
         found = sum(r["state"] == state for r in rows)

@@ -22,7 +22,7 @@ LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a sma
 def success_heat_map(
     cells: Sequence[CellRow], *, thresholds: Sequence[ThresholdRow] = (), target: str = "AND of 3 bits"
 ) -> Chart:
-    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m80 as a line.
+    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m_80 as a line.
 
     Args:
         cells: trials at (T, m); several records of one cell are added up. An adaptive sweep visits many m;

@@ -2,21 +2,25 @@
 // The page works without this script but for the charts, the filter and the downloads.
 const specs = JSON.parse(document.getElementById("specs").textContent);
 
-// ---- the claims table: rows that match the words, the verdict and the kind stay
+// ---- the claims: rows that match the words, the verdict and the kind stay, and chapters that have any
 function filterClaims() {
   const words = document.getElementById("words").value.toLowerCase().split(/\s+/).filter(Boolean);
   const verdict = document.getElementById("verdict").value;
   const kind = document.getElementById("kind").value;
-  const rows = document.querySelectorAll("#claims-table tbody tr");
-  let shown = 0;
-  for (const row of rows) {
-    const text = row.textContent.toLowerCase();
-    const fits = (!verdict || row.dataset.verdict === verdict) && (!kind || row.dataset.kind === kind)
-      && words.every((word) => text.includes(word));
-    row.hidden = !fits;
-    shown += fits ? 1 : 0;
+  let shown = 0, total = 0;
+  for (const chapter of document.querySelectorAll(".of-claims")) {
+    let here = 0;
+    for (const row of chapter.querySelectorAll("tbody tr")) {
+      const fits = (!verdict || row.dataset.verdict === verdict) && (!kind || row.dataset.kind === kind)
+        && words.every((word) => row.dataset.text.includes(word));
+      row.hidden = !fits;
+      here += fits ? 1 : 0;
+      total += 1;
+    }
+    chapter.hidden = here === 0;
+    shown += here;
   }
-  document.getElementById("shown").textContent = `${shown} of ${rows.length} shown`;
+  document.getElementById("shown").textContent = `${shown} of ${total} shown`;
 }
 for (const id of ["words", "verdict", "kind"]) {
   const field = document.getElementById(id);
@@ -34,6 +38,10 @@ function fit(part, room) {
     out[key] = ["layer", "concat", "vconcat", "hconcat"].includes(key) ? fit(value, room) : value;
   }
   if (typeof out.width === "number" && out.width > room) out.width = room;
+  if (Array.isArray(out.hconcat) && room < 420) { // side by side does not fit: below each other
+    out.vconcat = out.hconcat;
+    delete out.hconcat;
+  }
   return out;
 }
 function specFor(name, room) {

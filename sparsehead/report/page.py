@@ -1,18 +1,92 @@
-"""report.html: claims, figures, errata and what was run, in one file that needs no network."""
+"""report.html: the story on one screen, figures, claims, errata and what was run, in one file that needs no network.
+
+The template is `templates/page.html`, filled in by Jinja2 with autoescape: whatever comes from a claim, a finding or
+a results file is shown as text. Only what is made here is marked as safe: MathML, small charts, scripts and styles.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..claims.tally import tally
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..claims.claim import VERDICTS
+from ..claims.registry import SECTIONS
+from ..claims.tally import NO_CHECK, tally, verdict_of
+from ..figures.data import count
 from ..figures.render import chart_script, embedded, policy, specification
 from ..files import make_folder, write_whole
 from .catalogue import Drawn
-from .parts import claims_table, errata_section, escape, figure_block, run_list, tally_list
+from .mathematics import typeset
+from .story import MARKS, story
+from .thumbnails import thumbnail
 
-SECTIONS = (("claims", "Claims"), ("figures", "Figures"), ("errata", "Errata"), ("run", "What was run"))
 TITLE = "sparsehead: the paper, checked"
+PAPER = (
+    "B. L. Edelman, S. Goel, S. Kakade, C. Zhang: Inductive Biases and Variable Creation in Self-Attention "
+    "Mechanisms (ICML 2022, arXiv:2110.10090)"
+)
+NOTES = (
+    "Lecture notes on the paper, of the same title, scribes Manuel Paez and Desmond DeVaul, April 7th 2025; "
+    "they are not part of this repository"
+)
+LAST = "Definitions"  # the chapter of claims that stands behind the others
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim as the page shows it: with its finding, if there is one, and what stands behind it."""
+
+    claim: Any
+    finding: Any | None
+
+    @property
+    def verdict(self) -> str:
+        return verdict_of(self.claim, self.finding)
+
+    @property
+    def behind(self) -> list[str]:
+        return [*(f"code {c}" for c in self.claim.code), *(f"test {t}" for t in self.claim.tests)]
+
+    @property
+    def tests(self) -> str:
+        return count(self.claim.tests, "test")
+
+    @property
+    def text(self) -> str:
+        """What the filter looks through: all words as they were typed."""
+        found = self.finding
+        parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
+        return " ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])]).lower()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Claims under one heading."""
+
+    title: str
+    rows: list[Row]
+    citation: str = ""
+
+    @property
+    def id(self) -> str:
+        return "claims-" + self.title.lower().replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the page shows it; `problem` says why there is none."""
+
+    name: str
+    line: str
+    title: str
+    caption: list[str]
+    sets: list[str]
+    fixed: bool
+    problem: str = ""
 
 
 def report_html(
@@ -28,16 +102,52 @@ def report_html(
     Args:
         findings: what checking gave (label, verdict, paper, ours, detail); may be empty or incomplete.
         claims: every claim (label, kind, statement, where, code, tests); those of kind "erratum" get their own
-            section, the rest the table. A claim without a finding is shown as not run.
+            appendix, the rest the tables. A claim without a finding is shown as not run.
         figures: drawn, or with the sentence that says why not.
         run: what was run, on what, how long: text by name, in the order to show it.
         problems: sentences that belong on top, such as that a sweep is half finished.
     """
     found = {finding.label: finding for finding in findings}
     everything = list(claims)
-    statements = [c for c in everything if c.kind != "erratum"]
-    errata = [c for c in everything if c.kind == "erratum"]
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
+    counts = tally(everything, findings)
+    here = files(__package__)
+    css, script = (
+        Markup((here / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
+    )  # fmt: skip
+    own = Markup(f"\n{script}")
+    environment = Environment(
+        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["typeset"] = typeset
+    return environment.get_template("page.html").render(
+        title=TITLE,
+        paper=PAPER,
+        policy=policy(chart_script(), own),
+        css=css,
+        notes=_notes(findings, figures, problems),
+        story=story(findings),
+        thumbs={name: thumbnail(name, figures) for name in {c.figure for c in story(findings)}},
+        marks=MARKS,
+        tally=[
+            {"verdict": v, "count": n, "meaning": VERDICTS.get(v, "there is nothing to compute")}
+            for v, n in counts.statements.items()
+            if n
+        ],
+        counts=counts.sentence(),
+        figures=[_figure(f, specs.get(f.name)) for f in figures],
+        chapters=_chapters(everything, found),
+        verdicts=(*VERDICTS, NO_CHECK),
+        kinds=sorted({c.kind for c in everything if c.kind != "erratum"}),
+        errata=_errata(everything, found),
+        run=run,
+        specs=Markup(embedded(specs)),  # escaped there for this place
+        chart_script=Markup(chart_script()),
+        own_script=own,
+    )
+
+
+def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence[str]) -> list[str]:
     notes = list(problems)
     if not findings:
         notes.append("No claim has been checked yet; run `sparsehead reproduce`.")
@@ -46,51 +156,54 @@ def report_html(
         notes.append(
             f"{len(missing)} of {len(figures)} figures could not be drawn yet: {', '.join(missing)}."
         )
-    links = "".join(f'<a href="#{target}">{name}</a>' for target, name in SECTIONS)
-    blocks = "".join(figure_block(f, specs.get(f.name)) for f in figures)
-    body = f"""
-<a class="skip" href="#claims">Skip to the claims</a>
-<header>
-<h1>{escape(TITLE)}</h1>
-<p class="soft">Inductive Biases and Variable Creation in Self-Attention Mechanisms (Edelman, Goel, Kakade, Zhang;
-ICML 2022): every statement, recomputed.</p>
-<nav>{links}</nav>
-{tally_list(tally(everything, findings))}
-{"".join(f'<p class="problem">{escape(note)}</p>' for note in notes)}
-</header>
-<main>
-<section id="claims"><h2>Claims</h2>{claims_table(statements, found)}</section>
-<section id="figures"><h2>Figures</h2>{blocks or "<p>None.</p>"}</section>
-<section id="errata"><h2>Errata of the paper and of the lecture notes</h2>{errata_section(errata, found)}</section>
-<section id="run"><h2>What was run</h2>{run_list(run)}</section>
-</main>
-<footer>One file, no network: code and data of the charts are inside. Written by <code>sparsehead reproduce</code>.
-</footer>
-"""
-    return _document(body, specs)
+    return notes
 
 
-def _document(body: str, specs: Mapping[str, Any]) -> str:
-    here = files(__package__)
-    css, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    own = f"\n{script}"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy(chart_script(), own)}">
-<link rel="icon" href="data:,">
-<title>{escape(TITLE)}</title>
-<style>
-{css}</style>
-</head>
-<body>{body}<script type="application/json" id="specs">{embedded(specs)}</script>
-<script>{chart_script()}</script>
-<script>{own}</script>
-</body>
-</html>
-"""
+def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
+    """Statements by chapter of the registry, experiments first, definitions last; others under one heading."""
+    home = {entry.label: title for title, entries in SECTIONS.items() for entry in entries}
+    by_title: dict[str, list[Row]] = {}
+    for claim in claims:
+        if claim.kind != "erratum":
+            by_title.setdefault(home.get(claim.label, "Other"), []).append(Row(claim, found.get(claim.label)))
+    order = {"Experiments": -1, LAST: len(SECTIONS)}
+    titles = sorted(by_title, key=lambda title: order.get(title, 0))
+    return [Part(title, by_title[title]) for title in titles]
+
+
+def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
+    """Errata by the text that they correct."""
+    rows = [Row(claim, found.get(claim.label)) for claim in claims if claim.kind == "erratum"]
+    parts = (
+        Part("Errata of the paper", [r for r in rows if "notes" not in r.claim.label], PAPER),
+        Part("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], NOTES),
+    )
+    return [part for part in parts if part.rows]
+
+
+def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> Figure:
+    if spec is None:
+        return Figure(figure.name, figure.line, figure.name, [], [], False, figure.problem)
+    title = spec.get("title", {})
+    return Figure(
+        name=figure.name,
+        line=figure.line,
+        title=" ".join(title.get("text", [figure.name])),
+        caption=_sentences(title.get("subtitle", ())),
+        sets=[key for key, rows in spec.get("datasets", {}).items() if rows and not key.startswith("data-")],
+        fixed=bool(spec.get("usermeta", {}).get("fixed")),
+    )
+
+
+def _sentences(lines: Sequence[str]) -> list[str]:
+    """Lines that were broken to fit a picture, joined again: a sentence ends with a full stop."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and not joined[-1].endswith("."):
+            joined[-1] += " " + line
+        else:
+            joined.append(line)
+    return joined
 
 
 def write_report(

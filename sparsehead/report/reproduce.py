@@ -14,13 +14,18 @@ from ..experiments import plans
 from ..experiments.folder import has_results, read_results, write_results
 from ..experiments.records import RunRecord
 from ..experiments.run import Report, run_stage
+from ..experiments.times import REPORT, TimeToGo, stage_seconds
 from ..figures.render import render
 from ..files import make_folder, write_whole
 from ..jsonable import json_values
 from ..provenance import processor, version_and_commit
 from ..store import Store
+from ..sweep import Progress, RoundProgress
 from .catalogue import FIGURES, Drawn, draw_all
 from .page import write_report
+from .story import Chapter, story, story_rows
+
+TotalReport = Callable[[str, Progress | RoundProgress, float], None]
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,29 @@ class Reproduction:
             "report": str(self.path),
             "statements": self.tally.statements,
             "errata": self.tally.errata,
+            "story": story_rows(self.findings),
             "findings": rows,
             "problems": list(self.problems),
             "seconds": self.seconds,
         }
 
+    @property
+    def story(self) -> list[Chapter]:
+        """The chapters with their verdicts and numbers."""
+        return story(self.findings)
+
     def summary(self) -> str:
-        """For the terminal: the counts, what does not hold by name, and the report's path."""
+        """For the terminal, below the story: the counts, what does not hold by name, and the report's path."""
         lines = [self.tally.sentence() + "."]
-        lines += [_line(f) for f in self.findings if f.verdict != "holds"]
-        lines += [f"  {problem}" for problem in self.problems]
+        others = [f for f in self.findings if f.verdict not in ("holds", "not run")]
+        missing = [f for f in self.findings if f.verdict == "not run"]
+        lines += [f"{f.verdict}: {f.label}" for f in others]
+        lines += (
+            [f"not run: {', '.join(f.label for f in missing)}; the report names what runs them"]
+            if missing
+            else []
+        )
+        lines += list(self.problems)
         return "\n".join([*lines, f"{self.seconds:.0f} s; the report is {self.path}"])
 
 
@@ -66,7 +84,7 @@ def reproduce(
     db: Path,
     folder: Path,
     workers: int,
-    report: Report,
+    report: TotalReport,
     say: Callable[[str], None],
     train: bool = True,
 ) -> Reproduction:
@@ -76,15 +94,26 @@ def reproduce(
     the figures (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which says what was run.
 
     Args:
+        report: called with a stage's title, its progress, and the seconds to go in all.
         train: False runs no experiment and reports on the results that the folder holds.
     """
     plans.check_scale(scale)
     started = time.monotonic()
     make_folder(folder)
     problems: list[str] = []
-    for stage in plans.plan(scale) if train else ():
-        problems += run_stage(stage, db, folder, workers=workers, report=report, say=say)
-    say("Checking the claims")
+    stages = plans.plan(scale) if train else []
+    expected = [stage_seconds(stage, db) / workers for stage in stages]
+    say(plan_text(stages, expected, workers))
+    to_go = TimeToGo([*expected, REPORT])
+
+    def told(title: str, progress: Progress | RoundProgress) -> None:
+        to_go.see(progress)
+        report(title, progress, to_go.seconds())
+
+    for stage in stages:
+        problems += run_stage(stage, db, folder, workers=workers, report=told, say=say)
+        to_go.next_stage()
+    say(f"Checking the claims; {minutes(to_go.seconds())} to go")
     context = Context(options={"results": str(folder)})
     findings = run_checks(context=context, progress=_tell(say))
     say("Drawing the figures and writing the report")
@@ -156,6 +185,43 @@ def measure(
     _save_charts(figures, folder)
     drawn = tuple(figure.name for figure in figures if figure.chart is not None)
     return Measurement(folder, files, drawn, tuple(problems))
+
+
+def plan_text(stages: Sequence[plans.Stage], expected: Sequence[float], workers: int) -> str:
+    """The plan as lines: what each stage does, how many trials it has, how long it may take; the total last."""
+    rows = [(_title(stage), _trials(stage), seconds) for stage, seconds in zip(stages, expected, strict=True)]
+    rows.append(("Checks, figures and report", "", REPORT))
+    wide = max(len(title) for title, _, _ in rows)
+    lines = [f"  {title:{wide}}  {trials:>18}  {minutes(seconds):>9}" for title, trials, seconds in rows]
+    total = minutes(sum(expected) + REPORT)
+    return "\n".join(
+        ["The plan:", *lines, f"In all {total} with {workers} worker processes, from experience."]
+    )
+
+
+def _title(stage: plans.Stage) -> str:
+    if isinstance(stage, plans.Experiment):
+        return stage.title
+    return f"{stage.name}: thresholds at T = {stage.Ts[0]} .. {stage.Ts[-1]}"
+
+
+def _trials(stage: plans.Stage) -> str:
+    if isinstance(stage, plans.Experiment):
+        return f"{len(stage.specs)} trials"
+    return f"up to {stage.most_trials * len(stage.Ts)} trials" if stage.most_trials else "the paper's grid"
+
+
+def minutes(seconds: float) -> str:
+    """A time to go, as one says it.
+
+    >>> minutes(0.0), minutes(42.0), minutes(310.0), minutes(9000.0)
+    ('no time', 'about 40 s', 'about 5 min', 'about 2.5 h')
+    """
+    if seconds < 1:
+        return "no time"
+    if seconds < 90:
+        return f"about {max(10, round(seconds, -1)):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
 def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:

@@ -110,7 +110,7 @@ def test_where_every_trial_was_solved_the_chart_says_so(shown):
     assert (
         chart.title == "AND of 3 bits: every sample size tried reaches 80 % success, at all 2 context lengths"
     )
-    assert "at 2 T: every sample size tried was enough; m80 is smaller" in chart.subtitle
+    assert "at 2 T: every sample size tried was enough; m_80 is smaller" in chart.subtitle
     assert "no sample size" not in chart.title + chart.subtitle
     assert [row["state"] for row in chart.data["thresholds"]] == ["below", "below"]
     shapes = {v["mark"].get("shape") for v in chart.views if v["mark"]["type"] == "point"}
@@ -135,7 +135,7 @@ def test_nothing_known_but_T_is_still_drawn(shown):
 
 
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):
-    assert "m80 = 52 [45, 60] samples at T = 100" in shown(law_chart(OURS[:1])).title
+    assert "m_80 = 52 [45, 60] samples at T = 100" in shown(law_chart(OURS[:1])).title
     failed = [ThresholdRow(T, float("nan"), low=200.0, high=None, trials=40) for T in (100, 300)]
     assert "no sample size tried reaches 80 % success" in shown(law_chart(failed)).title
     assert "no threshold has been measured here yet" in shown(law_chart([])).title

@@ -27,8 +27,8 @@ def report(drawn, tmp_path_factory):
 class Visit:
     """A page, with everything that it complained about or asked for."""
 
-    def __init__(self, browser, path, width):
-        self.page = browser.new_page(viewport={"width": width, "height": 900})
+    def __init__(self, browser, path, width, scheme="light"):
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.errors, self.requests = [], []
         self.page.on(
             "console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None
@@ -92,9 +92,57 @@ def test_nothing_is_wider_than_the_page(visit):
     assert overflow == [0, []]
 
 
+def test_the_first_screen_tells_the_story(wide):
+    bottoms = wide.page.eval_on_selector_all(
+        ".chapter", "all => all.map((e) => e.getBoundingClientRect().bottom)"
+    )
+    assert len(bottoms) == 8
+    assert max(bottoms) <= 900
+    pictures = wide.page.locator(".thumb svg")
+    assert pictures.count() == 7
+
+
+def test_the_first_figure_is_within_two_screens(visit):
+    top = visit.page.evaluate("document.querySelector('figure').getBoundingClientRect().top + window.scrollY")
+    assert top < 1800
+
+
+def test_mathematics_is_typeset(wide):
+    assert wide.page.locator("#claims math msub, #claims math msubsup").count() > 50
+    box = wide.page.locator("#claims math:visible").first.bounding_box()
+    assert box["width"] > 3 and box["height"] > 8
+
+
+def test_the_contents_stay_in_sight(wide):
+    wide.page.evaluate("document.querySelector('#errata').scrollIntoView()")
+    top = wide.page.evaluate("document.querySelector('.contents').getBoundingClientRect().top")
+    wide.page.evaluate("window.scrollTo(0, 0)")
+    assert 0 <= top < 60
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_dark_mode_is_dark_and_readable(browser, report, width):
+    """Text and page differ by at least 7 : 1 in luminance; charts are turned round."""
+    visit = Visit(browser, report, width, "dark")
+    colours = visit.page.evaluate(
+        """() => {
+            const luminance = (colour) => {
+                const [r, g, b] = colour.match(/[0-9.]+/g).map((v) => v / 255)
+                    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            const style = getComputedStyle(document.body);
+            return [luminance(style.color), luminance(style.backgroundColor)];
+        }"""
+    )
+    assert (colours[0] + 0.05) / (colours[1] + 0.05) > 7
+    assert "invert" in visit.page.evaluate("getComputedStyle(document.querySelector('.chart svg')).filter")
+    assert visit.errors == []
+
+
 def test_filter_by_verdict_kind_and_words(wide):
     page = wide.page
-    rows = page.locator("#claims-table tbody tr:visible")
+    rows = page.locator(".claims tbody tr:visible")
     total = sum(c.kind != "erratum" for c in CLAIMS.values())
     assert rows.count() == total
     page.select_option("#verdict", "fails")
@@ -115,7 +163,7 @@ def test_filter_by_verdict_kind_and_words(wide):
 
 def test_filter_works_on_a_narrow_page(narrow):
     narrow.page.fill("#words", "covering-example eps")
-    assert narrow.page.locator("#claims-table tbody tr:visible").count() == 1
+    assert narrow.page.locator(".claims tbody tr:visible").count() == 1
     narrow.page.fill("#words", "")
 
 

@@ -1,0 +1,100 @@
+"""The reproduction on one screen: seven chapters, each with verdict, the paper's number, ours and a small chart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..claims.claim import Finding
+from ..measure.published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR
+
+MARKS = {
+    "holds": "✓ holds",
+    "differs": "≈ differs",
+    "refuted": "✗ refuted",
+    "undecided": "? undecided",
+    "fails": "✗ fails",
+    "not run": "○ not run",
+    "no check": "– no check",
+}
+LONGEST = 150  # letters of a number with its interval
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One line of the story.
+
+    Args:
+        title, question: what it is about, in a word and in a sentence.
+        claim: the claim whose verdict is shown; figure: the figure of which a small form is shown.
+        verdict: that of the claim's finding; "not run" where there is none.
+        paper, ours: the numbers, ours with its interval.
+    """
+
+    title: str
+    question: str
+    claim: str
+    figure: str
+    verdict: str
+    paper: str
+    ours: str
+
+    @property
+    def mark(self) -> str:
+        """The verdict with its sign."""
+        return MARKS[self.verdict]
+
+
+def _law(finding: Finding) -> tuple[str, str]:
+    log = finding.data.get("fits", {}).get("log")
+    paper = f"{LAW_AND_FIT[1]} ± {2 * LAW_AND_SLOPE_ERROR:.1f} samples more for each unit of ln T"
+    if not log:
+        return paper, finding.ours
+    low, high = log.get("intervals", {}).get("b", (None, None))
+    ends = ", ".join("…" if end is None else f"{end:.1f}" for end in (low, high))
+    agree = len(finding.data.get("agree", ()))
+    return paper, f"{log['params']['b']:.1f} [{ends}]; the paper's points are met at {agree} T"
+
+
+def _told(finding: Finding) -> tuple[str, str]:
+    return finding.paper, finding.ours
+
+
+Numbers = Callable[[Finding], tuple[str, str]]
+CHAPTERS: tuple[tuple[str, str, str, str, Numbers], ...] = (
+    ("Law", "How many samples does a head need?", "law-and", "law", _law),
+    ("Curves", "Is it learned above the threshold and not below?", "curves-and", "curves", _told),
+    ("Attention", "Does attention rest on the bits that matter?", "attention-and", "attention", _told),
+    ("Parity", "Is parity of three bits learned?", "parity-curves", "parity", _told),
+    ("Representation", "How large must the weights be?", "representation-norms", "norms", _told),
+    ("Capacity", "Does capacity grow with ln T?", "single-layer-capacity", "bound-terms", _told),
+    ("Reading", "Can the function be read back?", "read-trained", "reading", _told),
+)
+
+
+def story(findings: Sequence[Finding]) -> list[Chapter]:
+    """The chapters, from whatever was found."""
+    found = {finding.label: finding for finding in findings}
+    chapters = []
+    for title, question, claim, figure, numbers in CHAPTERS:
+        finding = found.get(claim)
+        if finding is None:
+            chapters.append(Chapter(title, question, claim, figure, "not run", "", "not checked in this run"))
+            continue
+        paper, ours = numbers(finding)
+        chapters.append(Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours)))
+    return chapters
+
+
+def _short(text: str) -> str:
+    """At most LONGEST letters, cut where a part ends."""
+    if len(text) <= LONGEST:
+        return text
+    ends = (text.rfind(mark, LONGEST // 2, LONGEST - 2) for mark in ("; ", ", ", " "))
+    cut = next((end for end in ends if end > 0), LONGEST - 2)
+    return text[:cut].rstrip(";, ") + " …"
+
+
+def story_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The same as JSON values."""
+    keys = ("title", "claim", "verdict", "paper", "ours")
+    return [{key: getattr(chapter, key) for key in keys} for chapter in story(findings)]

@@ -1,0 +1,94 @@
+"""The one-screen story, the plan of `reproduce` and its time to go."""
+
+import pytest
+
+from sparsehead.claims.claim import Finding
+from sparsehead.claims.registry import CLAIMS
+from sparsehead.experiments import plans
+from sparsehead.experiments.times import REPORT, TimeToGo, stage_seconds, trial_seconds
+from sparsehead.report.catalogue import FIGURES, draw_all
+from sparsehead.report.reproduce import minutes, plan_text
+from sparsehead.report.story import CHAPTERS, LONGEST, story
+from sparsehead.report.thumbnails import FORMS, thumbnail
+from sparsehead.spec import preset
+from sparsehead.sweep import Progress
+
+
+def test_every_chapter_has_a_claim_a_figure_and_a_small_chart():
+    for _, _, claim, figure, _ in CHAPTERS:
+        assert claim in CLAIMS
+        assert figure in FIGURES
+        assert figure in FORMS
+
+
+def test_the_law_is_told_by_its_slope_with_an_interval():
+    log = {"params": {"a": 1.0, "b": 10.1}, "intervals": {"b": [7.83, None]}}
+    finding = Finding(
+        "law-and", "differs", "long", "longer", data={"fits": {"log": log}, "agree": [100, 300]}
+    )
+    law = story([finding])[0]
+    assert (law.verdict, law.mark) == ("differs", "≈ differs")
+    assert law.paper.startswith("29.65 ± 4.5")
+    assert law.ours == "10.1 [7.8, …]; the paper's points are met at 2 T"
+
+
+def test_what_was_not_checked_is_not_run_and_long_numbers_are_cut_at_a_part():
+    chapters = story([Finding("curves-and", "holds", "1", "; ".join(["m=200: 40/40"] * 40))])
+    assert chapters[0].verdict == "not run"
+    assert len(chapters[1].ours) <= LONGEST
+    assert chapters[1].ours.endswith("40/40 …")
+
+
+def test_small_charts_are_drawn_without_a_script(results):
+    figures = draw_all(results, list(FORMS))
+    for name in FORMS:
+        svg = thumbnail(name, figures)
+        assert svg is not None, name
+        assert svg.startswith("<svg ")
+        assert "<script" not in svg
+        assert "<image" not in svg
+    assert thumbnail("law", draw_all(results.parent / "nowhere", ["law"])) is None
+
+
+def test_the_plan_names_every_stage_with_its_time_and_adds_up(tmp_path):
+    stages = plans.plan("default")
+    expected = [stage_seconds(stage, tmp_path / "none.db") / 2 for stage in stages]
+    text = plan_text(stages, expected, 2)
+    for stage in stages:
+        assert getattr(stage, "title", stage.name) in text
+    assert min(expected) > 1
+    assert minutes(sum(expected) + REPORT) in text.splitlines()[-1]
+    assert 120 < sum(expected) + REPORT < 1800  # minutes, not hours: what the command promises
+
+
+def test_a_trial_takes_longer_with_more_samples_positions_and_steps():
+    base = {"function": "and", "s": 3, "T": 300, "m": 200, "seed": 0, "n_steps": 500, "keep_training": True}
+    seconds = trial_seconds(preset("fast", **base))
+    for change in ({"T": 3000}, {"m": 2000}, {"n_steps": 1000}, {"dropout": 0.1}):
+        assert trial_seconds(preset("fast", **{**base, **change})) > seconds
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_time_to_go_is_that_of_all_stages_and_learns_the_machines_speed():
+    clock = Clock()
+    to_go = TimeToGo([10.0, 20.0, 5.0], clock=clock)
+    assert to_go.seconds() == 35
+    clock.now = 4.0
+    assert to_go.seconds() == 31
+    to_go.see(Progress(1, 10, 4.0, 36.0))  # the stage itself says that it needs longer
+    assert to_go.seconds() == 36 + 25
+    clock.now = 30.0
+    to_go.next_stage()  # three times as long as expected
+    assert to_go.speed == 3
+    assert to_go.seconds() == pytest.approx(3 * 25)
+    clock.now = 100.0  # longer than expected: what is left of this stage is not negative
+    assert to_go.seconds() == pytest.approx(3 * 5)
+    to_go.next_stage()
+    to_go.next_stage()
+    assert to_go.seconds() == 0
