@@ -123,7 +123,7 @@ def report_html(
     return environment.get_template("page.html").render(
         title=TITLE,
         paper=PAPER,
-        policy=policy(chart_script(), own),
+        policy=Markup(policy(chart_script(), own)),  # hashes and keywords only
         css=css,
         notes=_notes(findings, figures, problems),
         story=story(findings),
