@@ -65,7 +65,7 @@ def test_a_claim_without_a_finding_was_not_run(page):
 def test_errata_have_their_demonstration_outside_the_table(page):
     section = page[page.index('<section id="errata">') : page.index('<section id="run">')]
     for text in (
-        "more eps, fewer balls",
+        ", fewer balls",
         "can only increase",
         "&#x0003E;",  # the sign of N(.05) = 3 > N(.5) = 1, typeset
         "tests/claims/test_errata.py::test_errata_notes_3",
