@@ -52,7 +52,7 @@ def _law(finding: Finding) -> tuple[str, str]:
     low, high = log.get("intervals", {}).get("b", (None, None))
     ends = ", ".join("…" if end is None else f"{end:.1f}" for end in (low, high))
     agree = len(finding.data.get("agree", ()))
-    return paper, f"{log['params']['b']:.1f} [{ends}]; the paper's points are met at {agree} T"
+    return paper, f"{log['params']['b']:.1f} [{ends}]; {agree} of the paper's points are met"
 
 
 def _told(finding: Finding) -> tuple[str, str]:

@@ -104,7 +104,8 @@ def _norms(sets: Sets) -> tuple[Any, Sets]:
 def _terms(sets: Sets) -> tuple[Any, Sets]:
     bars = named("items").mark_bar(color=BLUE)
     chart = bars.encode(
-        x=_x("share", "share of the bound"), y=alt.Y("name:N", sort=None, axis=alt.Axis(title=None))
+        x=alt.X("share:Q", axis=_axis("share of the bound", format=".0%")),
+        y=alt.Y("name:N", sort=None, axis=alt.Axis(title=None)),
     )
     return chart, {"items": sets["items"]}
 

@@ -29,7 +29,7 @@ def test_the_law_is_told_by_its_slope_with_an_interval():
     law = story([finding])[0]
     assert (law.verdict, law.mark) == ("differs", "≈ differs")
     assert law.paper.startswith("29.65 ± 4.5")
-    assert law.ours == "10.1 [7.8, …]; the paper's points are met at 2 T"
+    assert law.ours == "10.1 [7.8, …]; 2 of the paper's points are met"
 
 
 def test_what_was_not_checked_is_not_run_and_long_numbers_are_cut_at_a_part():
