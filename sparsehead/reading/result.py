@@ -67,7 +67,7 @@ class Reading(Plotted):
         share = f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}"
         if self.function is None:
             best = clipped(str(self.best), 120)
-            return f"no function of few positions: the best one found, {best}, agrees on {share}."
+            return f"computes no function of few positions: the best one found, {best}, agrees on {share}."
         if self.proved:
             return f"computes {clipped(str(self.function), 160)}, proved on all 2^{self.function.T} inputs."
         return f"computes {clipped(str(self.function), 160)} on {share}; not proved."
