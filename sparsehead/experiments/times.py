@@ -15,13 +15,14 @@ from ..spec import TrainSpec, spec_id
 from ..store import Store
 from ..sweep import Progress, RoundProgress
 from ..train.loop import origin_of
-from .plans import Experiment, Stage
+from .plans import Experiment, Law, Laws, PlanStage
 
 STEP, SAMPLE, CELL = 5e-4, 3.5e-6, 1e-8  # seconds for each step, sample of a step, and sample times position
 SLOWER_WITH_DROPOUT = 4.0
 MEAN_STEPS, MEAN_STEPS_NO_STALL = 300, 1200  # over restarts, of trials that end when they are solved
 LOOK = 0.02  # seconds for a look at attention, influence and norms
 READ = 0.4  # seconds to read a model
+RACES = 20_000.0  # seconds for the readings of the paper's text: most of them leave the race early
 REPORT = 60.0  # seconds for the checks of all claims, the figures and the page, in one process
 ENOUGH = 5.0  # seconds of finished work from which this machine's speed is judged
 
@@ -43,7 +44,7 @@ def trial_seconds(spec: TrainSpec) -> float:
     return step * min(steps, spec.n_steps * spec.restarts)
 
 
-def stage_seconds(stage: Stage, db: Path) -> float:
+def stage_seconds(stage: PlanStage, db: Path) -> float:
     """Core-seconds that a stage is expected to take, without the trials that the store holds."""
     if isinstance(stage, Experiment):
         known = _stored(stage.specs, db)
@@ -55,6 +56,13 @@ def stage_seconds(stage: Stage, db: Path) -> float:
             if spec_id(spec) not in known
         ]
         return sum(each)
+    if isinstance(stage, Laws):
+        return sum(law_seconds(law) for law in stage.laws.values())
+    return law_seconds(stage) if isinstance(stage, Law) else RACES
+
+
+def law_seconds(stage: Law) -> float:
+    """Core-seconds of a threshold experiment with all its trials; fewer are needed where the store holds some."""
     exceptions = stage.settings.get("exceptions", {})
     total = 0.0
     for T in stage.Ts:

@@ -187,7 +187,7 @@ def measure(
     return Measurement(folder, files, drawn, tuple(problems))
 
 
-def plan_text(stages: Sequence[plans.Stage], expected: Sequence[float], workers: int) -> str:
+def plan_text(stages: Sequence[plans.PlanStage], expected: Sequence[float], workers: int) -> str:
     """The plan as lines: what each stage does, how many trials it has, how long it may take; the total last."""
     rows = [(_title(stage), _trials(stage), seconds) for stage, seconds in zip(stages, expected, strict=True)]
     rows.append(("Checks, figures and report", "", REPORT))
@@ -199,15 +199,21 @@ def plan_text(stages: Sequence[plans.Stage], expected: Sequence[float], workers:
     )
 
 
-def _title(stage: plans.Stage) -> str:
-    if isinstance(stage, plans.Experiment):
+def _title(stage: plans.PlanStage) -> str:
+    if isinstance(stage, plans.Experiment | plans.Laws):
         return stage.title
+    if isinstance(stage, plans.Races):
+        return "Readings of the paper's text, by the evidence for each"
     return f"{stage.name}: thresholds at T = {stage.Ts[0]} .. {stage.Ts[-1]}"
 
 
-def _trials(stage: plans.Stage) -> str:
+def _trials(stage: plans.PlanStage) -> str:
     if isinstance(stage, plans.Experiment):
         return f"{len(stage.specs)} trials"
+    if isinstance(stage, plans.Races):
+        return "as many as needed"
+    if isinstance(stage, plans.Laws):
+        return f"{len(stage.laws)} laws"
     return f"up to {stage.most_trials * len(stage.Ts)} trials" if stage.most_trials else "the paper's grid"
 
 
