@@ -49,12 +49,12 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, tmp_path):
 # when training is under way.
 ANNOUNCED = """
 import sys
-from sparsehead.cli import app, learn
-show = learn.Line.__call__
+from sparsehead.cli import app, training
+show = training.TrainingDisplay.__call__
 def announce(line, state):
     print("step", state["step"], flush=True)
     show(line, state)
-learn.Line.__call__ = announce
+training.TrainingDisplay.__call__ = announce
 app.main(sys.argv[1:])
 """
 

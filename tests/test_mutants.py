@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 import sys
 import time
 from dataclasses import replace

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 from typer.models import OptionInfo
 
-MOST_DIGITS = 300  # `bound` takes m up to 1e300; 1e999999 would fill the memory with zeros
+MOST_DIGITS = 1000  # `bound` takes T = 10^400; 1e999999 would fill the memory with zeros
 
 
 def whole_number(

@@ -9,6 +9,7 @@ read_trained  the runner that reads every trained model, and what it found
 records     what each results file holds, one dataclass per kind
 collect     store -> records
 folder      the one reader and the one writer of results files
+times       how long the stages of a scale take
 methods     how `law` spends its trials
 law         m_80 against T: the verb `law`
 side_by_side  several laws in one results file

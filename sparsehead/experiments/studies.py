@@ -68,7 +68,7 @@ def norm_specs(label: str, T: int, runs: int = 3, m: int = 300) -> list[TrainSpe
 
 
 def slope_norms() -> Experiment:
-    """The norms under each setting of `slope`, at its two shorter context lengths.   Paper: law-slope"""
+    """The norms under each setting of `slope`, at its two shorter context lengths.   Paper: law-slope, slope-norms"""
     labels = [label for changes in FACTORS.values() for label in changes]
     specs = [spec for label in labels for T in COARSE[:2] for spec in norm_specs(label, T)]
     return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})

@@ -83,16 +83,20 @@ def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool
     )
     base = named("shares").transform_filter(here)
     hue = alt.Color("what:N", scale=colour, legend=alt.Legend(title=None))
-    width: Any = alt.StrokeWidth(
-        "what:N", scale=alt.Scale(domain=[LEARNED, READ], range=[5, 1.8]), legend=None
-    )
     layers = [
         base.mark_rule(opacity=0.35).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=hue),
-        base.mark_line().encode(
-            x=x, y=y, color=hue, strokeWidth=width,
-            tooltip=["family:N", "T:Q", "m:Q", "what:N", "share:Q", "low:Q", "high:Q", "trials:Q"],
+        *(
+            base.transform_filter({"field": "what", "equal": what})  # type: ignore[arg-type]
+            .mark_line(strokeWidth=width)
+            .encode(
+                x=x,
+                y=y,
+                color=hue,
+                tooltip=["family:N", "T:Q", "m:Q", "what:N", "share:Q", "low:Q", "high:Q", "trials:Q"],
+            )
+            for what, width in ((LEARNED, 5.0), (READ, 1.8))
         ),
-    ]  # fmt: skip
+    ]
     if any(r["family"] == family and r["T"] == T for r in law):
         rule = named("law").transform_filter(here).mark_rule(strokeDash=[2, 3], color=RED, strokeWidth=1.6)
         layers.append(rule.encode(x=x))

@@ -62,7 +62,7 @@ def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
 def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
     """P(f(b) != g(b)) for independent Bernoulli(p) bits, exactly: by all patterns of the positions that either reads.
 
-    >>> from .syntax import parse
+    >>> from sparsehead.functions import parse
     >>> disagreement(parse("x0", T=3), parse("x0 & x2", T=3), p=0.5)
     0.25
     """

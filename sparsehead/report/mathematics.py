@@ -28,6 +28,7 @@ SIGNS = {
     "<=": "\\le ", ">=": "\\ge ", "<~": "\\lesssim ", "->": "\\to ", "+-": "\\pm ", "||": "\\|", "..": "\\ldots ",
     "{": "\\{", "}": "\\}", "%": "\\%",
 }  # fmt: skip
+LONG = 20  # characters; a longer formula may be wider than a small screen, and can then be scrolled
 WORDS = ("a", "A", "I")  # single letters that are words more often than variables
 
 _SUB = r"_(?:\{[^{}]*\}|\[CLS\]|[A-Za-z]+(?:[-+][a-z]+)*|\d+)"
@@ -71,7 +72,8 @@ def _mathml(latex: str, text: str) -> Markup:
         made = convert(latex)
     except Exception:  # whatever it cannot read is shown as it was written
         return escape(text)
-    return Markup(made.replace('xmlns="http://www.w3.org/1998/Math/MathML" ', ""))
+    made = Markup(made.replace('xmlns="http://www.w3.org/1998/Math/MathML" ', ""))
+    return Markup('<span class="long-formula">{}</span>').format(made) if len(text) > LONG else made
 
 
 def _formulas(text: str) -> list[tuple[int, int, str]]:

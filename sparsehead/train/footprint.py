@@ -54,7 +54,8 @@ def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
     masks = PER_MASK * spec.H * bits if spec.dropout else 0.0
     per_weight, per_projection, per_bit, per_chunk = PER_WEIGHT, PER_PROJECTION, PER_BIT, PER_BIT
-    if refusal(spec) is None and not isinstance(library(dtype), Missing):
+    known = dtype in ("float32", "float64")  # anything else is refused where the engine is made
+    if known and refusal(spec) is None and not isinstance(library(dtype), Missing):
         per_weight, per_projection = COMPILED_WEIGHT, COMPILED_PROJECTION
         per_bit, per_chunk = COMPILED_BIT, COMPILED_CHUNK_BIT
     size = STARTED + per_weight * double * weights + per_projection * double * float(T) * width

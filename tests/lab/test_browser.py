@@ -83,7 +83,7 @@ def test_build_flips_a_bit_and_the_output_follows(visit):
     v.page.click(".bit >> nth=5 >> button")
     v.wait_text("[data-predicts]", "1")
     assert "Exact" in v.text("main")
-    v.page.wait_for_function("location.search.includes('ones=')")
+    v.page.wait_for_function("() => location.search.includes('ones=42')")
     again = visit(v.page.url.removeprefix(v.base))  # a link restores it
     again.wait_text("[data-predicts]", "1")
     with v.page.expect_download() as saved:
@@ -132,7 +132,9 @@ def test_a_long_input_is_a_canvas_and_a_flipped_bit_is_drawn_at_once(visit):
         "position 3, read by the function: bit 1"
     )
     v.page.keyboard.press("ArrowRight")
-    v.page.wait_for_function("document.querySelector('canvas.many').getAttribute('aria-valuenow') === '4'")
+    v.page.wait_for_function(
+        "() => document.querySelector('canvas.many').getAttribute('aria-valuenow') === '4'"
+    )
 
 
 def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
@@ -145,7 +147,7 @@ def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
     for _ in range(20):
         v.page.keyboard.press("ArrowRight")
     v.page.wait_for_function("before => document.querySelector('.stats').innerText !== before", arg=before)
-    v.page.wait_for_function("location.search.includes('QK=')")
+    v.page.wait_for_function("() => location.search.includes('QK=')")
     sh.save(sh.build(sh.parse("x0 & x1", T=5)), tmp_path / "head.safetensors")
     v.page.set_input_files("input[type=file]", tmp_path / "head.safetensors")
     v.wait_text("main", "among 5 in 80 %")
@@ -189,7 +191,7 @@ def test_a_training_job_from_start_to_formula_through_a_reload(visit):
     v = visit("/learn?f=x1+%26+x4&T=8&m=120&steps=300")
     v.page.click("button.main")
     v.page.wait_for_selector(".job")
-    v.page.wait_for_function("location.search.includes('job=')")
+    v.page.wait_for_function("() => location.search.includes('job=')")
     v.page.reload()
     v.wait_text("[data-formula]", "x1 & x4")
     v.page.wait_for_selector("canvas[aria-label^='attention over positions']")
@@ -216,7 +218,7 @@ def test_claims_are_checked_while_one_waits(visit):
     v.page.wait_for_selector("#claim-split-lemma[data-verdict=holds]")
     v.page.click("text=Show all")
     v.page.fill("[type=search]", "cover")
-    v.page.wait_for_function("document.querySelectorAll('.claim').length > 3")
+    v.page.wait_for_function("() => document.querySelectorAll('.claim').length > 3")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
@@ -103,6 +104,12 @@ def test_jobs_that_cannot_be_meant_are_refused_at_once(trained):
     assert api.get("/api/jobs/../../etc").status_code in (404, 422)
 
 
+def in_thread(work):
+    """Await `work` in a thread: a browser test in this process leaves a loop running in the main one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 def in_loop(db, work, **settings):
     """Run `work(jobs)` in an event loop of its own; the jobs' processes are never started."""
 
@@ -114,7 +121,7 @@ def in_loop(db, work, **settings):
         finally:
             await jobs.close()
 
-    return asyncio.run(main())
+    return in_thread(main())
 
 
 def test_a_thousand_jobs_are_held_or_refused_and_memory_stays_bounded(tmp_path):
@@ -161,7 +168,7 @@ def test_what_was_unfinished_is_offered_by_the_next_server(tmp_path):
         jobs._run = lambda job: asyncio.sleep(0)
         return await first(jobs)
 
-    left = asyncio.run(main())
+    left = in_thread(main())
     (tmp_path / "r.db.jobs.json").write_bytes(left)
 
     async def second(jobs):

@@ -11,7 +11,7 @@ from sparsehead.spec import INITS, TrainSpec, spec_id
 from sparsehead.train import learn
 from sparsehead.train.data import training_set
 from sparsehead.train.loop import run_trials
-from sparsehead.train.transformer import engines, library
+from sparsehead.train.transformer import compiled, engines, library
 from sparsehead.train.transformer.engines import Engine, make_engine
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial, sinusoids
@@ -23,7 +23,7 @@ ENGINES = ("compiled", "torch")
 
 @pytest.fixture
 def without_kernel(monkeypatch):
-    monkeypatch.setattr(engines, "library", lambda dtype: library.Missing("a test hides it"))
+    monkeypatch.setattr(compiled, "library", lambda dtype: library.Missing("a test hides it"))
     engines._say_once.cache_clear()
 
 
