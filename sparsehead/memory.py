@@ -42,13 +42,22 @@ def require(what: str, size: Callable[..., int | float], **arguments: int) -> No
     needed = bytes_of(**arguments)
     if limit is None or needed <= limit:
         return
-    shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    shown = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
     advice = [_advice(name, bytes_of, arguments, limit) for name in arguments]
     fits = [text for text in advice if text] or ["no smaller value of these would fit"]
     raise TooLarge(
         f"{what} with {shown} needs about {text_of(needed)} of memory, {text_of(limit)} are available; "
         f"{' or '.join(fits)}."
     )
+
+
+def _short(value: int) -> str:
+    """A whole number; above 10^20 by its order of magnitude.
+
+    >>> _short(10**6), _short(3 * 10**400)
+    ('1000000', '10^400')
+    """
+    return str(value) if value < 10**21 else f"10^{math.floor(math.log10(value))}"
 
 
 def text_of(size: int | float) -> str:
