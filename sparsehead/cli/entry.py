@@ -12,6 +12,10 @@ import _signal as signal
 import os
 import sys
 
+TYPE_CHECKING = False  # importing typing takes longer than all the rest of this file
+if TYPE_CHECKING:
+    from types import FrameType
+
 INTERRUPTED = 130
 MESSAGE = "sparsehead: interrupted; what was finished is kept.\n"
 
@@ -46,9 +50,17 @@ def leave(*_: object) -> None:
         os._exit(INTERRUPTED)
 
 
-def _interrupt(*_: object) -> None:
-    """The first Ctrl-C while a command runs; the next one does not wait."""
+def _interrupt(_: int, frame: "FrameType | None") -> None:
+    """The first Ctrl-C while a command runs; the next one does not wait.
+
+    While a library is being imported the process ends at once: an exception inside the start-up of a library written in
+    C++, such as torch, would end it with a core dump.
+    """
     signal.signal(signal.SIGINT, leave)
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            leave()
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
