@@ -6,7 +6,7 @@ collector turns what the store holds into records for the figures and the verdic
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,38 +25,11 @@ from ..train.learning import learn_spec
 from ..train.loop import origin_of
 from ..train.outcome import TrialProgress
 from .plans import Experiment
-from .records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
+from .records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadModel, ReadTrial
 
 DELTA = 0.05  # probability with which a certificate may fail
 FRESH = 20_000  # inputs on which a model's true error is measured
 PLANTED, OTHER, NONE = "planted", "other", "none"
-
-
-@dataclass(frozen=True)
-class ReadModel:
-    """What was read from one trained model.
-
-    Args:
-        planted, read: the function to be learned and the one found, as text; `read` is None where none was claimed.
-        found: "planted" (exactly it), "other" (another function) or "none".
-        method, queries: see `Reading`.
-        agreement: share of fresh inputs on which the model and the best function found agree.
-        function_error: P(the function read differs from the planted one), exactly; None where none was read.
-        model_error: share of FRESH inputs on which the model and the planted function differ.
-        bound, model_bound: the certificate's upper bounds on those two; None where none was read.
-    Paper: read-trained
-    """
-
-    planted: str
-    read: str | None
-    found: str
-    method: str
-    queries: int
-    agreement: float
-    function_error: float | None
-    model_error: float
-    bound: float | None
-    model_bound: float | None
 
 
 def read_model(model: Model, spec: TrainSpec) -> ReadModel:

@@ -234,14 +234,31 @@ class BoundRecord(ResultsRecord):
 
 
 @dataclass(frozen=True)
-class ReadTrial:
-    """One trained model, read; `family` and `solved` are the task's, the rest is that of `read_trained.ReadModel`."""
+class TrainedTask:
+    """What a model was trained on, and whether its trial was solved."""
 
     family: str
     T: int
     m: int
     seed: int
     solved: bool
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """What was read from one trained model.
+
+    Args:
+        planted, read: the function to be learned and the one found, as text; `read` is None where none was claimed.
+        found: "planted" (exactly it), "other" (another function) or "none".
+        method, queries: see `Reading`.
+        agreement: share of fresh inputs on which the model and the best function found agree.
+        function_error: P(the function read differs from the planted one), exactly; None where none was read.
+        model_error: share of `read_trained.FRESH` inputs on which the model and the planted function differ.
+        bound, model_bound: the certificate's upper bounds on those two; None where none was read.
+    Paper: read-trained
+    """
+
     planted: str
     read: str | None
     found: str
@@ -252,6 +269,11 @@ class ReadTrial:
     model_error: float
     bound: float | None
     model_bound: float | None
+
+
+@dataclass(frozen=True)
+class ReadTrial(ReadModel, TrainedTask):
+    """One trained model, read; in the file the task stands first."""
 
 
 @dataclass(frozen=True)
