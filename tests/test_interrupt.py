@@ -112,3 +112,22 @@ def test_an_interrupt_after_the_work_changes_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("sparsehead 0.")
+
+
+def test_an_interrupt_during_an_import_raises_nothing(tmp_path):
+    """Inside a library's start-up in C++ an exception would be fatal: the process ends with the line instead."""
+    (tmp_path / "fragile.py").write_text(
+        "import os, signal\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('an exception was raised inside the import', flush=True)\n"
+    )
+    code = (
+        "import signal, sys, sparsehead.cli.entry as entry\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "signal.signal(signal.SIGINT, entry._interrupt)\n"
+        "import fragile\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", LINE)
