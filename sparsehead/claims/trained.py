@@ -6,7 +6,7 @@ Verdicts are computed from intervals in the results files that `reproduce` has w
 from statistics import median
 
 from ..experiments.plans import READ_CELL
-from ..experiments.records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
+from ..experiments.reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
 from ..jsonable import json_values
 from ..measure.intervals import wilson
 from .claim import Context, Finding, claim, judged

@@ -16,4 +16,5 @@ side_by_side  several laws in one results file
 run         run what is missing of a scale, with progress
 stored      a law from the trials that a store holds
 study_records   records of the studies of settings
+reading_records   records of what was read from trained models
 """

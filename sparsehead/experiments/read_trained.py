@@ -25,7 +25,7 @@ from ..train.learning import learn_spec
 from ..train.loop import origin_of
 from ..train.outcome import TrialProgress
 from .plans import Experiment
-from .records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadModel, ReadTrial
+from .reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadModel, ReadTrial
 
 DELTA = 0.05  # probability with which a certificate may fail
 FRESH = 20_000  # inputs on which a model's true error is measured

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from ..errors import DomainError
-from ..experiments.records import AppearanceRun
+from ..experiments.reading_records import AppearanceRun
 from ..reading.appearance import HALFWAY, appearance
 from .data import Rows, count, number, rows_of
 from .theme import BLUE, GREEN, GREY, RED, WIDTH, Chart, Panel, finish, named

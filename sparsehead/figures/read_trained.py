@@ -5,7 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from ..experiments.records import ReadTrial, ThresholdRow
+from ..experiments.reading_records import ReadTrial
+from ..experiments.records import ThresholdRow
 from ..measure.intervals import wilson
 from .data import Rows, count, need, number, rows_of
 from .theme import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart, Panel, finish, log_axis, named

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import DomainError, SparseheadError
 from ..experiments.folder import has_results, read_results
+from ..experiments.reading_records import AppearanceRecord, ReadingRecord
 from ..experiments.records import (
-    AppearanceRecord,
     AttentionRecord,
     BoundRecord,
     BuildRecord,
@@ -21,7 +21,6 @@ from ..experiments.records import (
     LawRecord,
     NormsRecord,
     ParityRecord,
-    ReadingRecord,
     SuccessRecord,
 )
 from ..experiments.study_records import LawsRecord, ReadingsRecord

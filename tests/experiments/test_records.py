@@ -8,6 +8,7 @@ import pytest
 
 from sparsehead.errors import FileError
 from sparsehead.experiments.folder import read_results, write_results
+from sparsehead.experiments.reading_records import READING_RECORDS
 from sparsehead.experiments.records import RECORDS, CellRow, ResultsRecord, SuccessRecord, ThresholdRow
 from sparsehead.experiments.study_records import STUDY_RECORDS
 from sparsehead.jsonable import json_values, record_from
@@ -22,7 +23,7 @@ COMMITTED = sorted(file.stem for file in RESULTS.glob("*.json") if file.stem not
 
 
 def kind_of(name):
-    known = {**RECORDS, **STUDY_RECORDS}
+    known = {**RECORDS, **READING_RECORDS, **STUDY_RECORDS}
     return known.get(name) or known[name.split("-")[0]]
 
 

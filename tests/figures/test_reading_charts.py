@@ -1,6 +1,7 @@
 """What was read from trained models, as charts."""
 
-from sparsehead.experiments.records import ReadTrial, ThresholdRow
+from sparsehead.experiments.reading_records import ReadTrial
+from sparsehead.experiments.records import ThresholdRow
 from sparsehead.figures.read_trained import LEARNED, READ, certificate_chart, reading_chart
 
 

@@ -11,7 +11,7 @@ import sparsehead as sh
 from sparsehead.cli import training
 from sparsehead.cli.app import main
 from sparsehead.errors import DomainError
-from sparsehead.experiments.records import AppearanceRun
+from sparsehead.experiments.reading_records import AppearanceRun
 from sparsehead.figures.appearance import appearance_chart, support_chart
 from sparsehead.reading.appearance import OTHERS, Appearance, appearance, for_good, look
 from sparsehead.rng import stream

@@ -8,10 +8,9 @@ import math
 import pytest
 
 from sparsehead.experiments.folder import write_results
+from sparsehead.experiments.reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
 from sparsehead.experiments.records import (
     AccuracyPoint,
-    AppearanceRecord,
-    AppearanceRun,
     AttentionRecord,
     BoundPoint,
     BoundRecord,
@@ -24,8 +23,6 @@ from sparsehead.experiments.records import (
     NormPoint,
     NormsRecord,
     ParityRecord,
-    ReadingRecord,
-    ReadTrial,
     SuccessRecord,
     ThresholdRow,
 )
