@@ -5,8 +5,18 @@ All are computed from the results files that `reproduce --only NAME` writes. A s
 """
 
 from itertools import pairwise
+from statistics import median
 
-from ..experiments.study_records import LawsRecord, OneLaw, ReadingRow, ReadingsRecord, SlopeNormsRecord
+from ..experiments.study_records import (
+    LawsRecord,
+    OneLaw,
+    ParitySettingRun,
+    ParitySettingsRecord,
+    ReadingRow,
+    ReadingsRecord,
+    SlopeNormsRecord,
+)
+from ..measure.published import PARITY
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
@@ -153,3 +163,53 @@ def check_functions(context: Context) -> Finding:
     )
     ours = "; ".join(f"s={s}: {b:.1f} [{low:.1f}, {high:.1f}]" for s, (b, low, high) in found)
     return judged(verdict, paper="no number", ours=ours, detail=f"Samples per ln T. {data.state}.")
+
+
+@claim(
+    "parity-settings",
+    kind="ours",
+    where="paper, figure 4",
+    statement="Which of the settings that the paper leaves open meets its figure of parity: one under which all ten "
+    "seeds learn at T = 10 and 15 and the median step lies within the paper's range at both. The reading that meets "
+    "its law and its curves is not among them.",
+)
+def check_parity_settings(context: Context) -> Finding:
+    data = results(context, "parity-settings", ParitySettingsRecord)
+    if data is None or not data.runs:
+        return not_run(context, "parity-settings", "no number")
+    settings = list(dict.fromkeys(run.setting for run in data.runs))
+    meets = [name for name in settings if all(_meets(data, name, paper.T) for paper in PARITY)]
+    matched = settings[0]
+    whole = len(data.runs) == data.planned
+    verdict = "undecided" if not whole else "holds" if meets and matched not in meets else "refuted"
+    ours = "; ".join(
+        f"{name}: "
+        + ", ".join(f"T={T} {_steps(_runs(data, name, T))}" for T in sorted({r.T for r in data.runs}))
+        for name in settings
+    )
+    paper = "; ".join(
+        f"T={p.T}: {p.first_below[0]}..{p.first_below[2]}, median {p.first_below[1]}" for p in PARITY
+    )
+    detail = (
+        "The step from which the smoothed loss stays below .35: least, median, greatest, and how many of the seeds "
+        f"learn. Meets the paper's figure: {', '.join(meets) or 'none'}. {len(data.runs)} of {data.planned} runs."
+    )
+    return judged(verdict, paper=paper, ours=ours, detail=detail)
+
+
+def _runs(data: ParitySettingsRecord, setting: str, T: int) -> list[ParitySettingRun]:
+    return [run for run in data.runs if run.setting == setting and run.T == T]
+
+
+def _meets(data: ParitySettingsRecord, setting: str, T: int) -> bool:
+    """All seeds learn, and their median step lies within the paper's range at T."""
+    low, _, high = next(paper.first_below for paper in PARITY if paper.T == T)
+    steps = [run.learned for run in _runs(data, setting, T)]
+    found = [step for step in steps if step is not None]
+    return bool(steps) and len(found) == len(steps) and low <= median(found) <= high
+
+
+def _steps(runs: list[ParitySettingRun]) -> str:
+    found = sorted(run.learned for run in runs if run.learned is not None)
+    told = f"{found[0]}/{median(found):g}/{found[-1]}" if found else "none"
+    return f"{told} ({len(found)} of {len(runs)})"

@@ -11,7 +11,10 @@ from ..spec import TrainSpec, preset
 from ..sweep.thresholds import trial_seed
 
 # studies of settings that are measured by themselves
-ALONE = ("curves-paper", "attention-paper", "law-matched", "law-matched-decades", "law-best", "slope-norms")
+ALONE = (
+    "curves-paper", "attention-paper", "law-matched", "law-matched-decades", "law-best", "parity-settings",
+    "slope-norms",
+)  # fmt: skip
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)

@@ -17,7 +17,7 @@ from .folder import write_results
 from .law import LawResult, law
 from .race import race_readings
 from .records import ResultsRecord, SuccessRecord
-from .side_by_side import run_laws, slope_norms, write_readings
+from .side_by_side import parity_settings, run_laws, slope_norms, write_readings
 
 GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "curves": collect.curves,
@@ -26,6 +26,10 @@ GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "dropout": collect.dropout,
     "reading": read_trained.read_models,
     "appearance": read_trained.appearances,
+}
+BY_SETTING: dict[str, Callable[[Store], ResultsRecord]] = {
+    "slope-norms": slope_norms,
+    "parity-settings": parity_settings,
 }
 Report = Callable[[str, Progress | RoundProgress], None]
 Say = Callable[[str], None]
@@ -125,8 +129,8 @@ def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> No
             write_results(folder, "learned-norms", collect.learned_norms(store, experiment))
             middle = sorted({spec.T for spec in experiment.specs})[-2]
             write_results(folder, "bound-training", collect.bound_along(store, experiment, T=middle))
-        elif experiment.name == "slope-norms":
-            write_results(folder, experiment.name, slope_norms(store))
+        elif experiment.name in BY_SETTING:
+            write_results(folder, experiment.name, BY_SETTING[experiment.name](store))
         else:
             write_results(folder, experiment.name, GATHER[kind](store, experiment))
 

@@ -1,4 +1,4 @@
-"""What the studies leave: several laws in one results file, the race of the readings, norms under each setting."""
+"""What the studies leave: several laws in one results file, the race of the readings, norms and parity by setting."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,6 +8,8 @@ import numpy as np
 
 from ..capacity.trajectory import bounds_along
 from ..jsonable import json_values
+from ..measure.falls import learned_step
+from ..measure.published import PARITY
 from ..results import write as write_table
 from ..store import Record, Store
 from ..train.loop import origin_of
@@ -15,8 +17,16 @@ from .folder import write_results
 from .law import LawResult
 from .plans import Law, Laws
 from .records import LawRecord
-from .studies import COARSE, FACTORS, norm_specs
-from .study_records import CapacityRow, LawsRecord, OneLaw, ReadingsRecord, SlopeNormsRecord
+from .studies import COARSE, FACTORS, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
+from .study_records import (
+    CapacityRow,
+    LawsRecord,
+    OneLaw,
+    ParitySettingRun,
+    ParitySettingsRecord,
+    ReadingsRecord,
+    SlopeNormsRecord,
+)
 
 
 def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> None:
@@ -77,6 +87,21 @@ def slope_norms(store: Store) -> SlopeNormsRecord:
                 start, solved = np.median(np.array(ends), axis=0)
                 rows.append(CapacityRow(label, T, float(start), float(solved), len(ends)))
     return SlopeNormsRecord(tuple(rows))
+
+
+def parity_settings(store: Store) -> ParitySettingsRecord:
+    """When each run on parity was learned for good, under each setting.   Paper: parity-settings"""
+    runs: list[ParitySettingRun] = []
+    planned = 0
+    for label in PARITY_SETTINGS:
+        for T in PARITY_STEPS:
+            specs = parity_specs(label, T)
+            planned += len(specs)
+            for record in store.find(specs, origin_of).values():
+                history = store.history(record.id)
+                learned = learned_step(history["step"], history["loss"], PARITY[0].level)
+                runs.append(ParitySettingRun(label, T, record.spec["seed"], learned, PARITY_STEPS[T]))
+    return ParitySettingsRecord(tuple(runs), planned)
 
 
 def _capacity(record: Record, store: Store) -> tuple[float, float]:

@@ -6,7 +6,9 @@ PAPER_WIDTH is the width of interval that the paper's bars have: its thresholds 
 
 from typing import Any
 
-from ..spec import TrainSpec
+from ..measure.published import PARITY
+from ..spec import TrainSpec, preset
+from ..sweep.thresholds import trial_seed
 from .plans import PAPER_TS, Experiment, Law, Laws, PlanStage, Races, attention, conjunctions, curves
 
 PAPER_WIDTH = 0.35
@@ -74,6 +76,42 @@ def slope_norms() -> Experiment:
     return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})
 
 
+PARITY_STEPS = {
+    10: 1000,
+    15: 2000,
+    20: 3000,
+}  # the paper's runs end earlier at T = 10 and 15, and T = 20 is ours
+PARITY_SETTINGS: dict[str, dict[str, Any]] = {
+    "the paper's reading": {"preset": "paper"},
+    "the same, no dropout": {"preset": "paper", "dropout": 0.0},
+    "torch init": {"init": "torch"},
+    "torch init, not clipped": {"init": "torch", "clip": 0.0},
+    "torch default": {"init": "torch-default"},
+    "torch default, not clipped": {"init": "torch-default", "clip": 0.0},
+}
+
+
+def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
+    """Runs on parity of 3 of T bits, fresh batches of the paper's size, under one setting.   Paper: parity-settings"""
+    settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
+    name, m = settings.pop("preset"), PARITY[0].batch
+    return [
+        preset(
+            name, function="parity", s=3, T=T, m=m, seed=trial_seed(0, T=T, m=m, trial=i),
+            online=True, restarts=1, n_steps=PARITY_STEPS[T], **settings,
+        )
+        for i in range(seeds)
+    ]  # fmt: skip
+
+
+def parity_settings() -> Experiment:
+    """Parity under the matched reading and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
+    specs = [spec for label in PARITY_SETTINGS for T in PARITY_STEPS for spec in parity_specs(label, T)]
+    return Experiment(
+        "parity-settings", "Parity under several settings", tuple(specs), options={"record_every": 1}
+    )
+
+
 def functions() -> Laws:
     """Other functions, other sparsities, other learners, on the same axes.   Paper: law-functions"""
     laws: dict[str, Law] = {}
@@ -110,6 +148,6 @@ def functions() -> Laws:
 def studies() -> list[PlanStage]:
     """All of them, in the order in which they run: what tells most for its time comes first."""
     return [
-        curves("paper"), Races(), matched(), attention("paper"), best(), slope(), slope_norms(), functions(),
-        matched_decades(),
+        curves("paper"), Races(), matched(), attention("paper"), best(), parity_settings(), slope(), slope_norms(),
+        functions(), matched_decades(),
     ]  # fmt: skip

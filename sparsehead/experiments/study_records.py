@@ -98,9 +98,30 @@ class LawsRecord(ResultsRecord):
     state: str
 
 
+@dataclass(frozen=True)
+class ParitySettingRun:
+    """One run of `steps` steps on parity under a setting: the step from which the smoothed loss stays below the paper's
+    level; None: never."""
+
+    setting: str
+    T: int
+    seed: int
+    learned: int | None
+    steps: int
+
+
+@dataclass(frozen=True)
+class ParitySettingsRecord(ResultsRecord):
+    """parity-settings.json. `planned`: how many runs the study has when it is complete."""
+
+    runs: tuple[ParitySettingRun, ...]
+    planned: int
+
+
 STUDY_RECORDS: dict[str, type[ResultsRecord]] = {
     "readings": ReadingsRecord,
     "slope": LawsRecord,
     "slope-norms": SlopeNormsRecord,
     "functions": LawsRecord,
+    "parity-settings": ParitySettingsRecord,
 }

@@ -23,7 +23,7 @@ from ..experiments.records import (
     ParityRecord,
     SuccessRecord,
 )
-from ..experiments.study_records import LawsRecord, ReadingsRecord
+from ..experiments.study_records import LawsRecord, ParitySettingsRecord, ReadingsRecord
 from ..figures.appearance import appearance_chart
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
@@ -31,6 +31,7 @@ from ..figures.curves import parity_curves, validation_curves
 from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
+from ..figures.parity_settings import parity_settings_chart
 from ..figures.read_trained import certificate_chart, reading_chart
 from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
@@ -122,6 +123,10 @@ def _attention(folder: Path) -> Chart:
 def _parity(folder: Path) -> Chart:
     data = read_results(folder, "parity", ParityRecord)
     return parity_curves(data.curves, first=data.first_below)
+
+
+def _parity_settings(folder: Path) -> Chart:
+    return parity_settings_chart(read_results(folder, "parity-settings", ParitySettingsRecord))
 
 
 def _norms(folder: Path) -> Chart:
@@ -220,6 +225,12 @@ BUILTIN = (
         "attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"
     ),
     Figure("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
+    Figure(
+        "parity-settings",
+        "Ours: parity under settings that the paper leaves open.",
+        _parity_settings,
+        needs="parity-settings",
+    ),
     Figure("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
     Figure(
         "norms",

@@ -23,11 +23,14 @@ from sparsehead.experiments.study_records import (
     NumberRow,
     OneLaw,
     PaperNumber,
+    ParitySettingRun,
+    ParitySettingsRecord,
     ReadingRow,
     ReadingsRecord,
     SlopeNormsRecord,
     StandingRow,
 )
+from sparsehead.figures.parity_settings import parity_settings_chart
 from sparsehead.figures.readings import readings_chart
 from sparsehead.figures.side_by_side import laws_chart
 from sparsehead.measure.adaptive import Adaptive
@@ -157,6 +160,37 @@ def test_a_law_is_told_from_the_store_in_the_order_in_which_it_runs(tmp_path):
     assert not wider.complete and wider.record().complete is False
     other = law("and", T=[8, 32], stored=True, seed=5, **call)
     assert not other.complete and other.thresholds[32].trials == 0
+
+
+def parity_record(matched, other, planned=40):
+    """Ten runs for each setting and T; None: not learned."""
+    runs = [
+        ParitySettingRun(name, T, seed, step, 3000)
+        for name, steps in (("matched", matched), ("other", other))
+        for T in (10, 15)
+        for seed, step in enumerate(steps[T])
+    ]
+    return ParitySettingsRecord(tuple(runs), planned)
+
+
+@pytest.mark.claim("parity-settings")
+def test_a_setting_meets_the_papers_parity_only_with_all_seeds(tmp_path):
+    """The paper's medians are 206 and 538, its ranges 156..247 and 381..1029."""
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_parity_settings(context).verdict == "not run"
+    slow = {10: [900] * 10, 15: [1900] * 10}
+    good = {10: [200] * 10, 15: [500] * 10}
+    one_fails = {10: [200] * 10, 15: [500] * 9 + [None]}
+    for matched, other, planned, verdict in (
+        (slow, good, 40, "holds"),
+        (slow, good, 50, "undecided"),
+        (slow, one_fails, 40, "refuted"),
+        (good, good, 40, "refuted"),
+    ):
+        record = parity_record(matched, other, planned)
+        write_results(tmp_path, "parity-settings", record)
+        assert checks.check_parity_settings(context).verdict == verdict
+        parity_settings_chart(record).to_dict()
 
 
 @pytest.mark.claim("law-functions")
