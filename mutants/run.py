@@ -117,13 +117,13 @@ def key(mutant: Mutant) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def remembered(mutants: list[Mutant]) -> dict[str, Result]:
-    """By name, the results kept for breakages that are as they were and were caught."""
+def remembered(mutants: list[Mutant], *, survivors: bool = False) -> dict[str, Result]:
+    """By name, the results kept for breakages that are as they were and were caught, or `survivors` as well."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     return {
         m.name: Result(m, *kept[m.name][1:])
         for m in mutants
-        if m.name in kept and kept[m.name][0] == key(m) and kept[m.name][1]
+        if m.name in kept and kept[m.name][0] == key(m) and (kept[m.name][1] or survivors)
     }
 
 
@@ -212,26 +212,32 @@ def _attempt(mutant: Mutant, verdicts: Verdicts, red: set[str], timeout: float) 
 
 
 def run_all(mutants: list[Mutant], *, jobs: int, timeout: float) -> list[Result]:
-    """Every breakage in turn, on `jobs` copies at a time; in the order of the list."""
+    """Every breakage in turn, area by area, on `jobs` copies at a time; in the order of the list."""
     keys = {m.name: key(m) for m in mutants}
     preload()
+    found: dict[str, Result] = {}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = copy_tree(ROOT, Path(folder) / "whole")
-        verdicts, red = baseline(tree, mutants, timeout)
-        print(
-            f"without breakages: {len(verdicts)} claims asked; tests that fail: {sorted(red) or 'none'}",
-            flush=True,
-        )
-        found = {}
-        with ProcessPoolExecutor(jobs, get_context("fork"), _take_copy, (tree,)) as pool:
-            work = [pool.submit(_attempt, mutant, verdicts, red, timeout) for mutant in mutants]
-            for done in as_completed(work):
-                result = done.result()
+        for area in dict.fromkeys(m.area for m in mutants):
+            for result in run_area(tree, [m for m in mutants if m.area == area], jobs, timeout):
                 remember(result, keys[result.mutant.name])
                 found[result.mutant.name] = result
-                said = f"{result.by or 'SURVIVES':60.60} {result.mutant.name} ({result.seconds:.1f} s)"
-                print(said, result.note, flush=True)
     return [found[m.name] for m in mutants]
+
+
+def run_area(tree: Path, mutants: list[Mutant], jobs: int, timeout: float) -> Iterator[Result]:
+    """What became of these breakages, as it is found; all that is asked is asked without a breakage first."""
+    started = time.monotonic()
+    verdicts, red = baseline(tree, mutants, timeout)
+    said = f"{mutants[0].area} without breakages ({time.monotonic() - started:.0f} s): {len(verdicts)} claims asked"
+    print(f"{said}; tests that fail: {sorted(red) or 'none'}", flush=True)
+    with ProcessPoolExecutor(jobs, get_context("fork"), _take_copy, (tree,)) as pool:
+        work = [pool.submit(_attempt, mutant, verdicts, red, timeout) for mutant in mutants]
+        for done in as_completed(work):
+            result = done.result()
+            said = f"{result.by or 'SURVIVES':60.60} {result.mutant.name} ({result.seconds:.1f} s)"
+            print(said, result.note, flush=True)
+            yield result
 
 
 def table(results: list[Result], untried: Sequence[Mutant] = ()) -> str:
@@ -291,7 +297,7 @@ def main() -> int:
         mutants = load(options.area, options.name)
         if found := list(problems(mutants)):
             raise Broken("; ".join(found))
-        known = {} if options.again else remembered(mutants)
+        known = {} if options.again else remembered(mutants, survivors=options.table)
         changed = [m for m in mutants if m.name not in known]
         if options.table:
             older = {r.mutant.name: r for r in outdated(changed)}

@@ -5,6 +5,7 @@ breakages, so they are imported once (`preload`); each question is put in a fork
 from the copy. `sparsehead` itself must never be imported before the fork.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -33,7 +34,7 @@ LIBRARIES = (
     "safetensors.numpy", "typer.main", "typer.testing", "rich.table", "rich.progress", "sklearn.linear_model",
     "hypothesis.strategies", "hypothesis.extra.numpy", "jaxtyping", "beartype", "altair", "vl_convert", "jinja2",
     "latex2mathml.converter", "flint", "pytest", "_pytest.assertion.rewrite", "xdist.plugin", "pytest_timeout",
-    "sqlite3", "sympy",
+    "sqlite3", "sympy", "mpmath", "jax",
 )  # fmt: skip
 KERNEL = "sparsehead/train/transformer"
 SEED = 1
@@ -46,13 +47,18 @@ class Unanswered(Exception):
 
 
 def preload() -> None:
-    """Import the libraries that checks and tests use; one that is not installed is left out."""
+    """Import the libraries that checks and tests use; one that is not installed is left out.
+
+    Without `freeze` each garbage collection in a fork would walk all that they made, and so copy it.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     for name in LIBRARIES:
         try:
             importlib.import_module(name)
         except ImportError:
             continue
+    gc.collect()
+    gc.freeze()
 
 
 def copy_tree(source: Path, target: Path) -> Path:
@@ -159,6 +165,13 @@ def judge(labels: list[str]) -> dict[str, list[str]]:
     return answers
 
 
+def unused_plugins(tests: list[str]) -> list[str]:
+    """Plugins of pytest that these tests do without; loading them took longer than most tests."""
+    texts = [Path(test.partition("::")[0]).read_text() for test in tests]
+    used = any("schemathesis" in text for text in texts)
+    return ["cacheprovider", "randomly", "pytest_cov", "xdist", "anyio", *(() if used else ("schemathesis",))]
+
+
 def run_tests(tests: list[str], *more: str) -> list[Any]:
     """[exit code of pytest, ids that passed, ids that failed] for these tests, in the order of the files."""
     import pytest
@@ -174,6 +187,7 @@ def run_tests(tests: list[str], *more: str) -> list[Any]:
             elif report.when == "call" and report.passed:
                 passed.append(report.nodeid)
 
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0", *more]
+    options = ["-q", "--hypothesis-seed=0", *more]
+    options += [part for name in unused_plugins(tests) for part in ("-p", f"no:{name}")]
     code = pytest.main([*options, *tests], plugins=[Recorder()])
     return [int(code), passed, failed]
