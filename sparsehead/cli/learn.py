@@ -142,9 +142,7 @@ def _show(
     console: Console, *, expression: str, result: dict[str, Any], run: "Run", reading: "Reading | None"
 ) -> None:
     word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
-    console.print(
-        f"[bold]{expression}[/bold]: {word}, step {result['steps']} of restart {result['restarts_used']}"
-    )
+    console.print(f"{expression}: {word}, step {result['steps']} of restart {result['restarts_used']}")
     console.print(f"  training accuracy    {result['train_accuracy']:.4f}")
     console.print(f"  validation accuracy  {result['val_accuracy']:.4f}")
     if result["support_mass"] is not None:

@@ -38,13 +38,13 @@ class Output(Console):
 
 
 def console() -> Console:
-    """Where results for people go: standard output."""
-    return Output(highlight=False, soft_wrap=False)
+    """Where results for people go: standard output. Brackets are printed as they are: a file may be named "a[/b]"."""
+    return Output(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def status_console() -> Console:
     """Where progress goes: standard error, so that standard output can be piped."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def literal(*lines: object) -> Text:

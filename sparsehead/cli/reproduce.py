@@ -64,7 +64,7 @@ def reproduce(
             done = measure(
                 names, db=db, folder=out, workers=workers, report=line.report, say=line.say, stored=stored
             )
-        emit(done.to_dict(), as_json, lambda console: console.print(done.summary()))
+        emit(done.to_dict(), as_json, lambda console: console.print(literal(*done.summary().splitlines())))
         return
     scale = "quick" if quick else "full" if full else "default"
     with SweepLine() as line:
@@ -84,4 +84,4 @@ def show_story(console: Console, result: "Reproduction") -> None:
         mark = Text(chapter.mark, style=colours.get(chapter.verdict, ""))
         table.add_row(chapter.title, mark, literal(chapter.paper), literal(chapter.ours))
     console.print(table)
-    console.print(literal(result.summary()))
+    console.print(literal(*result.summary().splitlines()))
