@@ -21,8 +21,13 @@ def lab(
         bool, typer.Option("--browser/--no-browser", help="Whether to open the page in the browser.")
     ] = True,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Jobs that run at once; the others wait.")] = 1,
+    probe: Annotated[
+        list[Path] | None,
+        typer.Option("--probe", help="A pretrained model for the Probe page; may be given several times."),
+    ] = None,
 ) -> None:
     """Serve the lab on this machine until Ctrl-C; the first line printed is its address, with a token."""
     from ..lab.server import serve
 
-    serve(db, host=host, port=port, allow_remote=allow_remote, browser=browser, running=jobs)
+    how = {"allow_remote": allow_remote, "browser": browser, "running": jobs}
+    serve(db, host=host, port=port, models=probe or (), **how)

@@ -2,6 +2,7 @@
 
 safety     what a request must pass before anything sees it: Host, Origin, token, size; the headers of every answer
 app        the application: pages, endpoints, how errors are answered
+remembered answers that depend on the request alone, sent again without computing them again
 answers, head   how errors and heads are answered
 endpoints  one file per page: requests in, the records of the library out
 sandbox    uploaded files, parsed in a process of their own with limits on memory and time

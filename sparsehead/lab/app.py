@@ -1,8 +1,8 @@
 """The application: pages, endpoints, how errors are answered, and the guard in front of it all."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,15 @@ from fastapi.responses import Response
 
 from .. import __version__
 from . import answers
-from .endpoints import bound, build, claims, cover, jobs, law, learn, read
+from .endpoints import bound, build, claims, cover, jobs, law, learn, probe, read
 from .jobs import Jobs
 from .pages import PAGES, Asset, assets
+from .remembered import Remembered
 from .safety import App, Guard
 from .sandbox import Sandbox
 
 THREADS = 4  # requests computed at once; the others wait their turn
-ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, claims, jobs))
+ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, probe, claims, jobs))
 CHARTS = "/static/vendor/charts.js"
 
 
@@ -33,6 +34,7 @@ class Settings:
         token: its secret.
         cookie: the name of the cookie that carries it.
         running, waiting: jobs that run at once, and that may wait.
+        models: what the Probe page offers: names, and the paths that stay on this side.
     """
 
     db: Path
@@ -41,11 +43,13 @@ class Settings:
     cookie: str
     running: int = 1
     waiting: int = 20
+    models: Mapping[str, Path] = field(default_factory=dict)
 
 
 def make_app(settings: Settings) -> App:
     """The whole server as one ASGI application."""
-    return Guard(make_api(settings), hosts=settings.hosts, token=settings.token, cookie=settings.cookie)
+    answering = Remembered(make_api(settings))
+    return Guard(answering, hosts=settings.hosts, token=settings.token, cookie=settings.cookie)
 
 
 def make_api(settings: Settings) -> FastAPI:
@@ -55,7 +59,9 @@ def make_api(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.sandbox = Sandbox()
-        app.state.jobs = Jobs(settings.db, running=settings.running, waiting=settings.waiting)
+        app.state.jobs = Jobs(
+            settings.db, running=settings.running, waiting=settings.waiting, models=settings.models
+        )
         try:
             yield
         finally:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,10 +92,13 @@ class Jobs:
     Args:
         db: the store; the journal stands beside it.
         running, waiting: see the top of this file.
+        models: the paths behind the names in requests to probe; a request never holds a path.
     """
 
-    def __init__(self, db: Path, *, running: int, waiting: int) -> None:
-        self.db, self.running, self.waiting = db, running, waiting
+    def __init__(
+        self, db: Path, *, running: int, waiting: int, models: Mapping[str, Path] | None = None
+    ) -> None:
+        self.db, self.running, self.waiting, self.models = db, running, waiting, dict(models or {})
         self.journal = db.with_name(f"{db.name}.jobs.json")
         self.jobs: dict[str, Job] = {job.id: job for job in self._read_journal()}
         self.followers = 0
@@ -235,7 +238,9 @@ class Jobs:
         )  # fmt: skip
         if job.state != "running":  # cancelled while it started
             return
+        paths = {name: str(path) for name, path in self.models.items()}
         asked = {"kind": job.kind, "request": job.request, "db": str(self.db), "parent": os.getpid()}
+        asked |= {"models": paths} if job.kind == "probe" else {}
         job.process.stdin.write(json.dumps(asked).encode() + b"\n")
         with suppress(ConnectionError):
             await job.process.stdin.drain()

@@ -43,7 +43,7 @@ MOST_JSON = 256_000  # bytes of a request
 MOST_UPLOAD = 32_000_000  # bytes of a model or a CSV file
 MOST_HELD = 4 * MOST_UPLOAD  # bytes of all bodies that are being read at once
 BODY_SECONDS = 30.0
-UPLOADS = ("/api/read", "/api/bound/model", "/api/cover/points")  # paths whose body is a file
+UPLOADS = ("/api/read", "/api/bound/model", "/api/cover/points", "/api/probe")  # paths whose body is a file
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,22 @@ import resource
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import ParseError, SparseheadError, TooLarge
 
 MEMORY = 3 * 2**30  # bytes of address space
-SECONDS = 60
+SECONDS = 60  # of processor time
+PATIENCE = (
+    10 * SECONDS
+)  # of the clock: a busy machine is slow, and a process that computes nothing is ended some day
 AT_ONCE = 2
 WAITING = 8
 MOST_ANSWER = 16_000_000
+NAME = "model.safetensors"
 TYPES = ("application/octet-stream", "text/csv")
 # What the description of an endpoint says about a body that is a file.
 FILE: dict[str, Any] = {
@@ -86,10 +91,12 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
     )  # fmt: skip
     line = json.dumps({"task": task, "options": options}).encode() + b"\n"
     try:
-        async with asyncio.timeout(SECONDS + 5):
+        async with asyncio.timeout(PATIENCE):
             said, _ = await process.communicate(line + content)
     except TimeoutError:
-        raise TooLarge(f"the file took longer than {SECONDS} seconds; a smaller model may do.") from None
+        raise TooLarge(
+            f"the file took longer than {PATIENCE // 60} minutes; a smaller model may do."
+        ) from None
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
@@ -129,13 +136,21 @@ def loaded(content: bytes) -> Any:
     """The model in the bytes of its file, which is written under a name that nobody but this process chose."""
     from ..model_file import load
 
+    with _file(content) as path:
+        return load(path)
+
+
+@contextmanager
+def _file(content: bytes) -> Iterator[Path]:
+    """The bytes as a file; errors call it "the file"."""
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
-        path = Path(folder) / "model.safetensors"
+        path = Path(folder) / NAME
         path.write_bytes(content)
         try:
-            return load(path)
+            yield path
         except SparseheadError as error:
-            raise type(error)(str(error).replace(str(path), "the file")) from None
+            said = str(error).replace(str(path), "the file").replace(NAME, "the file")
+            raise type(error)(said) from None
 
 
 def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
@@ -154,6 +169,15 @@ def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     return {"verdict": reading.verdict, **reading.to_dict(), "model": shape}
 
 
+def _probe(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    from ..probing.prober import probe
+    from .work import probed
+    from .worker import finite
+
+    with _file(content) as path:
+        return finite(probed(probe(path, **options)))
+
+
 def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..covering.points_file import points_of
 
@@ -165,7 +189,7 @@ def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     return {"points": points}
 
 
-TASKS = {"bound": _bound, "read": _read, "points": _points}
+TASKS = {"bound": _bound, "read": _read, "points": _points, "probe": _probe}
 
 if __name__ == "__main__":
     main()

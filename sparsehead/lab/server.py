@@ -8,12 +8,13 @@ import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import uvicorn
 
-from ..errors import DomainError
+from ..errors import DomainError, FileError
+from ..files import shown
 from .app import Settings, make_app
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -43,16 +44,18 @@ def serve(
     allow_remote: bool = False,
     browser: bool = True,
     running: int = 1,
+    models: Sequence[Path] = (),
 ) -> None:
     """Serve the lab until Ctrl-C. The first line on standard output is the address with its token.
 
     Raises:
-        DomainError: the host may not or cannot be served.
+        DomainError: the host may not or cannot be served; FileError: one of the models to probe is not there.
     """
     check_host(host, allow_remote=allow_remote)
+    offered = named_models(models)
     listening = listen(host, port)
     bound = listening.getsockname()[1]
-    settings = settings_for(host, bound, db=db, running=running)
+    settings = settings_for(host, bound, db=db, running=running, models=offered)
     address = f"http://{_written(host)}:{bound}/?token={settings.token}"
     config = uvicorn.Config(
         make_app(settings), log_level="warning", access_log=False, lifespan="on", server_header=False,
@@ -67,7 +70,27 @@ def serve(
     print("stopped; jobs that were running can be resumed.", file=sys.stderr)
 
 
-def settings_for(host: str, port: int, *, db: Path, running: int = 1) -> Settings:
+def named_models(paths: Sequence[Path]) -> dict[str, Path]:
+    """The models that the Probe page offers, by the last part of their paths; equal names are numbered.
+
+    Raises:
+        FileError: there is nothing at a path.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise FileError(f"--probe {shown(path)}: there is no such file or folder.")
+        name, n = path.resolve().name, 1
+        while name in found:
+            n += 1
+            name = f"{path.resolve().name} ({n})"
+        found[name] = path.resolve()
+    return found
+
+
+def settings_for(
+    host: str, port: int, *, db: Path, running: int = 1, models: Mapping[str, Path] | None = None
+) -> Settings:
     """The settings of a server at host:port, with a new token."""
     names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
     return Settings(
@@ -76,6 +99,7 @@ def settings_for(host: str, port: int, *, db: Path, running: int = 1) -> Setting
         token=secrets.token_urlsafe(32),
         cookie=f"sparsehead-{port}",
         running=running,
+        models=models or {},
     )
 
 
@@ -105,7 +129,8 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port < 65536:
         raise DomainError(f"--port is a number from 0 to 65535, got {port}; 0 picks a free one.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family)
+    # asyncio sends small packets at once (TCP_NODELAY) only where the protocol is named; else an answer waits 40 ms
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))

@@ -130,4 +130,38 @@ def finding_row(found: Any) -> Values:
     return {name: getattr(found, name) for name in ("label", "verdict", "paper", "ours", "detail")}
 
 
-KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {"learn": learn, "law": law, "claims": claims}
+def probe(request: Values, db: Path, tell: Tell) -> Values:
+    """Measure every head of a model that the server was started with; "models" has the paths behind the names."""
+    from ..probing.prober import probe as measure
+
+    given = dict(request)
+    path = given.pop("models").get(given.pop("model"))
+    if path is None:
+        raise SparseheadError("the lab was not started with this model; add --probe PATH.")
+
+    def progress(stage: str, done: int, total: int) -> None:
+        tell({"progress": {"stage": stage, "done": done, "total": total}})
+
+    return probed(measure(path, text=given.pop("text") or None, progress=progress, **given))
+
+
+def probed(found: Any) -> Values:
+    """A probe as `sparsehead probe --json` prints it, with its summary, one flat row per head, and its chart.
+
+    chart: the map of layers and heads of `probe --chart` as a Vega-Lite specification; None where nothing was run.
+    """
+    from ..figures.heads import head_map
+    from ..figures.render import specification
+
+    rows = found.rows()
+    scored = any(row["score"] is not None for row in rows)
+    chart = specification(head_map(rows, name=found.name, s=found.s)) if scored else None
+    return {**found.to_dict(), "summary": found.summary, "rows": rows, "chart": chart}
+
+
+KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {
+    "learn": learn,
+    "law": law,
+    "claims": claims,
+    "probe": probe,
+}

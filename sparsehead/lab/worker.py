@@ -1,8 +1,8 @@
 """What runs in the process of a job: `python -m sparsehead.lab.worker`, fed with one line of JSON.
 
-It gets {"kind", "request", "db", "parent"} on standard input and writes one line per event to standard output:
-{"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}. When its parent is
-gone, so is the process: within half a second, and with it the workers of its sweep.
+It gets {"kind", "request", "db", "parent"}, and to probe "models", on standard input. It writes one line per event to
+standard output: {"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}.
+When its parent is gone, so is the process: within half a second, and with it the workers of its sweep.
 """
 
 import json
@@ -30,7 +30,8 @@ def main() -> None:
         _write(answers, event)
 
     try:
-        result = KINDS[asked["kind"]](asked["request"], Path(asked["db"]), tell)
+        more = {"models": asked["models"]} if "models" in asked else {}
+        result = KINDS[asked["kind"]](asked["request"] | more, Path(asked["db"]), tell)
         _write(answers, {"result": result})
     except SparseheadError as error:
         _write(answers, {"error": " ".join(str(error).split())})
@@ -46,16 +47,16 @@ def _write(answers: TextIO, event: dict[str, Any]) -> None:
     try:
         answers.write(json.dumps(event, allow_nan=False, default=str) + "\n")
     except ValueError:  # a loss that is not finite
-        answers.write(json.dumps(_finite(event), default=str) + "\n")
+        answers.write(json.dumps(finite(event), default=str) + "\n")
     answers.flush()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with null for what JSON has no number for."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 

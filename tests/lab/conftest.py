@@ -3,7 +3,10 @@
 import pytest
 from starlette.testclient import TestClient
 
+import sparsehead as sh
 from sparsehead.lab.app import Settings, make_app
+
+from .serving import served
 
 HOST = "127.0.0.1:8377"
 TOKEN = "a-token-for-tests"
@@ -20,6 +23,15 @@ def lab(settings):
     """A client without a token."""
     with TestClient(make_app(settings), base_url=f"http://{HOST}", raise_server_exceptions=False) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A lab as a user starts it, with one model for the Probe page; tests share it."""
+    folder = tmp_path_factory.mktemp("served")
+    sh.save(sh.build(sh.parse("x1 & x4", T=8)), folder / "planted.safetensors")
+    with served(folder, "--probe", "planted.safetensors") as started:
+        yield started
 
 
 class Api:

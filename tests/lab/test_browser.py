@@ -4,17 +4,9 @@ import re
 
 import pytest
 
-from .serving import served
-
 pytestmark = pytest.mark.browser
-PAGES = ("learn", "build", "law", "bound", "cover", "read", "claims")
+PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "claims")
 WAIT = 120_000  # only ends what would never end
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("served")) as started:
-        yield started
 
 
 class Visit:
@@ -231,6 +223,35 @@ def test_law_starts_pauses_and_shows_what_the_store_holds(visit):
     v.page.wait_for_selector("table")
 
 
+def test_probe_measures_a_model_and_shows_the_head_that_is_clicked(visit):
+    v = visit("/probe?s=2")
+    v.page.click("button.main")
+    v.page.wait_for_selector(".job[data-state=done]")
+    v.wait_text(".verdict", "1 layers of 1 heads on 32 sequences")
+    v.page.wait_for_selector(".plot[data-drawn] svg")
+    v.page.locator(".plot .mark-rect path").first.click()
+    v.page.wait_for_function("() => location.search.includes('head=0.0')")
+    assert "random weights" in v.text(".details") and "vacuous" in v.text(".details")
+    link = v.page.url.removeprefix(v.base)
+    again = visit(link)  # a link restores the measurement and the head
+    again.wait_text(".details", "Layer 0, head 0")
+    assert again.text(".scroll table >> nth=-1") == v.text(".scroll table >> nth=-1")
+
+
+@pytest.mark.slow
+def test_probe_takes_a_file_and_says_what_a_state_dict_lacks(visit, tmp_path):
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    state = {f"layers.{i}.{n}_proj.weight": np.eye(12, dtype=np.float32) for i in (0, 1) for n in "qkvo"}
+    save_file(state, tmp_path / "state.safetensors")
+    v = visit("/probe?heads=3")
+    v.page.set_input_files("input[type=file]", tmp_path / "state.safetensors")
+    v.wait_text(".verdict", "2 layers of 3 heads, weights only")
+    v.page.click("button[aria-label='layer 1, head 2']")
+    v.wait_text(".details", "Layer 1, head 2")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_fits_a_telephone_in_the_dark(visit, path):
@@ -250,6 +271,18 @@ def test_pages_are_reached_by_their_links_and_back(visit):
     v.wait_text("h1", "Build")
     assert "f=x0" in v.page.url
     v.page.click("text=The paper's statement")
+    v.wait_text(".claim", "sparse-representation")
+
+
+def test_a_page_that_loads_slowly_finds_its_address_as_the_link_left_it(visit):
+    v = visit("/build?f=x0+%26+x1&T=4")
+    v.wait_text("[data-predicts]", "0")
+    held = []
+    v.page.route("**/pages/claims.js", held.append)
+    v.page.click("text=The paper's statement")
+    v.page.wait_for_timeout(400)  # longer than a page waits before it writes its state into the address
+    assert v.page.url.endswith("/claims?label=sparse-representation")
+    held[0].continue_()
     v.wait_text(".claim", "sparse-representation")
 
 

@@ -1,5 +1,6 @@
 """The endpoints answer with the records of the command line, and with one sentence where they cannot."""
 
+import asyncio
 import json
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import sparsehead as sh
 from sparsehead.cli.app import main
+from sparsehead.lab import remembered
+from sparsehead.lab.answers import Busy
 from sparsehead.lab.endpoints import build as build_page
 from sparsehead.model_file import packed
 
@@ -132,12 +135,65 @@ def test_charts_are_the_definitions_of_the_report(api):
     assert spec == json.loads(json.dumps(specification(built_figure())))
 
 
-def test_equal_requests_are_computed_once(api):
+def test_equal_requests_are_computed_once(api, monkeypatch):
+    computed, answer = [], build_page._answer
+    monkeypatch.setattr(build_page, "_answer", lambda asked: computed.append(asked) or answer(asked))
     asked = {"function": "x0 | x7", "T": 11}
-    before = build_page._answer.cache_info().misses
-    for _ in range(3):
-        api.post("/api/build", asked)
-    assert build_page._answer.cache_info().misses == before + 1
+    found = [api.post("/api/build", asked) for _ in range(3)]
+    assert len(computed) == 1
+    assert found[0].content == found[2].content and found[0].headers == found[2].headers
+    assert api.post("/api/build", {**asked, "T": 12}).json()["T"] == 12
+    assert api.send("/api/build", b'{"function": "x0 | x7", "T": 11}', "text/plain").status_code == 422
+
+
+def test_a_request_that_cannot_be_answered_is_tried_again(api, monkeypatch):
+    def busy(asked):
+        raise Busy("later.")
+
+    asked = {"function": "x0 & x9", "T": 11}
+    with monkeypatch.context() as patch:
+        patch.setattr(build_page, "_answer", busy)
+        assert api.post("/api/build", asked).status_code == 429
+    assert api.post("/api/build", asked).status_code == 200
+
+
+def test_answers_that_are_kept_are_bounded_and_asked_at_once_are_computed_once(monkeypatch):
+    calls = []
+
+    async def app(scope, receive, send):
+        body = (await receive())["body"]
+        calls.append(body)
+        await asyncio.sleep(0)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body * 100})
+
+    async def ask(body):
+        said = []
+
+        async def receive():
+            return {"type": "http.request", "body": body}
+
+        async def send(message):
+            said.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/api/build", "headers": []}
+        await kept(scope, receive, send)
+        return said[1]["body"]
+
+    async def all_at_once():
+        return await asyncio.gather(*(ask(b"same") for _ in range(50)))
+
+    monkeypatch.setattr(remembered, "MOST_BYTES", 20_000)
+    kept = remembered.Remembered(app)
+    assert set(asyncio.run(all_at_once())) == {b"same" * 100}
+    assert calls == [b"same"]
+    for i in range(100):
+        asyncio.run(ask(b"%03d" % i))
+    assert kept._bytes <= 20_000 and len(kept._kept) == 20_000 // (500 + 303)
+    asyncio.run(ask(b"099"))
+    assert len(calls) == 101  # the last is still known
+    asyncio.run(ask(b"000"))
+    assert len(calls) == 102  # the first is not
 
 
 def test_the_floor_is_the_one_of_the_command(api):
@@ -157,3 +213,38 @@ def test_head_tables_are_none_for_what_is_no_small_head():
     assert np.isfinite(
         np.array(head_tables(sh.build(sh.parse("x0", T=3), attends_cls=False))["scores"])
     ).all()
+
+
+def test_a_probed_file_has_the_record_of_the_command_its_rows_and_its_chart(api, tmp_path, capsys):
+    model = sh.build(sh.parse("x1 & x2", T=8))
+    answer = api.send("/api/probe?s=2", packed(model)).json()
+    sh.save(model, tmp_path / "model.safetensors")
+    record = printed(capsys, "probe", str(tmp_path / "model.safetensors"), "--s", "2")
+    own = {name: answer.pop(name) for name in ("summary", "rows", "chart")}
+    assert answer == record
+    assert own["rows"][0]["score"] == record["heads"][0]["measured"]["score"]["2"]
+    cells = [cell for cell in own["chart"]["datasets"]["heads"] if cell["kind"] == "the model"]
+    assert [cell["value"] for cell in cells] == [own["rows"][0]["score"]]
+
+
+def test_a_state_dict_is_probed_by_its_weights_and_says_what_it_needs(api):
+    from safetensors.numpy import save
+
+    rng = np.random.default_rng(0)
+    state = {
+        f"0.{name}_proj.weight": rng.normal(size=(8, 8)).astype(np.float32) for name in ("q", "k", "v", "out")
+    }
+    content = save(state)
+    assert "heads" in api.send("/api/probe", content).json()["error"]
+    assert "s is one of 1, 2, 4" in api.send("/api/probe?s=3", content).json()["error"]
+    found = api.send("/api/probe?heads=2", content).json()
+    assert (found["layers"], found["heads_per_layer"], found["chart"]) == (1, 2, None)
+    assert found["rows"][0]["QK_spectral"] > 0
+    refused = api.send("/api/probe?heads=3", content)
+    assert refused.status_code == 422 and "tmp" not in refused.text
+
+
+def test_only_models_that_the_lab_was_started_with_are_probed(api):
+    assert api.get("/api/probe").json() == {"models": []}
+    for name in ("/etc/passwd", "..", "bert"):
+        assert api.post("/api/jobs/probe", {"model": name}).status_code == 404

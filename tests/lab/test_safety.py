@@ -1,6 +1,7 @@
 """What the lab refuses: other hosts, other sites, no token, too much, and paths."""
 
 import re
+import socket
 
 import pytest
 from starlette.testclient import TestClient
@@ -156,7 +157,7 @@ def test_a_mistake_of_ours_shows_nothing_of_its_insides(lab, monkeypatch):
         raise RuntimeError("secret /home/someone")
 
     monkeypatch.setattr(build, "_answer", broken)
-    answer = lab.post("/api/build", json=BUILD, headers=BEARER)
+    answer = lab.post("/api/build", json={**BUILD, "T": 13}, headers=BEARER)
     assert answer.status_code == 500
     assert answer.json() == {"error": "something broke on the server's side; its terminal has the details."}
 
@@ -174,6 +175,7 @@ def test_a_taken_port_is_explained_and_port_0_is_free():
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert port > 0
+        assert taken.proto == socket.IPPROTO_TCP  # asyncio sets TCP_NODELAY on what is accepted from it
         with pytest.raises(DomainError, match="--port 0 picks a free port"):
             listen("127.0.0.1", port)
 

@@ -82,7 +82,6 @@ def _bound(asked: BoundRequest) -> Any:
     return bound(norms=norms, **rest)
 
 
-@lru_cache(maxsize=512)
 def _answer(asked: BoundRequest) -> bytes:
     return packed_json(bounded(_bound(asked), None))
 

@@ -82,7 +82,6 @@ def built_for(asked: BuildRequest) -> Built:
     return built(given.pop("function"), **given)
 
 
-@lru_cache(maxsize=256)
 def _answer(asked: BuildRequest) -> bytes:
     made = built_for(asked)
     more = {

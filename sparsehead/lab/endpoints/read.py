@@ -1,6 +1,5 @@
 """Read: a model file in; support, formula, evidence and certificate out."""
 
-from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Request
@@ -33,7 +32,6 @@ def readbuilt_for(asked: BuildRequest) -> Response:
     return sent(_answer(asked))
 
 
-@lru_cache(maxsize=64)
 def _answer(asked: BuildRequest) -> bytes:
     model = built_for(asked).model
     reading = read(model, seed=0)

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
 
 const MARGIN = 110; // axis labels and padding beside a plot
+const BESIDE = 60; // what a panel needs beside its width: axis, title, space
 const NORMAL = 520, WIDEST = 740; // the width of a figure in print, and the most that a page gives it
 let loading = null;
 
@@ -28,10 +29,16 @@ function fit(part, room) {
   return out;
 }
 
-function fitted(given, room, rows) {
+function fitted(given, room, rows, wrapped = false) {
   const { title, ...spec } = given; // the page shows the title as text
-  if (spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
-  if (!spec.usermeta?.fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
+  if (spec.hconcat && room < spec.hconcat.reduce((sum, panel) => sum + (panel.width || 200) + BESIDE, MARGIN)) {
+    // panels that do not fit beside each other stand in as many columns as do
+    const { hconcat, ...rest } = spec;
+    const wide = Math.max(...hconcat.map((panel) => panel.width || 200)) + BESIDE;
+    return fitted({ ...rest, concat: hconcat, columns: Math.max(1, Math.floor((room - MARGIN) / wide)), usermeta: { ...rest.usermeta, fixed: true } }, room, rows, true);
+  }
+  if (!wrapped && spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
+  if (!wrapped && (!spec.usermeta?.fixed || spec.concat)) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
   const config = spec.config || {};
   if (rows) spec.datasets = { ...spec.datasets, ...rows };
   spec.config = { ...config, background: null, padding: 4, legend: { ...config.legend, columns: room < 480 ? 1 : 3 } };
@@ -40,10 +47,13 @@ function fitted(given, room, rows) {
 
 const words = (text) => (Array.isArray(text) ? text.join(" ") : text || "");
 
-/** A chart with its title as text. `rows` replaces the data of one named set without drawing anew. */
-export function Chart({ spec, rows, name = "chart" }) {
+/** A chart with its title as text. `rows` replaces the data of one named set without drawing anew; `onPick` is told the
+ * row behind a mark that was clicked. */
+export function Chart({ spec, rows, name = "chart", onPick }) {
   const box = useRef();
   const view = useRef(null);
+  const pick = useRef(null);
+  pick.current = onPick;
   const [room, setRoom] = useState(0);
   const [problem, setProblem] = useState("");
   useEffect(() => {
@@ -68,7 +78,9 @@ export function Chart({ spec, rows, name = "chart" }) {
         if (gone) { made.finalize(); return; }
         view.current?.finalize();
         view.current = made;
+        made.view.addEventListener("click", (event, item) => { if (item?.datum) pick.current?.(item.datum); });
         box.current.replaceChildren(holder);
+        hush(box.current);
         box.current.dataset.drawn = "yes";
         setProblem("");
       } catch (error) {
@@ -77,16 +89,24 @@ export function Chart({ spec, rows, name = "chart" }) {
     })();
     return () => { gone = true; };
   }, [spec, room]);
-  useEffect(() => { if (view.current && rows) update(view.current.view, rows); }, [rows]);
+  useEffect(() => { if (view.current && rows) update(view.current.view, rows).then(() => { if (box.current) hush(box.current); }); }, [rows]);
   const title = spec?.title || {};
   return html`<figure class="chart" aria-label=${words(title.text) || name}>
     ${spec && html`<figcaption><strong>${words(title.text)}</strong> <span class="soft">${words(title.subtitle)}</span></figcaption>`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    <div class="plot" ref=${box} data-chart=${name}></div>
+    <div class=${`plot ${onPick ? "picks" : ""}`} ref=${box} data-chart=${name}></div>
   </figure>`;
 }
 
 function update(view, rows) {
   for (const [name, values] of Object.entries(rows)) view.data(name, values);
-  view.resize().runAsync();
+  return view.resize().runAsync();
+}
+
+// Vega announces a layer without marks as an image without a name; what has no name is no image for a screen reader.
+function hush(box) {
+  for (const group of box.querySelectorAll("g[role^=graphics]")) {
+    if (group.getAttribute("role") === "graphics-symbol" && !group.hasAttribute("aria-label")) group.setAttribute("aria-hidden", "true");
+    else group.removeAttribute("aria-hidden");
+  }
 }

@@ -3,7 +3,7 @@ import { html, render, useEffect, useState } from "./vendor/preact-htm.js";
 import { Problem } from "./parts.js";
 
 const PAGES = {
-  learn: "Learn", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", claims: "Claims",
+  learn: "Learn", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", probe: "Probe", claims: "Claims",
 };
 const START = "build";
 const visited = new Map(); // the address of each page as it was left
@@ -22,12 +22,24 @@ if (given.has("token") || location.pathname === "/") {
 }
 
 function Lab() {
-  const [name, setName] = useState(pageOf(location.pathname));
-  const [page, setPage] = useState(null);
+  const [shown, setShown] = useState({ name: pageOf(location.pathname), page: null, visit: 0 });
   const [problem, setProblem] = useState("");
-  const [visit, setVisit] = useState(0);
+  const { name, page, visit } = shown;
   useEffect(() => {
-    const back = () => { setName(pageOf(location.pathname)); setVisit((n) => n + 1); };
+    let asked = 0;
+    // A page is mounted once its module is there: the one before it would take the new address for its own.
+    const show = async () => {
+      const next = pageOf(location.pathname);
+      const mine = (asked += 1);
+      try {
+        const module = await import(`./pages/${next}.js`);
+        if (mine !== asked) return; // another link was followed meanwhile
+        setShown((old) => ({ name: next, page: module.default, visit: old.visit + 1 }));
+        setProblem("");
+      } catch (error) {
+        setProblem(`this page could not be loaded: ${error.message}`);
+      }
+    };
     const follow = (event) => {
       const link = event.target.closest?.("a[data-page]");
       if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -36,22 +48,15 @@ function Lab() {
       const target = link.getAttribute("href");
       const known = target.includes("?") ? target : visited.get(link.dataset.page) || target;
       history.pushState(null, "", known);
-      back();
+      show();
       scrollTo(0, 0);
     };
-    addEventListener("popstate", back);
+    addEventListener("popstate", show);
     document.addEventListener("click", follow);
-    return () => { removeEventListener("popstate", back); document.removeEventListener("click", follow); };
+    show();
+    return () => { removeEventListener("popstate", show); document.removeEventListener("click", follow); };
   }, []);
-  useEffect(() => {
-    let gone = false;
-    document.title = `${PAGES[name]} · sparsehead lab`;
-    import(`./pages/${name}.js`).then(
-      (module) => { if (!gone) { setPage(() => module.default); setProblem(""); } },
-      (error) => { if (!gone) setProblem(`this page could not be loaded: ${error.message}`); },
-    );
-    return () => { gone = true; };
-  }, [name]);
+  useEffect(() => { document.title = `${PAGES[name]} · sparsehead lab`; }, [name]);
   return html`
     <a class="skip" href="#main">Skip to the page</a>
     <nav class="top" aria-label="Pages">

@@ -49,6 +49,14 @@ export function TextField({ label, value, onChange, hint, bad, placeholder }) {
   <//>`;
 }
 
+export function AreaField({ label, value, onChange, hint, rows = 4 }) {
+  const id = useName("area");
+  return html`<${Field} label=${label} id=${id} hint=${hint}>
+    <textarea id=${id} class="code" rows=${rows} spellcheck="false" aria-describedby=${hint ? `${id}-hint` : null}
+      onInput=${(e) => onChange(e.target.value)} value=${value}></textarea>
+  <//>`;
+}
+
 export function NumberField({ label, value, onChange, min, max, step = 1, hint }) {
   const id = useName("number");
   return html`<${Field} label=${label} id=${id} hint=${hint}>

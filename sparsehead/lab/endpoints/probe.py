@@ -1,0 +1,63 @@
+"""Probe: the heads of a pretrained model, one that the lab was started with or an uploaded file."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..answers import Unknown, sent
+from ..sandbox import FILE, uploaded
+
+router = APIRouter(tags=["Probe"])
+
+Kept = Literal[1, 2, 4, 8, 16, 32]
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+Sequences = Annotated[int, Field(ge=0, le=16)]
+
+
+class ProbeRequest(BaseModel):
+    """A model to measure, by its name, and on what; the fields are options of `sparsehead probe`."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    model: Annotated[str, Field(min_length=1, max_length=300)]
+    text: Annotated[list[Annotated[str, Field(max_length=4000)]], Field(max_length=64)] = Field(
+        default_factory=list
+    )
+    s: Kept = 4
+    heads: Annotated[int | None, Field(ge=1, le=1024)] = None
+    longest: Annotated[int, Field(ge=2, le=2048)] = 128
+    influence: Sequences = 0
+    ablation: Sequences = 0
+    seed: Seed = 0
+
+
+@router.get("/api/probe")
+async def probe_models(request: Request) -> dict[str, Any]:
+    """The names of the models that `sparsehead lab --probe PATH` was started with."""
+    return {"models": list(request.app.state.jobs.models)}
+
+
+@router.post("/api/jobs/probe", status_code=202)
+async def start_probe(request: Request, asked: ProbeRequest) -> dict[str, Any]:
+    """Measure every head of one of these models. The job's result is the record of `sparsehead probe --json` with
+    `summary`, `rows` (one flat record per head, the sparsest variable first) and `chart` (the map of `--chart`)."""
+    jobs = request.app.state.jobs
+    if asked.model not in jobs.models:
+        raise Unknown("the lab was not started with a model of that name; add --probe PATH.")
+    started: dict[str, Any] = jobs.start("probe", asked.model_dump()).summary()
+    return started
+
+
+@router.post("/api/probe", openapi_extra=FILE)
+async def probe_file(
+    request: Request,
+    s: Annotated[int, Field(ge=1, le=32)] = 4,
+    heads: Annotated[int | None, Field(ge=1, le=1024)] = None,
+    seed: Seed = 0,
+) -> Response:
+    """The same record for an uploaded safetensors file: a model of ours, measured on random inputs, or a state dict,
+    of which the weights alone are measured and which needs `heads`."""
+    options = {"s": s, "heads": heads, "seed": seed}
+    return sent(await request.app.state.sandbox.run("probe", await uploaded(request), options))

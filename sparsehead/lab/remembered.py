@@ -1,0 +1,123 @@
+"""Answers that depend on the body of the request alone, remembered as they were sent.
+
+Pages ask for the same heads and bounds again and again, and a class asks for them all at once. An answer that is known
+goes out from the event loop, without a thread; the same question asked many times at once is computed once.
+"""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from .safety import App, Message, Receive, Scope, Send
+
+# POST here is a function of its body: no job, no store, no clock.
+PURE = frozenset(("/api/build", "/api/bound", "/api/cover", "/api/read/built"))
+MOST_BYTES = 32_000_000  # of all answers that are kept
+LARGEST = 1_000_000  # of one answer
+
+Key = tuple[str, bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was sent: status, headers, body; `error` is the mistake of ours that it hides."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    error: Exception | None = None
+
+    async def give(self, send: Send) -> None:
+        """Send it, and raise what belongs into the server's terminal."""
+        headers = list(self.headers)
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+        if self.error is not None:
+            raise self.error
+
+
+class Remembered:
+    """`app`, with the answers of 200 of the paths in PURE kept: the last MOST_BYTES of them."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._kept: OrderedDict[Key, Answer] = OrderedDict()
+        self._bytes = 0
+        self._under_way: dict[Key, asyncio.Future[Answer]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request whose body the guard has read already."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PURE:
+            await self.app(scope, receive, send)
+            return
+        message = await receive()
+        key = _key(scope, message)
+        if (known := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            await known.give(send)
+            return
+        if (others := self._under_way.get(key)) is not None:
+            await (await asyncio.shield(others)).give(send)
+            return
+        answer = await self._computed(key, scope, message)
+        await answer.give(send)
+
+    async def _computed(self, key: Key, scope: Scope, message: Message) -> Answer:
+        """What the application answers; whoever asks the same meanwhile waits for it."""
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = waiting
+        answer = _BROKEN
+        try:
+            answer = await _taken(self.app, scope, message)
+        finally:
+            del self._under_way[key]
+            waiting.set_result(answer)
+        self._keep(key, answer)
+        return answer
+
+    def _keep(self, key: Key, answer: Answer) -> None:
+        if answer.status != 200 or len(answer.body) > LARGEST:
+            return
+        self._kept[key] = answer
+        self._bytes += _size(key, answer)
+        while self._bytes > MOST_BYTES:
+            self._bytes -= _size(*self._kept.popitem(last=False))
+
+
+_BROKEN = Answer(
+    503, ((b"content-type", b"application/json"),), b'{"error":"it was not computed; ask again."}'
+)
+
+
+def _key(scope: Scope, message: Message) -> Key:
+    kind = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    return scope["path"], kind, message.get("body", b"")
+
+
+def _size(key: Key, answer: Answer) -> int:
+    return len(key[2]) + len(answer.body) + 500
+
+
+async def _taken(app: App, scope: Scope, message: Message) -> Answer:
+    """The answer of `app`, taken instead of sent."""
+    start: dict[str, Any] = {}
+    parts: list[bytes] = []
+
+    async def receive() -> Message:
+        return message
+
+    async def send(sent: Message) -> None:
+        if sent["type"] == "http.response.start":
+            start.update(sent)
+        else:
+            parts.append(sent.get("body", b""))
+
+    error = None
+    try:
+        await app(scope, receive, send)
+    except Exception as raised:
+        if not start:
+            raise
+        error = raised
+    return Answer(start["status"], tuple(start["headers"]), b"".join(parts), error)
