@@ -29,5 +29,12 @@ def lab(
     """Serve the lab on this machine until Ctrl-C; the first line printed is its address, with a token."""
     from ..lab.server import serve
 
-    how = {"allow_remote": allow_remote, "browser": browser, "running": jobs}
-    serve(db, host=host, port=port, models=probe or (), **how)
+    serve(
+        db,
+        host=host,
+        port=port,
+        allow_remote=allow_remote,
+        browser=browser,
+        running=jobs,
+        models=probe or (),
+    )
