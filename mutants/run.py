@@ -8,7 +8,8 @@
 
 A breakage is an entry `[[mutant]]` with name, file, old, new, why, and claim (a label) or test (a pytest id) or both;
 `old` must occur exactly once in the file. It is caught when the check's verdict is another one than without the
-breakage, when the check raises, or when the test fails. Where both are named, the check is asked first.
+breakage, when the check raises, or when the test fails; one that gives no answer in time has caught nothing. Where
+both are named, the check is asked first.
 
 mutants/results.json keeps what was found, under a hash of the entry, of the file it breaks and of the check or test
 that is asked: a run that was ended goes on where it was, and an unchanged breakage that was caught is not tried again.
@@ -34,9 +35,10 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "mutants"
 sys.path.insert(0, str(HERE))
 
-from trial import Breakage, Unanswered, ask, copy_tree, judge, preload, run_tests  # noqa: E402
+from trial import Breakage, TimedOut, Unanswered, ask, copy_tree, judge, preload, run_tests  # noqa: E402
 
 RESULTS = HERE / "results.json"
+NO_ANSWER = "no answer"
 Verdicts = dict[str, str]
 
 
@@ -172,7 +174,7 @@ def attempt(mutant: Mutant, tree: Path, verdicts: Verdicts, red: set[str], timeo
             notes.append(f"the check {before} without the breakage")
         elif mutant.claim:
             verdict, seen = _verdict(tree, mutant.claim, timeout)
-            by = f"check {mutant.claim}" if verdict != before else ""
+            by = f"check {mutant.claim}" if verdict not in (before, NO_ANSWER) else ""
             notes.append(f"{verdict}: {seen}")
         if not by and mutant.test and mutant.test in red:
             notes.append("the test does not pass without the breakage")
@@ -184,9 +186,11 @@ def attempt(mutant: Mutant, tree: Path, verdicts: Verdicts, red: set[str], timeo
 
 
 def _verdict(tree: Path, label: str, timeout: float) -> tuple[str, str]:
-    """What the check says now; an import that fails, or a check that never ends, is noticed as well."""
+    """What the check says now; an import that fails is noticed as well."""
     try:
         verdict, seen = ask(tree, partial(judge, [label]), timeout)[label]
+    except TimedOut as error:
+        return NO_ANSWER, str(error)
     except Unanswered as error:
         return "raises", str(error)
     return verdict, seen
@@ -196,6 +200,8 @@ def _test(tree: Path, test: str, timeout: float) -> tuple[bool, str]:
     """Whether the test fails now: pytest's code is 1 (it fails), 2 to 4 (an import fails)."""
     try:
         code, _, failed = ask(tree, partial(run_tests, [test], "-x"), timeout)
+    except TimedOut as error:
+        return False, str(error)
     except Unanswered as error:
         return True, str(error)
     return code != 0, (failed or [f"pytest ends with code {code}"])[0].partition("::")[2]

@@ -46,6 +46,10 @@ class Unanswered(Exception):
     """A question had no answer: its process ended or was ended first."""
 
 
+class TimedOut(Unanswered):
+    """A question had no answer in time, which may say more about the machine than about the breakage."""
+
+
 def preload() -> None:
     """Import the libraries that checks and tests use; one that is not installed is left out.
 
@@ -101,7 +105,8 @@ def ask(tree: Path, question: Callable[[], Any], timeout: float, *, keep_bytecod
     Returns what it returns, which must fit JSON.
 
     Raises:
-        Unanswered: it raised (the last line of the traceback), its process died, or `timeout` seconds were up.
+        Unanswered: it raised (the last line of the traceback) or its process died.
+        TimedOut: `timeout` seconds were up.
     """
     answer, output = tree / ".answer", tree / ".output"
     answer.unlink(missing_ok=True)
@@ -113,7 +118,7 @@ def ask(tree: Path, question: Callable[[], Any], timeout: float, *, keep_bytecod
         if time.monotonic() > deadline:
             os.killpg(process, signal.SIGKILL)
             os.waitpid(process, 0)
-            raise Unanswered(f"no answer within {timeout:.0f} s")
+            raise TimedOut(f"no answer within {timeout:.0f} s")
         time.sleep(0.02)
     if not answer.is_file():
         raise Unanswered(last_line(output.read_text(errors="replace")))

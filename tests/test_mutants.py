@@ -83,8 +83,18 @@ def test_a_question_is_answered_in_a_fork_and_an_error_is_no_answer(run, tmp_pat
     assert Path.cwd() != tmp_path
     with pytest.raises(run.Unanswered, match="ZeroDivisionError"):
         run.ask(tmp_path, lambda: 1 / 0, 60)
-    with pytest.raises(run.Unanswered, match="no answer within"):
+    with pytest.raises(run.TimedOut, match="no answer within"):
         run.ask(tmp_path, lambda: time.sleep(600), 0.1)
+
+
+def test_no_answer_in_time_catches_nothing(run, tmp_path, monkeypatch):
+    (tmp_path / "f.py").write_text("1")
+    m = run.Mutant("a", "x", "f.py", "1", "2", "why", claim="c", test="t")
+    monkeypatch.setattr(run, "judge", lambda labels: time.sleep(600))
+    monkeypatch.setattr(run, "run_tests", lambda tests, *more: time.sleep(600))
+    found = run.attempt(m, tmp_path, {"c": "holds"}, set(), 0.1)
+    assert found.by == ""
+    assert found.note == "no answer: no answer within 0 s; no answer within 0 s"
 
 
 def test_a_result_is_kept_until_the_breakage_or_its_file_changes(run, tmp_path, monkeypatch):
