@@ -146,7 +146,9 @@ def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> N
     console.print(table)
     if floor:
         console.print(
-            "floor: no learner does with fewer samples; of a bracket (proven) the second number is enough"
+            "floor: from fewer independent samples no learner names the positions in 80 % of cases; of a bracket "
+            "(proven) the second number is enough. Trials draw ambiguous training sets again and take the best of "
+            "their runs, so a threshold may lie slightly below it."
         )
     for name, fit in record.fits.items():
         a, b = fit.params["a"], fit.params["b"]
