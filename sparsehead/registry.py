@@ -8,7 +8,9 @@ A package adds one by an entry point in the group of its kind, in its pyproject.
 The kinds are learners, encodings, engines, constructions, figures and claims; CONTRIBUTING.md has a template of each.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -64,7 +66,13 @@ class Registry(Mapping[str, T], Generic[T]):
         return self[self.check(name)]
 
     def _plugins(self) -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=f"sparsehead.{self.kind}s")}
+        return _entry_points(f"sparsehead.{self.kind}s", tuple(sys.path))
+
+
+@cache  # reading the metadata of all installed packages takes 20 ms
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """The entry points of a group, by name; `path` is sys.path, on which they depend."""
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def _load(thing: Any) -> Any:

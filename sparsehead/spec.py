@@ -34,6 +34,11 @@ LEARNERS: Registry[Any] = Registry(
         "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
     },
 )
+WHOLE, REAL, OPTIONAL = (
+    (int, int | None),
+    (float, float | None),
+    (int | None, float | None),
+)  # types of fields
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
@@ -162,11 +167,11 @@ class TrainSpec(Short):
         """Every field is of its type: whole numbers, finite numbers, booleans, texts; None where it may be."""
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
-            if value is None and field.type in (int | None, float | None):
+            if value is None and field.type in OPTIONAL:
                 continue
-            if field.type in (int, int | None):
+            if field.type in WHOLE:
                 object.__setattr__(self, name, whole(name, value, least=0))
-            elif field.type in (float, float | None):
+            elif field.type in REAL:
                 real(name, value)
             else:
                 kind: Any = field.type

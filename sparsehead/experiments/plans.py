@@ -205,39 +205,42 @@ def plan(scale: str) -> list[PlanStage]:
     "full" ends with the studies of settings (see `studies`). A later stage of the same name replaces the results of an
     earlier one: it has more of the same.
     """
+    return list(_stages(check_scale(scale)))
+
+
+@cache  # a plan has thousands of specs, and each is checked
+def _stages(scale: str) -> tuple[PlanStage, ...]:
     from .studies import studies  # which is made of the experiments of this file
 
-    decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-    few = norms((30, 100, 300), 2)
-    stages: dict[str, list[PlanStage]] = {
-        "quick": [
-            attention(seeds=2), curves(replicates=10), parity(seeds=2), few, reading(1, 20), appearance(2),
-            Law("law", (100, 300), 32),
-        ],
-        "default": [
+    if scale == "quick":
+        return (
+            attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2), reading(1, 20),
+            appearance(2), Law("law", (100, 300), 32),
+        )  # fmt: skip
+    if scale == "default":
+        return (
             attention(), curves(), parity(), norms((30, 100, 300, 1000), 5), reading(), appearance(6),
             Law("law", (100, 300, 1000), 64),
-        ],
-        "full": [
-            attention(),
-            curves(),
-            norms((30, 100, 300, 1000, 3000), 5),
-            reading(20, 300),
-            appearance(),
-            Law("law", PAPER_TS, 160),
-            Law("law-decades", decades[:5], 160),
-            parity(),
-            dropout(),
-            attention("mingpt"),
-            Law("law-mingpt", (100, 300), 64, {"preset": "mingpt"}),
-            Law("law-decades", decades, 160, {"exceptions": FEWER_TRIALS}),
-            Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
-            Law("law-mingpt", (100, 300, 1000), 64, {"preset": "mingpt", "exceptions": WITH_DROPOUT}),
-            curves("mingpt"),
-            *studies(),
-        ],
-    }  # fmt: skip
-    return stages[check_scale(scale)]
+        )  # fmt: skip
+    decades = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+    return (
+        attention(),
+        curves(),
+        norms((30, 100, 300, 1000, 3000), 5),
+        reading(20, 300),
+        appearance(),
+        Law("law", PAPER_TS, 160),
+        Law("law-decades", decades[:5], 160),
+        parity(),
+        dropout(),
+        attention("mingpt"),
+        Law("law-mingpt", (100, 300), 64, {"preset": "mingpt"}),
+        Law("law-decades", decades, 160, {"exceptions": FEWER_TRIALS}),
+        Law("law-grid", PAPER_TS, 0, {"method": "grid"}),
+        Law("law-mingpt", (100, 300, 1000), 64, {"preset": "mingpt", "exceptions": WITH_DROPOUT}),
+        curves("mingpt"),
+        *studies(),
+    )
 
 
 def results_files(stage: PlanStage) -> tuple[str, ...]:
@@ -250,7 +253,6 @@ def results_files(stage: PlanStage) -> tuple[str, ...]:
     return more.get(stage.name, (stage.name,))
 
 
-@cache  # a plan has thousands of specs
 def command_for(name: str) -> str:
     """The command that measures the results file NAME.json, of the smallest scale at which it is complete.
 

@@ -1,4 +1,5 @@
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,8 +13,13 @@ def binomial_pmf(n, p):
     return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
 
 
+@cache
+def every_interval(interval, n):
+    return [interval(k, n) for k in range(n + 1)]
+
+
 def coverage(interval, n, p):
-    inside = [interval(k, n)[0] - 1e-12 <= p <= interval(k, n)[1] + 1e-12 for k in range(n + 1)]
+    inside = [low - 1e-12 <= p <= high + 1e-12 for low, high in every_interval(interval, n)]
     return sum(q for q, ok in zip(binomial_pmf(n, p), inside) if ok)
 
 
