@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erf
 
 from .display import Short
 from .errors import DomainError
@@ -46,6 +45,8 @@ def softmax(scores: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
 
 def gelu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """x Phi(x) with the normal distribution function Phi; 1.12891-Lipschitz."""
+    from scipy.special import erf  # slow to import, and only used here
+
     return x * 0.5 * (1 + erf(x / np.sqrt(2)))
 
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
 from ..block import LayerNorm
 from ..errors import DomainError
@@ -169,6 +168,7 @@ def gelu(x: Ball) -> Ball:
 
     1 + erf may cancel, so the error is relative to |x|: that of erf, of its argument, and of three products.
     """
+    from scipy.special import erf  # slow to import, and only used here
 
     def at(y: Array) -> Array:
         return y * 0.5 * (1 + erf(y / np.sqrt(2)))

@@ -518,10 +518,10 @@ def attack(models: int) -> str:
     return ran.stdout
 
 
-@pytest.mark.timeout(1800)  # half a minute of work, on a machine that may be busy
+@pytest.mark.timeout(1800)  # ten seconds of work, on a machine that may be busy
 def test_no_adversarial_model_gets_a_false_certificate():
-    report = attack(500)
-    assert "0 false statements in 500 models" in report
+    report = attack(200)
+    assert "0 false statements in 200 models" in report
     assert not re.search(r"^built .*undecided", report, re.MULTILINE)
     assert float(re.search(r"undecided in all ([\d.]+)%", report)[1]) < 25  # most are made to be close calls
 
