@@ -185,7 +185,8 @@ def bound(
     ours, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
     margin = check_eps(_usual_margin(ours) if margin is None else margin, "margin")
     declared = declare(ours, norms, T, a_posteriori, margin)
-    eps = declared.margin / 2 if eps is None else check_eps(eps)
+    # half of the smallest float is 0
+    eps = check_eps(declared.margin / 2, "half the margin") if eps is None else check_eps(eps)
     accuracy = check_eps(accuracy, "accuracy")
     coverings, gaps = _all_forms(declared, m, eps, delta)
     chosen = form or _smallest(coverings, gaps)

@@ -25,6 +25,9 @@ def lab(
         list[Path] | None,
         typer.Option("--probe", help="A pretrained model for the Probe page; may be given several times."),
     ] = None,
+    pickle: Annotated[
+        bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True) in --probe.")
+    ] = False,
 ) -> None:
     """Serve the lab on this machine until Ctrl-C; the first line printed is its address, with a token."""
     from ..lab.server import serve
@@ -37,4 +40,5 @@ def lab(
         browser=browser,
         running=jobs,
         models=probe or (),
+        pickle=pickle,
     )

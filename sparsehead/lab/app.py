@@ -35,6 +35,7 @@ class Settings:
         cookie: the name of the cookie that carries it.
         running, waiting: jobs that run at once, and that may wait.
         models: what the Probe page offers: names, and the paths that stay on this side.
+        pickle: whether their weights may be pickled; they are read with torch's weights_only=True.
     """
 
     db: Path
@@ -44,6 +45,7 @@ class Settings:
     running: int = 1
     waiting: int = 20
     models: Mapping[str, Path] = field(default_factory=dict)
+    pickle: bool = False
 
 
 def make_app(settings: Settings) -> App:
@@ -60,7 +62,11 @@ def make_api(settings: Settings) -> FastAPI:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         app.state.sandbox = Sandbox()
         app.state.jobs = Jobs(
-            settings.db, running=settings.running, waiting=settings.waiting, models=settings.models
+            settings.db,
+            running=settings.running,
+            waiting=settings.waiting,
+            models=settings.models,
+            pickle=settings.pickle,
         )
         try:
             yield

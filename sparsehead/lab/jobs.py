@@ -93,12 +93,20 @@ class Jobs:
         db: the store; the journal stands beside it.
         running, waiting: see the top of this file.
         models: the paths behind the names in requests to probe; a request never holds a path.
+        pickle: whether their weights may be pickled.
     """
 
     def __init__(
-        self, db: Path, *, running: int, waiting: int, models: Mapping[str, Path] | None = None
+        self,
+        db: Path,
+        *,
+        running: int,
+        waiting: int,
+        models: Mapping[str, Path] | None = None,
+        pickle: bool = False,
     ) -> None:
-        self.db, self.running, self.waiting, self.models = db, running, waiting, dict(models or {})
+        self.db, self.running, self.waiting = db, running, waiting
+        self.models, self.pickle = dict(models or {}), pickle
         self.journal = db.with_name(f"{db.name}.jobs.json")
         self.jobs: dict[str, Job] = {job.id: job for job in self._read_journal()}
         self.followers = 0
@@ -240,7 +248,7 @@ class Jobs:
             return
         paths = {name: str(path) for name, path in self.models.items()}
         asked = {"kind": job.kind, "request": job.request, "db": str(self.db), "parent": os.getpid()}
-        asked |= {"models": paths} if job.kind == "probe" else {}
+        asked |= {"models": paths, "pickle": self.pickle} if job.kind == "probe" else {}
         job.process.stdin.write(json.dumps(asked).encode() + b"\n")
         with suppress(ConnectionError):
             await job.process.stdin.drain()

@@ -45,6 +45,7 @@ def serve(
     browser: bool = True,
     running: int = 1,
     models: Sequence[Path] = (),
+    pickle: bool = False,
 ) -> None:
     """Serve the lab until Ctrl-C. The first line on standard output is the address with its token.
 
@@ -55,7 +56,7 @@ def serve(
     offered = named_models(models)
     listening = listen(host, port)
     bound = listening.getsockname()[1]
-    settings = settings_for(host, bound, db=db, running=running, models=offered)
+    settings = settings_for(host, bound, db=db, running=running, models=offered, pickle=pickle)
     address = f"http://{_written(host)}:{bound}/?token={settings.token}"
     config = uvicorn.Config(
         make_app(settings), log_level="warning", access_log=False, lifespan="on", server_header=False,
@@ -89,7 +90,13 @@ def named_models(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def settings_for(
-    host: str, port: int, *, db: Path, running: int = 1, models: Mapping[str, Path] | None = None
+    host: str,
+    port: int,
+    *,
+    db: Path,
+    running: int = 1,
+    models: Mapping[str, Path] | None = None,
+    pickle: bool = False,
 ) -> Settings:
     """The settings of a server at host:port, with a new token."""
     names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
@@ -100,6 +107,7 @@ def settings_for(
         cookie=f"sparsehead-{port}",
         running=running,
         models=models or {},
+        pickle=pickle,
     )
 
 

@@ -131,18 +131,25 @@ def finding_row(found: Any) -> Values:
 
 
 def probe(request: Values, db: Path, tell: Tell) -> Values:
-    """Measure every head of a model that the server was started with; "models" has the paths behind the names."""
+    """Measure every head of a model that the server was started with; "models" has the paths behind the names.
+
+    The page is told the model's name and never its path.
+    """
     from ..probing.prober import probe as measure
 
     given = dict(request)
-    path = given.pop("models").get(given.pop("model"))
+    name = given.pop("model")
+    path = given.pop("models").get(name)
     if path is None:
         raise SparseheadError("the lab was not started with this model; add --probe PATH.")
 
     def progress(stage: str, done: int, total: int) -> None:
         tell({"progress": {"stage": stage, "done": done, "total": total}})
 
-    return probed(measure(path, text=given.pop("text") or None, progress=progress, **given))
+    try:
+        return probed(measure(path, text=given.pop("text") or None, progress=progress, **given))
+    except SparseheadError as error:
+        raise type(error)(str(error).replace(path, name)) from None
 
 
 def probed(found: Any) -> Values:

@@ -1,7 +1,7 @@
 """What runs in the process of a job: `python -m sparsehead.lab.worker`, fed with one line of JSON.
 
-It gets {"kind", "request", "db", "parent"}, and to probe "models", on standard input. It writes one line per event to
-standard output: {"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}.
+It gets {"kind", "request", "db", "parent"}, to probe "models" and "pickle" too, on standard input. It writes one line
+per event: {"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}.
 When its parent is gone, so is the process: within half a second, and with it the workers of its sweep.
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
         _write(answers, event)
 
     try:
-        more = {"models": asked["models"]} if "models" in asked else {}
+        more = {name: asked[name] for name in ("models", "pickle") if name in asked}
         result = KINDS[asked["kind"]](asked["request"] | more, Path(asked["db"]), tell)
         _write(answers, {"result": result})
     except SparseheadError as error:

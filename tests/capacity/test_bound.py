@@ -170,6 +170,7 @@ def test_dropping_cls_from_attention_changes_counts_only():
         ({"delta": 1.0}, "delta is a failure probability"),
         ({"delta": math.nan}, "delta is a failure probability"),
         ({"margin": 0.0}, "margin is a finite number > 0"),
+        ({"margin": 5e-324}, "half the margin is a finite number > 0"),
         ({"eps": -0.1}, "eps is a finite number > 0"),
         ({"accuracy": 0.0}, "accuracy is a finite number > 0"),
         ({"form": "theirs"}, "form 'theirs' is unknown"),

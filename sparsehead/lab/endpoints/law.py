@@ -15,8 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...experiments.folder import has_results, read_results
 from ...experiments.records import LawRecord
 from ...experiments.stored import stored_law
+from ...functions import FAMILIES
 from ...report.catalogue import default_folder
 from ...results import SETTINGS
+from ...spec import LEARNERS, PRESETS
 from ...store import Record, Store
 from ..answers import Unknown, packed_json, sent
 
@@ -94,11 +96,21 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _name(spec: Mapping[str, Any]) -> str:
+    """What tells a series from others: function, learner, preset, and settings that are not the preset's."""
     own = ("function", "s", "T", "m", "seed", "learner", "decoupled")
     changed = {n: v for n, v in spec.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
+    fitting = [name for name, own in PRESETS.items() if own.items() <= changed.items()]
+    known = max(fitting, key=lambda name: len(PRESETS[name]), default=None)
+    if known is not None:
+        changed = {name: value for name, value in changed.items() if name not in PRESETS[known]}
+    learner = spec.get("learner", "transformer")
+    if learner in LEARNERS and LEARNERS.find(learner).as_drawn:
+        changed.pop("unique", None)  # as it is for this learner, without being asked
     of = "" if spec.get("s") is None else f" of {spec['s']} bits"
+    function = spec["function"].upper() if spec["function"] in FAMILIES else spec["function"]
     rest = "".join(f", {name} {value}" for name, value in changed.items())
-    return f"{spec['function']}{of}, {spec.get('learner', 'transformer')}{rest}"
+    preset = "" if known is None else f", preset {known}"
+    return f"{function}{of}, {learner}{preset}{rest}"
 
 
 def _row(key: str, records: list[Record]) -> dict[str, Any]:

@@ -29,6 +29,16 @@ function fit(part, room) {
   return out;
 }
 
+const isMap = (spec) => Boolean(spec?.usermeta?.fixed); // colours that stand for numbers: they stay as they are
+
+// The words of a map on a dark ground; other charts are inverted as a whole by the style sheet.
+function darkWords(config) {
+  if (!matchMedia("(prefers-color-scheme: dark)").matches) return config;
+  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  const words = { labelColor: ink, titleColor: ink };
+  return { ...config, axis: { ...config.axis, ...words }, legend: { ...config.legend, ...words }, title: { ...config.title, color: ink, subtitleColor: ink } };
+}
+
 function fitted(given, room, rows, wrapped = false) {
   const { title, ...spec } = given; // the page shows the title as text
   if (spec.hconcat && room < spec.hconcat.reduce((sum, panel) => sum + (panel.width || 200) + BESIDE, MARGIN)) {
@@ -39,9 +49,11 @@ function fitted(given, room, rows, wrapped = false) {
   }
   if (!wrapped && spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
   if (!wrapped && (!spec.usermeta?.fixed || spec.concat)) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
-  const config = spec.config || {};
+  const config = isMap(given) ? darkWords(spec.config || {}) : spec.config || {};
   if (rows) spec.datasets = { ...spec.datasets, ...rows };
   spec.config = { ...config, background: null, padding: 4, legend: { ...config.legend, columns: room < 480 ? 1 : 3 } };
+  // numbers of positions run into each other on a telephone
+  if (room < 480) spec.config.axisX = { ...config.axisX, labelOverlap: "greedy", labelSeparation: 3 };
   return spec;
 }
 
@@ -94,7 +106,7 @@ export function Chart({ spec, rows, name = "chart", onPick }) {
   return html`<figure class="chart" aria-label=${words(title.text) || name}>
     ${spec && html`<figcaption><strong>${words(title.text)}</strong> <span class="soft">${words(title.subtitle)}</span></figcaption>`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    <div class=${`plot ${onPick ? "picks" : ""}`} ref=${box} data-chart=${name}></div>
+    <div class=${`plot ${onPick ? "picks" : ""} ${isMap(spec) ? "map" : ""}`} ref=${box} data-chart=${name}></div>
   </figure>`;
 }
 

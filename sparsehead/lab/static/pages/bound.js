@@ -80,7 +80,7 @@ function Result({ data, busy, floor, s, onS, chart }) {
   return html`
     <${Card}>
       <${Busy} busy=${busy} />
-      <p class="verdict" aria-live="polite"><b class=${data.vacuous ? "mild" : "good"}>${data.vacuous ? "Vacuous here" : "Says something"}</b>: ${data.verdict}.</p>
+      <p class="verdict" aria-live="polite"><b class=${data.vacuous ? "mild" : "good"}>${data.vacuous ? "Vacuous" : "Not vacuous"}</b>${data.proven ? "" : ", not proven"}${data.verdict.replace(/^(not proven, )?(non-)?vacuous/, "")}.</p>
       <div class="stats">
         <${Stat} label="samples needed" value=${num(data.samples_needed)} note=${`for a gap of ${num(data.accuracy)}`} />
         <${Stat} label="if training errs nowhere" value=${num(data.realizable_samples)} note="samples, realisable case" />

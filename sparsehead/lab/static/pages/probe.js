@@ -20,7 +20,7 @@ export default function Probe() {
   const live = useJob(file ? "" : state.job, turn);
   const upload = useUpload(file, state);
   useEffect(() => { get("/api/probe").then((found) => setModels(found.models), (e) => setProblem(e.message)); }, []);
-  const model = models?.includes(state.model) ? state.model : models?.[0] || "";
+  const model = [state.model, live.job?.request.model, models?.[0]].find((name) => models?.includes(name)) || "";
   const go = async () => {
     const text = state.text.split("\n").map((line) => line.trim()).filter(Boolean);
     const job = await start("probe", { model, text, s: state.s, longest: state.longest, influence: state.influence, ablation: state.ablation });
@@ -112,6 +112,12 @@ const COLUMNS = [
   ["rank_QK", "rank QK"], ["rank_OV", "rank OV"], ["vacuous_by", "vacuous"],
 ];
 
+// As the command's table: two decimals where that says enough.
+function brief(x) {
+  if (typeof x !== "number") return "–";
+  return Math.abs(x) < 10 ? x.toFixed(2) : Math.abs(x) < 1e4 ? x.toFixed(0) : x.toExponential(0).replace("e+", "e");
+}
+
 function Table({ rows, s, head, all, onPick, onAll }) {
   const shown = all ? rows : rows.slice(0, FEW);
   const columns = COLUMNS.filter(([key]) => rows.some((row) => row[key] !== null && row[key] !== undefined));
@@ -119,7 +125,7 @@ function Table({ rows, s, head, all, onPick, onAll }) {
     <div class="scroll" tabindex="0" role="region" aria-label="table of heads"><table><thead><tr><th scope="col">head</th>${columns.map(([key, text]) => html`<th scope="col" key=${key}>${text}</th>`)}</tr></thead>
       <tbody>${shown.map((row) => html`<tr key=${nameOf(row)} class=${nameOf(row) === head ? "chosen" : ""}>
         <td><${Button} kind="plain" label=${`layer ${row.layer}, head ${row.head}`} pressed=${nameOf(row) === head} onClick=${() => onPick(nameOf(row))}>${nameOf(row)}<//></td>
-        ${columns.map(([key]) => html`<td key=${key}>${num(row[key], 3)}</td>`)}</tr>`)}</tbody></table></div>
+        ${columns.map(([key]) => html`<td key=${key}>${brief(row[key])}</td>`)}</tr>`)}</tbody></table></div>
     <p class="hint">head: layer.head. score: share of the output's variance that ${s} positions keep; random, shuffled, uniform: the same for the baselines.
       support: 1/Σa². sink: weight on the first token. prev, next, same: on neighbours and on the same token elsewhere. induct: on what followed a token before.
       rank: effective rank. vacuous: the bound needs this many times its samples.</p>
