@@ -1,6 +1,7 @@
 """Too large is refused before it is tried: what is available, what is needed, what the message says."""
 
 import json
+import os
 import re
 import resource
 import subprocess
@@ -14,7 +15,9 @@ from sparsehead import memory
 from sparsehead.errors import SparseheadError, TooLarge
 from sparsehead.memory import available, require
 from sparsehead.spec import TrainSpec
+from sparsehead.train import footprint
 from sparsehead.train.footprint import trial_bytes
+from sparsehead.train.transformer.library import Missing
 
 GB = 10**9
 MEMINFO = "MemTotal:  24000000 kB\nMemFree: 1000 kB\nMemAvailable:  20000000 kB\n"
@@ -142,9 +145,12 @@ sh.verify(sh.build(f, **settings), f)
 """
 
 
-def measured(script, settings):
+def measured(script, settings, **environment):
     done = subprocess.run(
-        [sys.executable, "-c", script + PRINT_PEAK, json.dumps(settings)], capture_output=True, text=True
+        [sys.executable, "-c", script + PRINT_PEAK, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
     )
     return int(done.stdout)
 
@@ -180,6 +186,16 @@ def test_the_estimate_of_a_trial_is_close_to_the_measured_peak(settings):
 @pytest.mark.parametrize("settings", LARGER, ids=str)
 def test_the_estimate_of_other_trials_is_close_to_the_measured_peak(settings):
     compare(settings)
+
+
+@pytest.mark.slow
+def test_the_estimate_for_torch_grows_with_the_samples_as_the_peak_does(monkeypatch):
+    """Growth alone: most of a small peak is Python and torch, which hide what a sample takes."""
+    monkeypatch.setattr(footprint, "library", lambda dtype: Missing("it is off"))
+    spec = TrainSpec(function="x0 & x1 & x2", seed=0, T=1000, m=10_000)
+    few, many = (measured(PEAK, {"T": spec.T, "m": m}, SPARSEHEAD_KERNEL="off") for m in (10_000, 20_000))
+    estimate = trial_bytes(spec, T=spec.T, m=20_000) - trial_bytes(spec, T=spec.T, m=10_000)
+    assert 0.8 * (many - few) <= estimate <= 4 * (many - few), (estimate, many - few)
 
 
 @pytest.mark.parametrize("settings", [{"T": 300_000}, {"T": 300_000, "encoding": "trainable"}], ids=str)

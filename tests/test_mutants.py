@@ -56,7 +56,7 @@ def test_every_quantitative_claim_has_a_breakage(run):
 def rows():
     """By name, what the committed table says caught a breakage; "" for nothing."""
     text = (ROOT / "mutants" / "RESULT.md").read_text()
-    found = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| ([^|]+) \| [0-9.]+ \|$", text, re.M)
+    found = re.findall(r"^\| `([A-Za-z0-9-]+)` \|.*\| ([^|]+) \| [0-9.]+ \|$", text, re.M)
     return {name: "" if by.startswith("**nothing**") else by.replace(":: ", "::") for name, by in found}
 
 
