@@ -69,6 +69,10 @@ def law(
     start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60,
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Run on a Dask cluster: tcp://host:8786 of its scheduler, or local:N."),
+    ] = None,
     shard: Annotated[
         str | None,
         typer.Option(help="Run part i of n, as i/n, into its own --db; `results merge` unites the stores."),
@@ -94,7 +98,8 @@ def law(
         _check_chart(out, force=force)
     with SweepLine() as line:
         found = measure(
-            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers, shard=shard,
+            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers,
+            cluster=cluster, shard=shard,
             policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
             progress=lambda p: line.report("", p), say=line.say, **chosen,
         )  # fmt: skip

@@ -23,7 +23,8 @@ from ..measure.published import GRID_M
 from ..measure.thresholds import Threshold
 from ..spec import LEARNERS, TrainSpec, target_function
 from ..spec import preset as preset_spec
-from ..sweep import LocalSweep, RoundProgress, StoredSweep
+from ..sweep import RoundProgress, StoredSweep
+from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
@@ -123,6 +124,7 @@ def law(
     exceptions: Mapping[int, Mapping[str, Any]] | None = None,
     preset: str = "fast",
     workers: int = 2,
+    cluster: str | None = None,
     shard: str | None = None,
     stored: bool = False,
     progress: Callable[[RoundProgress], None] | None = None,
@@ -145,6 +147,7 @@ def law(
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
         workers: processes, one thread each.
+        cluster: a Dask cluster in their place: "tcp://host:port" of its scheduler, or "local:N".
         shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call
             without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
             "joint" decides from all outcomes at once and cannot be parted.
@@ -184,11 +187,14 @@ def law(
         settings.setdefault("unique", False)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     most = max(GRID_M) if method == "grid" else (policy or Adaptive()).start
-    require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
+    if cluster is None:
+        require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
+    else:
+        parse_cluster(cluster)  # its workers' memory is looked at when they are there
     for T in lengths:
         target_function(make(T, 50, 0))
     floor = floors(make, lengths)
-    made = StoredSweep(db) if stored else LocalSweep(db, workers=workers, batch=4, say=say)
+    made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
         trials = Trials(sweep, make, seed, progress)
         if method == "grid":

@@ -12,7 +12,7 @@ from ..measure.published import GRID_M, GRID_TRIALS
 from ..measure.thresholds import Threshold, fitted
 from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
-from ..sweep import LocalSweep, Progress, RoundProgress, StoredSweep, adaptive_cells, each_alone, grid_cells
+from ..sweep import AnySweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
 from ..sweep.shards import Shard
 from ..sweep.thresholds import MakeSpec
 
@@ -25,7 +25,7 @@ GUESS_CAUTION = 1.15  # a first guess is raised by this: trials that fail cost f
 class Trials:
     """Where trials come from: the sweep that runs them, the spec of each, the seed, and who hears of progress."""
 
-    sweep: LocalSweep | StoredSweep
+    sweep: AnySweep
     make: MakeSpec
     seed: int
     progress: Callable[[RoundProgress], None] | None
@@ -69,7 +69,7 @@ def above_floor(policy: Adaptive, floor: int) -> Adaptive:
 
 
 def _adaptive(
-    sweep: LocalSweep | StoredSweep,
+    sweep: AnySweep,
     policies: dict[int, Adaptive],
     make: MakeSpec,
     seed: int,

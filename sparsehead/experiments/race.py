@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..spec import TrainSpec, spec_id
-from ..sweep import LocalSweep, Progress, StoredSweep
+from ..sweep import AnySweep, LocalSweep, Progress, StoredSweep
 from .readings import DROP, NUMBERS, RACES, READINGS, ROUNDS, Number, Reading
 from .study_records import NumberRow, PaperNumber, ReadingRow, ReadingsRecord, StandingRow
 
 OPTIONS = {"parity": {"record_every": 1}}  # when the loss passes a level is wanted to the step
-Sweep = LocalSweep | StoredSweep
 Tell = Callable[[str, Progress], None]
 
 
@@ -33,7 +32,7 @@ class Race:
         """Readings still in the race."""
         return [reading for reading in self.readings if reading not in self.left]
 
-    def round(self, n: int, sweep: Sweep, tell: Tell | None) -> bool:
+    def round(self, n: int, sweep: AnySweep, tell: Tell | None) -> bool:
         """Give every reading that is left n trials of each number; False if trials were missing (`StoredSweep`)."""
         for number in self.numbers:
             specs = {reading: number.specs(reading, n) for reading in self.alive}
@@ -44,7 +43,7 @@ class Race:
         return True
 
     def _measure(
-        self, number: Number, specs: dict[Reading, list[TrainSpec]], sweep: Sweep, tell: Tell | None
+        self, number: Number, specs: dict[Reading, list[TrainSpec]], sweep: AnySweep, tell: Tell | None
     ) -> bool:
         title = f"Readings: {number.name}, {len(specs)} readings"
         progress = None if tell is None else lambda state: tell(title, state)
@@ -90,7 +89,7 @@ def race_readings(
     races = [Race(name, tuple(x for x in numbers if x.race == name), tuple(readings)) for name in RACES]
     races = [race for race in races if race.numbers]
     with ExitStack() as stack:
-        sweeps: dict[str, Sweep] = {}
+        sweeps: dict[str, AnySweep] = {}
         for race in races:
             if run:
                 options = OPTIONS.get(race.name)

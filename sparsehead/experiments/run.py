@@ -11,7 +11,7 @@ from ..measure.published import LAW_AND
 from ..results import write as write_table
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
-from ..sweep.local import RUNNER
+from ..sweep.dispatch import RUNNER
 from . import collect, plans, read_trained
 from .folder import write_results
 from .law import LawResult, law

@@ -7,17 +7,23 @@ also compute it. A row whose checksum, id or values are wrong raises `Damage` an
 import hashlib
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from ..errors import DomainError
-from ..provenance import engine_identity
+from ..provenance import engine_identity, made_by
 from ..spec import TrainSpec, spec_id, spec_text
+from ..types import Array, Shaped
+from .arrays import digest, pack
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
-STATUSES = ("solved", "budget_spent", "diverged")
+FAILED = "failed"  # the trial could not be run: it has a "reason" and no result, and counts as missing
+STATUSES = ("solved", "budget_spent", "diverged", FAILED)
 ORIGIN = ("version", "commit", "engine", "instructions", "dtype", "device")
 # The numbers of an outcome: (smallest, largest). None stands for NaN, and for "does not apply".
 COUNTS = {"steps": 0, "restarts_used": 0}
@@ -123,6 +129,38 @@ def check_outcome(outcome: Any) -> None:
         value = outcome.get(name)
         if value is not None and not (type(value) in (int, float) and low <= value <= high):
             raise Damage(f"{name} lies between {low:g} and {high:g}, got {str(value)[:40]!r}")
+
+
+def new_row(
+    spec: TrainSpec | Mapping[str, Any],
+    outcome: Any,
+    arrays: Mapping[str, Shaped[Array, "..."]] | None = None,
+    *,
+    engine: Mapping[str, str] | None = None,
+) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+    """A sealed row and its packed arrays, as `Store.add_rows` takes them; for the arguments see `Store.add`."""
+    text, _ = content_of(spec)
+    fields = fields_of(outcome)
+    fields.pop("spec_id", None)
+    history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
+    named = {f"history/{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
+    blobs = {name: pack(array) for name, array in sorted((named | dict(arrays or {})).items())}
+    origin, digests = made_by(engine), {name: digest(data) for name, data in blobs.items()}
+    outcome_text = json.dumps(fields, allow_nan=False)
+    values = [row_id(text, origin), text, outcome_text, json.dumps(origin), time.time(), json.dumps(digests)]
+    return sealed(values), blobs
+
+
+def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
+    """The record of a row that came from elsewhere, with its packed arrays.
+
+    Raises:
+        Damage: the row or an array is not what was sealed.
+    """
+    record = read_row(values, has_checksum=True)
+    if record.arrays != {name: digest(data) for name, data in blobs.items()}:
+        raise Damage("the checksums of its arrays do not match")
+    return record
 
 
 def sealed(values: Sequence[Any]) -> tuple[Any, ...]:

@@ -11,22 +11,19 @@ checks its checksum, its id and its values. A damaged row raises a StoreError th
 
 import json
 import os
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import StoreError
-from ..provenance import engine_identity, made_by
+from ..provenance import engine_identity
 from ..spec import TrainSpec
 from ..types import Array, Shaped
-from .arrays import digest, pack, unpack
+from .arrays import digest, unpack
 from .opening import connect, damaged, explained, inspect
-from .rows import COLUMNS, Damage, Record, content_of, fields_of, read_row, row_id, sealed
+from .rows import COLUMNS, FAILED, Damage, Record, content_of, new_row, read_row, row_id
 from .schema import SELECT, VERSION, migrate
 
 
@@ -87,27 +84,12 @@ class Store:
             DomainError: the outcome's status or numbers are impossible.
             StoreError: the row could not be written, or the file is no longer the one that was opened.
         """
-        text, of_spec = content_of(spec)
-        fields = fields_of(outcome)
-        fields.pop("spec_id", None)
-        history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
-        named = {f"history/{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
-        blobs = {name: pack(array) for name, array in sorted((named | dict(arrays or {})).items())}
-        origin = made_by(engine)
-        earlier = self.get(of_spec)  # rows had the ids of their specs before engines were part of them
-        if earlier is not None and engine_identity(earlier.made_by) == engine_identity(origin):
+        row, blobs = new_row(spec, outcome, arrays, engine=engine)
+        earlier = self.get(
+            row_id(row[1], {})
+        )  # rows had the ids of their specs before engines were part of them
+        if earlier is not None and engine_identity(earlier.made_by) == engine_identity(json.loads(row[3])):
             return False
-        digests = {name: digest(data) for name, data in blobs.items()}
-        row = sealed(
-            [
-                row_id(text, origin),
-                text,
-                json.dumps(fields, allow_nan=False),
-                json.dumps(origin),
-                time.time(),
-                json.dumps(digests),
-            ]
-        )
         return self.add_row(row, blobs)
 
     def add_row(self, row: tuple[Any, ...], blobs: Mapping[str, bytes]) -> bool:
@@ -148,7 +130,7 @@ class Store:
     def find(
         self, specs: Iterable[TrainSpec], engine: Callable[[TrainSpec], Mapping[str, str]] | None = None
     ) -> dict[str, Record]:
-        """The records that exist among `specs`, by spec id.
+        """The records that exist among `specs`, by spec id; a trial that could not be run has none.
 
         Args:
             engine: what makes the outcome of a spec, as in `made_by`: only outcomes of that engine count. Without
@@ -160,6 +142,8 @@ class Store:
             wanted = None if engine is None else engine_identity(engine(spec))
             keys = dict.fromkeys([of_spec, *(row_id(text, {"engine": name}) for name in engines)])
             for record in filter(None, map(self.get, keys)):
+                if record.outcome["status"] == FAILED:
+                    continue
                 if wanted is None or engine_identity(record.made_by) == wanted:
                     found[of_spec] = record
                     break

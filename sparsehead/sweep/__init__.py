@@ -1,22 +1,30 @@
-"""Many trials: units of one shape, worker processes, a store that remembers.
+"""Many trials: units of one shape, workers here or elsewhere, a store that remembers.
 
-units       specs grouped by shape
+units       specs grouped by shape, in units as long as measured
+progress    how far a sweep is
+dispatch    what goes out, what comes in, what is given up
 worker      what runs inside a worker process
 local       worker processes on this machine
+cluster     a Dask cluster
+remote      what runs inside a Dask worker
 shards      a sweep in n parts, for array jobs
 stored      what a store holds of a sweep, without running any
 thresholds  rounds of trials until every threshold is known
 """
 
-from .local import LocalSweep, Progress, SweepResult, run_sweep
+from .dispatch import Sweep
+from .local import LocalSweep, run_sweep
+from .progress import Progress, SweepResult
 from .stored import StoredSweep
-from .thresholds import RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
+from .thresholds import AnySweep, RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
 
 __all__ = [
+    "AnySweep",
     "LocalSweep",
     "Progress",
     "RoundProgress",
     "StoredSweep",
+    "Sweep",
     "SweepResult",
     "adaptive_cells",
     "cells_of",

@@ -8,7 +8,7 @@ from types import TracebackType
 from ..spec import TrainSpec, spec_id
 from ..store import Store
 from ..train.loop import origin_of
-from .local import Progress, SweepResult
+from .progress import Progress, SweepResult
 
 
 class StoredSweep:

@@ -10,11 +10,12 @@ from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell, merge
 from ..spec import TrainSpec, spec_id
 from ..store import Record
-from .local import LocalSweep, Progress
+from .dispatch import Sweep
+from .progress import Progress
 from .shards import Shard
 from .stored import StoredSweep
 
-Sweep: TypeAlias = LocalSweep | StoredSweep
+AnySweep: TypeAlias = Sweep | StoredSweep
 MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial
 # cells by T -> by T the next (m, number of trials); nothing when enough is known
 Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[int, int]]]]
@@ -49,7 +50,7 @@ def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
 def adaptive_cells(
     make_spec: MakeSpec,
     propose: Propose,
-    sweep: Sweep,
+    sweep: AnySweep,
     *,
     seed: int,
     progress: Callable[[RoundProgress], None] | None = None,
@@ -88,7 +89,7 @@ def grid_cells(
     make_spec: MakeSpec,
     Ts: Iterable[int],
     ms: Sequence[int],
-    sweep: Sweep,
+    sweep: AnySweep,
     *,
     trials: int = 40,
     seed: int,
@@ -115,7 +116,7 @@ def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
 
 
 def _run(
-    specs: list[TrainSpec], sweep: Sweep, progress: Callable[[Progress], None] | None
+    specs: list[TrainSpec], sweep: AnySweep, progress: Callable[[Progress], None] | None
 ) -> dict[int, list[Cell]]:
     result = sweep.run(specs, progress=progress)
     if result.errors:

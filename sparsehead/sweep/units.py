@@ -1,27 +1,27 @@
-"""Specs into units of work: trials that differ in the seed alone go to one worker together."""
+"""Specs into units of work: trials that differ in the seed alone go out together, sized by the time they take."""
 
 import json
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from ..errors import DomainError
 from ..spec import TrainSpec
 
+# Handing out a unit and taking its outcomes takes the client some milliseconds (benchmarks/scale.py). In units of half
+# a second that is about 2 % of a worker's time; with many workers the client would fall behind, and units are longer.
+UNIT_SECONDS = 0.5
+CLIENT_SECONDS = 0.02  # of a unit's time, for each worker
+MOST_TRIALS = 500  # in one unit, however short they are
 
-def units(specs: Iterable[TrainSpec], *, batch: int, workers: int = 1) -> list[list[TrainSpec]]:
-    """Groups of at most `batch` specs that differ in the seed alone, in the order of their first specs.
 
-    With fewer full groups than workers the groups are made smaller, so that every worker has something to do.
+def unit_seconds(workers: int) -> float:
+    """How long a unit should take.
+
+    >>> unit_seconds(2), unit_seconds(1000)
+    (0.5, 20.0)
     """
-    if batch < 1:
-        raise DomainError(f"a unit holds at least one trial, got batch={batch}.")
-    groups: dict[str, list[TrainSpec]] = {}
-    for spec in dict.fromkeys(specs):
-        rest = {name: value for name, value in asdict(spec).items() if name != "seed"}
-        groups.setdefault(json.dumps(rest, sort_keys=True), []).append(spec)
-    total = sum(map(len, groups.values()))
-    size = max(1, min(batch, -(-total // workers)))
-    return [group[i : i + size] for group in groups.values() for i in range(0, len(group), size)]
+    return max(UNIT_SECONDS, CLIENT_SECONDS * workers)
 
 
 def cost(spec: TrainSpec) -> float:
@@ -32,3 +32,70 @@ def cost(spec: TrainSpec) -> float:
 def total_cost(specs: Sequence[TrainSpec]) -> float:
     """The sum of the costs."""
     return sum(map(cost, specs))
+
+
+class Backlog:
+    """The specs that wait, grouped by all but the seed, in the order of their first specs.
+
+    Args:
+        specs: what is to be run, each once.
+        batch: most trials in one unit.
+    """
+
+    def __init__(self, specs: Iterable[TrainSpec], *, batch: int = MOST_TRIALS) -> None:
+        if batch < 1:
+            raise DomainError(f"a unit holds at least one trial, got batch={batch}.")
+        self._batch = batch
+        self._alone: deque[TrainSpec] = deque()
+        self._groups: dict[str, deque[TrainSpec]] = {}
+        for spec in dict.fromkeys(specs):
+            self._groups.setdefault(_shape(spec), deque()).append(spec)
+        self._left = sum(map(len, self._groups.values()))
+        self._each: dict[str, float] = {}  # seconds of a trial, by shape
+        self._rate: float | None = None  # seconds for each unit of `cost`
+
+    def __len__(self) -> int:
+        return self._left + len(self._alone)
+
+    @property
+    def first(self) -> TrainSpec:
+        """The spec that goes out next."""
+        return self._alone[0] if self._alone else next(iter(self._groups.values()))[0]
+
+    def take(self, workers: int) -> list[TrainSpec]:
+        """The next unit: as many trials of one shape as take `unit_seconds`; one as long as none was measured.
+
+        With few trials left the unit is smaller, so that every one of the `workers` has something to do.
+        """
+        if self._alone:
+            return [self._alone.popleft()]
+        shape, group = next(iter(self._groups.items()))
+        each = self.seconds(group[0])
+        wanted = 1 if each is None else max(1, int(unit_seconds(workers) / max(each, 1e-9)))
+        size = min(wanted, self._batch, len(group), -(-self._left // workers))
+        unit = [group.popleft() for _ in range(size)]
+        self._left -= size
+        if not group:
+            del self._groups[shape]
+        return unit
+
+    def again(self, spec: TrainSpec) -> None:
+        """Put a spec back: it goes out next, and alone."""
+        self._alone.append(spec)
+
+    def measured(self, unit: Sequence[TrainSpec], seconds: float) -> None:
+        """Learn from a unit how long trials take; later units count most, for the first ones include start-up."""
+        shape, each, rate = _shape(unit[0]), seconds / len(unit), seconds / total_cost(unit)
+        self._each[shape] = 0.5 * self._each.get(shape, each) + 0.5 * each
+        self._rate = rate if self._rate is None else 0.5 * self._rate + 0.5 * rate
+
+    def seconds(self, spec: TrainSpec) -> float | None:
+        """How long a trial of this shape takes: as measured, or from the cost of others; None before any."""
+        known = self._each.get(_shape(spec))
+        return known if known is not None or self._rate is None else self._rate * cost(spec)
+
+
+def _shape(spec: TrainSpec) -> str:
+    """What trials of one unit have in common."""
+    rest = {name: value for name, value in asdict(spec).items() if name != "seed"}
+    return json.dumps(rest, sort_keys=True)

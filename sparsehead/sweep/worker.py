@@ -3,7 +3,7 @@
 The parent sends {"unit": [spec, ...]} on standard input and reads one line per event from a pipe of its own, whose
 number is among the settings: {"outcome": id, "made_by": origin} once it is committed, {"progress": state},
 {"error": id, "message": ...} for a spec that cannot be run, {"fatal": message} when the store cannot be used,
-{"done": true}. Standard output is free for whatever a library prints; the parent reports it. The worker commits
+{"done": seconds}. Standard output is free for whatever a library prints; the parent reports it. The worker commits
 outcomes itself, so they survive whatever becomes of the parent; when the parent is gone, so is the worker within half
 a second.
 """
@@ -61,21 +61,44 @@ def _serve(
     """Run one unit; False when the store has failed and going on makes no sense."""
     from ..errors import StoreError
     from ..provenance import made_by
+    from ..spec import spec_id
+
+    def keep(spec: Any, outcome: Any, arrays: dict[str, Any] | None) -> None:
+        store.add(spec, outcome, arrays)
+        _say(answers, {"outcome": spec_id(spec), "made_by": made_by(getattr(outcome, "made_by", None))})
+
+    try:
+        run_unit(unit, runner, options, keep, lambda message: _say(answers, message))
+    except StoreError as error:
+        _say(answers, {"fatal": str(error), "store": True})
+        return False
+    return True
+
+
+def run_unit(
+    unit: list[dict[str, Any]],
+    runner: Callable[..., Any],
+    options: dict[str, Any],
+    keep: Callable[[Any, Any, dict[str, Any] | None], None],
+    tell: Callable[[dict[str, Any]], None],
+    progress_every: float = PROGRESS_EVERY,
+) -> None:
+    """Run the specs of a unit: outcomes go to `keep`, messages to `tell`. A StoreError of `keep` ends it."""
+    from ..errors import StoreError
     from ..spec import TrainSpec, spec_id
 
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
-    last = time.monotonic()
+    started = last = time.monotonic()
 
     def on_outcome(spec: TrainSpec, outcome: Any, arrays: dict[str, Any] | None = None) -> None:
-        store.add(spec, outcome, arrays)
+        keep(spec, outcome, arrays)
         waiting.pop(spec_id(spec), None)
-        _say(answers, {"outcome": spec_id(spec), "made_by": made_by(getattr(outcome, "made_by", None))})
 
     def progress(state: dict[str, Any]) -> None:
         nonlocal last
-        if time.monotonic() - last >= PROGRESS_EVERY:
+        if time.monotonic() - last >= progress_every:
             last = time.monotonic()
-            _say(answers, {"progress": state})
+            tell({"progress": state})
 
     attempts = [list(waiting.values())]
     while attempts:
@@ -84,18 +107,16 @@ def _serve(
             continue
         try:
             runner(specs, on_outcome=on_outcome, progress=progress, **options)
-        except StoreError as error:
-            _say(answers, {"fatal": str(error), "store": True})
-            return False
+        except StoreError:
+            raise
         except Exception as error:  # one bad spec must not take the others along
             left = [spec for spec in specs if spec_id(spec) in waiting]
             if len(left) > 1:
                 attempts = [[spec] for spec in left]
             elif left:
                 message = {"message": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-                _say(answers, {"error": spec_id(left[0]), **message})
-    _say(answers, {"done": True})
-    return True
+                tell({"error": spec_id(left[0]), **message})
+    tell({"done": time.monotonic() - started})
 
 
 def _say(answers: TextIO, message: dict[str, Any]) -> None:

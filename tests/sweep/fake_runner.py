@@ -29,7 +29,7 @@ def outcome_of(spec):
     return Outcome(spec_id(spec), status, spec.seed, 1, 1.0, 0.5, None, 0.25, history)
 
 
-def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=(), begun=None):
+def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=(), begun=None, tries=None):
     for spec in specs:
         if begun is not None:
             Path(begun, str(os.getpid())).touch()
@@ -38,6 +38,8 @@ def run(specs, *, on_outcome, progress, sleep=0.0, bad=(), deadly=(), begun=None
         if spec.seed in bad:
             raise DomainError(f"seed {spec.seed} cannot be run.")
         if spec.seed in deadly:
+            with open(f"{tries}{spec.seed}" if tries else os.devnull, "a") as file:
+                file.write("x")
             os._exit(7)
         on_outcome(spec, outcome_of(spec))
 

@@ -5,16 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sparsehead.errors import DomainError, SparseheadError, StoreError
+from sparsehead.errors import DomainError, SparseheadError, StoreError, TooLarge
 from sparsehead.provenance import version_and_commit
 from sparsehead.spec import spec_id
 from sparsehead.store import Store
-from sparsehead.sweep import LocalSweep, run_sweep
-from sparsehead.sweep.units import units
+from sparsehead.sweep import LocalSweep, dispatch, run_sweep
+from sparsehead.sweep.units import Backlog
 
 HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
@@ -97,10 +98,33 @@ def test_a_bad_spec_is_reported_and_the_others_run(db):
     assert "seed 3 cannot be run" in result.errors[spec_id(fake.specs(4)[3])]
 
 
-def test_a_worker_that_dies_is_replaced_and_its_spec_given_up(db):
-    result = run_sweep(fake.specs(9), db, runner="fake_runner:run", options={"deadly": [4]}, batch=3)
-    assert len(result.records) == 8
-    assert "exit code 7" in result.errors[spec_id(fake.specs(5)[4])]
+def test_a_unit_that_ends_its_worker_three_times_is_stored_as_failed_and_the_others_run(db, tmp_path):
+    options = {"deadly": [4], "tries": str(tmp_path / "tries")}
+    result = run_sweep(fake.specs(9), db, runner="fake_runner:run", options=options, batch=3)
+    key = spec_id(fake.specs(5)[4])
+    assert len(result.records) == 8 and list(result.errors) == [key]
+    assert "ended 3 times (exit code 7)" in result.errors[key]
+    assert (tmp_path / "tries4").stat().st_size == 3
+    with Store(db, readonly=True) as store:
+        failed = [record for record in store.records() if record.outcome["status"] == "failed"]
+        assert [(r.spec_id, r.outcome["reason"]) for r in failed] == [(key, result.errors[key])]
+        assert not store.find([fake.specs(5)[4]]) and len(store) == 9
+    again = run_sweep(fake.specs(9), db, runner="fake_runner:run")  # the cause may have been the machine's
+    assert again.ran == 1 and len(again.records) == 9
+
+
+def test_trials_run_side_by_side_only_where_memory_holds_both(db, monkeypatch):
+    """Room for one and a half trials: two workers, but never more than one of them at work."""
+    size = dispatch.trial_bytes(fake.specs(1)[0], T=50, m=50)
+    monkeypatch.setattr("sparsehead.sweep.local.available", lambda: int(1.5 * size))
+    with LocalSweep(db, runner="fake_runner:run", workers=2) as sweep:
+        assert sweep.run(fake.specs(6)).ran == 6
+        assert len(sweep.crew.workers) == 1
+    monkeypatch.setattr("sparsehead.sweep.local.available", lambda: int(0.9 * size))
+    with pytest.raises(
+        TooLarge, match=r"T=50, m=\d+ needs about 3\d\d MB of memory, and the largest worker has"
+    ):
+        run_sweep(fake.specs(9), db, runner="fake_runner:run")
 
 
 def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
@@ -173,14 +197,53 @@ def test_a_runner_that_cannot_be_loaded_says_so(db):
         run_sweep(fake.specs(3), db, runner="no_such_module:run")
 
 
-def test_units_keep_shapes_together_and_every_worker_busy():
+def all_units(backlog, workers=1, seconds=None):
+    """Every unit of a backlog, in which each trial takes the given time."""
+    found = []
+    while backlog:
+        found.append(backlog.take(workers))
+        if seconds is not None:
+            backlog.measured(found[-1], seconds * len(found[-1]))
+    return found
+
+
+def test_units_keep_shapes_together_and_are_as_long_as_measured():
     specs = fake.specs(30)
-    work = units(specs, batch=8)
-    assert all(len({s.m for s in unit}) == 1 and len(unit) <= 8 for unit in work)
-    assert sorted(s.seed for unit in work for s in unit) == list(range(30))
-    assert [len(unit) for unit in units(specs[::3][:6], batch=8, workers=2)] == [3, 3]
+    for seconds in (None, 0.1, 3.0):
+        work = all_units(Backlog(specs), seconds=seconds)
+        assert all(len({s.m for s in unit}) == 1 for unit in work)
+        assert sorted(s.seed for unit in work for s in unit) == list(range(30))
+        assert max(map(len, work)) == {None: 1, 0.1: 5, 3.0: 1}[seconds]  # half a second, at least one trial
+    assert max(map(len, all_units(Backlog(specs, batch=3), seconds=1e-6))) == 3
+    assert max(map(len, all_units(Backlog(specs), seconds=1e-6))) == 10
     with pytest.raises(DomainError, match="at least one trial"):
-        units(specs, batch=0)
+        Backlog(specs, batch=0)
+
+
+def test_few_trials_are_shared_by_all_workers():
+    backlog = Backlog(fake.specs(30)[::3][:7])
+    backlog.measured(backlog.take(2), 1e-3)
+    assert [len(unit) for unit in all_units(backlog, workers=2, seconds=1e-3)] == [3, 2, 1]
+
+
+def test_a_shape_that_was_not_measured_is_judged_by_its_cost():
+    backlog = Backlog(fake.specs(30))
+    unit = backlog.take(1)
+    assert backlog.seconds(backlog.first) is None
+    backlog.measured(unit, 0.1)
+    larger = replace(unit[0], T=10 * unit[0].T)
+    assert backlog.seconds(unit[0]) == pytest.approx(0.1)
+    assert backlog.seconds(larger) == pytest.approx(1.0)
+
+
+def test_what_comes_back_goes_out_first_and_alone():
+    backlog = Backlog(fake.specs(30))
+    unit = backlog.take(1)
+    backlog.measured(unit, 1e-6)
+    for spec in (first := backlog.take(1))[:2]:
+        backlog.again(spec)
+    assert len(first) > 2 and len(backlog) == 31 - len(first)
+    assert [backlog.take(1), backlog.take(1)] == [[first[0]], [first[1]]]
 
 
 def start(db, n, sleep):

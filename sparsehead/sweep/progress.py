@@ -1,0 +1,64 @@
+"""How far a sweep is, and what it returns."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..spec import TrainSpec
+from ..store import Record
+from .units import cost, total_cost
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a sweep stands. `eta`: seconds to go, None before the first outcome; `trial`: a running trial's state."""
+
+    done: int
+    total: int
+    seconds: float
+    eta: float | None
+    trial: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What the store holds for the specs, by spec id, and why some are missing."""
+
+    records: dict[str, Record]
+    errors: dict[str, str] = field(default_factory=dict)
+    ran: int = 0
+
+
+class State:
+    """The counts behind the progress of one call of `run`."""
+
+    def __init__(
+        self,
+        missing: Sequence[TrainSpec],
+        known: int,
+        progress: Callable[[Progress], None] | None,
+        reused: set[str],
+    ) -> None:
+        self.reused = reused
+        self.done, self.total = known, known + len(missing)
+        self.errors: dict[str, str] = {}
+        self.deaths: Counter[str] = Counter()
+        self._progress, self._start = progress, time.monotonic()
+        self._cost_done, self._cost = 0.0, total_cost(missing)
+        self.report(None)
+
+    def finished(self, spec: TrainSpec) -> None:
+        """One more outcome is in the store."""
+        self.done += 1
+        self._cost_done += cost(spec)
+        self.report(None)
+
+    def report(self, trial: dict[str, Any] | None) -> None:
+        """Tell the caller."""
+        if self._progress is None:
+            return
+        seconds = time.monotonic() - self._start
+        eta = seconds * (self._cost / self._cost_done - 1) if self._cost_done else None
+        self._progress(Progress(self.done, self.total, seconds, eta, trial))

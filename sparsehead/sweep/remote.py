@@ -1,0 +1,110 @@
+"""What runs inside a Dask worker: a unit comes as JSON, sealed rows go back as JSON and bytes.
+
+No class of this package crosses the network, so nothing but names of functions, text and bytes is pickled by Dask.
+"""
+
+import json
+import platform
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ..provenance import version_and_commit
+from ..spec import spec_id
+from ..store.rows import new_row
+from ..train.transformer.library import Missing, library
+from .worker import load, run_unit
+
+# What decides the numbers: a worker that differs in one of these is not used. What else differs is named.
+MUST_AGREE = ("sparsehead", "compiled engine", "torch")
+
+
+class Abandoned(BaseException):
+    """Nobody waits for this unit any more."""
+
+
+def environment() -> dict[str, str]:
+    """Versions, and the instruction set of the compiled engine, by name."""
+    own, commit = version_and_commit()
+    kernel = library("float32")
+    level = "none" if isinstance(kernel, Missing) else kernel.level
+    found = {"sparsehead": own, "compiled engine": level, "torch": _version("torch"), "commit": commit}
+    return (
+        found
+        | {name: _version(name) for name in ("numpy", "distributed")}
+        | {"Python": platform.python_version()}
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def difference(theirs: dict[str, str]) -> tuple[str, bool]:
+    """What differs between a worker's environment and this one, in words, and whether the worker can be used."""
+    own = environment()
+    names = [name for name in own if theirs.get(name) != own[name]]
+    words = [f"{name} {theirs.get(name) or 'unknown'} (here {own[name] or 'unknown'})" for name in names]
+    return ", ".join(words), not set(names) & set(MUST_AGREE)
+
+
+def introduce(dask_worker: Any) -> str:
+    """What a worker says of itself, as JSON: its environment, its memory in bytes (0: no limit), its threads."""
+    limit = dask_worker.memory_manager.memory_limit or 0
+    threads = dask_worker.state.nthreads
+    return json.dumps({"environment": environment(), "memory": limit, "threads": threads})
+
+
+def run(text: str) -> tuple[str, list[bytes]]:
+    """Run one unit.
+
+    Args:
+        text: JSON with the unit's specs, runner and options, the topic for progress, and how often to report it.
+    Returns:
+        Messages as JSON, as `worker` has them; an outcome's "row" is its sealed row, and "arrays" says by name
+        which of the byte strings is which array.
+    """
+    settings = json.loads(text)
+    messages: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+
+    def keep(spec: Any, outcome: Any, arrays: dict[str, Any] | None) -> None:
+        row, packed = new_row(spec, outcome, arrays)
+        places = {name: len(blobs) + i for i, name in enumerate(packed)}
+        blobs.extend(packed.values())
+        messages.append({"outcome": spec_id(spec), "row": row, "arrays": places})
+
+    report = _reporter(settings["topic"])
+
+    def tell(message: dict[str, Any]) -> None:
+        if "progress" in message:
+            report(message["progress"])
+        else:
+            messages.append(message)
+
+    try:
+        runner = load(settings["runner"])
+    except Exception as error:
+        fatal = f"{settings['runner']} cannot be loaded by a worker: {error}"
+        return json.dumps([{"fatal": fatal, "store": False}]), []
+    run_unit(settings["unit"], runner, settings["options"], keep, tell, settings["every"])
+    return json.dumps(messages, default=str), blobs
+
+
+def _reporter(topic: str) -> Callable[[dict[str, Any]], None]:
+    """Pass a trial's state on to the client; end the unit when the client has given it up."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def report(state: dict[str, Any]) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise Abandoned
+        worker.log_event(topic, json.dumps(state, default=str))
+
+    return report

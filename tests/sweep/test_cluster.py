@@ -1,0 +1,314 @@
+"""Sweeps on a Dask cluster: the same outcomes, workers that come and go, and what is refused."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sparsehead.cli.app import main
+from sparsehead.errors import MissingExtra, ParseError, SparseheadError, TooLarge
+from sparsehead.experiments.law import law
+from sparsehead.measure.adaptive import Adaptive
+from sparsehead.spec import spec_id
+from sparsehead.store import Store
+from sparsehead.store.merge import merge
+from sparsehead.store.rows import new_row
+from sparsehead.sweep import cluster as dask_cluster
+from sparsehead.sweep import remote
+from sparsehead.sweep.cluster import DaskCrew, DaskSweep, DaskWorker, parse_cluster
+from sparsehead.sweep.dispatch import Unit
+
+HERE = Path(__file__).parent
+location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
+fake = importlib.util.module_from_spec(location)
+location.loader.exec_module(fake)
+pytestmark = pytest.mark.xdist_group("cluster")
+SMALL = {"T": [8, 10], "s": 2, "learner": "exhaustive", "policy": Adaptive(start=12, max_trials=8)}
+
+
+@pytest.fixture(autouse=True)
+def _find_fake_runner(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Two worker processes, which their nannies start again when they end; the address of their scheduler."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    late = dask.config.set(
+        {"distributed.deploy.lost-worker-timeout": "1h"}
+    )  # a busy machine is not a lost worker
+    with late, pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HERE))  # which its processes take over
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="8GB", dashboard_address=None, silence_logs=50
+        ) as made:
+            yield made.scheduler_address
+
+
+def wait_until(condition, seconds=200):
+    """Return once `condition()` holds. The limit only ends a test that would never end."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def content(path):
+    """What the store holds, without when and how fast it was made."""
+    with Store(path, readonly=True) as store:
+        rows = {
+            r.id: ({**r.outcome, "seconds": 0}, r.arrays, {**r.made_by, "commit": ""})
+            for r in store.records()
+        }
+        assert len(rows) == len(store)
+    return rows
+
+
+def three_ways(tmp_path, scheduler, **settings):
+    """The same law embedded, in two shards that are merged, and on the cluster: what each store holds."""
+    law("and", db=tmp_path / "pool.db", workers=1, **settings)
+    for i in (1, 2):
+        law("and", db=tmp_path / f"{i}.db", shard=f"{i}/2", workers=1, **settings)
+    merge([tmp_path / "1.db", tmp_path / "2.db"], tmp_path / "merged.db")
+    seen = []
+    found = law("and", db=tmp_path / "dask.db", cluster=scheduler, progress=seen.append, **settings)
+    assert seen[-1].sweep.eta == pytest.approx(0) and found.complete
+    return [content(tmp_path / name) for name in ("pool.db", "merged.db", "dask.db")]
+
+
+def test_embedded_in_shards_and_on_a_cluster_outcomes_are_equal(tmp_path, scheduler):
+    pool, merged, dask = three_ways(tmp_path, scheduler, method="adaptive", **SMALL)
+    assert len(pool) == 16 and pool == merged == dask
+    before = (tmp_path / "dask.db").read_bytes()
+    law("and", db=tmp_path / "dask.db", cluster="tcp://127.0.0.1:1", method="adaptive", **SMALL)
+    assert (tmp_path / "dask.db").read_bytes() == before  # all is there: nobody is even asked
+
+
+@pytest.mark.slow
+def test_trained_outcomes_are_equal(tmp_path, scheduler):
+    settings = {"s": 2, "T": [12, 20], "policy": Adaptive(start=20, max_trials=8), "n_steps": 200}
+    pool, merged, dask = three_ways(tmp_path, scheduler, method="adaptive", **settings)
+    assert len(pool) == 16 and pool == merged == dask
+
+
+def test_a_lost_workers_units_run_again_and_three_losses_are_a_failure(tmp_path, scheduler):
+    """Seed 4 ends every worker that gets it; those that were given with it, or were waiting behind it, run again."""
+    options = {"deadly": [4], "bad": [5], "tries": str(tmp_path / "tries")}
+    with DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", options=options) as sweep:
+        result = sweep.run(fake.specs(12))
+    key, bad = (spec_id(fake.specs(6)[i]) for i in (4, 5))
+    assert len(result.records) == 10 and set(result.errors) == {key, bad}
+    assert "ended 3 times (tcp://" in result.errors[key] and "left the cluster" in result.errors[key]
+    assert "seed 5 cannot be run" in result.errors[bad]
+    assert (tmp_path / "tries4").stat().st_size == 3
+    with Store(tmp_path / "a.db", readonly=True) as store:
+        failed = [r for r in store.records() if r.outcome["status"] == "failed"]
+        assert [(r.spec_id, r.outcome["reason"]) for r in failed] == [(key, result.errors[key])]
+
+
+def test_an_interrupt_leaves_nothing_running(tmp_path, scheduler):
+    from distributed import Client
+
+    def interrupt(progress):
+        if progress.done >= 2:
+            raise KeyboardInterrupt
+
+    sweep = DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", options={"sleep": 0.2})
+    with pytest.raises(KeyboardInterrupt), sweep:
+        sweep.run(fake.specs(300), progress=interrupt)
+    with Client(scheduler, set_as_default=False) as client:
+        wait_until(lambda: not any(client.processing().values()))
+    with Store(tmp_path / "a.db", readonly=True) as store:
+        assert 2 <= len(store) < 300
+
+
+@pytest.mark.parametrize("name", ["sparsehead", "compiled engine", "torch"])
+def test_a_worker_with_other_numbers_is_refused_in_one_sentence(tmp_path, scheduler, monkeypatch, name):
+    other = {**remote.environment(), name: "9.9"}
+    monkeypatch.setattr(remote, "environment", lambda: other)
+    said = []
+    sweep = DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", say=said.append)
+    with pytest.raises(SparseheadError, match=rf"{name} \S+ \(here 9.9\)"), sweep:
+        sweep.run(fake.specs(3))
+    assert said and all(sentence.endswith("it gets no work.") for sentence in said)
+    with Store(tmp_path / "a.db", readonly=True) as store:
+        assert len(store) == 0
+
+
+def test_what_else_differs_is_named_once_and_used(tmp_path, scheduler, monkeypatch):
+    other = {**remote.environment(), "commit": "abc", "numpy": "1.0"}
+    monkeypatch.setattr(remote, "environment", lambda: other)
+    said = []
+    with DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", say=said.append) as sweep:
+        assert sweep.run(fake.specs(3)).ran == 3
+    assert len(said) == 1 and "(here abc), numpy" in said[0] and "and are used" in said[0]
+
+
+def test_what_no_worker_can_hold_is_refused(tmp_path, scheduler):
+    spec = replace(fake.specs(1)[0], T=10**7, m=300)
+    sweep = DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run")
+    with (
+        pytest.raises(TooLarge, match=r"T=10000000, m=300 needs about \S+ GB .* has 7.2 GB for a trial"),
+        sweep,
+    ):
+        sweep.run([*fake.specs(3), spec])
+    with Store(tmp_path / "a.db", readonly=True) as store:
+        assert len(store) == 0
+
+
+def test_a_million_positions_fit_a_worker_of_8_gb():
+    from sparsehead.train.footprint import trial_bytes
+
+    spec = replace(fake.specs(1)[0], T=10**6, m=300)
+    assert trial_bytes(spec, T=spec.T, m=spec.m) < DaskWorker("", 8e9, 1).room
+
+
+def test_a_unit_goes_to_a_worker_that_can_hold_it():
+    crew = DaskCrew(1, {}, print)
+    small, large = DaskWorker("a", 1e9, 1), DaskWorker("b", 8e9, 1)
+    crew.workers = [small, large]
+    assert crew.free(5e9, ahead=False) is large and crew.free(1e8, ahead=False) is small
+    large.units.append(Unit(fake.specs(1)))
+    assert crew.free(5e9, ahead=False) is None and crew.free(5e9, ahead=True) is large
+    assert crew.room() == 7.2e9 and crew.threads() == 2
+
+
+@pytest.mark.parametrize("what", ["row", "array", "nothing"])
+def test_what_a_worker_sends_is_checked_before_it_is_stored(tmp_path, what):
+    spec = fake.specs(8)[7]
+    row, blobs = new_row(spec, fake.outcome_of(spec))
+    if what == "row":
+        row = (*row[:2], row[2].replace('"steps": 7', '"steps": 8'), *row[3:])
+    if what == "array":
+        blobs["history/loss"] = blobs["history/step"]
+    places = {name: i for i, name in enumerate(blobs)}
+    message = json.loads(json.dumps({"outcome": spec_id(spec), "row": row, "arrays": places}))
+    crew, worker, unit = DaskCrew(1, {}, print), DaskWorker("a", 0.0, 1), Unit([spec])
+    crew.workers, worker.futures = [worker], {id(unit): object()}
+    with Store(tmp_path / "a.db") as store:
+        crew._store = store
+        heard = [m for _, m in crew._answer(worker, unit, [message, {"done": 1.0}], list(blobs.values()))]
+        assert heard[-1] == {"done": 1.0, "unit": unit}
+        if what == "nothing":
+            assert heard[0]["outcome"] == spec_id(spec) and len(store) == 1
+            assert store.find([spec])[spec_id(spec)].outcome["steps"] == 7
+        else:
+            assert "damaged" in heard[0]["message"] and len(store) == 0
+        assert crew._answer(worker, unit, [message], []) == []  # a second answer counts for nothing
+
+
+def test_without_the_extra_one_sentence_says_what_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsehead.lazy.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"needs distributed.*'sparsehead\[cluster\]'"):
+        DaskSweep(tmp_path / "a.db", "local:2")
+    assert not (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "local", "local:0", "local:1001", "local:-1", "node7:8786", "tcp://node7", "http://a:1",
+             "tcp://a:0", "tcp://a:70000", "tcp://a b:1"],
+)  # fmt: skip
+def test_other_addresses_are_refused(text):
+    with pytest.raises(ParseError, match="--cluster is the address"):
+        parse_cluster(text)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "nonsense"])
+def test_a_bad_address_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, address):
+    monkeypatch.setattr(dask_cluster, "CONNECT", 0.5)
+    command = [
+        "law",
+        "and",
+        "--s",
+        "2",
+        "--T",
+        "8",
+        "--learner",
+        "exhaustive",
+        "--db",
+        str(tmp_path / "a.db"),
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--cluster", address])
+    said = capsys.readouterr().err.strip()
+    assert ended.value.code == 2 and address in said
+    assert len(said.replace("\n", " ").split(". ")) == 1
+
+
+@pytest.mark.slow
+def test_workers_that_come_later_are_waited_for_and_a_scheduler_that_goes_is_named(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    said = []
+    monkeypatch.syspath_prepend(str(HERE))
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as made:
+
+        def say(sentence):
+            said.append(sentence)
+            made.scale(1)
+
+        def leave(progress):
+            if progress.done == 3:
+                made.close()
+
+        settings = {"runner": "fake_runner:run", "options": {"sleep": 0.05}, "say": say}
+        with DaskSweep(tmp_path / "a.db", made.scheduler_address, **settings) as sweep:
+            assert sweep.run(fake.specs(2)).ran == 2
+            assert len(said) == 1 and "has no workers yet" in said[0]
+            with pytest.raises(SparseheadError, match=r"the scheduler at tcp://.* is gone"):
+                sweep.run(fake.specs(3000), progress=leave)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_command_and_its_cluster(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "sparsehead",
+        "law",
+        "and",
+        "--s",
+        "3",
+        "--T",
+        "300",
+        "--cluster",
+        "local:2",
+    ]
+    process = subprocess.Popen(
+        [*command, "--db", str(tmp_path / "a.db")], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+    def begun():
+        try:
+            with Store(tmp_path / "a.db", readonly=True) as store:
+                return len(store) > 0
+        except SparseheadError:
+            return False
+
+    wait_until(begun)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130 and "Traceback" not in said
+    wait_until(lambda: not members(process.pid))
+
+
+def members(session):
+    """Live processes of a session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, *rest = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(rest[2]) == session and state != "Z":
+            found.append(int(folder.name))
+    return found
