@@ -145,7 +145,6 @@ def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
     v.wait_text("main", "among 5 in 80 %")
 
 
-@pytest.mark.slow
 def test_cover_counts_balls_as_points_are_added_moved_and_imported(visit, tmp_path):
     v = visit("/cover")
     v.wait_text("[data-size]", "1")
@@ -163,7 +162,6 @@ def test_cover_counts_balls_as_points_are_added_moved_and_imported(visit, tmp_pa
     v.wait_text("[data-size]", "2")
 
 
-@pytest.mark.slow
 def test_read_gives_the_formula_back_and_refuses_other_files(visit, tmp_path):
     import sparsehead as sh
 
@@ -223,6 +221,7 @@ def test_law_starts_pauses_and_shows_what_the_store_holds(visit):
     v.page.wait_for_selector("table")
 
 
+@pytest.mark.slow
 def test_probe_measures_a_model_and_shows_the_head_that_is_clicked(visit):
     v = visit("/probe?s=2")
     v.page.click("button.main")
@@ -261,12 +260,16 @@ def test_every_page_fits_a_telephone_in_the_dark(visit, path):
     assert v.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
 
 
-@pytest.mark.slow
 def test_pages_are_reached_by_their_links_and_back(visit):
     v = visit("/build?f=x0+%26+x1&T=4")
     v.wait_text("[data-predicts]", "0")
-    v.page.click("nav >> text=Bound")
-    v.wait_text("h1", "Bound")
+    for name in (*(name for name in PAGES if name not in ("build", "bound")), "bound"):
+        v.page.click(f"nav a[data-page={name}] >> nth=-1")
+        v.page.wait_for_function("title => document.title.startsWith(title)", arg=f"{name.capitalize()} ·")
+        v.page.wait_for_selector(f"nav li a[data-page={name}][aria-current=page]")
+        v.page.wait_for_selector("main .card")
+    for _ in range(len(PAGES) - 2):
+        v.page.go_back()
     v.page.go_back()
     v.wait_text("h1", "Build")
     assert "f=x0" in v.page.url
@@ -278,7 +281,7 @@ def test_a_page_that_loads_slowly_finds_its_address_as_the_link_left_it(visit):
     v = visit("/build?f=x0+%26+x1&T=4")
     v.wait_text("[data-predicts]", "0")
     held = []
-    v.page.route("**/pages/claims.js", held.append)
+    v.page.route("**/pages/claims.js", lambda route: held.append(route))
     v.page.click("text=The paper's statement")
     v.page.wait_for_timeout(400)  # longer than a page waits before it writes its state into the address
     assert v.page.url.endswith("/claims?label=sparse-representation")

@@ -69,16 +69,19 @@ export default function Build() {
 }
 
 function Result({ data, busy, ones, onBits, asked }) {
+  // What does not depend on the input is not rendered again at a flip.
+  const still = useMemo(() => html`
+    <div class="halves">
+      <${Certificate} data=${data} />
+      <${Weights} data=${data} />
+    </div>
+    <${Norms} norms=${data.norms} />`, [data]);
   return html`
     <${Card}>
       <${Busy} busy=${busy} text="building" />
       <${Play} data=${data} ones=${ones} onBits=${onBits} />
     <//>
-    <div class="halves">
-      <${Certificate} data=${data} />
-      <${Weights} data=${data} />
-    </div>
-    <${Norms} norms=${data.norms} />
+    ${still}
     <${Figure} asked=${asked} />`;
 }
 
