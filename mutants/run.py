@@ -39,6 +39,7 @@ from trial import Breakage, TimedOut, Unanswered, ask, copy_tree, judge, preload
 
 RESULTS = HERE / "results.json"
 NO_ANSWER = "no answer"
+LATER = ", before a change"
 Verdicts = dict[str, str]
 
 
@@ -133,7 +134,7 @@ def outdated(mutants: list[Mutant]) -> list[Result]:
     """Results of breakages that were caught, and whose file, check or test has changed since."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     found = [m for m in mutants if m.name in kept and kept[m.name][0] != key(m) and kept[m.name][1]]
-    return [Result(m, f"{kept[m.name][1]}, before a change", *kept[m.name][2:]) for m in found]
+    return [Result(m, f"{kept[m.name][1]}{LATER}", *kept[m.name][2:]) for m in found]
 
 
 def remember(result: Result, key: str) -> None:
@@ -156,7 +157,8 @@ def baseline(tree: Path, mutants: list[Mutant], timeout: float) -> tuple[Verdict
     if tests:
         code, passed, failed = ask(tree, partial(run_tests, tests), timeout * len(tests), keep_bytecode=True)
         if code not in (0, 1):
-            raise Broken(f"pytest ended with code {code} without any breakage, on {' '.join(tests)}")
+            said = (tree / ".output").read_text(errors="replace").strip().splitlines()[-3:]
+            raise Broken(f"pytest ended with code {code} without any breakage: {' '.join(said)}")
         under = lambda ids, test: any(i == test or i.startswith((f"{test}[", f"{test}::")) for i in ids)  # noqa: E731
         red = {test for test in tests if under(failed, test) or not under(passed, test)}
     return {label: verdict for label, (verdict, _) in verdicts.items()}, red
@@ -250,7 +252,7 @@ def table(results: list[Result], untried: Sequence[Mutant] = ()) -> str:
     """RESULT.md: totals, then survivors, then the rest, then what is new or changed and was not tried since."""
     caught = [r for r in results if r.by]
     survivors = [r for r in results if not r.by]
-    claims = {r.mutant.claim for r in caught if r.by == f"check {r.mutant.claim}"}
+    claims = {r.mutant.claim for r in caught if r.by.removesuffix(LATER) == f"check {r.mutant.claim}"}
     lines = [
         "# Deliberate breakages",
         "",

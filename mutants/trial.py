@@ -174,7 +174,7 @@ def unused_plugins(tests: list[str]) -> list[str]:
     """Plugins of pytest that these tests do without; loading them took longer than most tests."""
     texts = [Path(test.partition("::")[0]).read_text() for test in tests]
     used = any("schemathesis" in text for text in texts)
-    return ["cacheprovider", "randomly", "pytest_cov", "xdist", "anyio", *(() if used else ("schemathesis",))]
+    return ["cacheprovider", "randomly", "pytest_cov", "anyio", *(() if used else ("schemathesis",))]
 
 
 def run_tests(tests: list[str], *more: str) -> list[Any]:
