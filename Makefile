@@ -10,7 +10,7 @@ ARGS   ?=
 CHROMIUM ?=
 export CHROMIUM
 
-.PHONY: kernel reproduce full test test-all bare coverage mutants probe-studies lint format bench docs clean help
+.PHONY: kernel reproduce full test test-all bare coverage mutants fuzz torture probe-studies lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,8 @@ help:
 	@echo "make coverage    the tests once more, with the share of lines and branches that they reach"
 	@echo "make bare        install without extras and try build, read, bound and cover there"
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
+	@echo "make fuzz        hand a million hostile inputs to everything that reads (fuzz/RESULT.md; 5 minutes of one core)"
+	@echo "make torture     kill, starve and damage sweeps 200 times and more (torture/RESULT.md; 10 minutes)"
 	@echo "make probe-studies   probe three pretrained models from PyPI and write results/probe with charts"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
 	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
@@ -68,6 +70,14 @@ bare:
 
 mutants: kernel
 	$(BIN)/python mutants/run.py $(ARGS)
+
+# The coverage-guided part runs where atheris can be installed; the summary says whether it did.
+fuzz: kernel
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-fuzz.txt || true
+	$(BIN)/python fuzz/run.py $(ARGS)
+
+torture: kernel
+	$(BIN)/python torture/run.py $(ARGS)
 
 probe-studies: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-studies.txt

@@ -59,7 +59,7 @@ def _read(kind: Any, value: Any, at: str) -> Any:
     if origin is tuple:
         return _read_items(inner, _need(list, value, at, "a list"), at)
     if origin is dict:
-        return {key: _read(inner[1], item, f"{at}.{key}") for key, item in _object(value, at).items()}
+        return {key: _read(inner[1], item, f"{at}.{key[:40]}") for key, item in _object(value, at).items()}
     return _read_plain(kind, value, at)
 
 
@@ -67,7 +67,7 @@ def _read_fields(kind: Any, value: Any, at: str) -> Any:
     types, given = _types(kind), _object(value, at)
     unknown = [name for name in given if name not in types]
     if unknown:
-        raise FileError(f"{at} has the field {unknown[0]!r}, which {kind.__name__} does not have")
+        raise FileError(f"{at} has the field {unknown[0][:40]!r}, which {kind.__name__} does not have")
     required = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
     missing = sorted(required - set(given))
     if missing:
@@ -90,7 +90,7 @@ def _read_items(kinds: tuple[Any, ...], values: list[Any], at: str) -> tuple[Any
 
 
 def _read_plain(kind: type, value: Any, at: str) -> Any:
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 2**1023:
         value = float(value)
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise FileError(f"{at} is {str(value)[:40]!r}, not {WORDS[kind]}")

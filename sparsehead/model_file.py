@@ -63,7 +63,17 @@ def packed(model: Model) -> bytes:
 
     tensors: dict[str, Array] = {}
     header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
-    return seal(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64}))
+    return seal(_in_order(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64})))
+
+
+def _in_order(raw: bytes) -> bytes:
+    """A safetensors file with its metadata sorted by name; the library writes them in a new order each time."""
+    start = 8 + struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors start at a multiple of eight bytes
+    return struct.pack("<Q", len(text)) + text + raw[start:]
 
 
 def load(path: str | Path) -> Model:

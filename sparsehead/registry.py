@@ -58,7 +58,8 @@ class Registry(Mapping[str, T], Generic[T]):
             DomainError: with the names that there are.
         """
         if name not in self:
-            raise DomainError(f"{self.kind} {name!r} is unknown; the {self.kind}s are {', '.join(self)}.")
+            short = str(name)[:60]
+            raise DomainError(f"{self.kind} {short!r} is unknown; the {self.kind}s are {', '.join(self)}.")
         return name
 
     def find(self, name: str) -> T:

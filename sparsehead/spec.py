@@ -7,7 +7,7 @@ from dataclasses import InitVar, asdict, dataclass, fields
 from typing import Any
 
 from .architecture import Architecture, width_of
-from .arguments import instance, real, whole
+from .arguments import instance, real, shown, whole
 from .display import Short
 from .errors import DomainError
 from .functions import FAMILIES, SparseFunction, family, parse, random_support
@@ -141,25 +141,27 @@ class TrainSpec(Short):
             object.__setattr__(self, "optimiser", "adam")
         if self.m < 1 or self.n_steps < 0 or self.check_every < 1 or self.restarts < 1 or self.holdout < 1:
             raise DomainError(
-                f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={self.m}, "
-                f"check_every={self.check_every}, restarts={self.restarts}, holdout={self.holdout}, "
-                f"n_steps={self.n_steps}."
+                f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={shown(self.m)}, "
+                f"check_every={shown(self.check_every)}, restarts={shown(self.restarts)}, "
+                f"holdout={shown(self.holdout)}, n_steps={shown(self.n_steps)}."
             )
         if not 0 <= self.dropout < 1:
-            raise DomainError(f"dropout is a share, at least 0 and below 1, got {self.dropout}.")
+            raise DomainError(f"dropout is a share, at least 0 and below 1, got {shown(self.dropout)}.")
         if not 0 < self.target < 1:
-            raise DomainError(f"target is an accuracy strictly between 0 and 1, got {self.target}.")
+            raise DomainError(f"target is an accuracy strictly between 0 and 1, got {shown(self.target)}.")
         LEARNERS.check(self.learner)
         for name, offered in (("optimiser", OPTIMISERS), ("decay", DECAYS), ("init", INITS)):
             if getattr(self, name) not in offered:
-                raise DomainError(f"{name} is one of {', '.join(offered)}, got {getattr(self, name)!r}.")
+                raise DomainError(f"{name} is one of {', '.join(offered)}, got {shown(getattr(self, name))}.")
         if not 0 < self.learning_rate < math.inf:
-            raise DomainError(f"the learning rate must be a finite number > 0, got {self.learning_rate}.")
+            raise DomainError(
+                f"the learning rate must be a finite number > 0, got {shown(self.learning_rate)}."
+            )
         if not 0 < self.adam_eps < math.inf:
-            raise DomainError(f"Adam's eps must be a finite number > 0, got {self.adam_eps}.")
+            raise DomainError(f"Adam's eps must be a finite number > 0, got {shown(self.adam_eps)}.")
         for name in ("clip", "weight_decay", "init_scale", "init_std"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise DomainError(f"{name} must be a finite number >= 0, got {getattr(self, name)}.")
+                raise DomainError(f"{name} must be a finite number >= 0, got {shown(getattr(self, name))}.")
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, got none.")
 
