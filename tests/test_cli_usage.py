@@ -71,7 +71,7 @@ def test_every_command_that_writes_a_file_has_force(path):
         ("10_000", 10_000),
         (" 2.5e3 ", 2500),
         ("-4", -4),
-        ("1E300", 10**300),
+        ("1E1000", 10**1000),
         (7, 7),
     ],
 )
@@ -79,7 +79,9 @@ def test_whole_numbers_as_people_type_them(text, number):
     assert whole_number(text) == number and type(whole_number(text)) is int
 
 
-@pytest.mark.parametrize("text", ["20.9", "1e-3", "abc", "", "nan", "inf", "1e999999", "0x10", "1,000"])
+@pytest.mark.parametrize(
+    "text", ["20.9", "1e-3", "abc", "", "nan", "inf", "1e1001", "1e999999", "0x10", "1,000"]
+)
 def test_what_is_no_whole_number_is_refused(text):
     with pytest.raises(typer.BadParameter, match="no whole number; write it as"):
         whole_number(text)
