@@ -196,6 +196,18 @@ def test_answers_that_are_kept_are_bounded_and_asked_at_once_are_computed_once(m
     assert len(calls) == 102  # the first is not
 
 
+def test_the_smallest_numbers_are_answered(api):
+    """What a fuzzer found: 1 / 5e-324 is no float, half of it is 0, and a leak of 1e-300 takes minutes."""
+    norms = {"V21": 1.0, "V": 1.0, "QK": 9.4, "BX": 1.42, "T": 100, "m": 1000}
+    found = api.post("/api/bound", {**norms, "w": 0.0, "delta": 1e-300}).json()
+    # a class of one function: nothing but the confidence is left
+    assert found["gap"] == pytest.approx((300 * np.log(10) / 2000) ** 0.5)
+    for small in ({"delta": 5e-324}, {"margin": 5e-324}):
+        assert api.post("/api/bound", {**norms, **small}).status_code == 422
+    asked = {"function": "x2 & x5 & x11", "T": 16, "encoding": "random", "d": 1, "epsilon": 5e-324}
+    assert api.post("/api/build/model", asked).status_code == 422
+
+
 def test_the_floor_is_the_one_of_the_command(api):
     found = api.get("/api/floor?s=2&T=50").json()
     from sparsehead.records.bound import information_floor

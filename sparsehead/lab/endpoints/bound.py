@@ -16,6 +16,7 @@ from ..sandbox import FILE, uploaded
 router = APIRouter(tags=["Bound"])
 
 Form = Literal["ours", "paper", "parametric", "trauger-tewari", "minimum"]
+Chance = Annotated[float, Field(ge=1e-300, lt=1)]  # 1/delta is a float
 Size = Annotated[float, Field(ge=0, le=1e12)]
 
 
@@ -33,7 +34,7 @@ class BoundRequest(BaseModel):
     d: Annotated[int, Field(ge=1, le=10**6)] = 64
     T: Annotated[int, Field(ge=1, le=10**9, examples=[100])]
     m: Annotated[int, Field(ge=1, le=10**15, examples=[1000])]
-    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    delta: Chance = 0.05
     margin: Annotated[float, Field(gt=0, le=1e6)] = 1.0
     accuracy: Annotated[float, Field(gt=0, le=10)] = 0.05
     form: Form | None = "ours"
@@ -66,7 +67,7 @@ def floor_of(s: int, T: int) -> Response:
 async def bound_model(
     request: Request,
     m: Annotated[int, Field(ge=1, le=10**15)] = 1000,
-    delta: Annotated[float, Field(gt=0, lt=1)] = 0.05,
+    delta: Chance = 0.05,
     form: Form | None = None,
 ) -> Response:
     """The record of `sparsehead bound MODEL --json` for an uploaded safetensors file."""
