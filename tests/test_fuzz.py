@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 import time
 from itertools import islice
@@ -148,3 +149,12 @@ def test_a_model_has_one_file():
     """The metadata stood in an order that changed from one call to the next."""
     model = sh.build("x1 & x2", T=6)
     assert len({packed(model) for _ in range(12)}) == 1
+
+
+def test_the_summary_is_that_of_a_full_run_without_findings():
+    text = (HERE / "RESULT.md").read_text()
+    count = int(re.search(r"inputs: ([\d,]+); findings: 0\n", text)[1].replace(",", ""))
+    assert count >= 10**6
+    for target in targets.TARGETS:
+        assert f"| {target.name} |" in text
+    assert "seed" in text and "date: 20" in text
