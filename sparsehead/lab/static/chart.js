@@ -45,7 +45,9 @@ function fitted(given, room, rows, wrapped = false) {
     // panels that do not fit beside each other stand in as many columns as do
     const { hconcat, ...rest } = spec;
     const wide = Math.max(...hconcat.map((panel) => panel.width || 200)) + BESIDE;
-    return fitted({ ...rest, concat: hconcat, columns: Math.max(1, Math.floor((room - MARGIN) / wide)), usermeta: { ...rest.usermeta, fixed: true } }, room, rows, true);
+    const most = Math.max(1, Math.floor((room - MARGIN) / wide));
+    const columns = Math.ceil(hconcat.length / Math.ceil(hconcat.length / most)); // rows of equal length where they can be
+    return fitted({ ...rest, concat: hconcat, columns, usermeta: { ...rest.usermeta, fixed: true } }, room, rows, true);
   }
   if (!wrapped && spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
   if (!wrapped && (!spec.usermeta?.fixed || spec.concat)) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
