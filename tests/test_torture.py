@@ -1,6 +1,7 @@
 """The torture runner on one kill and a few damages, what its checks look for, and the summary of the last full run."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from random import Random
@@ -86,3 +87,11 @@ def test_a_sweep_survives_a_kill(tmp_path):
 def test_a_short_torture_holds():
     rows = run.torture(seed=2, share=0.02, number=30)
     assert {name: row["failed"] for name, row in rows.items() if row["failed"]} == {}
+
+
+def test_the_summary_is_that_of_a_full_run_in_which_everything_held():
+    text = (HERE / "RESULT.md").read_text()
+    for name in scenarios.plan(1.0):
+        assert re.search(rf"^\| {re.escape(name)} \| yes \|", text, re.MULTILINE), name
+    assert sum(map(int, re.findall(r"\| kills[\w ]*: (\d+)", text))) >= 200
+    assert "seed" in text and "date: 20" in text

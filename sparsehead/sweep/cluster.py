@@ -6,6 +6,7 @@ happens to a lost worker's units is decided in `dispatch`, as for the embedded p
 """
 
 import json
+import logging
 import queue
 import re
 import threading
@@ -32,6 +33,7 @@ GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
 HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
 REPORTS = 20  # progress reports a second, from all workers together
 MOST_LOCAL = 1000
+NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # loggers
 ADDRESS = re.compile(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", re.ASCII)
 LOCAL = re.compile(r"local:(\d{1,4})", re.ASCII)
 
@@ -139,6 +141,9 @@ class DaskCrew(Crew):
         import dask
         from distributed import Client, LocalCluster
 
+        # What matters of a lost connection is said in a sentence; these would add tracebacks.
+        for name in NOISY:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         if isinstance(self._where, int):
             # A worker that ends is started again; on a busy machine that takes longer than Dask's 15 s, after which it
             # would be written off for good.

@@ -312,3 +312,20 @@ def members(session):
         if int(rest[2]) == session and state != "Z":
             found.append(int(folder.name))
     return found
+
+
+def test_a_lost_connection_is_a_sentence_and_no_log(monkeypatch):
+    """With the network cut, Dask and its event loop logged tracebacks before the sentence."""
+    import logging
+
+    distributed = pytest.importorskip("distributed")
+
+    def nobody(*arguments, **options):
+        raise OSError("nobody answers")
+
+    for name in dask_cluster.NOISY:
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+    monkeypatch.setattr(distributed, "Client", nobody)
+    with pytest.raises(SparseheadError, match="no Dask scheduler answers"):
+        DaskCrew("tcp://127.0.0.1:9", {}, print)._connect()
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_cluster.NOISY)
