@@ -33,7 +33,7 @@ GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
 HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
 REPORTS = 20  # progress reports a second, from all workers together
 MOST_LOCAL = 1000
-NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # loggers
+NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
 ADDRESS = re.compile(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", re.ASCII)
 LOCAL = re.compile(r"local:(\d{1,4})", re.ASCII)
 
@@ -141,7 +141,6 @@ class DaskCrew(Crew):
         import dask
         from distributed import Client, LocalCluster
 
-        # What matters of a lost connection is said in a sentence; these would add tracebacks.
         for name in NOISY:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if isinstance(self._where, int):
@@ -185,10 +184,13 @@ class DaskCrew(Crew):
         every = max(0.5, self.threads() / REPORTS)
         specs = [asdict(spec) for spec in unit.specs]
         text = json.dumps({"unit": specs, "topic": self._topic, "every": every, **self._settings})
-        future = self._client.submit(
-            remote.run, text, key=f"sparsehead-{uuid.uuid4().hex}", workers=[worker.address],
-            allow_other_workers=False, pure=False, retries=0,
-        )  # fmt: skip
+        try:
+            future = self._client.submit(
+                remote.run, text, key=f"sparsehead-{uuid.uuid4().hex}", workers=[worker.address],
+                allow_other_workers=False, pure=False, retries=0,
+            )  # fmt: skip
+        except Exception as error:  # the connection is closed
+            raise self._gone(_first_line(error)) from error
         worker.futures[id(unit)] = future
         self._client.loop.add_callback(self._fetch, worker, unit, future)
 
@@ -282,13 +284,16 @@ class DaskCrew(Crew):
                 self._inbox.put(("joined", said))
             known = (known & there) | set(said)
 
+    def _gone(self, why: str) -> SparseheadError:
+        return SparseheadError(
+            f"the scheduler at {self._where} is gone ({why}); finished outcomes are in the store, and the same "
+            "command goes on from there."
+        )
+
     def _arrivals(self, kind: str, content: Any) -> None:
         """Take on the workers that agree with this program; name what differs."""
         if kind == "lost":
-            raise SparseheadError(
-                f"the scheduler at {self._where} is gone ({content}); finished outcomes are in the store, and the same "
-                "command goes on from there."
-            )
+            raise self._gone(content)
         if kind == "nobody":
             self._say(
                 f"the scheduler at {self._where} has no workers yet; this waits for some: `dask worker {self._where} "
@@ -319,7 +324,8 @@ class DaskCrew(Crew):
     def bury(self, worker: DaskWorker) -> str:
         """Drop its futures, so that nobody waits for a worker that is not there."""
         self.workers.remove(worker)
-        self._client.cancel(list(worker.futures.values()))
+        with suppress(Exception):
+            self._client.cancel(list(worker.futures.values()))
         worker.futures.clear()
         return f"{worker.address} left the cluster"
 

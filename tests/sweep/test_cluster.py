@@ -329,3 +329,23 @@ def test_a_lost_connection_is_a_sentence_and_no_log(monkeypatch):
     with pytest.raises(SparseheadError, match="no Dask scheduler answers"):
         DaskCrew("tcp://127.0.0.1:9", {}, print)._connect()
     assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_cluster.NOISY)
+
+
+def test_a_scheduler_that_was_killed_is_a_sentence():
+    """Its client is closed when the next unit is handed out, or when its workers are buried; both were tracebacks."""
+
+    class Closed:
+        def submit(self, *arguments, **options):
+            raise RuntimeError("Client is closed. Can't send update-graph message.")
+
+        cancel = submit
+
+    crew = DaskCrew("tcp://127.0.0.1:9", {}, print)
+    crew._client = Closed()
+    worker = DaskWorker("tcp://127.0.0.1:10", 0.0, 1)
+    crew.workers.append(worker)
+    with pytest.raises(
+        SparseheadError, match=r"the scheduler at tcp://127.0.0.1:9 is gone \(Client is closed"
+    ):
+        crew.give(worker, Unit(fake.specs(1)))
+    assert crew.bury(worker).endswith("left the cluster") and crew.workers == []
