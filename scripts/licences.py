@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK, PAGE = ROOT / "requirements.lock", ROOT / "docs" / "licences.md"
 HEAD = """# Licences
 
-sparsehead has the MIT licence. What `make` installs beside it, with the licence that each package states of itself;
+The project has the MIT licence. What `make` installs beside it, with the licence that each package states of itself;
 written by `python scripts/licences.py`, from the packages as they are installed. Nothing of them is part of
 sparsehead's own files; what the lab brings along has its licence in `sparsehead/lab/static/vendor`.
 
