@@ -258,10 +258,17 @@ def test_a_state_dict_is_probed_by_its_weights_and_says_what_it_needs(api):
     }
     content = save(state)
     assert "heads" in api.send("/api/probe", content).json()["error"]
-    assert "s is one of 1, 2, 4" in api.send("/api/probe?s=3", content).json()["error"]
     found = api.send("/api/probe?heads=2", content).json()
     assert (found["layers"], found["heads_per_layer"], found["chart"]) == (1, 2, None)
     assert found["rows"][0]["QK_spectral"] > 0
+
+
+@pytest.mark.slow
+def test_what_a_state_dict_cannot_be_probed_with_is_refused(api):
+    from safetensors.numpy import save
+
+    content = save({f"0.{name}_proj.weight": np.eye(8, dtype=np.float32) for name in ("q", "k", "v", "out")})
+    assert "s is one of 1, 2, 4" in api.send("/api/probe?s=3", content).json()["error"]
     refused = api.send("/api/probe?heads=3", content)
     assert refused.status_code == 422 and "tmp" not in refused.text
 
