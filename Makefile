@@ -55,11 +55,11 @@ format: $(STAMP)
 
 test: lint kernel
 	@scripts/chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 3 -m "not slow" $(ARGS)
 
 test-all: lint kernel
 	@scripts/chromium.sh
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(ARGS)
 
 coverage: kernel
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term $(ARGS)

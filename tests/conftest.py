@@ -41,6 +41,31 @@ def pytest_configure(config):
         subprocess.run([sys.executable, str(path)], stdout=subprocess.DEVNULL, check=False)
 
 
+SHARED = ("tests/lab/", "tests/report/")  # whose tests share a server, a browser, a report
+
+
+@functools.cache
+def scope_of(file):
+    """The folder or file whose tests share fixtures, or None."""
+    folder = next((folder for folder in SHARED if file.startswith(folder)), None)
+    return folder or (file if 'scope="module"' in (Path(__file__).parents[1] / file).read_text() else None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests that share a fixture go to one worker, so that it is made once; all others where there is room.
+
+    xdist's own --dist loadgroup groups nothing under pytest 9: it adds the group to an item's id, which is not read.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFixtures(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return scope_of(nodeid.partition("::")[0]) or nodeid
+
+    return ByFixtures(config, log)
+
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

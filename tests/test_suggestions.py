@@ -75,7 +75,6 @@ def test_a_suggested_command_and_its_options_exist(where, command):
     check_command(where, command)
 
 
-@pytest.mark.xdist_group("report")
 def test_what_a_report_suggests_exists(tmp_path):
     """The page of a run that measured nothing yet: every experiment and every figure says which command it awaits."""
     experiments = [c.label for c in SECTIONS["Experiments"] if c.check]

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,3 +63,9 @@ def served(folder, *arguments):
         process.wait()
         process.stdout.close()
         process.stderr.close()
+
+
+def elsewhere(function, *args, **kwargs):
+    """Call it in a thread of its own: where a browser was opened before, this one has a running event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(function, *args, **kwargs).result()

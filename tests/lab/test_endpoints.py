@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +12,8 @@ from sparsehead.lab import remembered
 from sparsehead.lab.answers import Busy
 from sparsehead.lab.endpoints import build as build_page
 from sparsehead.model_file import packed
+
+from .serving import elsewhere
 
 
 def printed(capsys, *arguments):
@@ -158,12 +159,6 @@ def test_a_request_that_cannot_be_answered_is_tried_again(api, monkeypatch):
     assert api.post("/api/build", asked).status_code == 200
 
 
-def run_elsewhere(coroutine):
-    """In a thread of its own: where a browser was opened before, this one has a running event loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
-
-
 def test_answers_that_are_kept_are_bounded_and_asked_at_once_are_computed_once(monkeypatch):
     calls = []
 
@@ -192,14 +187,14 @@ def test_answers_that_are_kept_are_bounded_and_asked_at_once_are_computed_once(m
 
     monkeypatch.setattr(remembered, "MOST_BYTES", 20_000)
     kept = remembered.Remembered(app)
-    assert set(run_elsewhere(all_at_once())) == {b"same" * 100}
+    assert set(elsewhere(asyncio.run, all_at_once())) == {b"same" * 100}
     assert calls == [b"same"]
     for i in range(100):
-        run_elsewhere(ask(b"%03d" % i))
+        elsewhere(asyncio.run, ask(b"%03d" % i))
     assert kept._bytes <= 20_000 and len(kept._kept) == 20_000 // (500 + 303)
-    run_elsewhere(ask(b"099"))
+    elsewhere(asyncio.run, ask(b"099"))
     assert len(calls) == 101  # the last is still known
-    run_elsewhere(ask(b"000"))
+    elsewhere(asyncio.run, ask(b"000"))
     assert len(calls) == 102  # the first is not
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,6 +13,7 @@ from sparsehead.spec import spec_id
 from sparsehead.store import Store
 
 from .conftest import HOST, TOKEN, Api
+from .serving import elsewhere
 
 LEARN = {"function": "x1 & x4", "T": 8, "m": 120, "n_steps": 200, "check_every": 5, "keep_training": True}
 
@@ -104,12 +104,6 @@ def test_jobs_that_cannot_be_meant_are_refused_at_once(trained):
     assert api.get("/api/jobs/../../etc").status_code in (404, 422)
 
 
-def in_thread(work):
-    """Await `work` in a thread: a browser test in this process leaves a loop running in the main one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
-
-
 def in_loop(db, work, **settings):
     """Run `work(jobs)` in an event loop of its own; the jobs' processes are never started."""
 
@@ -121,7 +115,7 @@ def in_loop(db, work, **settings):
         finally:
             await jobs.close()
 
-    return in_thread(main())
+    return elsewhere(asyncio.run, main())
 
 
 def test_a_thousand_jobs_are_held_or_refused_and_memory_stays_bounded(tmp_path):
@@ -168,7 +162,7 @@ def test_what_was_unfinished_is_offered_by_the_next_server(tmp_path):
         jobs._run = lambda job: asyncio.sleep(0)
         return await first(jobs)
 
-    left = in_thread(main())
+    left = elsewhere(asyncio.run, main())
     (tmp_path / "r.db.jobs.json").write_bytes(left)
 
     async def second(jobs):

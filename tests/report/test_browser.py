@@ -10,7 +10,7 @@ from sparsehead.claims.registry import CLAIMS
 from sparsehead.report.catalogue import FIGURES, draw_all
 from sparsehead.report.page import write_report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("report")]
+pytestmark = pytest.mark.browser
 READY = "body[data-ready=yes]"
 
 

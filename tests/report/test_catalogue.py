@@ -11,8 +11,6 @@ from sparsehead.experiments.records import LawRecord, ThresholdRow
 from sparsehead.figures.theme import CONFIG
 from sparsehead.report.catalogue import FIGURES, draw, draw_all
 
-pytestmark = pytest.mark.xdist_group("report")
-
 
 def law_of(*rows):
     return LawRecord(rows, fits={}, best=None, note="", floor=(), cells=(), seconds=0.0)

@@ -29,7 +29,6 @@ HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
 fake = importlib.util.module_from_spec(location)
 location.loader.exec_module(fake)
-pytestmark = pytest.mark.xdist_group("cluster")
 SMALL = {"T": [8, 10], "s": 2, "learner": "exhaustive", "policy": Adaptive(start=12, max_trials=8)}
 
 
