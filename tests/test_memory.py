@@ -198,7 +198,9 @@ def test_the_estimate_for_torch_grows_with_the_samples_as_the_peak_does(monkeypa
     assert 0.8 * (many - few) <= estimate <= 4 * (many - few), (estimate, many - few)
 
 
-@pytest.mark.parametrize("settings", [{"T": 300_000}, {"T": 300_000, "encoding": "trainable"}], ids=str)
+@pytest.mark.parametrize("settings", [
+    {"T": 300_000}, pytest.param({"T": 300_000, "encoding": "trainable"}, marks=pytest.mark.slow),
+], ids=str)  # fmt: skip
 def test_the_estimate_of_build_is_close_to_the_measured_peak(settings, monkeypatch):
     """Python and NumPy themselves take about 70 MB, which the estimate leaves out."""
     found = []

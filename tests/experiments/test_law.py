@@ -80,6 +80,7 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
         s=3,
         db=tmp_path / "r.db",
         learner="tree",
+        workers=1,
         policy=Adaptive(start=30, max_trials=16),
     )
     assert found.floor == {} and found.laws.fits == {}

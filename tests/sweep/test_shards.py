@@ -32,6 +32,7 @@ def test_other_texts_are_refused(text):
         parse_shard(text)
 
 
+@pytest.mark.slow  # test_cluster compares shards too
 def test_shards_merged_equal_one_run(tmp_path):
     law("and", T=[8, 10, 12], db=tmp_path / "whole.db", method="adaptive", **SMALL)
     for i in (1, 2):
