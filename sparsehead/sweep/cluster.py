@@ -215,13 +215,13 @@ class DaskCrew(Crew):
         else:
             self._inbox.put(("answer", (worker, unit, messages, blobs)))
 
-    def receive(self) -> list[tuple[DaskWorker, Message | None]]:
-        """Everything that has come in; outcomes are in the store when this returns."""
+    def receive(self) -> list[tuple[DaskWorker | None, Message | None]]:
+        """Everything that has come in; outcomes are in the store by then. Progress comes without its worker."""
         news = [self._inbox.get()]
         with suppress(queue.Empty):
             while len(news) < 1000:
                 news.append(self._inbox.get_nowait())
-        heard: list[tuple[Any, Message | None]] = []
+        heard: list[tuple[DaskWorker | None, Message | None]] = []
         for kind, content in news:
             if kind == "answer":
                 heard += self._answer(*content)
