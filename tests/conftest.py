@@ -142,6 +142,27 @@ def without_browser():
     return do_without_browser
 
 
+PATIENCE = 600_000  # milliseconds: only ends what would never end, however slow the machine
+
+
+class Patient:
+    """A browser whose pages wait for as long as a busy machine needs; Playwright's own limit is half a minute."""
+
+    def __init__(self, browser):
+        self._browser = browser
+
+    def new_context(self, **settings):
+        context = self._browser.new_context(**settings)
+        context.set_default_timeout(PATIENCE)
+        return context
+
+    def new_page(self, **settings):
+        return self.new_context(**settings).new_page()
+
+    def __getattr__(self, name):
+        return getattr(self._browser, name)
+
+
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium, headless; without one, tests that need it are skipped, or fail in CI."""
@@ -153,6 +174,6 @@ def browser():
     if path is None:
         do_without_browser("there is no Chromium on this machine (Debian: apt-get install chromium)")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield chromium
+        chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS), timeout=PATIENCE)
+        yield Patient(chromium)
         chromium.close()

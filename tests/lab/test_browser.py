@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "claims")
-WAIT = 120_000  # only ends what would never end
+WAIT = 600_000  # only ends what would never end
 
 
 class Visit:

@@ -36,7 +36,7 @@ class Visit:
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector(READY, timeout=60_000)
+        self.page.wait_for_selector(READY)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_charts_answer_to_the_pointer(wide):
     point = wide.page.locator("#figure-norms svg .mark-symbol path").first
     point.scroll_into_view_if_needed()
     point.hover()
-    wide.page.wait_for_selector("#vg-tooltip-element.visible", timeout=5000)
+    wide.page.wait_for_selector("#vg-tooltip-element.visible")
     assert "builder" in wide.page.locator("#vg-tooltip-element").inner_text()
 
 
