@@ -9,6 +9,8 @@ ARGS   ?=
 # CHROMIUM=install lets `make test` install Chromium with apt-get where there is none.
 CHROMIUM ?=
 export CHROMIUM
+# Tests start hundreds of processes, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: kernel reproduce full test test-all bare coverage mutants fuzz torture probe-studies lint format bench docs clean help
 .DEFAULT_GOAL := help

@@ -41,7 +41,8 @@ def pytest_configure(config):
         subprocess.run([sys.executable, str(path)], stdout=subprocess.DEVNULL, check=False)
 
 
-SHARED = ("tests/lab/", "tests/report/")  # whose tests share a server, a browser, a report
+# whose tests share a server, a browser, a report, or transformers, which takes a second to import
+SHARED = ("tests/lab/", "tests/report/", "tests/probing/")
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-import transformers as tf
 
 from sparsehead.errors import DomainError, FileError, ShapeError
 from sparsehead.probing.families import FAMILIES
@@ -99,7 +98,9 @@ def test_state_dicts_fused_and_separate_give_the_weights_of_the_module(tiny):
 
 
 def test_the_model_is_left_as_it_was(tiny):
-    model = tf.BertModel(tiny("bert").config)
+    from transformers import BertModel  # heavy: only where it is needed
+
+    model = BertModel(tiny("bert").config)
     model.set_attn_implementation("sdpa")
     model.train()
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from sparsehead.cli.app import main
 
@@ -12,6 +10,9 @@ from sparsehead.cli.app import main
 @pytest.fixture(scope="module")
 def folder(tiny, tmp_path_factory):
     """A tiny BERT on the disk, with a tokenizer of whole words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers  # heavy: only where they are needed
+    from transformers import PreTrainedTokenizerFast
+
     path = tmp_path_factory.mktemp("bert")
     tiny("bert").save_pretrained(path)
     words = {
