@@ -38,7 +38,7 @@ def check_read_trained(context: Context) -> Finding:
     solved = [r for r in trials if r.solved]
     failures = [r for r in solved if r.found != "planted"]
     read = len(solved) - len(failures)
-    ours = f"{family}, T={T}, m={m}: {exact} of {len(cell)} [{low:.3f}, {high:.3f}]"
+    ours = f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {family.upper()}, T={T}, m={m}"
     return judged(
         verdict, paper=NO_NUMBER, ours=ours,
         detail=f"Over all families and sizes {read} of {len(solved)} solved trials. {_told(failures)}",

@@ -102,10 +102,7 @@ def law_chart(
         "thresholds": rows,
         "dropout": dropped,
         "paper": printed,
-        "lines": [
-            *_line([(row.T, row.m) for row in floor], FLOOR),
-            *(r for n, f in (fits or {}).items() for r in _fit(n, f, Ts)),
-        ],
+        "lines": lines,
         "bound": _line(bound, BOUND),
     }
     panels = [_panel(Ts, data)]
@@ -294,7 +291,7 @@ def law_subtitle(
         best = min(aic, key=lambda name: aic[name])
         ends = fits[best].intervals.get("b", (None, None))
         b = f"b = {number(fits[best].params['b'])} {interval(*ends)}"
-        rest = ", ".join(f"{FORMULAS[n]} +{v - aic[best]:.1f}" for n, v in aic.items() if n != best)
+        rest = ", ".join(f"{v - aic[best]:.1f} more for {FORMULAS[n]}" for n, v in aic.items() if n != best)
         lines.append(f"Least AIC: {FORMULAS[best]}, {b}; {rest}.")
     if any(r["state"] == "known" for r in rows):
         theirs = "; the paper's: one bootstrap standard deviation" if printed else ""

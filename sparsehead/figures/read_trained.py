@@ -152,7 +152,7 @@ def certificate_chart(trials: Sequence[ReadTrial], *, delta: float) -> Chart:
         title="Every certificate lies above the true error"
         if not broken
         else f"{broken} certificates are exceeded",
-        subtitle=f"{count(rows, 'trained model')}; {broken} true errors exceed their bound, {delta:.0%} may. "
+        subtitle=f"{count(rows, 'trained model')}; {broken} true errors exceed their bound, {100 * delta:.3g} % may. "
         "Dashed: bound and error are equal.",
         data={
             "certificates": rows,

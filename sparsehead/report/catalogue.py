@@ -175,12 +175,6 @@ BUILTIN = (
         _story,
         needs="law-decades",
     ),
-    Figure("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
-    Figure("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
-    Figure(
-        "modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()
-    ),
-    Figure("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
     Figure(
         "law",
         "Paper 2, notes 5: samples needed against T, on the paper's range.",
@@ -231,6 +225,12 @@ BUILTIN = (
         _parity_settings,
         needs="parity-settings",
     ),
+    Figure("cover-small", "Notes 1: a cover of three points at eps = 0.05.", _cover("0.05", NOTE_SMALL)),
+    Figure("cover-large", "Notes 2: the same at eps = 0.5, for both readings.", _cover("0.5", NOTE_LARGE)),
+    Figure(
+        "modules", "Notes 3: the attention modules, from real models.", lambda _: library.modules_figure()
+    ),
+    Figure("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: library.reads_figure()),
     Figure("built-head", "Ours: a written head and its decoder.", lambda _: library.built_figure()),
     Figure(
         "norms",
@@ -264,12 +264,16 @@ FIGURES: Registry[Figure] = Registry("figure", {figure.name: figure for figure i
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure that was drawn, or the sentence that says why it was not."""
+    """A figure that was drawn, or the sentence that says why it was not.
+
+    `awaited`: it was not, because its results file has not been written yet; otherwise something is wrong.
+    """
 
     name: str
     line: str
     chart: Chart | None
     problem: str = ""
+    awaited: bool = False
 
 
 def draw(name: str, folder: Path = RESULTS) -> Chart:
@@ -297,7 +301,9 @@ def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Dra
         try:
             drawn.append(Drawn(name, line, draw(name, folder)))
         except SparseheadError as error:
-            drawn.append(Drawn(name, line, None, str(error)))
+            needs = FIGURES[name].needs if name in FIGURES else None
+            awaited = needs is not None and not has_results(folder, needs)
+            drawn.append(Drawn(name, line, None, str(error), awaited))
         except Exception as error:  # the report must stand, whatever one figure does
             told = " ".join(str(error).split())[:200]
             drawn.append(Drawn(name, line, None, f"drawing it broke: {type(error).__name__}: {told}"))

@@ -3,7 +3,7 @@
 Statements are plain text with formulas as one types them: "ln N(F; eps) <= C/eps^2", "||W_QK||_F B_X^2". A formula is
 a run of pieces that only formulas have: single letters, numbers, names of functions and of Greek letters, pieces with
 indices or powers, signs. Words end it. Each run becomes LaTeX, and latex2mathml makes MathML of that; a run that it
-cannot read stays text.
+cannot read stays text. What stands between `backticks` is code.
 """
 
 import re
@@ -19,7 +19,7 @@ GREEK = {
     )
 } | {"eps": "\\varepsilon"}  # fmt: skip
 FUNCTIONS = {name: f"\\{name}" for name in ("ln", "log", "exp", "max", "min", "sup", "tanh")} | {
-    "sum": "\\sum", "int": "\\int", "sqrt": "\\sqrt", "log2": "\\log_2", "inf": "\\infty",
+    "sum": "\\sum", "int": "\\int", "sqrt": "\\sqrt", "sqrt2": "\\sqrt{2}", "log2": "\\log_2", "inf": "\\infty",
 }  # fmt: skip
 # Names that are set upright where a bracket follows, and products of variables that are written together.
 UPRIGHT = ("softmax", "RowSoftmax", "diag", "floor", "ceil", "Score", "Norm", "poly", "Bin", "prior")
@@ -28,17 +28,23 @@ SIGNS = {
     "<=": "\\le ", ">=": "\\ge ", "<~": "\\lesssim ", "->": "\\to ", "+-": "\\pm ", "||": "\\|", "..": "\\ldots ",
     "{": "\\{", "}": "\\}", "%": "\\%",
 }  # fmt: skip
+UNSPACED = ("\\sqrt", "\\sqrt{2}", "\\infty")
 LONG = 20  # characters; a longer formula may be wider than a small screen, and can then be scrolled
 WORDS = ("a", "A", "I")  # single letters that are words more often than variables
+_LAW = re.compile(r" \+ b\b| T\^")  # after which "a" is a variable, in a law a + b ln T or a T^b
 
 _SUB = r"_(?:\{[^{}]*\}|\[CLS\]|[A-Za-z]+(?:[-+][a-z]+)*|\d+)"
 _GREEK = "|".join(sorted(GREEK, key=len, reverse=True))
-_SUP = rf"\^(?:\{{[^{{}}]*\}}|\((?:[^()]|\([^()]*\))*\)|{_GREEK}|-?[A-Za-z]|-?\d+|\+(?![A-Za-z\d]))"
+_SUP = (
+    rf"\^(?:\{{[^{{}}]*\}}|\((?:[^()]|\([^()]*\))*\)|(?:floor|ceil)\([^()]*\)|{_GREEK}"
+    r"|-?[A-Za-z]|-?\d+|\+(?![A-Za-z\d]))"
+)
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?![\d,])|(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+(?![A-Za-z\d]))?"
 _PIECE = re.compile(
     rf"(?P<base>[A-Za-z]+2?(?=[_^])|\d+(?:\.\d+)?(?=\^)|\|\|(?=[_^])|[)\]}}](?=[_^]))(?P<hat>\^(?=_|[^\w{{(+-]|$))?"
     rf"(?P<scripts>(?:{_SUB}|{_SUP})*)"
-    r"|(?P<name>log2(?![A-Za-z])|[A-Za-z]+)"
-    r"|(?P<number>\d+(?:\.\d+)?|\.\d+)"
+    r"|(?P<name>(?:log2|sqrt2)(?![A-Za-z\d])|[A-Za-z]+)"
+    rf"|(?P<number>{_NUMBER})"
     r"|(?P<sign><=|>=|<~|->|\+-|\|\||\.\.|[-+*/=<>|()\[\]{}])"
 )
 _SCRIPT = re.compile(rf"{_SUB}|{_SUP}")
@@ -50,6 +56,14 @@ def typeset(text: str) -> Markup:
     >>> typeset("a & b of 3 bits")
     Markup('a &amp; <math display="inline"><mrow><mi>b</mi></mrow></math> of 3 bits')
     """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one that is not closed is a mark like any other
+        return _with_formulas(text)
+    code = Markup("<code>{}</code>").format
+    return Markup("").join(code(part) if i % 2 else _with_formulas(part) for i, part in enumerate(parts))
+
+
+def _with_formulas(text: str) -> Markup:
     out, position = [], 0
     for start, end, latex in _formulas(text):
         out += [_prose(text[position:start]), _mathml(latex, text[start:end])]
@@ -93,7 +107,7 @@ def _formulas(text: str) -> list[tuple[int, int, str]]:
 
 def _run(text: str, start: int) -> tuple[int, str] | None:
     """The formula that begins at `start`: its end and its LaTeX; None if there is none."""
-    position, kept, latex, telling = start, start, "", False
+    position, kept, latex, telling, intervals = start, start, "", False, 0
     pieces: list[
         tuple[int, str, bool, bool]
     ] = []  # end, LaTeX, whether it shows a formula, whether one may end here
@@ -101,18 +115,31 @@ def _run(text: str, start: int) -> tuple[int, str] | None:
         piece = _piece(match, text)
         if piece is None:
             break
-        pieces.append((match.end(), *piece))
+        intervals += (match["sign"] == "[") - (match[0].startswith("]"))
+        # "10.1 [7.8, 12.2]" is a number with its interval, and "18 T" counts: no formula ends within either
+        counted = len(pieces) == 1 and match["name"] is not None and text[position - 1 : position] == " "
+        if counted and text[start].isdigit() and "\\" not in pieces[0][1] and "\\" not in piece[0]:
+            return None
+        pieces.append((match.end(), *piece[:2], piece[2] and intervals == 0))
         position = match.end()
         if position < len(text) and text[position] == " ":
             position += 1
     for end, code, shows, ends in pieces:
-        latex += code + " "
+        latex += f"{_gap(latex, code, text[end : end + 2])} "
         telling |= shows
         if ends:
             kept, whole, told = end, latex, telling
     if kept == start or not told:
         return None
     return kept, _roots(whole.strip())
+
+
+def _gap(before: str, code: str, after: str) -> str:
+    """`code`; the name of a function with the thin spaces that TeX puts around it, which latex2mathml leaves out."""
+    if code not in FUNCTIONS.values() or code in UNSPACED:
+        return code
+    behind = "" if after.strip()[:1] in ("", "(", "{", "|") else "\\, "
+    return ("\\, " if before and before.rstrip()[-1] not in "([|+-=/" else "") + f"{code} {behind}"
 
 
 def _roots(latex: str) -> str:
@@ -138,6 +165,10 @@ def _piece(match: re.Match[str], text: str) -> tuple[str, bool, bool] | None:
             return None
         return _scripted(base, match["hat"], match["scripts"]), True, True
     if name is not None:
+        if name == "sqrt2":
+            return FUNCTIONS[name], True, True
+        if name == "a" and _LAW.match(text, match.end()):
+            return name, True, True
         known = GREEK.get(name) or FUNCTIONS.get(name)
         if known and not (name in ("max", "min", "sum", "int", "inf") and not _opens(text, match.end())):
             return known, name in GREEK, name in GREEK
@@ -148,8 +179,19 @@ def _piece(match: re.Match[str], text: str) -> tuple[str, bool, bool] | None:
         return (name, True, True) if len(name) == 1 and name not in WORDS else None
     if number is not None:
         word = re.match(r"[A-Za-z]*", text[match.end() :])[0]  # type: ignore[index]
-        return None if len(word) > 1 and word not in PRODUCTS and word not in GREEK else (number, False, True)
+        if len(word) > 1 and word not in PRODUCTS and word not in GREEK:
+            return None
+        return _number(number), "e" in number, True
     return SIGNS.get(sign, sign), sign in ("<=", ">=", "<~", "->", "||"), sign in (")", "]", "}", "||", "|")
+
+
+def _number(number: str) -> str:
+    """LaTeX of a number: with its commas, or with a power of ten for what was typed as 1.2e+06."""
+    if "e" not in number:
+        return f"\\text{{{number}}}" if "," in number else number
+    digits, power = number.split("e")
+    ten = f"10^{{{int(power)}}}"
+    return ten if digits == "1" else f"{digits} \\times {ten}"
 
 
 def _opens(text: str, end: int) -> bool:
@@ -192,4 +234,6 @@ def _nested(match: re.Match[str]) -> str:
     if match["base"] is not None and (match["scripts"] or match["hat"]):
         return _scripted(match["base"], match["hat"], match["scripts"])
     text = match[0]
+    if text in UPRIGHT:
+        return f"\\text{{{text}}}"
     return GREEK.get(text) or FUNCTIONS.get(text) or SIGNS.get(text) or text

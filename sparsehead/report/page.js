@@ -30,14 +30,22 @@ if (document.getElementById("words")) filterClaims();
 
 // ---- charts, fitted to the room they have: text keeps its size, plots get narrower, panels go below each other
 const MARGIN = 110; // axis labels and padding beside a plot
-function fit(part, room) {
-  if (Array.isArray(part)) return part.map((p) => fit(p, room));
+const GROWTH = 1.45; // a plot wider than this for its height shows slopes as flat
+function natural(part) { // the width that a chart takes as it is defined
+  const sum = (parts) => parts.reduce((all, p) => all + natural(p), 0);
+  if (part.hconcat) return sum(part.hconcat);
+  if (part.vconcat) return Math.max(...part.vconcat.map(natural));
+  if (part.concat) return sum(part.concat.slice(0, part.columns || part.concat.length));
+  return (part.width || Math.max(0, ...(part.layer || []).map((p) => p.width || 0)) || 520) + MARGIN;
+}
+function fit(part, room, grow) {
+  if (Array.isArray(part)) return part.map((p) => fit(p, room, grow));
   if (part === null || typeof part !== "object") return part;
   const out = {};
   for (const [key, value] of Object.entries(part)) {
-    out[key] = ["layer", "concat", "vconcat", "hconcat"].includes(key) ? fit(value, room) : value;
+    out[key] = ["layer", "concat", "vconcat", "hconcat"].includes(key) ? fit(value, room, grow) : value;
   }
-  if (typeof out.width === "number" && out.width > room) out.width = room;
+  if (typeof out.width === "number") out.width = Math.min(out.width * grow, room);
   if (Array.isArray(out.hconcat) && room < 420) { // side by side does not fit: below each other
     out.vconcat = out.hconcat;
     delete out.hconcat;
@@ -48,7 +56,8 @@ function specFor(name, room) {
   const { title, ...spec } = specs[name]; // the page shows the title as text
   const fixed = spec.usermeta && spec.usermeta.fixed;
   if (spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
-  if (!fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN)));
+  const grow = fixed ? 1 : Math.max(1, Math.min(GROWTH, room / natural(spec)));
+  if (!fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN), grow));
   if (fixed && !spec.concat) spec.width = specs[name].width;
   const columns = room < 480 ? 1 : 3;
   const config = spec.config || {};

@@ -151,11 +151,9 @@ def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence
     notes = list(problems)
     if not findings:
         notes.append("No claim has been checked yet; run `sparsehead reproduce`.")
-    missing = [f.name for f in figures if f.chart is None]
-    if missing:
-        notes.append(
-            f"{len(missing)} of {len(figures)} figures could not be drawn yet: {', '.join(missing)}."
-        )
+    notes += [
+        f"Figure {f.name} could not be drawn: {f.problem}" for f in figures if f.problem and not f.awaited
+    ]
     return notes
 
 

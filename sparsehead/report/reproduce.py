@@ -1,6 +1,7 @@
 """The main job: experiments, checks, figures, report, in that order; each step leaves its result on disk."""
 
 import platform
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,16 +67,14 @@ class Reproduction:
     def summary(self) -> str:
         """For the terminal, below the story: the counts, what does not hold by name, and the report's path."""
         lines = [self.tally.sentence() + "."]
-        others = [f for f in self.findings if f.verdict not in ("holds", "not run")]
-        missing = [f for f in self.findings if f.verdict == "not run"]
-        lines += [f"{f.verdict}: {f.label}" for f in others]
-        lines += (
-            [f"not run: {', '.join(f.label for f in missing)}; the report names what runs them"]
-            if missing
-            else []
-        )
-        lines += list(self.problems)
-        return "\n".join([*lines, f"{self.seconds:.0f} s; the report is {self.path}"])
+        by_verdict: dict[str, list[str]] = {}
+        for finding in self.findings:
+            by_verdict.setdefault(finding.verdict, []).append(finding.label)
+        missing = by_verdict.pop("not run", [])
+        lines += [f"{v}: {', '.join(labels)}" for v, labels in by_verdict.items() if v != "holds"]
+        if missing:
+            lines.append(f"not run: {', '.join(missing)}; the report names what runs them")
+        return "\n".join([*lines, *self.problems, f"{took(self.seconds)}; the report is {self.path}"])
 
 
 def reproduce(
@@ -117,11 +116,10 @@ def reproduce(
     context = Context(options={"results": str(folder)})
     findings = run_checks(context=context, progress=_tell(say))
     say("Drawing the figures and writing the report")
-    seconds = time.monotonic() - started
-    if train:
-        write_results(folder, "run", run_info(scale, seconds, workers, db))
     figures = draw_all(folder)
     _save_charts(figures, folder)
+    if train:
+        write_results(folder, "run", run_info(scale, time.monotonic() - started, workers, db))
     path = write_report(
         folder / "report.html",
         findings=findings,
@@ -130,7 +128,7 @@ def reproduce(
         run=_read_run(folder),
         problems=problems,
     )
-    return Reproduction(tuple(findings), path, seconds, tuple(problems))
+    return Reproduction(tuple(findings), path, time.monotonic() - started, tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -194,9 +192,11 @@ def plan_text(stages: Sequence[plans.PlanStage], expected: Sequence[float], work
     wide = max(len(title) for title, _, _ in rows)
     lines = [f"  {title:{wide}}  {trials:>18}  {minutes(seconds):>9}" for title, trials, seconds in rows]
     total = minutes(sum(expected) + REPORT)
-    return "\n".join(
-        ["The plan:", *lines, f"In all {total} with {workers} worker processes, from experience."]
-    )
+    return "\n".join(["The plan:", *lines, f"In all {total} with {_processes(workers)}, from experience."])
+
+
+def _processes(workers: int) -> str:
+    return "1 worker process" if workers == 1 else f"{workers} worker processes"
 
 
 def _title(stage: plans.PlanStage) -> str:
@@ -230,6 +230,17 @@ def minutes(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
+def took(seconds: float) -> str:
+    """A time that has passed.
+
+    >>> took(57.2), took(312.0), took(9000.0)
+    ('57 s', '5.2 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
     """Every figure that could be drawn, as SVG and as PNG."""
     for figure in figures:
@@ -261,17 +272,20 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
     return RunRecord(
         command=f"sparsehead reproduce{option}",
         version=version + (f" ({commit})" if commit else ""),
-        machine=f"{processor()}; {workers} worker processes of one thread",
+        machine=f"{processor()}; {_processes(workers)} of one thread",
         python=platform.python_version(),
-        time=f"{seconds / 60:.1f} minutes in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
+        time=f"{took(seconds)} in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
         finished=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     )
 
 
+LINE = 79  # letters: a finding that is told while others are checked takes one line of a terminal
+
+
 def _line(finding: Finding) -> str:
-    """A finding in one line; one that was not run says what runs it."""
-    said = finding.detail if finding.verdict == "not run" else finding.ours
-    return f"  {finding.verdict}: {finding.label}: {said}"
+    """A finding in one line; the report has the whole of it."""
+    text = f"{finding.verdict}: {finding.label}: {finding.ours}"
+    return "  " + textwrap.shorten(text, LINE - 2, placeholder=" …")
 
 
 def _tell(say: Callable[[str], None]) -> Callable[[Claim, Finding | None], None]:

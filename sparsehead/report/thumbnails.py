@@ -45,20 +45,38 @@ def _law(sets: Sets) -> tuple[Any, Sets]:
 
 
 def _curves(sets: Sets) -> tuple[Any, Sets]:
+    """The share of replicates that have been above the level by a step, for each m."""
+    level = sets["level"][0]["level"]
+    steps = sorted({row["step"] for row in sets["curves"]})
+    rows: list[dict[str, Any]] = []
+    for m in sorted({row["m"] for row in sets["curves"]}):
+        here = [row for row in sets["curves"] if row["m"] == m]
+        replicates = {row["replicate"] for row in here}
+        first = {
+            r: min(
+                (row["step"] for row in here if row["replicate"] == r and row["accuracy"] > level),
+                default=None,
+            )
+            for r in replicates
+        }
+        for step in steps:
+            by_now = sum(at is not None and at <= step for at in first.values())
+            rows.append({"m": m, "step": step, "share": by_now / len(replicates)})
     colour: Any = alt.Scale(range=[RED, BLUE])
-    lines = named("median").mark_line(strokeWidth=2, clip=True)
+    lines = named("shares").mark_line(strokeWidth=2, clip=True)
     chart = lines.encode(
         x=_x("step", "step"),
-        y=_y("accuracy", "accuracy", domain=[0.45, 1.02]),
+        y=_y("share", "share solved", domain=[0, 1.04]),
         color=alt.Color("m:O", scale=colour, legend=alt.Legend(title="m", orient="right", symbolSize=30)),
     )
-    return chart, {"median": sets["median"]}
+    return chart, {"shares": rows}
 
 
 def _attention(sets: Sets) -> tuple[Any, Sets]:
     bars = named("means").mark_bar(width=2, color=BLUE)
     theirs = named("paper").mark_point(color=BLACK, shape="diamond", size=24, strokeWidth=1.2)
-    x, y = _x("position", "position"), _y("mean", "attention")
+    highest = max((row["mean"] for part in ("means", "paper") for row in sets.get(part, ())), default=1)
+    x, y = _x("position", "position"), _y("mean", "attention", domain=[0, 1.15 * highest])
     return alt.layer(bars.encode(x=x, y=y), theirs.encode(x=x, y=y)), {
         name: sets.get(name, ()) for name in ("means", "paper")
     }
@@ -71,7 +89,7 @@ def _parity(sets: Sets) -> tuple[Any, Sets]:
         .mark_line(strokeWidth=1, opacity=0.7)
         .encode(
             x=_x("step", "step"),
-            y=_y("loss", "loss", domainMin=0),
+            y=_y("loss", "loss", domain=[0, 0.8]),
             detail="seed:N",
             color=alt.Color(
                 "T:O",

@@ -202,4 +202,5 @@ def test_an_empty_report_opens_without_errors(browser, tmp_path):
     visit = Visit(browser, path, 1280)
     assert visit.errors == []
     assert "No claim has been checked yet" in visit.page.inner_text("header")
-    assert "Not drawn" in visit.page.inner_text("#figure-law")
+    assert "Not drawn yet" in visit.page.inner_text("#figures")
+    assert "law.json is not there yet" in visit.page.inner_text("#figure-law")

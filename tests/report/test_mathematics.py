@@ -26,6 +26,12 @@ def plain(markup):
         ("of B_V^{2,1} and", "<msubsup>"),
         ("an eps-cover", "&#x003B5;"),
         ("m <= 3", "&#x02264;"),
+        ("C = 1.2e+06 there", "<mo>&#x000D7;</mo><msup><mn>10</mn><mrow><mn>6</mn></mrow></msup>"),
+        ("from m = 215,443.", "<mtext>215,443</mtext>"),
+        ("All 2^floor(log2 T) patterns", "<mtext>floor</mtext>"),
+        ("of length sqrt2 here", "<msqrt><mrow><mn>2</mn></mrow></msqrt>"),
+        ("the best is a + b ln T", "<mi>a</mi><mo>&#x0002B;</mo><mi>b</mi>"),
+        ("grows like b ln T", '<mi>ln</mi><mspace width="0.167em" />'),
     ],
 )
 def test_formulas_are_typeset(text, part):
@@ -45,6 +51,18 @@ def test_formulas_are_typeset(text, part):
 )
 def test_words_stay_words(text):
     assert "<math" not in typeset(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "outside"), [("b = 10.1 [7.83, 12.2]", " [7.83, 12.2]"), ("at 15 of 18 T.", "at 15 of 18 ")]
+)
+def test_intervals_and_counts_stay_outside_formulas(text, outside):
+    assert outside in typeset(text)
+
+
+def test_code_is_shown_as_code():
+    assert typeset("run `a <b> --m 3`") == "run <code>a &lt;b&gt; --m 3</code>"
+    assert "<code>" not in typeset("one ` alone")
 
 
 def test_nothing_is_taken_for_markup():

@@ -26,7 +26,10 @@ FINDINGS = [
 ]
 FIGURES = [
     Drawn("bound-terms", "A bound by term.", bound_terms_chart([{"name": "</script><b>", "share": 1.0}])),
-    Drawn("law", "The law.", None, "results/law.json is not there yet"),
+    Drawn(
+        "law", "The law.", None, "results/law.json is not there yet; `sparsehead reproduce` measures it", True
+    ),
+    Drawn("parity", "Parity.", None, "results/parity.json is damaged"),
 ]
 RUN = {"Command": "sparsehead reproduce", "Time": "9 min", "Machine": "two cores"}
 
@@ -84,6 +87,14 @@ def test_what_was_run_and_problems_are_told(page):
         "results/law.json is not there yet",
     ):
         assert text in body(page)
+
+
+def test_what_is_not_measured_yet_is_listed_and_what_broke_stands_on_top(page):
+    top, below = body(page).split('<section id="figures">')
+    assert "results/law.json" not in top
+    assert "Figure parity could not be drawn: results/parity.json is damaged" in top
+    assert "<code>sparsehead reproduce</code> measures it" in below
+    assert '<figure id="figure-law"' not in below
 
 
 def test_nothing_is_taken_for_markup(page):

@@ -1,5 +1,7 @@
 """The one-screen story, the plan of `reproduce` and its time to go."""
 
+from pathlib import Path
+
 import pytest
 
 from sparsehead.claims.claim import Finding
@@ -7,7 +9,7 @@ from sparsehead.claims.registry import CLAIMS
 from sparsehead.experiments import plans
 from sparsehead.experiments.times import REPORT, TimeToGo, stage_seconds, trial_seconds
 from sparsehead.report.catalogue import FIGURES, draw_all
-from sparsehead.report.reproduce import minutes, plan_text
+from sparsehead.report.reproduce import Reproduction, _line, minutes, plan_text, reproduce
 from sparsehead.report.story import CHAPTERS, LONGEST, story
 from sparsehead.report.thumbnails import FORMS, thumbnail
 from sparsehead.spec import preset
@@ -48,6 +50,50 @@ def test_small_charts_are_drawn_without_a_script(results):
         assert "<script" not in svg
         assert "<image" not in svg
     assert thumbnail("law", draw_all(results.parent / "nowhere", ["law"])) is None
+
+
+def test_the_small_curves_show_the_share_that_was_solved(results):
+    """Of the made-up curves those of m = 200, replicate 1 get above 0.99 at step 50; no other does."""
+    from sparsehead.figures.render import specification
+    from sparsehead.report.thumbnails import thumbnail_chart
+
+    rows = specification(thumbnail_chart("curves", draw_all(results, ["curves"])[0].chart))["datasets"][
+        "shares"
+    ]
+    assert {(r["m"], r["step"]): r["share"] for r in rows if r["step"] in (40, 50)} == {
+        (50, 40): 0.0, (50, 50): 0.0, (200, 40): 0.0, (200, 50): 0.5,
+    }  # fmt: skip
+
+
+def test_the_terminal_gets_one_line_for_a_finding_and_for_a_verdict():
+    long = Finding("law-and", "differs", "1", "; ".join(f"T={T}: 52 [47, 60]" for T in range(100, 1200, 50)))
+    assert len(_line(long)) <= 79
+    assert _line(long).endswith("…")
+    found = (long, Finding("law-grid", "differs", "1", "2"), Finding("tf-head", "holds", "1", "1"))
+    lines = Reproduction(found, Path("r.html"), 312.0).summary().splitlines()
+    assert lines[-2:] == ["differs: law-and, law-grid", "5.2 min; the report is r.html"]
+
+
+def test_the_time_told_at_the_end_has_the_drawing_in_it(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("sparsehead.report.reproduce.time.monotonic", clock)
+    monkeypatch.setattr("sparsehead.report.reproduce.run_checks", lambda **_: [])
+
+    def slow(folder):
+        clock.now += 90.0
+        return []
+
+    monkeypatch.setattr("sparsehead.report.reproduce.draw_all", slow)
+    done = reproduce(
+        "quick",
+        db=tmp_path / "none.db",
+        folder=tmp_path,
+        workers=1,
+        report=lambda *_: None,
+        say=str,
+        train=False,
+    )
+    assert done.seconds == 90.0
 
 
 def test_the_plan_names_every_stage_with_its_time_and_adds_up(tmp_path):
