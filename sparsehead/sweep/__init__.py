@@ -5,7 +5,8 @@ progress    how far a sweep is
 dispatch    what goes out, what comes in, what is given up
 worker      what runs inside a worker process
 local       worker processes on this machine
-cluster     a Dask cluster
+cluster     a Dask cluster, by its address
+dask_crew   its workers
 remote      what runs inside a Dask worker
 shards      a sweep in n parts, for array jobs
 stored      what a store holds of a sweep, without running any
@@ -13,7 +14,7 @@ thresholds  rounds of trials until every threshold is known
 """
 
 from .dispatch import Sweep
-from .local import LocalSweep, run_sweep
+from .local import LocalSweep
 from .progress import Progress, SweepResult
 from .stored import StoredSweep
 from .thresholds import AnySweep, RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
@@ -30,5 +31,4 @@ __all__ = [
     "cells_of",
     "each_alone",
     "grid_cells",
-    "run_sweep",
 ]

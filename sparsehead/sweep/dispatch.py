@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ..errors import SparseheadError, StoreError, TooLarge
 from ..memory import text_of
@@ -24,10 +24,21 @@ from .units import MOST_TRIALS, Backlog
 
 RUNNER = "sparsehead.train.loop:run_trials"
 MAX_DEATHS = 3  # a spec whose worker ends this often is given up
-SHORT = 1.0  # seconds; a worker of a cluster gets its next unit while it runs one that is shorter than this
+AHEAD_BELOW = (
+    1.0  # seconds; while a worker of a cluster runs a unit shorter than this it already gets the next
+)
 NOBODY = {"engine": "none"}  # what made the row of a spec that was given up
 
 Message = dict[str, Any]
+
+
+class SweepSettings(TypedDict, total=False):
+    """The settings that every sweep takes, wherever it runs; `Sweep` says what each is."""
+
+    batch: int
+    runner: str
+    options: dict[str, Any] | None
+    say: Callable[[str], None] | None
 
 
 @dataclass(eq=False)
@@ -64,8 +75,13 @@ class Crew(ABC):
     workers: list[Any]
 
     @abstractmethod
-    def start(self, store: Store) -> None:
-        """Get ready; called at the beginning of every run. Rows that workers do not commit themselves go to `store`."""
+    def start(
+        self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
+    ) -> None:
+        """Get ready to give units to `runner` with `options`; called at the beginning of every run.
+
+        Rows that workers do not commit themselves go to `store`, sentences for the user to `say`.
+        """
 
     @abstractmethod
     def room(self) -> int | float | None:
@@ -122,11 +138,10 @@ class Sweep:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self.crew, self.batch = crew, batch
+        self.runner, self.options = runner, options or {}
         self.store = Store(db)
         # Another engine's outcomes are another experiment. What a runner of the user's own will say is not known.
-        own = {
-            name: value for name, value in (options or {}).items() if name in ("engine", "dtype", "device")
-        }
+        own = {name: self.options[name] for name in ("engine", "dtype", "device") if name in self.options}
         self._engine = (lambda spec: origin_of(spec, **own)) if runner == RUNNER else None
         self._dtype = own.get("dtype", "float32")
         self._tell, self._told = say or _warn, set[str]()
@@ -161,7 +176,7 @@ class Sweep:
             return SweepResult(known)
         state, backlog = State(missing, len(known), progress, reused), Backlog(missing, batch=self.batch)
         try:
-            self.crew.start(self.store)
+            self.crew.start(self.store, runner=self.runner, options=self.options, say=self.say)
             self._refuse_too_large(missing)
             while backlog or any(worker.units for worker in self.crew.workers):
                 self._hand_out(backlog, ahead=not state.deaths)
@@ -220,7 +235,7 @@ class Sweep:
         """
         while backlog:
             each = backlog.seconds(backlog.first)
-            short = each is not None and each < SHORT
+            short = each is not None and each < AHEAD_BELOW
             worker = self.crew.free(self._bytes(backlog.first), ahead=ahead and short)
             if worker is None:
                 if self.crew.workers and not any(worker.units for worker in self.crew.workers):

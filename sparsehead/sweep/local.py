@@ -12,37 +12,18 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..errors import DomainError
 from ..memory import available
-from ..spec import TrainSpec
 from ..store import Store
-from .dispatch import RUNNER, Crew, Message, Sweep, Unit, Worker
-from .progress import Progress, SweepResult
-from .units import MOST_TRIALS
+from .dispatch import Crew, Message, Sweep, SweepSettings, Unit, Worker
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
-
-
-def run_sweep(
-    specs: Sequence[TrainSpec],
-    db: str | Path,
-    *,
-    workers: int = 2,
-    batch: int = MOST_TRIALS,
-    runner: str = RUNNER,
-    options: dict[str, Any] | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    say: Callable[[str], None] | None = None,
-) -> SweepResult:
-    """Run what the store lacks of `specs`, in `workers` processes; see `LocalSweep`."""
-    with LocalSweep(db, workers=workers, batch=batch, runner=runner, options=options, say=say) as sweep:
-        return sweep.run(specs, progress=progress)
 
 
 class LocalSweep(Sweep):
@@ -50,38 +31,32 @@ class LocalSweep(Sweep):
 
     Args:
         workers: processes; they start when there is work.
-        db, batch, runner, options, say: see `Sweep`. Sentences also tell what a worker printed.
+        db, settings: see `Sweep`. Sentences also tell what a worker printed.
     """
 
-    def __init__(
-        self,
-        db: str | Path,
-        *,
-        workers: int = 2,
-        batch: int = MOST_TRIALS,
-        runner: str = RUNNER,
-        options: dict[str, Any] | None = None,
-        say: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, db: str | Path, *, workers: int = 2, **settings: Unpack[SweepSettings]) -> None:
         if workers < 1:
             raise DomainError(f"a sweep needs at least one worker, got {workers}.")
-        settings = {"db": str(db), "runner": runner, "options": options or {}, "parent": os.getpid()}
-        super().__init__(
-            db, Processes(workers, settings), batch=batch, runner=runner, options=options, say=say
-        )
+        super().__init__(db, Processes(workers), **settings)
 
 
 class Processes(Crew):
     """Worker processes, started when there is work for them."""
 
-    def __init__(self, most: int, settings: dict[str, Any]) -> None:
+    def __init__(self, most: int) -> None:
         self.workers: list[_Process] = []
-        self._most, self._settings = most, settings
+        self._most = most
+        self._settings: dict[str, Any] = {}
         self._inbox: Inbox = queue.Queue()
         self._room: int | None = None
 
-    def start(self, store: Store) -> None:
-        """Look how much memory there is, as long as no process of ours has any."""
+    def start(
+        self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
+    ) -> None:
+        """Look how much memory there is, as long as no process of ours has any. Workers open the store themselves."""
+        self._settings = {
+            "db": str(store.path), "runner": runner, "options": options, "parent": os.getpid(),
+        }  # fmt: skip
         if not self.workers:
             self._room = available()
 

@@ -37,7 +37,7 @@ from sparsehead.measure.adaptive import Adaptive
 from sparsehead.measure.evidence import log_count
 from sparsehead.spec import preset, spec_id
 from sparsehead.store import Record, Store
-from sparsehead.sweep import StoredSweep, run_sweep
+from sparsehead.sweep import LocalSweep, StoredSweep
 
 LITERAL = Reading("L2 on all", "not clipped", "mingpt", 0.1)
 
@@ -334,7 +334,8 @@ def test_a_design_that_was_stopped_early_decides_nothing(tmp_path):
 def test_trials_behind_a_gap_are_not_counted(tmp_path):
     """Of five trials the third has not ended: the fourth and the fifth, which have, would favour what ends soon."""
     specs = quick(LITERAL, 5)
-    run_sweep([specs[0], specs[1], specs[3], specs[4]], tmp_path / "r.db", workers=1)
+    with LocalSweep(tmp_path / "r.db", workers=1) as sweep:
+        sweep.run([specs[0], specs[1], specs[3], specs[4]])
     with StoredSweep(tmp_path / "r.db") as sweep:
         assert list(sweep.run(specs).records) == [spec_id(spec) for spec in specs[:2]] and not sweep.complete
 

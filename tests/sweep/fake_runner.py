@@ -1,7 +1,7 @@
 """Runners that stand in for training: the outcome depends on the spec alone, the time is settable.
 
-Also a script: `python fake_runner.py DB N SLEEP FOLDER` sweeps N specs with two workers, for tests that kill it; each
-worker that has begun a trial leaves a file of its process id in FOLDER.
+Also what tests of sweeps share, and a script: `python fake_runner.py DB N SLEEP FOLDER` sweeps N specs with two
+workers, for tests that kill it; each worker that has begun a trial leaves a file of its process id in FOLDER.
 """
 
 import math
@@ -15,12 +15,27 @@ from sparsehead.errors import DomainError
 from sparsehead.rng import stream
 from sparsehead.spec import preset, spec_id
 from sparsehead.store import Store
+from sparsehead.sweep import LocalSweep
 from sparsehead.train.outcome import Outcome
 
 
 def specs(n):
     """n specs of three shapes."""
     return [preset("fast", function="and", s=3, T=50, m=(30, 40, 50)[i % 3], seed=i) for i in range(n)]
+
+
+def run_sweep(specs, db, *, progress=None, **settings):
+    """Run what the store lacks of `specs` on this machine."""
+    with LocalSweep(db, **settings) as sweep:
+        return sweep.run(specs, progress=progress)
+
+
+def wait_until(condition, seconds=200):
+    """Return once `condition()` holds. The limit only ends a test that would never end."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def outcome_of(spec):
@@ -83,8 +98,6 @@ def threads(specs, *, on_outcome, progress):
 
 
 if __name__ == "__main__":
-    from sparsehead.sweep import run_sweep
-
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     db, n, sleep, begun = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     run_sweep(specs(n), db, runner="fake_runner:run", options={"sleep": sleep, "begun": begun}, batch=4)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +19,9 @@ from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
 from sparsehead.store.rows import new_row
-from sparsehead.sweep import cluster as dask_cluster
-from sparsehead.sweep import remote
-from sparsehead.sweep.cluster import DaskCrew, DaskSweep, DaskWorker, parse_cluster
+from sparsehead.sweep import dask_crew, remote
+from sparsehead.sweep.cluster import DaskSweep, parse_cluster
+from sparsehead.sweep.dask_crew import DaskCrew, DaskWorker
 from sparsehead.sweep.dispatch import Unit
 
 HERE = Path(__file__).parent
@@ -41,23 +40,14 @@ def _find_fake_runner(monkeypatch):
 def scheduler():
     """Two worker processes, which their nannies start again when they end; the address of their scheduler."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-    late = dask.config.set(
-        {"distributed.deploy.lost-worker-timeout": "1h"}
-    )  # a busy machine is not a lost worker
+    # a busy machine is not a lost worker.
+    late = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
     with late, pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HERE))  # which its processes take over
         with distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="8GB", dashboard_address=None, silence_logs=50
         ) as made:
             yield made.scheduler_address
-
-
-def wait_until(condition, seconds=200):
-    """Return once `condition()` holds. The limit only ends a test that would never end."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def content(path):
@@ -124,7 +114,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path, scheduler):
     with pytest.raises(KeyboardInterrupt), sweep:
         sweep.run(fake.specs(300), progress=interrupt)
     with Client(scheduler, set_as_default=False) as client:
-        wait_until(lambda: not any(client.processing().values()))
+        fake.wait_until(lambda: not any(client.processing().values()))
     with Store(tmp_path / "a.db", readonly=True) as store:
         assert 2 <= len(store) < 300
 
@@ -171,7 +161,7 @@ def test_a_million_positions_fit_a_worker_of_8_gb():
 
 
 def test_a_unit_goes_to_a_worker_that_can_hold_it():
-    crew = DaskCrew(1, {}, print)
+    crew = DaskCrew(1)
     small, large = DaskWorker("a", 1e9, 1), DaskWorker("b", 8e9, 1)
     crew.workers = [small, large]
     assert crew.free(5e9, ahead=False) is large and crew.free(1e8, ahead=False) is small
@@ -190,7 +180,7 @@ def test_what_a_worker_sends_is_checked_before_it_is_stored(tmp_path, what):
         blobs["history/loss"] = blobs["history/step"]
     places = {name: i for i, name in enumerate(blobs)}
     message = json.loads(json.dumps({"outcome": spec_id(spec), "row": row, "arrays": places}))
-    crew, worker, unit = DaskCrew(1, {}, print), DaskWorker("a", 0.0, 1), Unit([spec])
+    crew, worker, unit = DaskCrew(1), DaskWorker("a", 0.0, 1), Unit([spec])
     crew.workers, worker.futures = [worker], {id(unit): object()}
     with Store(tmp_path / "a.db") as store:
         crew._store = store
@@ -222,7 +212,7 @@ def test_other_addresses_are_refused(text):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "nonsense"])
 def test_a_bad_address_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, address):
-    monkeypatch.setattr(dask_cluster, "CONNECT", 0.5)
+    monkeypatch.setattr(dask_crew, "CONNECT", 0.5)
     command = [
         "law",
         "and",
@@ -293,11 +283,11 @@ def test_ctrl_c_ends_the_command_and_its_cluster(tmp_path):
         except SparseheadError:
             return False
 
-    wait_until(begun)
+    fake.wait_until(begun)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 130 and "Traceback" not in said
-    wait_until(lambda: not members(process.pid))
+    fake.wait_until(lambda: not members(process.pid))
 
 
 def members(session):
@@ -322,12 +312,27 @@ def test_a_lost_connection_is_a_sentence_and_no_log(monkeypatch):
     def nobody(*arguments, **options):
         raise OSError("nobody answers")
 
-    for name in dask_cluster.NOISY:
+    for name in dask_crew.NOISY:
         monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
     monkeypatch.setattr(distributed, "Client", nobody)
+    crew = DaskCrew("tcp://127.0.0.1:9")
     with pytest.raises(SparseheadError, match="no Dask scheduler answers"):
-        DaskCrew("tcp://127.0.0.1:9", {}, print)._connect()
-    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_cluster.NOISY)
+        crew._connect()
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_crew.NOISY)
+    crew.close()
+    assert {logging.getLogger(name).level for name in dask_crew.NOISY} == {logging.INFO}
+
+
+def test_settings_of_the_whole_process_are_restored():
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    name = "distributed.deploy.lost-worker-timeout"
+    crew = DaskCrew(1)
+    with dask.config.set({name: "9s"}):
+        crew._configure()
+        assert dask.config.get(name) == "1h"
+        crew.close()
+        assert dask.config.get(name) == "9s"
 
 
 def test_a_scheduler_that_was_killed_is_a_sentence():
@@ -339,7 +344,7 @@ def test_a_scheduler_that_was_killed_is_a_sentence():
 
         cancel = submit
 
-    crew = DaskCrew("tcp://127.0.0.1:9", {}, print)
+    crew = DaskCrew("tcp://127.0.0.1:9")
     crew._client = Closed()
     worker = DaskWorker("tcp://127.0.0.1:10", 0.0, 1)
     crew.workers.append(worker)

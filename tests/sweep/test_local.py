@@ -14,7 +14,7 @@ from sparsehead.errors import DomainError, SparseheadError, StoreError, TooLarge
 from sparsehead.provenance import version_and_commit
 from sparsehead.spec import spec_id
 from sparsehead.store import Store
-from sparsehead.sweep import LocalSweep, dispatch, run_sweep
+from sparsehead.sweep import LocalSweep, dispatch
 from sparsehead.sweep.units import Backlog
 
 HERE = Path(__file__).parent
@@ -55,17 +55,9 @@ def worker_processes(parent):
     return found
 
 
-def wait_until(condition, seconds=200):
-    """Return once `condition()` holds. The limit only ends a test that would never end."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_every_outcome_once_with_progress_and_time_to_go(db):
     seen = []
-    result = run_sweep(fake.specs(30), db, runner="fake_runner:run", batch=4, progress=seen.append)
+    result = fake.run_sweep(fake.specs(30), db, runner="fake_runner:run", batch=4, progress=seen.append)
     assert len(result.records) == result.ran == 30 and not result.errors
     assert [p.done for p in seen if p.trial is None] == list(range(31))
     assert seen[0].eta is None and seen[-1].eta == pytest.approx(0)
@@ -75,10 +67,11 @@ def test_every_outcome_once_with_progress_and_time_to_go(db):
 
 
 def test_repeating_runs_only_the_missing_part(db):
-    first = run_sweep(fake.specs(10), db, runner="fake_runner:run")
-    again = run_sweep(fake.specs(14), db, runner="fake_runner:run")
+    first = fake.run_sweep(fake.specs(10), db, runner="fake_runner:run")
+    again = fake.run_sweep(fake.specs(14), db, runner="fake_runner:run")
     assert (first.ran, again.ran, len(again.records)) == (10, 4, 14)
-    assert run_sweep(fake.specs(14), db, runner="no.such.module:run").ran == 0  # no worker is even started
+    # No worker is even started.
+    assert fake.run_sweep(fake.specs(14), db, runner="no.such.module:run").ran == 0
 
 
 def test_workers_have_one_blas_thread_and_live_on(db):
@@ -92,7 +85,7 @@ def test_workers_have_one_blas_thread_and_live_on(db):
 
 
 def test_a_bad_spec_is_reported_and_the_others_run(db):
-    result = run_sweep(fake.specs(12), db, runner="fake_runner:run", options={"bad": [3, 4]})
+    result = fake.run_sweep(fake.specs(12), db, runner="fake_runner:run", options={"bad": [3, 4]})
     assert len(result.records) == 10
     assert sorted(result.errors) == sorted(spec_id(s) for s in fake.specs(12) if s.seed in (3, 4))
     assert "seed 3 cannot be run" in result.errors[spec_id(fake.specs(4)[3])]
@@ -100,7 +93,7 @@ def test_a_bad_spec_is_reported_and_the_others_run(db):
 
 def test_a_unit_that_ends_its_worker_three_times_is_stored_as_failed_and_the_others_run(db, tmp_path):
     options = {"deadly": [4], "tries": str(tmp_path / "tries")}
-    result = run_sweep(fake.specs(9), db, runner="fake_runner:run", options=options, batch=3)
+    result = fake.run_sweep(fake.specs(9), db, runner="fake_runner:run", options=options, batch=3)
     key = spec_id(fake.specs(5)[4])
     assert len(result.records) == 8 and list(result.errors) == [key]
     assert "ended 3 times (exit code 7)" in result.errors[key]
@@ -109,7 +102,8 @@ def test_a_unit_that_ends_its_worker_three_times_is_stored_as_failed_and_the_oth
         failed = [record for record in store.records() if record.outcome["status"] == "failed"]
         assert [(r.spec_id, r.outcome["reason"]) for r in failed] == [(key, result.errors[key])]
         assert not store.find([fake.specs(5)[4]]) and len(store) == 9
-    again = run_sweep(fake.specs(9), db, runner="fake_runner:run")  # the cause may have been the machine's
+    # The cause may have been the machine's.
+    again = fake.run_sweep(fake.specs(9), db, runner="fake_runner:run")
     assert again.ran == 1 and len(again.records) == 9
 
 
@@ -124,7 +118,7 @@ def test_trials_run_side_by_side_only_where_memory_holds_both(db, monkeypatch):
     with pytest.raises(
         TooLarge, match=r"T=50, m=\d+ needs about 3\d\d MB of memory, and the largest worker has"
     ):
-        run_sweep(fake.specs(9), db, runner="fake_runner:run")
+        fake.run_sweep(fake.specs(9), db, runner="fake_runner:run")
 
 
 def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
@@ -142,7 +136,7 @@ def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
 def test_a_store_removed_or_replaced_during_a_run_is_an_error(db, replaced):
     options = {"remove": str(db), "replaced": replaced}
     with pytest.raises(StoreError, match="removed or replaced while it was in use"):
-        run_sweep(fake.specs(6), db, runner="fake_runner:removing", options=options, workers=1)
+        fake.run_sweep(fake.specs(6), db, runner="fake_runner:removing", options=options, workers=1)
     assert not worker_processes(os.getpid())
 
 
@@ -151,7 +145,7 @@ def test_a_worker_that_prints_disturbs_nothing_and_is_reported_once(db, tmp_path
     (tmp_path / "sitecustomize.py").write_text("print('hello from sitecustomize')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     said = []
-    result = run_sweep(fake.specs(6), db, runner="fake_runner:printing", workers=2, say=said.append)
+    result = fake.run_sweep(fake.specs(6), db, runner="fake_runner:printing", workers=2, say=said.append)
     assert result.ran == 6 and not result.errors
     assert said == [
         "a worker printed 'hello from sitecustomize'; what workers print is not part of any result."
@@ -160,7 +154,7 @@ def test_a_worker_that_prints_disturbs_nothing_and_is_reported_once(db, tmp_path
 
 def test_without_a_listener_the_sentence_is_a_warning(db):
     with pytest.warns(UserWarning, match="a worker printed 'xxx"):
-        assert run_sweep(fake.specs(2), db, runner="fake_runner:printing", workers=1).ran == 2
+        assert fake.run_sweep(fake.specs(2), db, runner="fake_runner:printing", workers=1).ran == 2
 
 
 def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(db):
@@ -168,12 +162,12 @@ def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(d
     other = {"engine": "torch", "instructions": "sse2", "dtype": "float32", "device": "cpu"}
     with Store(db) as store:
         store.add(specs[0], fake.outcome_of(specs[0]), engine=other)
-    run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
+    fake.run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
     assert said == []  # the same version, and nothing to mix it with
-    run_sweep(specs, db, runner="fake_runner:engine", say=said.append, batch=1)
+    fake.run_sweep(specs, db, runner="fake_runner:engine", say=said.append, batch=1)
     assert len(said) == 1
     assert "torch sse2 float32 on cpu; this is " in said[0] and "compiled" in said[0]
-    run_sweep(specs, db, runner="no.such.module:run", say=said.append)
+    fake.run_sweep(specs, db, runner="no.such.module:run", say=said.append)
     assert len(said) == 2 and "; and by " in said[1]  # now the reused ones differ among each other
 
 
@@ -187,14 +181,14 @@ def test_outcomes_of_an_earlier_version_are_named(db, monkeypatch):
     version_and_commit.cache_clear()
     monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
     for _ in range(2):
-        run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
-    run_sweep(specs, db, runner="fake_runner:run", say=said.append)
+        fake.run_sweep(specs[:1], db, runner="fake_runner:run", say=said.append)
+    fake.run_sweep(specs, db, runner="fake_runner:run", say=said.append)
     assert len(said) == 3 and all("made by 0.0.9" in sentence for sentence in said)
 
 
 def test_a_runner_that_cannot_be_loaded_says_so(db):
     with pytest.raises(SparseheadError, match="no_such_module:run cannot be loaded"):
-        run_sweep(fake.specs(3), db, runner="no_such_module:run")
+        fake.run_sweep(fake.specs(3), db, runner="no_such_module:run")
 
 
 def all_units(backlog, workers=1, seconds=None):
@@ -253,21 +247,21 @@ def start(db, n, sleep):
 
 def test_ctrl_c_leaves_no_process_behind(db):
     process = start(db, 300, 0.05)
-    wait_until(lambda: db.exists() and len(worker_processes(process.pid)) == 2 and committed(db) > 3)
+    fake.wait_until(lambda: db.exists() and len(worker_processes(process.pid)) == 2 and committed(db) > 3)
     process.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in process.communicate(timeout=120)[1]
-    wait_until(lambda: not worker_processes(process.pid))
+    fake.wait_until(lambda: not worker_processes(process.pid))
     assert 3 < committed(db) < 300
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_workers_in_the_middle_of_a_long_trial_leave_with_their_parent(db, how):
     process = start(db, 4, 3600)
-    wait_until(lambda: len([file for file in db.parent.iterdir() if file.name.isdigit()]) == 2)
+    fake.wait_until(lambda: len([file for file in db.parent.iterdir() if file.name.isdigit()]) == 2)
     assert len(worker_processes(process.pid)) == 2
     process.send_signal(how)
     process.communicate(timeout=120)
-    wait_until(lambda: not worker_processes(process.pid))
+    fake.wait_until(lambda: not worker_processes(process.pid))
 
 
 def committed(db):
@@ -283,15 +277,17 @@ def test_kill_9_at_random_moments_loses_and_repeats_nothing(db, tmp_path, kills)
     n, moments = 15 * kills, random.Random(0)
     for _ in range(kills):
         before, process = committed(db), start(db, n, 0.01)
-        wait_until(lambda process=process: process.poll() is not None or worker_processes(process.pid))
+        fake.wait_until(lambda process=process: process.poll() is not None or worker_processes(process.pid))
         if moments.random() < 0.8:  # while outcomes come in; otherwise while the workers start
             goal = min(n, before + moments.randrange(1, 20))
-            wait_until(lambda process=process, goal=goal: process.poll() is not None or committed(db) >= goal)
+            fake.wait_until(
+                lambda process=process, goal=goal: process.poll() is not None or committed(db) >= goal
+            )
         time.sleep(moments.uniform(0, 0.05))
         process.kill()
         process.communicate()
         assert committed(db) >= before
-        wait_until(lambda process=process: not worker_processes(process.pid))
+        fake.wait_until(lambda process=process: not worker_processes(process.pid))
     assert committed(db) > 0  # the kills came while there was work
     assert start(db, n, 0.0).wait(timeout=200) == 0
     undisturbed = tmp_path / "undisturbed.db"

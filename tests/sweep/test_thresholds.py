@@ -39,9 +39,8 @@ def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path
     for T, policy in POLICIES.items():
         found = policy.threshold(cells[T])
         assert found.low < 10 * math.log(T) < found.high
-    assert fit_laws(cells, laws=["log"]).fits["log"](1000) == pytest.approx(
-        69, rel=0.15
-    )  # 2 x the wanted width
+    # 2 x the wanted width.
+    assert fit_laws(cells, laws=["log"]).fits["log"](1000) == pytest.approx(69, rel=0.15)
     assert seen[0].open_Ts == (100, 1000, 10_000) and seen[-1].round > 2
     with LocalSweep(tmp_path / "r.db", runner="no_such_module:run") as sweep:
         assert adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1) == cells

@@ -1,0 +1,285 @@
+"""The workers of a Dask cluster: who is there, units that go out, rows that come in.
+
+The client places every unit on a worker that has the memory for it, and alone writes the store. What a worker sends is
+checked like a row of a file before it is added. Dask carries units and outcomes and says who is there; what
+happens to a lost worker's units is decided in `dispatch`, as for the embedded pool.
+"""
+
+import json
+import logging
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from typing import Any
+
+from ..errors import SparseheadError
+from ..store import Store
+from ..store.rows import Damage, received_row
+from . import remote
+from .dispatch import Crew, Message, Unit, Worker
+
+CONNECT = 5.0  # seconds to wait for a scheduler's answer
+LOOK = 0.5  # seconds between looks at who is there
+GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
+HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
+REPORTS = 20  # progress reports a second, from all workers together
+NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
+
+
+class DaskWorker(Worker):
+    """One worker of the cluster, and the futures of its units."""
+
+    def __init__(self, address: str, memory: float, threads: int) -> None:
+        super().__init__(HELD * memory / threads if memory else None, threads)
+        self.address = address
+        self.futures: dict[int, Any] = {}  # by id of the unit
+
+
+class DaskCrew(Crew):
+    """The workers that a scheduler has at the moment and that agree with this program."""
+
+    def __init__(self, where: int | str) -> None:
+        self.workers: list[DaskWorker] = []
+        self._where = where
+        self._settings: dict[str, Any] = {}
+        self._topic = f"sparsehead-{uuid.uuid4().hex}"
+        self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self._client: Any = None
+        self._cluster: Any = None
+        self._ended = threading.Event()
+        self._undo = ExitStack()  # restores what `_configure` changed
+
+    def start(
+        self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
+    ) -> None:
+        """Connect, and wait until there is a worker."""
+        self._store, self._say = store, say
+        self._settings = {"runner": runner, "options": options}
+        if self._client is None:
+            self._connect()
+        while not self.workers:
+            self._arrivals(*self._inbox.get())
+
+    def _connect(self) -> None:
+        from distributed import Client, LocalCluster
+
+        self._configure()
+        if isinstance(self._where, int):
+            self._cluster = LocalCluster(
+                n_workers=self._where, threads_per_worker=1, processes=True, dashboard_address=None,
+                silence_logs=50,
+            )  # fmt: skip
+        address = self._cluster.scheduler_address if self._cluster else self._where
+        try:
+            self._client = Client(address, timeout=CONNECT, name="sparsehead", set_as_default=False)
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            raise SparseheadError(
+                f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({_first_line(error)}); `dask "
+                "scheduler` starts one, and local:2 needs none."
+            ) from error
+        self._where = address
+        self._client.subscribe_topic(self._topic, lambda event: self._inbox.put(("progress", event[1])))
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _configure(self) -> None:
+        """Settings that Dask keeps for the whole process, until `close` restores them."""
+        import dask
+
+        for logger in map(logging.getLogger, NOISY):
+            self._undo.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
+        if isinstance(self._where, int):
+            # A worker that ends is started again; on a busy machine that takes longer than Dask's 15 s, after which it
+            # would be written off for good.
+            self._undo.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
+
+    def room(self) -> float | None:
+        """What the largest worker has for one of its threads."""
+        rooms = [worker.room for worker in self.workers]
+        return None if None in rooms else max(room for room in rooms if room is not None)
+
+    def threads(self) -> int:
+        """Of all workers."""
+        return max(1, sum(worker.at_once for worker in self.workers))
+
+    def free(self, size: float, *, ahead: bool) -> DaskWorker | None:
+        """The worker with the fewest units among those that can hold this one."""
+        most = 2 if ahead else 1
+        able = [w for w in self.workers if w.room is None or w.room >= size]
+        open_ = [w for w in able if len(w.units) < most * w.at_once]
+        return min(open_, key=lambda w: len(w.units) / w.at_once, default=None)
+
+    def give(self, worker: DaskWorker, unit: Unit) -> None:
+        """Submit the unit to this worker and no other; the answer is fetched as soon as it is there."""
+        every = max(0.5, self.threads() / REPORTS)
+        specs = [asdict(spec) for spec in unit.specs]
+        text = json.dumps({"unit": specs, "topic": self._topic, "every": every, **self._settings})
+        try:
+            future = self._client.submit(
+                remote.run, text, key=f"sparsehead-{uuid.uuid4().hex}", workers=[worker.address],
+                allow_other_workers=False, pure=False, retries=0,
+            )  # fmt: skip
+        except Exception as error:  # the connection is closed
+            raise self._gone(_first_line(error)) from error
+        worker.futures[id(unit)] = future
+        self._client.loop.add_callback(self._fetch, worker, unit, future)
+
+    async def _fetch(self, worker: DaskWorker, unit: Unit, future: Any) -> None:
+        """In the client's event loop: wait for the answer, and pass it on."""
+        from asyncio import CancelledError
+
+        from distributed import CancelledError as FutureCancelled
+        from distributed.scheduler import KilledWorker
+
+        try:
+            text, blobs = await self._client.gather(future, asynchronous=True)
+            messages = json.loads(text)
+        except KilledWorker:
+            self._inbox.put(("left", [worker.address]))
+        except (CancelledError, FutureCancelled):
+            self._inbox.put(("answer", (worker, unit, [{"lost": True}], [])))
+        except BaseException as error:  # also what a worker's task ended with
+            why = f"{type(error).__name__}: {_first_line(error)}"
+            errors = [{"error": key, "message": why} for key in list(unit.waiting)]
+            self._inbox.put(("answer", (worker, unit, [*errors, {"lost": True}], [])))
+        else:
+            self._inbox.put(("answer", (worker, unit, messages, blobs)))
+
+    def receive(self) -> list[tuple[DaskWorker | None, Message | None]]:
+        """Everything that has come in; outcomes are in the store by then. Progress comes without its worker."""
+        news = [self._inbox.get()]
+        with suppress(queue.Empty):
+            while len(news) < 1000:
+                news.append(self._inbox.get_nowait())
+        heard: list[tuple[DaskWorker | None, Message | None]] = []
+        for kind, content in news:
+            if kind == "answer":
+                heard += self._answer(*content)
+            elif kind == "progress":
+                heard.append((None, {"progress": json.loads(content)}))
+            elif kind == "left":
+                heard += [(worker, None) for worker in self.workers if worker.address in content]
+            else:
+                self._arrivals(kind, content)
+        return heard
+
+    def _answer(
+        self, worker: DaskWorker, unit: Unit, messages: list[Message], blobs: list[bytes]
+    ) -> list[tuple[Any, Message | None]]:
+        """Commit the rows of a unit; the messages that remain."""
+        if worker not in self.workers or worker.futures.pop(id(unit), None) is None:
+            return []  # it counts as lost, and its unit was given to another one
+        rows = []
+        heard: list[tuple[Any, Message | None]] = []
+        for message in messages:
+            if "row" in message:
+                arrays = {name: blobs[place] for name, place in message.pop("arrays").items()}
+                row = tuple(message.pop("row"))
+                try:
+                    record = received_row(row, arrays)
+                except Damage as why:
+                    message = {
+                        "error": message["outcome"],
+                        "message": f"what its worker sent is damaged: {why}",
+                    }
+                else:
+                    message = {"outcome": record.spec_id, "made_by": record.made_by}
+                    rows.append((row, arrays))
+            elif "done" in message or "lost" in message:
+                message["unit"] = unit
+            heard.append((worker, message))
+        self._store.add_rows(rows)
+        return heard
+
+    def _look(self) -> None:
+        """In a thread: who has come, with what they say of themselves, and who has left."""
+        known: set[str] = set()
+        answered = time.monotonic()
+        while not self._ended.wait(LOOK):
+            try:
+                there = set(self._client.nthreads())
+                new = sorted(there - known)
+                said = self._client.run(remote.introduce, workers=new, on_error="return") if new else {}
+            except Exception as error:
+                if time.monotonic() - answered > GONE or self._client.status in ("closed", "closing"):
+                    self._inbox.put(("lost", _first_line(error)))
+                    return
+                continue
+            answered = time.monotonic()
+            if not there and not known:
+                self._inbox.put(("nobody", None))
+            if known - there:
+                self._inbox.put(("left", sorted(known - there)))
+            if said:
+                self._inbox.put(("joined", said))
+            known = (known & there) | set(said)
+
+    def _gone(self, why: str) -> SparseheadError:
+        return SparseheadError(
+            f"the scheduler at {self._where} is gone ({why}); finished outcomes are in the store, and the same "
+            "command goes on from there."
+        )
+
+    def _arrivals(self, kind: str, content: Any) -> None:
+        """Take on the workers that agree with this program; name what differs."""
+        if kind == "lost":
+            raise self._gone(content)
+        if kind == "nobody":
+            self._say(
+                f"the scheduler at {self._where} has no workers yet; this waits for some: `dask worker {self._where} "
+                "--nthreads 1` starts one."
+            )
+        if kind != "joined":
+            return
+        refused = ""
+        for address, said in sorted(content.items()):
+            if isinstance(said, BaseException):
+                refused = f"the worker at {address} has no sparsehead that can be used ({_first_line(said)})"
+                self._say(f"{refused}; it gets no work.")
+                continue
+            found = json.loads(said)
+            what, usable = remote.difference(found["environment"])
+            if usable:
+                self.workers.append(DaskWorker(address, float(found["memory"]), found["threads"]))
+                if what:
+                    self._say(f"workers differ from this program, and are used: {what}.")
+            else:
+                refused = (
+                    f"the worker at {address} differs from this program in what decides the numbers: {what}"
+                )
+                self._say(f"{refused}; it gets no work.")
+        if refused and not self.workers:
+            raise SparseheadError(f"no worker of {self._where} can be used: {refused}.")
+
+    def bury(self, worker: DaskWorker) -> str:
+        """Drop its futures, so that nobody waits for a worker that is not there."""
+        self.workers.remove(worker)
+        with suppress(Exception):
+            self._client.cancel(list(worker.futures.values()))
+        worker.futures.clear()
+        return f"{worker.address} left the cluster"
+
+    def close(self) -> None:
+        """Give up what runs, and leave; the cluster ends if it is our own."""
+        self._ended.set()
+        if self._client is not None:
+            futures = [future for worker in self.workers for future in worker.futures.values()]
+            with suppress(Exception):
+                self._client.cancel(futures)
+            with suppress(Exception):
+                self._client.close(timeout=CONNECT)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=CONNECT)
+        self._client = self._cluster = None
+        self.workers = []
+        self._undo.close()
+
+
+def _first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its name."""
+    return next(iter(str(error).strip().splitlines()), "")[:200].rstrip(".") or type(error).__name__
