@@ -70,15 +70,6 @@ def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
     return math.e * r * (1 + max(0.0, math.log(A / r))) if r > 0 else 0.0
 
 
-def dudley(*, C: Real, A: Real, m: Real) -> float:
-    """The classical entropy integral with its constants, 12 r (1 + ln^+(A/(3r))): for comparison.
-
-    Paper: rademacher-cover
-    """
-    r = math.sqrt(C / m)
-    return 12 * r * (1 + max(0.0, math.log(A / (3 * r)))) if r > 0 else 0.0
-
-
 def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> float:
     """b sqrt( (ln(1/delta) + penalty) / (2m) ), the price of being right with probability 1 - delta.
 

@@ -66,9 +66,8 @@ def head_class(norms: Mapping[str, Real]) -> HeadClass:
     sizes["BX"] += sizes.pop("BP", 0.0)
     sizes.setdefault("BZ", sizes["BX"])
     if sizes["V"] > sizes["V21"]:
-        sizes["V"] = sizes[
-            "V21"
-        ]  # the spectral norm is never above the (2,1) norm, so the smaller bound holds
+        # The spectral norm is never above the (2,1) norm, so the smaller bound holds.
+        sizes["V"] = sizes["V21"]
     return HeadClass(**sizes, **counts)  # type: ignore[arg-type]
 
 
@@ -131,18 +130,3 @@ def printed_corollary(
     inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third
     log_scale = 2 * (ln(L) + ln(check_norm("BX", BX)) - math.log(check_eps(eps)))
     return exp(log_scale + 3 * ln(inner)) * (ln(m) + ln(T))
-
-
-def trauger_tewari_rademacher(*, B: Real, BX: Real, QK11: Real, d: int, m: Real) -> float:
-    """Rademacher complexity of one layer as Trauger and Tewari print it, constant 1, with no T in it:
-
-        B ( B_X^3 a/sqrt m (1 + ln(sqrt m/(B_X^2 a))) + B_X sqrt(ln 2d/m) ),   a = QK11 sqrt(2 ln(2d^2 + 1)),
-
-    B = B_w B_Wc L B_Wv. Written with ln^+. Quoted for comparison; `trauger-tewari` items are what is proven
-    here.
-    Paper: trauger-tewari
-    """
-    a = check_norm("QK11", QK11) * math.sqrt(2 * math.log(2 * d**2 + 1))
-    root = math.sqrt(check_count("m", m))
-    log_term = max(0.0, math.log(root / (BX**2 * a))) if a > 0 and BX > 0 else 0.0
-    return B * (BX**3 * a / root * (1 + log_term) + BX * math.sqrt(math.log(2 * d)) / root)

@@ -40,17 +40,6 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
     return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
 
 
-def log_cover_vector_external(*, a: Real, b: Real, eps: Real, N: int) -> float:
-    """The same class with centres anywhere: ln C(2N + k, k), k = ceil(r^2) - 1.
-
-    Without the projection the perceptron's result is a sum, so only the multiset of updates counts.
-
-    Paper: vector-cover
-    """
-    k = updates_allowed(ratio(a, b, eps))
-    return log_binomial(2 * int(check_count("N", N)) + k, k)
-
-
 def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
     """The same class in d dimensions, or on d points: d ln(1 + 2 r), and 0 when r <= 1.
 
@@ -139,16 +128,6 @@ def log_cover_zhang(*, a: Real, b: Real, eps: Real, N: Real, p: float = 2.0) -> 
     inner = math.log(2) + ln(check_count("N", N))
     inner += ln(math.ceil(4 * math.exp(log_r) + 2)) if log_r < 30 else math.log(4) + log_r
     return exp(math.log(36 * (p - 1)) + 2 * log_r) * log1p_exp(inner)
-
-
-def log_cover_paper(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
-    """The matrix lemma as printed, (Bb/eps)^2 ln(d_1 N), its unstated constant taken to be 1.
-
-    Paper: linear-cover
-
-    No certificate: with d_1 = N = 1 it is 0 for every eps, though a ball has many elements.
-    """
-    return exp(2 * ratio(B, b, eps)) * (ln(check_count("d_1", d_1)) + ln(check_count("N", N)))
 
 
 def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:

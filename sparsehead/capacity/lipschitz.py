@@ -7,17 +7,16 @@ the sup-norm to the l1-norm, and that is at most 1.
 
 import math
 
-import numpy as np
-
 from ..logs import Real, check_norm
 from ..types import Array, Float
 
+# Gelu: its slope at sqrt 2, rounded up.
 LIPSCHITZ = {
     "identity": 1.0,
     "relu": 1.0,
     "tanh": 1.0,
     "gelu": 1.1289042,
-}  # gelu: its slope at sqrt 2, rounded up
+}
 
 
 def softmax_l1_bound(delta: Real) -> float:
@@ -50,18 +49,6 @@ def jacobian_entries(p: Float[Array, " T"]) -> float:
     Paper: head-assumptions
     """
     return 2 * (1 - float(p @ p))
-
-
-def jacobian_operator(p: Float[Array, " T"]) -> float:
-    """||J||_{inf -> 1} = max over subsets S of 4 q (1 - q), q = p(S); by enumeration, so for short p.
-
-    Paper: softmax-lipschitz, head-assumptions
-
-    The maximum of the convex v -> ||J v||_1 over the cube is at a vertex +-1, that is, at a subset.
-    """
-    masks = (np.arange(2 ** (len(p) - 1))[:, None] >> np.arange(len(p))) & 1
-    q = masks @ p
-    return float((4 * q * (1 - q)).max())
 
 
 def head_error_bound(

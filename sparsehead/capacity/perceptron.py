@@ -206,9 +206,8 @@ def _into_class(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"], S: float) -
     if np.linalg.norm(rows, ord=2) <= S * (1 + ROUNDING):
         return rows
     live = r > 0
-    weight = np.divide(r[live].min(), r, out=np.ones_like(r), where=live)[
-        :, None
-    ]  # relative 1/r_j, at most 1
+    # Relative 1/r_j, at most 1.
+    weight = np.divide(r[live].min(), r, out=np.ones_like(r), where=live)[:, None]
     Z, dual = rows, np.zeros_like(V)
     for _ in range(2000):
         Y = _into_rows((weight * V + (Z - dual)) / (weight + 1), r)

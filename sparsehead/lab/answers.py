@@ -1,7 +1,6 @@
 """How endpoints answer: JSON that was computed once, and one sentence for whatever cannot be answered."""
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,9 +11,6 @@ from starlette.exceptions import HTTPException
 
 from ..errors import MissingExtra, SparseheadError, StoreError, TooLarge
 from ..lazy import missing_extra
-from ..memory import text_of
-
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Problem(BaseModel):
@@ -101,8 +97,3 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, other)
-
-
-def too_much(what: str, size: float, most: float) -> TooLarge:
-    """The refusal of a file that is larger than what is taken."""
-    return TooLarge(f"{what} has {text_of(size)}, at most {text_of(most)} are taken.")

@@ -21,9 +21,8 @@ from ..errors import ParseError, SparseheadError, TooLarge
 
 MEMORY = 3 * 2**30  # bytes of address space
 SECONDS = 60  # of processor time
-PATIENCE = (
-    10 * SECONDS
-)  # of the clock: a busy machine is slow, and a process that computes nothing is ended some day
+# Seconds of the clock: a busy machine is slow, and a process that computes nothing must end too.
+PATIENCE = 10 * SECONDS
 AT_ONCE = 2
 WAITING = 8
 MOST_ANSWER = 16_000_000

@@ -12,13 +12,15 @@ from sparsehead.capacity.linear import (
     log_cover_matrix,
     log_cover_matrix_closed,
     log_cover_maurey,
-    log_cover_paper,
     log_cover_parametric,
     log_cover_vector,
-    log_cover_vector_external,
     log_cover_zhang,
+    updates_allowed,
 )
+from sparsehead.capacity.norms import matrix_norms
 from sparsehead.capacity.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
+from sparsehead.capacity.pricing import Pricing
+from sparsehead.logs import log_binomial
 from sparsehead.rng import stream
 
 
@@ -105,8 +107,9 @@ def test_vector_cover_beats_zhang_and_respects_the_lower_bound(r, N):
     eps = 1 / r
     ours = log_cover_vector(a=1, b=1, eps=eps, N=N)
     assert ours <= log_cover_zhang(a=1, b=1, eps=eps, N=N) / 30 or r <= 1
-    assert log_cover_lower(a=1, b=1, eps=eps, N=N) <= log_cover_vector_external(a=1, b=1, eps=eps, N=N)
-    assert log_cover_vector_external(a=1, b=1, eps=eps, N=N) <= ours + 1e-9
+    # Centres anywhere: without the projection an element is a sum of updates, and only their multiset counts.
+    k = updates_allowed(math.log(r))
+    assert log_cover_lower(a=1, b=1, eps=eps, N=N) <= log_binomial(2 * N + k, k) <= ours + 1e-9
     assert log_cover_lower(a=1, b=1, eps=eps, N=N) <= log_cover_parametric(a=1, b=1, eps=eps, d=N) + 1e-9
 
 
@@ -175,13 +178,13 @@ def test_linear_cover_figures():
     scale = {"B": 1, "b": 1, "eps": 0.1, "d_1": 64, "N": 10**6}
     assert log_cover_matrix(**scale) == pytest.approx(2.516e3, rel=1e-3)
     assert log_cover_matrix_closed(**scale) == pytest.approx(7.747e3, rel=1e-3)
-    assert log_cover_paper(**scale) == pytest.approx(100 * math.log(64e6))
 
 
 @pytest.mark.claim("linear-cover")
 def test_linear_cover_as_printed_is_no_bound_without_its_constant():
     """d_1 = N = 1: the printed form is 0, one function for every eps; [-1, 1] at eps = .1 needs 10."""
-    assert log_cover_paper(B=1, b=1, eps=0.1, d_1=1, N=1) == 0 < math.log(10)
+    entry = matrix_norms(np.array([[10.0]]))
+    assert Pricing("paper").linear("W", entry, log_b=0.0, log_N=0.0, log_p=0.0).c == 0 < math.log(10)
 
 
 @pytest.mark.claim("trauger-tewari")
