@@ -149,9 +149,8 @@ def use_specs() -> Use:
         try:
             spec = TrainSpec(**fields)
         except TypeError as error:
-            if "argument" in str(
-                error
-            ):  # another name of a field: Python's own sentence for a caller of TrainSpec
+            # Another name of a field: Python's own sentence for a caller of TrainSpec.
+            if "argument" in str(error):
                 raise SparseheadError("no such field.") from None
             raise
         if spec_id(TrainSpec(**json.loads(spec_text(spec)))) != spec_id(spec):

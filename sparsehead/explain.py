@@ -99,9 +99,8 @@ def _parities(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) ->
     m, T = bits.shape
     half = s - s // 2
     stored = math.comb(T, s // 2)
-    work = math.comb(T, half) + 1000 * math.comb(
-        T, half - 1
-    )  # the last position is tried by array, the others by loop
+    # The last position is tried by array, the others by loop.
+    work = math.comb(T, half) + 1000 * math.comb(T, half - 1)
     if max(stored, work) > CHEAP_WORK and m >= T - MAX_FREE:
         base, free = _solve(bits, truth)
         if len(free) <= MAX_FREE:
@@ -165,9 +164,8 @@ def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s
     low, low_sums = _subsets(keys, s // 2)
     order = np.argsort(low_sums)
     low, low_sums = low[order], low_sums[order]
-    width = min(
-        26, len(low).bit_length() + 6
-    )  # of a filter that stops 98 of 100 sums before the binary search
+    # Of a filter that stops 98 of 100 sums before the binary search.
+    width = min(26, len(low).bit_length() + 6)
     last_bits = np.uint64(2**width - 1)
     seen = np.zeros(2**width, dtype=bool)
     seen[low_sums & last_bits] = True

@@ -34,11 +34,10 @@ LEARNERS: Registry[Any] = Registry(
         "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
     },
 )
-WHOLE, REAL, OPTIONAL = (
-    (int, int | None),
-    (float, float | None),
-    (int | None, float | None),
-)  # types of fields
+# Types of fields: whole numbers, numbers, and those that may be None.
+WHOLE: tuple[Any, ...] = (int, int | None)
+REAL: tuple[Any, ...] = (float, float | None)
+OPTIONAL: tuple[Any, ...] = (int | None, float | None)
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")

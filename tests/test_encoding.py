@@ -68,9 +68,8 @@ def test_coherence_is_the_largest_product_of_two_rows(make, monkeypatch):
 def test_coherence_shrinks_like_the_root_of_ln_T_over_d():
     for d in (64, 256, 1024):
         delta = random_positions(300, d, rng=stream(3, d)).coherence()
-        assert delta < np.sqrt(
-            2 * np.log(303**2 / 0.01) / (d - 3)
-        )  # the union bound over pairs of positions, with failure probability .01
+        # The union bound over pairs of positions, with failure probability .01.
+        assert delta < np.sqrt(2 * np.log(303**2 / 0.01) / (d - 3))
 
 
 def test_a_hundred_thousand_positions_need_no_matrix():

@@ -108,9 +108,8 @@ def test_training_sets_have_one_explanation(make, name):
     kept = [task.training_set(m, rng=rng) for _ in range(40)]
     found = [explanations(bits, labels, 3, name) for bits, labels in kept]
     assert found == [[(2, 11, 17)]] * 40
-    assert any(
-        len(explanations(bits, labels, 3, name)) > 1 for bits, labels in plain
-    )  # so m is near the edge
+    # So m is near the edge.
+    assert any(len(explanations(bits, labels, 3, name)) > 1 for bits, labels in plain)
 
 
 def test_training_sets_are_tested_before_noise():

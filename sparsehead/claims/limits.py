@@ -98,9 +98,8 @@ def check_s_heads(context: Context) -> Finding:
             small = f.s == model.H and first == 2 * s and second <= 2 ** (s - 1)
             steepest = max(steepest, float(np.abs(model.decoder[0].W).max())) if small else math.inf
             pairs.append((f, model))
-    equal = symmetric(
-        (1, 3, 4), (1, 0, 0, 1), T=6
-    )  # two inputs of eight have value 1: two minterms, two units
+    # Two inputs of eight have value 1: two minterms, two units.
+    equal = symmetric((1, 3, 4), (1, 0, 0, 1), T=6)
     pairs.append((equal, build(equal, heads="s", attends_cls=False)))
     few = pairs[-1][1].decoder[1].b.shape[0] == 2
     found = built(

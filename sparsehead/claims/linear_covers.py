@@ -40,9 +40,8 @@ def check_vector_cover(context: Context) -> Finding:
         for trial in range(6):
             X, w = rng.normal(size=(n, 6)), rng.normal(size=6)
             X, w = X / np.linalg.norm(X, axis=1, keepdims=True), w / np.linalg.norm(w)
-            if (
-                trial == 0
-            ):  # points e_i and k equal entries, each just above eps: every one of k updates is needed
+            # Points e_i and k equal entries, each just above eps: every one of k updates is needed.
+            if trial == 0:
                 k = math.ceil(eps**-2) - 1
                 X, w = np.eye(n + k), np.zeros(n + k)
                 w[rng.permutation(n + k)[:k]] = k**-0.5

@@ -214,9 +214,8 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
     f = parity(support, T=T)
     model = build(f, encoding="bag", d=256, seed=context.seed)
     bits = stream(context.seed, "bag").integers(2, size=(400, T))
-    bits[::2] |= 1 - np.isin(
-        np.arange(T), support
-    )  # half of them with all irrelevant bits: the most that can leak
+    # Half of them with all irrelevant bits: the most that can leak.
+    bits[::2] |= 1 - np.isin(np.arange(T), support)
     zeta = 1 / (2 * s + 2)
     outside = 1 - model.attention(bits)[:, 0][:, [*support, T]].sum(axis=1)
     readings = np.delete(model.encoding.project(model.layers[0].W_V[0])[0][:, 1], list(support), axis=0)

@@ -138,9 +138,8 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
     indices = np.arange(2**s)
     best, answer = (NEVER, True, NEVER), tuple(1 << i for i in range(s))
     for perm in permutations(range(s)):
-        moved = sum(
-            ((indices >> i) & 1) << p for i, p in enumerate(perm)
-        )  # canonical bit i is bit perm[i] of f
+        # Canonical bit i is bit perm[i] of f.
+        moved = sum(((indices >> i) & 1) << p for i, p in enumerate(perm))
         for flips in range(2 ** (s - 1) if signs else 1):
             changes = (np.diff(table[moved ^ flips][orders].astype(np.int8), axis=1) != 0).sum(axis=1)
             fewest = int(changes.min())

@@ -22,9 +22,8 @@ def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) 
     g = table.reshape((2,) * s).transpose()  # axis i is bit i
     if s > EXACT:
         return _by_influence(g, s)
-    best: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {
-        (0,) * s: (0, ())
-    }  # signs of L -> cost, order
+    # Signs of L -> cost, order.
+    best: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {(0,) * s: (0, ())}
     for _ in range(s):
         grown: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
         for placed, (cost, order) in best.items():

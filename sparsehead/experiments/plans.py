@@ -19,9 +19,8 @@ SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
 PAPER_TS = tuple(point.T for point in LAW_AND)
 FEWER_TRIALS = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
-WITH_DROPOUT = {
-    1000: {"max_trials": 32, "start": 95}
-}  # with dropout a failure takes minutes: not far below the threshold
+# With dropout a failure takes minutes: not far below the threshold.
+WITH_DROPOUT = {1000: {"max_trials": 32, "start": 95}}
 READ_RUNNER = "sparsehead.experiments.read_trained:run_with_readings"
 READ_TRIALS = {
     "and": ((30, 100, 300), (40, 60, 90, 140, 200)),

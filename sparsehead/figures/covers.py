@@ -81,9 +81,8 @@ def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
     spans = {}
     for axis in ("x", "y"):
         values = [r[axis] for r in [*rows["balls"], *rows["points"]]]
-        margin = (0.06 if axis == "x" else 0.13) * (
-            max(values) - min(values)
-        )  # labels need room above and below
+        # Labels need room above and below.
+        margin = (0.06 if axis == "x" else 0.13) * (max(values) - min(values))
         spans[axis] = (min(values) - margin, max(values) + margin)
     size = {axis: high - low for axis, (low, high) in spans.items()}
     least = max(size.values()) * 0.6  # a narrow set still gets a panel wide enough for its labels

@@ -133,9 +133,8 @@ def _draw(module: str, model: Model, bits: Shaped[Array, " T"]) -> Drawing:
     middle = (n - 1) / 2
     row = list(range(n))
     with np.errstate(divide="ignore"):
-        scores = np.maximum(
-            np.log(A[:, :n]), -700.0
-        )  # up to a constant for each query, which softmax ignores
+        # Up to a constant for each query, which softmax ignores.
+        scores = np.maximum(np.log(A[:, :n]), -700.0)
     if module == "layer":
         A = A[:T, :T] / A[:T, :T].sum(axis=1, keepdims=True)
         for tau in range(T):

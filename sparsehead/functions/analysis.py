@@ -8,11 +8,12 @@ from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones, walsh_hadamard
 
+# What `kind` tells apart: families with an exact uniqueness test and a floor.
 EXPLAINED = (
     "and",
     "or",
     "parity",
-)  # what `kind` tells apart: families with an exact uniqueness test and a floor
+)
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:

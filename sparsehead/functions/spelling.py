@@ -75,9 +75,8 @@ def _at_least(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
     names = [f"{'!' if negated >> i & 1 else ''}x{t}" for i, t in enumerate(support)]
     if k in (1, s):
         return (" & " if k == s else " | ").join(names)
-    if (
-        2 * sum(name.startswith("!") for name in names) > s
-    ):  # fewer marks: k of s fail iff s-k+1 of s do not hold
+    # Fewer marks: k of s fail iff s-k+1 of s do not hold.
+    if 2 * sum(name.startswith("!") for name in names) > s:
         return "!" + _call(s - k + 1, [_negate(name) for name in names])
     return _call(k, names)
 

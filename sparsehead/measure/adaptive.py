@@ -58,9 +58,8 @@ class Adaptive:
         threshold = self.threshold(merged)
         if threshold.log_width <= self.width or threshold.m80 is None:
             return []
-        slope = max(
-            threshold.slope or TYPICAL_SLOPE, TYPICAL_SLOPE / 2
-        )  # a flat first fit must not scatter trials
+        # a flat first fit must not scatter trials.
+        slope = max(threshold.slope or TYPICAL_SLOPE, TYPICAL_SLOPE / 2)
         steps = [(offset(share) - offset(self.target)) / slope for share in self.shares]
         return self._batches([threshold.m80 * math.exp(step) for step in steps], trials)
 

@@ -108,9 +108,8 @@ def _formulas(text: str) -> list[tuple[int, int, str]]:
 def _run(text: str, start: int) -> tuple[int, str] | None:
     """The formula that begins at `start`: its end and its LaTeX; None if there is none."""
     position, kept, latex, telling, intervals = start, start, "", False, 0
-    pieces: list[
-        tuple[int, str, bool, bool]
-    ] = []  # end, LaTeX, whether it shows a formula, whether one may end here
+    # End, LaTeX, whether it shows a formula, whether one may end here.
+    pieces: list[tuple[int, str, bool, bool]] = []
     while match := _PIECE.match(text, position):
         piece = _piece(match, text)
         if piece is None:

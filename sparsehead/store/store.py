@@ -85,9 +85,8 @@ class Store:
             StoreError: the row could not be written, or the file is no longer the one that was opened.
         """
         row, blobs = new_row(spec, outcome, arrays, engine=engine)
-        earlier = self.get(
-            row_id(row[1], {})
-        )  # rows had the ids of their specs before engines were part of them
+        # Before engines were part of a row's id, rows had the ids of their specs.
+        earlier = self.get(row_id(row[1], {}))
         if earlier is not None and engine_identity(earlier.made_by) == engine_identity(json.loads(row[3])):
             return False
         return self.add_row(row, blobs)

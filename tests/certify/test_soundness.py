@@ -359,9 +359,8 @@ def test_ranges_along_a_line_hold_where_kinks_are_missed(monkeypatch):
         assert ranges[0, 0] <= values.min()
         assert values.max() <= ranges[0, 1]
     assert np.ptp(wide[0]) > np.ptp(good[0])
-    np.testing.assert_allclose(
-        good[0], [values.min(), values.max()], atol=2e-2
-    )  # the grid misses kinks by 0.002
+    # The grid misses kinks by 0.002.
+    np.testing.assert_allclose(good[0], [values.min(), values.max()], atol=2e-2)
 
 
 def test_a_missed_kink_in_tiny_units_widens_the_bounds(monkeypatch):

@@ -217,9 +217,8 @@ def test_representation_norms_grow_as_log_T():
             layer = build(f_of(int(t))).layers[0]
             norms.append(product_norms(layer.W_Q[0], layer.W_K[0]).frobenius)
         slope, _ = np.polyfit(np.log(T), norms, 1)
-        assert slope == pytest.approx(
-            per_log, rel=0.01
-        )  # |eta| = sqrt(s) ln(n (2s+1)/s); n = T - s + 1 bends it at small T
+        # |eta| = sqrt(s) ln(n (2s+1)/s); n = T - s + 1 bends it at small T.
+        assert slope == pytest.approx(per_log, rel=0.01)
         power = np.polyfit(np.log(T), np.log(norms), 1)[0]
         assert power < 0.15  # no power of T: it would need a slope that does not fall
         halves = [np.polyfit(np.log(T[i : i + 4]), np.log(norms[i : i + 4]), 1)[0] for i in (0, 3)]

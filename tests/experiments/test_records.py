@@ -14,12 +14,13 @@ from sparsehead.experiments.study_records import STUDY_RECORDS
 from sparsehead.jsonable import json_values, record_from
 
 RESULTS = Path(__file__).parents[2] / "results"
+# Summaries of benchmarks/, which nothing in the package reads.
 BENCHMARKS = (
     "engine",
     "law-design",
     "norms_vs_weightwatcher",
     "scale",
-)  # summaries of benchmarks/, which nothing in the package reads
+)
 COMMITTED = sorted(file.stem for file in RESULTS.glob("*.json") if file.stem not in BENCHMARKS)
 
 

@@ -47,9 +47,8 @@ def test_elimination_equals_brute_force(T, s, m, p):
 
 
 def test_the_count_grows_with_T_in_every_trial_and_spans_words():
-    N = consistent_counts(
-        s=3, Ts=[20, 60, 200], m=70, p=0.5, trials=300, rng=stream(1, "N")
-    )  # two 64-bit words
+    # Two 64-bit words.
+    N = consistent_counts(s=3, Ts=[20, 60, 200], m=70, p=0.5, trials=300, rng=stream(1, "N"))
     assert (np.diff(N, axis=1) >= 0).all()
     assert N.min() == 1
 

@@ -140,9 +140,8 @@ def test_profile_interval_is_where_the_likelihood_drops():
     """At two T the power law is two free thresholds, so b's interval follows from theirs."""
     data = {100: [Cell(50, 30, 60), Cell(60, 50, 60)], 10_000: [Cell(150, 30, 60), Cell(180, 50, 60)]}
     fit = fit_laws(data, laws=["power"]).fits["power"]
-    assert fit.params["b"] == pytest.approx(
-        math.log(3) / math.log(100), abs=1e-3
-    )  # the same data, scaled by 3
+    # The same data, scaled by 3.
+    assert fit.params["b"] == pytest.approx(math.log(3) / math.log(100), abs=1e-3)
     low, high = fit.intervals["b"]
     assert (low + high) / 2 == pytest.approx(fit.params["b"], abs=0.02)
 

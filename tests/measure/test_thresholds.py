@@ -142,9 +142,8 @@ def test_proposals_do_not_depend_on_the_order_of_outcomes():
 
 def test_adaptive_interval_covers():
     share, trials = coverage(logistic, 7, 120)
-    assert (
-        share >= 0.90
-    )  # 95 % true coverage gives less than this in 1.5 % of 120 experiments; the seed is fixed
+    # 95 % true coverage gives less than this in 1.5 % of 120 experiments; the seed is fixed.
+    assert share >= 0.90
     assert trials < 100
 
 

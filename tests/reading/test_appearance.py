@@ -94,9 +94,8 @@ def run():
 def test_learn_records_when_the_support_appears(run):
     assert len(run.history["support_influence"]) == len(run.history["mass_step"]) == 15
     assert run.appearance.influence is not None
-    assert (
-        run.history["support_influence"][-1] > 0.4 > run.history["other_influence"][-1]
-    )  # .7 for a balanced AND
+    # .7 for a balanced AND.
+    assert run.history["support_influence"][-1] > 0.4 > run.history["other_influence"][-1]
 
 
 def test_the_chart_of_one_run_marks_the_steps(run, tmp_path):

@@ -176,9 +176,8 @@ def test_the_fast_evaluation_equals_the_model(options):
     f = sh.parse("x2 & !x5 ^ x7", T=20)
     bits = (stream(1, "bits").random((300, 20)) < 0.5).astype(np.uint8)
     model = sh.build(f, **options)
-    assert (
-        np.abs(evaluator(model)(bits) - model(bits)).max() < 1e-11
-    )  # decoder slopes of up to 1e3 times rounding
+    # Decoder slopes of up to 1e3 times rounding.
+    assert np.abs(evaluator(model)(bits) - model(bits)).max() < 1e-11
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, 30.0])

@@ -104,9 +104,8 @@ def test_holdout_chunks_are_the_same_however_they_are_asked_for():
     for i in range(last):
         other.chunk(i)
     assert all((a == b).all() for a, b in zip(late, other.chunk(last), strict=True))
-    assert all(
-        (a == b).all() for a, b in zip(late, one.chunk(last), strict=True)
-    )  # kept packed, unpacked again
+    # Kept packed, unpacked again.
+    assert all((a == b).all() for a, b in zip(late, one.chunk(last), strict=True))
 
 
 def test_holdout_labels_are_clean():

@@ -25,9 +25,8 @@ from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_
 
 Weights = dict[str, Tensor]
 NONE = Dropout()
-LOST = (
-    2.0**-10
-)  # a denominator below this share of the largest sum there can be has lost ten bits to cancellation
+# a denominator below this share of the largest sum there can be has lost ten bits to cancellation.
+LOST = 2.0**-10
 
 
 def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
