@@ -82,7 +82,7 @@ def parse_norms(text: str) -> dict[str, float]:
 
 def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
     """The verdict, the items, the assumptions, and every other form below them."""
-    from ..capacity.items import PROVEN
+    from ..capacity.forms import FORMS
 
     console.print(f"{result.verdict}  (T={number(result.T)}, m={result.m}, margin {result.margin:g})")
     console.print(
@@ -109,7 +109,7 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
     if others:
         console.print("Other forms:")
     for name in others:
-        proof = "" if name in PROVEN else ", not proven"
+        proof = "" if FORMS[name].proven else ", not proven"
         console.print(f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}")
 
 

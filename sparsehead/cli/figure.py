@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .output import AsJson, Force, emit
+from .output import AsJson, Force, check_chart_file, emit, write_chart
 
 
 def figure(
@@ -38,19 +38,14 @@ def figure(
         if not show_list:
             raise DomainError("figure needs a NAME, got none; the names are listed above.")
         return
-    from ..figures.render import form_of, render
-    from ..files import check_target, write_whole
-
     path = out or Path(f"{name}.svg")
-    form = form_of(path, "--out")
-    check_target(path, force=force)
+    check_chart_file(path, "--out", force=force)
     folder = results or default_folder()
-    content = render(draw(name, folder), form)
+    size = write_chart(path, draw(name, folder), force=force)
     measured = FIGURES[name].needs
     source = str(folder / f"{measured}.json") if measured else None
-    write_whole(path, content, force=force)
     emit(
-        {"figure": name, "path": str(path), "bytes": len(content), "source": source},
+        {"figure": name, "path": str(path), "bytes": size, "source": source},
         as_json,
         lambda c: c.print(f"wrote {path}" + (f" from {source}" if source else "")),
     )

@@ -7,24 +7,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from . import settings
 from .numbers import whole_number
-from .output import AsJson, Force, emit, emit_on_failure
+from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, write_chart
 from .progress import SweepLine
-from .settings import (
-    Clip,
-    Decay,
-    Dropout,
-    Eps,
-    Init,
-    InitScale,
-    LearningRate,
-    Optimiser,
-    Positions,
-    Preset,
-    Stall,
-    WeightDecay,
-    given,
-)
 
 if TYPE_CHECKING:
     from ..experiments.records import FloorRow, LawRecord
@@ -39,24 +25,24 @@ def law(
     learner: Annotated[
         str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
     ] = "transformer",
-    preset: Preset = "fast",
+    preset: settings.Preset = "fast",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
-    positions: Positions = None,
+    positions: settings.Positions = None,
     d: Annotated[int | None, typer.Option("--d", help="Embedding width.", show_default="64")] = None,
     heads: Annotated[int | None, typer.Option("--heads", help="Heads.", show_default="16")] = None,
     width_inside: Annotated[
         int | None, typer.Option("--k", help="Width inside a head.", show_default="4")
     ] = None,
-    dropout: Dropout = None,
-    optimiser: Optimiser = None,
-    learning_rate: LearningRate = None,
-    weight_decay: WeightDecay = None,
-    decay: Decay = None,
-    adam_eps: Eps = None,
-    clip: Clip = None,
-    init: Init = None,
-    init_scale: InitScale = None,
-    stall: Stall = None,
+    dropout: settings.Dropout = None,
+    optimiser: settings.Optimiser = None,
+    learning_rate: settings.LearningRate = None,
+    weight_decay: settings.WeightDecay = None,
+    decay: settings.Decay = None,
+    adam_eps: settings.Eps = None,
+    clip: settings.Clip = None,
+    init: settings.Init = None,
+    init_scale: settings.InitScale = None,
+    stall: settings.Stall = None,
     steps: Annotated[int | None, typer.Option(help="Steps per restart.", show_default="1000")] = None,
     restarts: Annotated[
         int | None, typer.Option(help="Initialisations of a trial.", show_default="5")
@@ -89,13 +75,13 @@ def law(
     from ..measure.adaptive import Adaptive
 
     lengths = _lengths(Ts)
-    chosen = given(
+    chosen = settings.given(
         positions=positions, d=d, H=heads, k=width_inside, dropout=dropout, optimiser=optimiser, decay=decay,
         learning_rate=learning_rate, weight_decay=weight_decay, adam_eps=adam_eps, clip=clip, init=init,
         init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts,
     )  # fmt: skip
     if out is not None:
-        _check_chart(out, force=force)
+        check_chart_file(out, "--out", force=force)
     with SweepLine() as line:
         found = measure(
             function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers,
@@ -106,29 +92,12 @@ def law(
     record = found.record()
     result = found.to_dict()
     if out is not None:
+        from ..report.catalogue import law_figure
+
         with emit_on_failure(result, as_json, lambda console: _show(console, record)):
-            _draw(record, out, force=force)
+            write_chart(out, law_figure(record), force=force)
         result["chart"] = str(out)
     emit(result, as_json, lambda console: _show(console, record, out))
-
-
-def _check_chart(out: Path, *, force: bool) -> None:
-    """Refuse a chart that could not be written, before anything is measured."""
-    from ..errors import DomainError
-    from ..figures.render import FORMATS
-    from ..files import check_target
-
-    if out.suffix.removeprefix(".").lower() not in FORMATS:
-        raise DomainError(f"--out {out} cannot be drawn: charts are .svg, .png, .pdf or .html files.")
-    check_target(out, force=force)
-
-
-def _draw(record: "LawRecord", out: Path, *, force: bool) -> None:
-    from ..figures.render import render
-    from ..files import write_whole
-    from ..report.catalogue import law_figure
-
-    write_whole(out, render(law_figure(record), out.suffix[1:].lower()), force=force)
 
 
 def _lengths(text: str) -> list[int]:

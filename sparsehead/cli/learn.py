@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from .output import AsJson, Force, check_model_file, emit, emit_on_failure
+from . import settings
+from .output import AsJson, Force, check_chart_file, check_model_file, emit, emit_on_failure, write_chart
 from .read import show_certificate
-from .settings import (
-    Clip,
-    Decay,
-    Dropout,
-    Eps,
-    Init,
-    InitScale,
-    LearningRate,
-    Optimiser,
-    Positions,
-    Preset,
-    Stall,
-    WeightDecay,
-    given,
-)
 from .training import TrainingDisplay
 
 if TYPE_CHECKING:
@@ -36,27 +22,27 @@ def learn(
     T: Annotated[int, typer.Option("--T", help="Context length.")],
     m: Annotated[int, typer.Option("--m", help="Training samples; with --online, fresh samples per step.")],
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    preset: Preset = "fast",
+    preset: settings.Preset = "fast",
     online: Annotated[bool, typer.Option("--online", help="Fresh samples at every step.")] = False,
     learner: Annotated[
         str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
     ] = "transformer",
     encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
-    positions: Positions = None,
+    positions: settings.Positions = None,
     d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
     heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
     width: Annotated[int, typer.Option("--k", help="Width inside a head.")] = 4,
     layers: Annotated[int, typer.Option("--layers", help="Layers.")] = 1,
-    dropout: Dropout = None,
-    optimiser: Optimiser = None,
-    learning_rate: LearningRate = None,
-    weight_decay: WeightDecay = None,
-    decay: Decay = None,
-    adam_eps: Eps = None,
-    clip: Clip = None,
-    init: Init = None,
-    init_scale: InitScale = None,
-    stall: Stall = None,
+    dropout: settings.Dropout = None,
+    optimiser: settings.Optimiser = None,
+    learning_rate: settings.LearningRate = None,
+    weight_decay: settings.WeightDecay = None,
+    decay: settings.Decay = None,
+    adam_eps: settings.Eps = None,
+    clip: settings.Clip = None,
+    init: settings.Init = None,
+    init_scale: settings.InitScale = None,
+    stall: settings.Stall = None,
     keep_training: Annotated[
         bool, typer.Option("--keep-training", help="Go on to the last step after success.")
     ] = False,
@@ -78,21 +64,14 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
-    from ..errors import DomainError
     from ..records.learn import learned
-    from ..spec import LEARNERS
     from ..train.learning import learn as train
     from ..train.learning import read_back
     from ..train.threads import use_threads
 
-    if out is not None:
-        if not LEARNERS.find(learner).has_model:
-            raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
-        check_model_file(out, force=force)
-    if chart is not None:
-        _check_chart(chart, learner, force)
+    _check_files(out, chart, learner, force=force)
     use_threads(threads)
-    chosen = given(
+    chosen = settings.given(
         positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,
         weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init, init_scale=init_scale,
         stall=stall, keep_training=keep_training or None,
@@ -112,30 +91,30 @@ def learn(
 
             result["model"] = str(save(run.model, out, force=force))
         if chart is not None:
-            result["chart"] = str(_draw(run, chart, force))
+            write_chart(chart, _chart(run), force=force)
+            result["chart"] = str(chart)
     emit(result, as_json, show)
 
 
-def _check_chart(path: Path, learner: str, force: bool) -> None:
-    """Refuse, before any training, a chart that could not be drawn or written."""
+def _check_files(out: Path | None, chart: Path | None, learner: str, *, force: bool) -> None:
+    """Refuse, before any training, files that could not be made of its result or not be written."""
     from ..errors import DomainError
-    from ..figures.render import form_of
-    from ..files import check_target
+    from ..spec import LEARNERS
 
-    if learner != "transformer":
-        raise DomainError(f"--chart {path} cannot be drawn: a {learner} has no attention to follow.")
-    form_of(path, "--chart")
-    check_target(path, force=force)
+    if out is not None:
+        if not LEARNERS.find(learner).has_model:
+            raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
+        check_model_file(out, force=force)
+    if chart is not None:
+        if learner != "transformer":
+            raise DomainError(f"--chart {chart} cannot be drawn: a {learner} has no attention to follow.")
+        check_chart_file(chart, "--chart", force=force)
 
 
-def _draw(run: "Run", path: Path, force: bool) -> Path:
-    """The chart of one run, written."""
+def _chart(run: "Run") -> Any:
     from ..figures.appearance import support_chart
-    from ..figures.render import form_of, render
-    from ..files import write_whole
 
-    drawn = support_chart(run.history, formula=run.spec.function, T=run.spec.T, m=run.spec.m)
-    return write_whole(path, render(drawn, form_of(path, "--chart")), force=force)
+    return support_chart(run.history, formula=run.spec.function, T=run.spec.T, m=run.spec.m)
 
 
 def _show(

@@ -29,6 +29,25 @@ def check_model_file(out: Path, *, force: bool) -> None:
     check_target(out, force=force)
 
 
+def check_chart_file(path: Path, option: str, *, force: bool) -> None:
+    """Refuse, before any work, a chart that could not be drawn or written; `option` gave its path."""
+    from ..figures.render import form_of
+    from ..files import check_target
+
+    form_of(path, option)
+    check_target(path, force=force)
+
+
+def write_chart(path: Path, chart: Any, *, force: bool) -> int:
+    """Draw the chart in the form that the path's ending asks for; how many bytes were written."""
+    from ..figures.render import render
+    from ..files import write_whole
+
+    content = render(chart, path.suffix.removeprefix(".").lower())
+    write_whole(path, content, force=force)
+    return len(content)
+
+
 class Output(Console):
     """Standard output as rich has it, but a reader that went away is reported to `main` instead of ending us with 1."""
 

@@ -169,30 +169,15 @@ def law(
     >>> list(found.thresholds), found.thresholds[8].trials
     ([8], 8)
     """
-    T, preset = _renamed(T, preset, settings)
-    lengths = _lengths(function, T)
-    function = function if isinstance(function, str) else str(function)
-    _check_arguments(seed, workers, db, policy, settings)
-    if method not in METHODS:
-        raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
-    part = Shard() if shard is None else parse_shard(shard)
-    lengths = _lengths_of(part, lengths, method)
     started = time.monotonic()
-
-    def make(T: int, m: int, trial: int) -> TrainSpec:
-        return preset_spec(preset, function=function, s=s, T=T, m=m, seed=trial, **settings)
-
-    require("torch")
-    if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
-        settings.setdefault("unique", False)
+    T, preset = _renamed(T, preset, settings)
+    _check_arguments(method, seed, workers, db, policy, settings)
+    part = Shard() if shard is None else parse_shard(shard)
+    lengths = _lengths_of(part, _lengths(function, T), method)
+    function, policy = str(function), policy or Adaptive()
+    make = _trials_of(function, s, preset, settings)
     # settings out of range, and what does not fit into memory, are refused before anything runs
-    most = max(GRID_M) if method == "grid" else (policy or Adaptive()).start
-    if cluster is None:
-        require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
-    else:
-        parse_cluster(cluster)  # its workers' memory is looked at when they are there
-    for T in lengths:
-        target_function(make(T, 50, 0))
+    _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
@@ -200,22 +185,61 @@ def law(
         if method == "grid":
             cells, thresholds = by_grid(trials, lengths, part)
         else:
-            plain, apart = policy or Adaptive(), exceptions or {}
-            wanted = {T: replace(plain, **apart.get(T, {})) for T in lengths}
-            policies = {T: above_floor(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
+            policies = _policies(policy, exceptions or {}, lengths, floor)
             cells, thresholds = (jointly if method == "joint" else one_by_one)(trials, policies)
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
-    name = {"and": "AND", "or": "OR"}.get(function, function)
     return LawResult(
         thresholds=thresholds,
         cells=cells,
         laws=laws,
         floor=floor,
         seconds=time.monotonic() - started,
-        target=name if s is None else f"{name} of {s} bits",
+        target=_target(function, s),
         in_paper=(function, s) == ("and", 3),
         complete=made.complete if isinstance(made, StoredSweep) else True,
     )
+
+
+def _trials_of(function: str, s: int | None, preset: str, settings: dict[str, Any]) -> MakeSpec:
+    """(T, m, seed) -> the trial."""
+    require("torch")
+    if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
+        settings = {"unique": False, **settings}
+
+    def make(T: int, m: int, seed: int) -> TrainSpec:
+        return preset_spec(preset, function=function, s=s, T=T, m=m, seed=seed, **settings)
+
+    return make
+
+
+def _refuse_early(
+    make: MakeSpec, lengths: Sequence[int], most: int, cluster: str | None, workers: int
+) -> None:
+    """Refuse what could not be run: trials too large for this machine, an address that is none, functions of bits that
+    some T does not have. The memory of a cluster's workers is looked at when they are there."""
+    if cluster is None:
+        require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
+    else:
+        parse_cluster(cluster)
+    for T in lengths:
+        target_function(make(T, 50, 0))
+
+
+def _policies(
+    policy: Adaptive,
+    exceptions: Mapping[int, Mapping[str, Any]],
+    lengths: Sequence[int],
+    floor: Mapping[int, Floor],
+) -> dict[int, Adaptive]:
+    """The policy at each T: with its exceptions, and starting above the floor."""
+    wanted = {T: replace(policy, **exceptions.get(T, {})) for T in lengths}
+    return {T: above_floor(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
+
+
+def _target(function: str, s: int | None) -> str:
+    """The function in words."""
+    name = {"and": "AND", "or": "OR"}.get(function, function)
+    return name if s is None else f"{name} of {s} bits"
 
 
 def _shown(m: float | None) -> str:
@@ -263,8 +287,12 @@ def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
     return own
 
 
-def _check_arguments(seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]) -> None:
-    """Refuse wrong types; whatever goes into a spec is checked there."""
+def _check_arguments(
+    method: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
+) -> None:
+    """Refuse wrong types and unknown names; whatever goes into a spec is checked there."""
+    if method not in METHODS:
+        raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
     whole("seed", seed, least=0)
     whole("workers", workers)
     if policy is not None:

@@ -13,7 +13,7 @@ from ..arguments import several, whole
 from ..errors import DomainError
 from .ablation import ablation as ablation_of
 from .baselines import randomised
-from .capacity import OUTSIDE, HeadBound, bound_layer, report_weights
+from .capacity import OUTSIDE, HeadBound, HeadWeightsReport, bound_layer, report_weights
 from .influence import Influence, direct_influence, total_influence
 from .inputs import Inputs, Tokenizer, inputs_of, repeated, shuffled
 from .load import Source, source_of
@@ -77,51 +77,21 @@ def probe(
     >>> found.summary, round(found.heads[0].score(2), 6)
     ('a sparsehead model (sparsehead): 1 layers of 1 heads on 1 sequences, 8 tokens', 1.0)
     """
-    if s not in SIZES:
-        raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {s!r}.")
-    whole("m", m)
-    for name, count in (("influence", influence), ("total", total), ("ablation", ablation)):
-        whole(name, count, least=0)
+    _check_arguments(s, m, influence=influence, total=total, ablation=ablation)
     say = progress or (lambda stage, done, of: None)
     source = source_of(model, heads=heads, pickle=pickle)
     inputs = inputs_of(source, text=text, tokens=tokens, tokenizer=tokenizer, longest=longest, seed=seed)
     rows = _rows(queries)
     random = randomised(source, seed) if baselines else None
     measured = _Measured.of(source, inputs, random, rows, seed, say)
-    weights = [[report_weights(w.as_layer(), h) for h in range(w.H)] for w in source.weights]
-    plain = (
-        None
-        if random is None
-        else [[report_weights(w.as_layer(), h) for h in range(w.H)] for w in random.weights]
-    )
     bounded = _bounds(source.weights if bounds else (), measured, inputs, m, say)
     depends = _influence(source, inputs, influence, total, rows, say)
-    effects = None
-    if ablation:
-        effects = ablation_of(
-            source, _needed(inputs), count=ablation, progress=lambda i, n: say("ablation", i, n)
-        )
-    found = [
-        FoundHead(
-            layer=i,
-            head=h,
-            label=source.labels[i],
-            weights=weights[i][h],
-            random_weights=None if plain is None else plain[i][h],
-            measured=None if measured.own is None else measured.own[i][h],
-            baselines={name: grid[i][h] for name, grid in measured.baselines.items()},
-            bound=bounded.heads[i][h] if bounds else None,
-            influence={name: grid[i][h] for name, grid in depends.items()},
-            ablation=None if effects is None else effects[i][h],
-        )
-        for i, w in enumerate(source.weights)
-        for h in range(w.H)
-    ]
-    positions = source.weights[0].positions
+    effects = _ablation(source, inputs, ablation, say)
+    found = _heads(source, random, measured, bounded, depends, effects)
     return Probe(
         name=source.name,
         family=source.family,
-        positions=positions,
+        positions=source.weights[0].positions,
         layers=len(source.weights),
         heads_per_layer=source.weights[0].H,
         sequences=0 if inputs is None else len(inputs.sequences),
@@ -133,6 +103,55 @@ def probe(
         layer_bounds=tuple(bounded.layers),
         notes=_notes(source, inputs),
     )
+
+
+def _check_arguments(s: Any, m: Any, **counts: Any) -> None:
+    if s not in SIZES:
+        raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {s!r}.")
+    whole("m", m)
+    for name, count in counts.items():
+        whole(name, count, least=0)
+
+
+def _heads(
+    source: Source,
+    random: Source | None,
+    measured: "_Measured",
+    bounded: "_Bounds",
+    depends: dict[str, list[list[Influence]]],
+    effects: list[list[float]] | None,
+) -> list[FoundHead]:
+    """What is known of each head, put together."""
+    weights, plain = _weight_reports(source), None if random is None else _weight_reports(random)
+    return [
+        FoundHead(
+            layer=i,
+            head=h,
+            label=source.labels[i],
+            weights=weights[i][h],
+            random_weights=None if plain is None else plain[i][h],
+            measured=None if measured.own is None else measured.own[i][h],
+            baselines={name: grid[i][h] for name, grid in measured.baselines.items()},
+            bound=bounded.heads[i][h] if bounded.heads else None,
+            influence={name: grid[i][h] for name, grid in depends.items()},
+            ablation=None if effects is None else effects[i][h],
+        )
+        for i, w in enumerate(source.weights)
+        for h in range(w.H)
+    ]
+
+
+def _weight_reports(source: Source) -> list[list[HeadWeightsReport]]:
+    return [[report_weights(w.as_layer(), h) for h in range(w.H)] for w in source.weights]
+
+
+def _ablation(
+    source: Source, inputs: Inputs | None, count: int, say: ProbeProgress
+) -> list[list[float]] | None:
+    """The effect of taking each head out, on `count` sequences."""
+    if not count:
+        return None
+    return ablation_of(source, _needed(inputs), count=count, progress=lambda i, n: say("ablation", i, n))
 
 
 def _notes(source: Source, inputs: Inputs | None) -> tuple[str, ...]:
