@@ -5,7 +5,7 @@ A package adds one by an entry point in the group of its kind, in its pyproject.
     [project.entry-points."sparsehead.learners"]
     nearest = "my_package.nearest:NEAREST"
 
-The kinds are learners, encodings, engines, constructions, figures and claims; CONTRIBUTING.md has a template of each.
+The kinds are learners, encodings, engines, constructions, bound forms ("sparsehead.forms"), figures and claims.
 """
 
 import sys

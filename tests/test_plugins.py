@@ -1,5 +1,6 @@
-"""A learner, an encoding, a figure and a claim that an installed package adds: each of at most 40 lines, each known to
-its command without another change. The package of this test is what CONTRIBUTING.md shows as templates."""
+"""A learner, an encoding, a bound form, a figure and a claim that an installed package adds: each of at most 40 lines,
+each known to its command without another change. The package of this test is what CONTRIBUTING.md shows.
+"""
 
 import json
 import os
@@ -22,6 +23,8 @@ ENTRY_POINTS = """
 nearest = nearest:NEAREST
 [sparsehead.encodings]
 signs = signs:SIGNS
+[sparsehead.forms]
+columns = columns:COLUMNS
 [sparsehead.figures]
 halves = halves:HALVES
 [sparsehead.claims]
@@ -46,12 +49,15 @@ run("figure", "halves", "--out", "halves.svg", "--json")
 from sparsehead.claims.registry import SECTIONS, run_checks
 (finding,) = run_checks(["even-parity"])
 print(json.dumps({"finding": finding.verdict, "section": [c.label for c in SECTIONS["Installed packages"]]}))
+norms = ["--norms", "V21=2,V=1,QK=3,BX=1.5,k=4", "--T", "100", "--m", "1000"]
+run("bound", *norms, "--json")
+run("bound", *norms, "--form", "columns", "--json")
 """
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """What the four commands print in a process that has the package on its path."""
+    """What the commands print in a process that has the package on its path."""
     folder = tmp_path_factory.mktemp("plugins")
     for name, text in TEMPLATES.items():
         (folder / f"{name}.py").write_text(text)
@@ -73,7 +79,7 @@ def answers(tmp_path_factory):
 
 
 def test_the_templates_are_short():
-    assert set(TEMPLATES) == {"nearest", "signs", "halves", "even_parity"}
+    assert set(TEMPLATES) == {"nearest", "signs", "columns", "halves", "even_parity"}
     assert all(len(text.splitlines()) <= 40 for text in TEMPLATES.values())
 
 
@@ -93,6 +99,14 @@ def test_figure_lists_and_draws_an_added_figure(answers):
 
 def test_reproduce_checks_an_added_claim(answers):
     assert answers[4] == {"finding": "holds", "section": ["even-parity"]}
+
+
+def test_bound_has_an_added_form(answers):
+    every, asked = answers[5:]
+    assert every["form"] != "columns" and every["forms"]["columns"] == asked["log_covering"] > 0
+    assert (
+        asked["form"] == "columns" and not asked["proven"] and "each column by itself" in asked["notes"][-1]
+    )
 
 
 def test_a_registry_names_what_it_has():

@@ -5,7 +5,8 @@ Read in this order:
 norms, state_dicts                    norms of matrices, of heads, of checkpoints
 lipschitz                             how far softmax, heads and LayerNorm carry a change
 linear, perceptron                    linear classes: the bound, and the cover that proves it
-items, pricing, head_class            items (c, p), their prices in each form, the class of heads with given norms
+items, forms, pricing                 items (c, p), what each form charges for them, the account of a bound
+head_class                            the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
 generalization, integral              from covering numbers to error and sample size
 foreign, declared                     what a bound is about: a model, norms, or a layer of another network

@@ -14,8 +14,9 @@ from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, exp
 from ..model import Model
 from .declared import DeclaredClass, declare
 from .foreign import layer_class
+from .forms import FORMS
 from .generalization import confidence, samples_needed
-from .items import FORMS, PROVEN, Covering, Item, check_form
+from .items import Covering, Item
 from .state_dicts import Weights, weights_of
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
@@ -178,7 +179,7 @@ def bound(
     if norms is not None:
         instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
     if form is not None:
-        check_form(form)
+        FORMS.check(form)
     m, delta = int(check_count("m", m)), check_delta(delta)
     if m > MOST_SAMPLES:
         raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
@@ -186,7 +187,7 @@ def bound(
     margin = check_eps(_usual_margin(ours) if margin is None else margin, "margin")
     declared = declare(ours, norms, T, a_posteriori, margin)
     # half of the smallest float is 0
-    eps = check_eps(declared.margin / 2, "half the margin") if eps is None else check_eps(eps)
+    eps = declared.margin / 2 or declared.margin if eps is None else check_eps(eps)
     accuracy = check_eps(accuracy, "accuracy")
     coverings, gaps = _all_forms(declared, m, eps, delta)
     chosen = form or _smallest(coverings, gaps)
@@ -204,7 +205,7 @@ def bound(
     enough = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
     return Bound(
         form=chosen,
-        proven=chosen in PROVEN,
+        proven=FORMS[chosen].proven,
         T=declared.T,
         m=m,
         delta=delta,
@@ -226,7 +227,7 @@ def bound(
         realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
         assumptions=declared.assumptions,
-        notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen]}"),
+        notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),
     )
 
 
@@ -266,18 +267,16 @@ def _all_forms(
     coverings: dict[str, Covering] = {}
     gaps: dict[str, float] = {}
     for form in FORMS:
-        try:
+        if declared.applies(FORMS[form]):
             coverings[form] = declared.covering(m, eps, form)
-        except DomainError:
-            continue
-        gaps[form] = declared.gap(m, form=form, delta=delta)
+            gaps[form] = declared.gap(m, form=form, delta=delta)
     return coverings, gaps
 
 
 def _smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
     """The proven form with the smallest gap; with the smallest ln N where gaps are equal or all vacuous."""
     # `minimum` stands last in FORMS and is never above `ours` or `parametric`: it goes first where they tie
-    candidates = [form for form in reversed(PROVEN) if form in coverings]
+    candidates = [form for form in reversed(coverings) if FORMS[form].proven]
     return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
 
 

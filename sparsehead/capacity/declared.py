@@ -1,24 +1,27 @@
 """What a bound is about: a class of functions declared from a model's weights, from norms, or from a foreign layer."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DomainError
 from ..logs import Real, check_count
 from ..model import Model
+from .forms import FORMS, Form, covering
 from .generalization import margin_gap, realizable_error
-from .head_class import WIDTH, head_class, head_class_items
-from .items import Covering, Item, covering, log_capacity
+from .head_class import WIDTH, head_class, head_class_items, missing_norms
+from .items import Covering, Item, log_capacity
 from .networks import model_items
 from .pricing import Pricing, declared_margin
-
-CLOSED = ("ours", "paper", "trauger-tewari")
 
 
 @dataclass(frozen=True)
 class DeclaredClass:
-    """A class of functions as the bound sees it: items for any m and form."""
+    """A class of functions as the bound sees it: items for any m and form.
+
+    `applies` says whether a form has the norms that it charges.
+    """
 
     T: int
     make: Callable[[Real, Pricing], tuple[Item, ...]]
@@ -27,6 +30,7 @@ class DeclaredClass:
     margin_penalty: float
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    applies: Callable[[Form], bool] = lambda form: True
     measured: dict[str, Any] = field(default_factory=dict)
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
@@ -38,26 +42,31 @@ class DeclaredClass:
         return covering(self.priced(m, form)[0], eps=eps, form=form)
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
-        """The margin gap. `minimum` is below C/eps^2 too, so it may use the closed form where that is smaller."""
+        """The margin gap: the smaller of what C/eps^2 gives, where it holds, and what chaining over ln N gives."""
         items, penalty = self.priced(m, form)
+        rest: dict[str, Any] = {"m": m, "delta": delta, "penalty": penalty}
         found = []
-        if form in CLOSED or form == "minimum":
-            log_C = log_capacity(items)
-            found.append(margin_gap(m=m, delta=delta, margin=self.margin, log_C=log_C, penalty=penalty))
-        if form not in CLOSED:
+        if FORMS[form].below_capacity:
+            found.append(margin_gap(margin=self.margin, log_C=log_capacity(items), **rest))
+        if FORMS[form].covering is not None:
+            scaled = self._per_margin(items)
 
             def log_covering(eps: float) -> float:
-                return covering(items, eps=eps, form=form).log_covering
+                return covering(scaled, eps=eps, form=form).log_covering
 
-            found.append(
-                margin_gap(m=m, delta=delta, margin=self.margin, log_covering=log_covering, penalty=penalty)
-            )
+            found.append(margin_gap(margin=1.0, log_covering=log_covering, **rest))
         return min(found)
 
     def realizable(self, m: Real, *, form: str, delta: float) -> float:
+        """The realisable error on m samples."""
         items, penalty = self.priced(2 * m, form)
-        log_covering = covering(items, eps=self.margin / 2, form=form).log_covering
+        log_covering = covering(self._per_margin(items), eps=0.5, form=form).log_covering
         return realizable_error(log_covering_2m=log_covering, m=m, delta=delta, penalty=penalty)
+
+    def _per_margin(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The items with errors at the output counted in margins: a small margin times a small eps would be 0."""
+        log_margin = math.log(self.margin)
+        return tuple(replace(k, log_p=k.log_p - log_margin) for k in items)
 
 
 def declare(
@@ -97,6 +106,7 @@ def declare(
         margin_penalty=penalty,
         assumptions=(*_assumptions(paid, margin, used), "sigma(0) = 0, and sigma is L-Lipschitz"),
         notes=(f"assumed {' and '.join(assumed)}",) if assumed else (),
+        applies=lambda form: not missing_norms(bounds, form),
     )
 
 

@@ -75,7 +75,7 @@ def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> 
 
     penalty is what a union bound over norms read off the weights adds.
     """
-    return b * math.sqrt((math.log(1 / check_delta(delta)) + penalty) / (2 * check_count("m", m)))
+    return b * math.sqrt((penalty - math.log(check_delta(delta))) / (2 * check_count("m", m)))
 
 
 def uniform_gap(complexity: float, *, m: Real, delta: Real, b: Real = 1.0, penalty: float = 0.0) -> float:
@@ -125,7 +125,7 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
     doubles the data, the cover makes the class finite, and all errors must sit in the ghost half: 2^{-em/2}
     under random swaps.   Paper: realizable
     """
-    bits = (log_covering_2m + penalty) / math.log(2) + math.log2(2 / check_delta(delta))
+    bits = (log_covering_2m + penalty) / math.log(2) + (1 - math.log2(check_delta(delta)))
     return 2 * bits / check_count("m", m)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import DomainError
 from ..logs import Real, check_count, check_eps, check_norm, exp, ln
+from .forms import FORMS, Form
 from .items import Item
 from .norms import MatrixNorms
 from .pricing import Pricing
@@ -87,7 +88,7 @@ def head_class_items(
     """
     log_m, log_T = ln(check_count("m", m)), ln(check_count("T", T))
     log_pairs = log_m + log_T * (2 if all_outputs else 1)
-    log_values = log_m + (log_T if all_outputs or price.form == "paper" else 0.0)
+    log_values = log_m + (log_T if all_outputs or price.form.values_per_token else 0.0)
     V, QK = _as_norms(bounds, price.form)
     w = None if bounds.w is None else _column(bounds.w, bounds.k)
     log_w = 0.0 if w is None else price.log_spectral("w", w)
@@ -102,9 +103,15 @@ def head_class_items(
     return tuple(items)
 
 
-def _as_norms(bounds: HeadClass, form: str) -> tuple[MatrixNorms, MatrixNorms]:
-    if form == "trauger-tewari" and (bounds.V11 is None or bounds.QK11 is None):
-        raise DomainError("form trauger-tewari charges sums of absolute entries: give V11 and QK11 too.")
+def missing_norms(bounds: HeadClass, form: Form) -> list[str]:
+    """The norms that the form needs and that were not given."""
+    return [key for key in form.needs if getattr(bounds, key) is None]
+
+
+def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
+    if missing_norms(bounds, form):
+        name = next(name for name in FORMS if FORMS[name] is form)
+        raise DomainError(f"form {name} charges {form.charges}: give {' and '.join(form.needs)} too.")
     V = MatrixNorms(bounds.V21, bounds.V, bounds.V21, math.nan, bounds.V11 or 0.0, bounds.d, bounds.k)
     QK21 = bounds.QK if bounds.QK21 is None else bounds.QK21
     QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, QK21, bounds.QK11 or 0.0, bounds.d, bounds.d)

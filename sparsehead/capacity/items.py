@@ -22,18 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DomainError
 from ..logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
 from ..types import Array
 
-FORMS = {
-    "ours": "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",
-    "paper": "the paper's form with its unstated constant set to 1; no certificate",
-    "parametric": "volume covers of every weight matrix: counts parameters, norms enter by their logarithm",
-    "trauger-tewari": "sums of absolute entries, log d instead of log T: independent of T",
-    "minimum": "the items of `ours`, each at the cheaper of its two prices, split numerically",
-}
-PROVEN = tuple(form for form in FORMS if form != "paper")
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
 ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4, where the split is flat
 
@@ -111,29 +102,19 @@ class Covering:
     shares: tuple[float, ...]
 
 
-def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
-    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma, head-capacity
-
-    `ours`, `paper` and `trauger-tewari` use the closed form; `parametric` and `minimum` split numerically,
-    and `minimum` is never above `ours` or `parametric` on the same items: it tries their splits too.
-    """
-    check_form(form)
-    log_eps = math.log(check_eps(eps))
-    if form in ("parametric", "minimum"):
-        return _numeric(items, log_eps, parametric_only=form == "parametric")
+def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
+    """ln N_inf <= C/eps^2, with the best split in closed form.   Paper: split-lemma"""
     log_C = log_capacity(items)
     shares = tuple(exp(k.log_total - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
     log_log = log_C - 2 * log_eps
     return Covering(exp(log_log), log_log, shares)
 
 
-def check_form(form: str) -> None:
-    if form not in FORMS:
-        raise DomainError(f"form {form!r} is unknown; the forms are {', '.join(FORMS)}.")
+def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
+    """ln N_inf with each item at the cheaper of its two prices, or at the second alone, split numerically.
 
-
-def _numeric(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """Minimise the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1."""
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1.
+    """
     live = [k for k in items if k.live]
     if not live:
         return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))

@@ -1,4 +1,4 @@
-"""From norms to items: which norm a form charges, and what it costs to have read it off the weights.
+"""From norms to items: what a form charges for a matrix, and what it costs to have read the norms off the weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
 class must be chosen from a countable family by a union bound. Each choice has a prior weight, and ln(1/delta)
@@ -17,14 +17,12 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..logs import LOG_ZERO, as_float, exp, ln, log_ln
-from .items import Item, check_form
-from .linear import log_Lambda
+from ..logs import LOG_ZERO, as_float, exp, ln
+from .forms import FORMS
+from .items import Item
 from .norms import MatrixNorms
 
 Measured = TypeVar("Measured")
-SOFTMAX = {"paper": math.log(2)}  # ln C_Norm: the paper's constant for softmax is 2, the proven one 1
-INTERNAL = math.log(4)  # ln of what an internal cover costs, see Pricing.linear
 ROUNDING = 1e-9  # declared norms are larger by this factor: a norm computed in floats may be off by less
 BELOW = 2.0**-20  # declared margins are smaller by this factor, so that margins equal to 2^j exceed them
 
@@ -38,8 +36,7 @@ class Pricing:
     def __init__(
         self, form: str, *, a_posteriori: bool = False, measured: dict[str, Any] | None = None
     ) -> None:
-        check_form(form)
-        self.form = form
+        self.form = FORMS.find(form)
         self.a_posteriori = a_posteriori
         self.declared: dict[str, float] = {}
         self.choices: set[str] = set()
@@ -54,7 +51,7 @@ class Pricing:
     @property
     def log_softmax(self) -> float:
         """ln of the Lipschitz constant of softmax from the sup-norm to the l1-norm that the form uses."""
-        return SOFTMAX.get(self.form, 0.0)
+        return self.form.log_softmax
 
     @property
     def penalty(self) -> float:
@@ -83,53 +80,24 @@ class Pricing:
         return self.log_norm(f"{name} spectral", W.spectral)
 
     def linear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
-        """The item of a map x -> x W on N points of length at most b: ||W||_{2,1} b (1,1 without T).
-
-        A map with a single column is a vector class, whose cover is cheaper.
-
-        Without T the cover is Maurey's, whose elements lie in the ball ||W||_{1,1} <= B but not within the
-        spectral norm S that was declared; yet radii further on, and chaining, use S for the cover's elements
-        too. So the cover is made internal: drop the elements that have no W of the class
-        {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace each of the others by such a W. The result
-        lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class: a
-        resolution of eps costs what eps/2 does, which is 4 times c.
-        """
-        if self.form == "trauger-tewari":
-            log_r = self.log_norm(f"{name} 1,1", W.n11) + log_b
-            return Item(name, log_r, _log_maurey(W), log_p, _dim(W, log_N))
-        log_r = self.log_norm(f"{name} 2,1", W.n21) + log_b
-        if self.form == "paper":
-            log_lambda = ln(max(ln(W.columns) + log_N, 0.0))
-        else:
-            log_lambda = log_ln(log_N) if W.columns == 1 else log_Lambda(W.columns, log_N)
+        """The item of a map x -> x W on N points of length at most b."""
+        norm, value, log_lambda = self.form.linear(W, log_N)
+        log_r = self.log_norm(f"{name} {norm}", value) + log_b
         return Item(name, log_r, log_lambda, log_p, _dim(W, log_N))
 
     def bilinear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
         """The item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
 
-        The score is linear in W with the point z x^T, so `ours` charges the Frobenius norm and no log d; the
-        paper charges ||W^T||_{2,1}, which is no smaller.
-
         Paper: single-layer-capacity, score-cover
         """
-        if self.form == "trauger-tewari":
-            log_r, log_lambda = self.log_norm(f"{name} 1,1", W.n11) + log_b, _log_maurey(W)
-        elif self.form == "paper":
-            log_r = self.log_norm(f"{name} T 2,1", W.n21_T) + log_b
-            log_lambda = ln(max(ln(W.rows) + log_N, 0.0))
-        else:
-            log_r, log_lambda = self.log_norm(f"{name} F", W.frobenius) + log_b, log_ln(log_N)
+        norm, value, log_lambda = self.form.bilinear(W, log_N)
+        log_r = self.log_norm(f"{name} {norm}", value) + log_b
         return Item(name, log_r, log_lambda, log_p, min(as_float(W.rows * W.columns), exp(log_N)))
 
 
 def _dim(W: MatrixNorms, log_N: float) -> float:
     """Parameters that N points can see: no more than N directions per output."""
     return as_float(W.columns) * min(as_float(W.rows), exp(log_N))
-
-
-def _log_maurey(W: MatrixNorms) -> float:
-    """ln of 4 ln(2 n + 1), n entries: Maurey's price made internal."""
-    return INTERNAL + log_ln(ln(W.rows * W.columns))
 
 
 def _round_up(value: float) -> float:

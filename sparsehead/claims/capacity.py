@@ -6,8 +6,9 @@ import math
 import numpy as np
 
 from ..block import Layer
+from ..capacity.forms import covering
 from ..capacity.head_class import head_class, head_class_items
-from ..capacity.items import covering, log_capacity
+from ..capacity.items import log_capacity
 from ..capacity.linear import log_cover_maurey
 from ..capacity.lipschitz import head_error_bound, softmax_l1_bound
 from ..capacity.networks import model_items

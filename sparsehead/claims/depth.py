@@ -9,7 +9,8 @@ import numpy as np
 
 from ..block import Layer, Mlp, block
 from ..capacity.attention_stages import Counts, attention_stage
-from ..capacity.items import Item, covering
+from ..capacity.forms import covering
+from ..capacity.items import Item
 from ..capacity.linear import log_Lambda
 from ..capacity.lipschitz import attention_lipschitz
 from ..capacity.networks import model_items

@@ -31,6 +31,7 @@ LADDER = 1.25  # d grows by this factor while a sufficient one is looked for
 # at T = 3*10^5 (positional 700, trainable 570, most of it for the proof) and for random rows of width 352 (15).
 PER_POSITION, PER_COORDINATE = 720, 16
 LARGEST = 2**28  # numbers in P beyond which no larger d is tried
+TIMES_USUAL = 8  # nor a d beyond this many times the usual one: where that fails, so do larger ones
 
 
 def build(
@@ -125,20 +126,20 @@ def _check(
 
 
 def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write: Writer) -> Model:
-    """Random rows of width d; without d, the smallest of a ladder that works."""
+    """Random rows of width d; without d, of the usual width or the smallest above it, in steps, that works."""
     if seed is None:
         raise DomainError(f"encoding {kind!r} draws random rows and needs a seed, such as seed=0.")
     make = random_positions if kind == "random" else random_bag
 
-    asked = d
-    d = 32 * math.ceil(8 * max(1, f.s) * math.log(100 * f.T) / 32) if asked is None else asked
+    asked, usual = d, 32 * math.ceil(8 * max(1, f.s) * math.log(100 * f.T) / 32)
+    d = usual if asked is None else asked
     try:
         return write(make(f.T, d, rng=stream(seed, "positions", kind)), None)
     except DomainError as error:
         if not isinstance(error, TooCoherent) and d >= f.s + 4:
             raise
         found, width = None, max(d, f.s + 3)
-        while found is None and width * LADDER * f.T < LARGEST:
+        while found is None and width * LADDER < min(LARGEST / f.T, TIMES_USUAL * usual):
             width = max(width + 1, int(LADDER * width))
             try:
                 found = write(make(f.T, width, rng=stream(seed, "positions", kind)), None)

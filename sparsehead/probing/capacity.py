@@ -24,8 +24,9 @@ import numpy as np
 
 from ..block import Layer
 from ..capacity.attention_stages import Counts, attention_stage
+from ..capacity.forms import covering
 from ..capacity.generalization import margin_gap, samples_needed
-from ..capacity.items import Covering, Item, covering, log_capacity
+from ..capacity.items import Covering, Item, log_capacity
 from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.pricing import Pricing, declared_margin
 from ..capacity.stages import network_items

@@ -120,9 +120,9 @@ def occam_bound(
         raise DomainError("an Occam bound needs at least one labelled example, got none.")
     mistakes = int((f(bits) != labels).sum())
     price = log_price(f.s, f.T)
-    spent = price + math.log(2 / delta)
+    spent = price + (math.log(2) - math.log(delta))
     bound = tail_inversion(mistakes, m, spent)
-    differ = None if disagreements is None else tail_inversion(*disagreements, math.log(2 / delta))
+    differ = None if disagreements is None else tail_inversion(*disagreements, math.log(2) - math.log(delta))
     return OccamBound(
         bound=bound,
         method=METHODS[0],

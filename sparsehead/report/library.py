@@ -161,9 +161,7 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
     model = build(conjunction(range(s), T=T))
     rows: list[dict[str, Any]] = []
     for m in np.unique(np.geomspace(20, 1e4, 40).astype(int)).tolist():
-        rows.append(
-            {"m": m, "bound": tail_inversion(0, m, log_price(s, T) + math.log(1 / delta)), "name": READ}
-        )
+        rows.append({"m": m, "bound": tail_inversion(0, m, log_price(s, T) - math.log(delta)), "name": READ})
     for exponent in [1.3, *np.linspace(4, 8, 13).tolist()]:
         m = round(10**exponent)
         gap = smallest_gap(model, m=m, delta=delta)

@@ -11,7 +11,7 @@ import sparsehead as sh
 from sparsehead import encoding
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity import bound
-from sparsehead.capacity.items import FORMS, PROVEN
+from sparsehead.capacity.forms import FORMS
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.errors import DomainError
@@ -170,7 +170,6 @@ def test_dropping_cls_from_attention_changes_counts_only():
         ({"delta": 1.0}, "delta is a failure probability"),
         ({"delta": math.nan}, "delta is a failure probability"),
         ({"margin": 0.0}, "margin is a finite number > 0"),
-        ({"margin": 5e-324}, "half the margin is a finite number > 0"),
         ({"eps": -0.1}, "eps is a finite number > 0"),
         ({"accuracy": 0.0}, "accuracy is a finite number > 0"),
         ({"form": "theirs"}, "form 'theirs' is unknown"),
@@ -208,8 +207,8 @@ def test_the_smallest_proven_form_leads():
     model = sh.build(sh.parse("x2&x5&x11", T=16))
     found = bound(model, m=100_000)
     assert found.form == "minimum" and found.proven and not found.vacuous and found.gap < 0.2
-    assert found.log_covering == min(found.forms[form] for form in PROVEN)
-    assert found.gap == found.gaps["minimum"] == min(found.gaps[form] for form in PROVEN)
+    assert found.log_covering == min(found.forms[form] for form in FORMS if FORMS[form].proven)
+    assert found.gap == found.gaps["minimum"] == min(found.gaps[form] for form in FORMS if FORMS[form].proven)
     assert bound(model, m=100_000, form="ours").vacuous
     assert found.verdict == found.to_dict()["verdict"] and "minimum" in found.verdict
 
@@ -223,11 +222,31 @@ def test_a_form_that_is_not_proven_never_leads_and_says_so():
     assert not asked.proven and asked.verdict.startswith("not proven")
 
 
+def test_the_smallest_delta_and_margin_have_an_answer():
+    """1 / 5e-324 is infinite, and half of 5e-324 is 0."""
+    found = bound(norms=NORMS, T=100, m=1000, delta=5e-324, form="ours")
+    assert math.isfinite(found.gap) and found.samples_needed is not None
+    assert found.realizable_samples is not None
+    found = bound(norms=NORMS, T=100, m=1000, margin=5e-324)
+    assert found.form == "minimum" and found.vacuous and found.samples_needed is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_outputs_and_margin_scaled_together_change_nothing(form):
+    norms = {**NORMS, "V11": 3.0, "QK11": 12.0}
+    one = bound(norms={**norms, "w": 1.5}, T=100, m=10**6, margin=0.25, form=form)
+    three = bound(norms={**norms, "w": 4.5}, T=100, m=10**6, margin=0.75, form=form)
+    assert one.gap == pytest.approx(three.gap, rel=1e-9)
+    assert one.realizable_error == pytest.approx(three.realizable_error, rel=1e-9)
+
+
 def test_trauger_tewari_leads_where_it_is_smallest():
     """Sparse weights at a huge T: absolute sums and log d beat log T and the count of parameters."""
     sparse = {"V21": 1.0, "V": 1.0, "QK": 1.0, "BX": 1.0, "V11": 1.0, "QK11": 1.0, "d": 999, "k": 999}
     found = bound(norms=sparse, T=10**400, m=10**5)
-    assert found.form == "trauger-tewari" and found.log_covering == min(found.forms[f] for f in PROVEN)
+    assert found.form == "trauger-tewari" and found.log_covering == min(
+        found.forms[f] for f in FORMS if FORMS[f].proven
+    )
 
 
 def test_assumptions_are_named():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sparsehead.capacity import bound
+from sparsehead.capacity.forms import covering
 from sparsehead.capacity.head_class import head_class, head_class_items
-from sparsehead.capacity.items import covering
 from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing

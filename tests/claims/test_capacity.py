@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from sparsehead import encoding
 from sparsehead.block import Layer
+from sparsehead.capacity.forms import FORMS, covering
 from sparsehead.capacity.head_class import (
     head_class,
     head_class_items,
     printed_corollary,
 )
-from sparsehead.capacity.items import FORMS, covering, item, log_capacity, split
+from sparsehead.capacity.items import item, log_capacity, split
 from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing

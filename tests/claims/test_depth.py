@@ -11,7 +11,7 @@ import pytest
 
 from sparsehead import encoding
 from sparsehead.block import Layer, LayerNorm, Mlp
-from sparsehead.capacity.items import covering
+from sparsehead.capacity.forms import covering
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.stages import fold

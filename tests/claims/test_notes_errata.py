@@ -10,9 +10,10 @@ import math
 import numpy as np
 import pytest
 
+from sparsehead.capacity.forms import covering
 from sparsehead.capacity.generalization import rademacher_closed
 from sparsehead.capacity.head_class import head_class, head_class_items, printed_corollary
-from sparsehead.capacity.items import covering, item
+from sparsehead.capacity.items import item
 from sparsehead.capacity.linear import log_cover_lower, log_cover_vector
 from sparsehead.capacity.lipschitz import head_error_bound
 from sparsehead.capacity.pricing import Pricing

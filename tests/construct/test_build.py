@@ -1,5 +1,7 @@
 """`build`: what it accepts, what it refuses, and the shapes of what it returns."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,22 @@ def test_d_too_small_names_a_d_that_works():
     assert verify(build(f, "random", d=works, seed=0), f).exact
     with pytest.raises(DomainError, match="smallest d tried that works"):
         build(f, "bag", d=8, seed=0)
+
+
+def test_the_search_for_a_width_ends(monkeypatch):
+    """No width gives an error of 1e-300: the search ends at eight times the usual width, 8 * 192 for s = 3, T = 16."""
+    module = sys.modules["sparsehead.construct.build"]
+    widths = []
+
+    def counted(T, d, *, rng):
+        widths.append(d)
+        assert len(widths) < 60
+        return random_positions(T, d, rng=rng)
+
+    monkeypatch.setattr(module, "random_positions", counted)
+    with pytest.raises(DomainError, match="random positions need d >= 4"):
+        build("x2 & x5 & x11", "random", T=16, d=1, epsilon=1e-300, seed=0)
+    assert 192 < widths[-1] <= 1536
 
 
 @pytest.mark.parametrize(

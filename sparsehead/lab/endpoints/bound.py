@@ -16,7 +16,7 @@ from ..sandbox import FILE, uploaded
 router = APIRouter(tags=["Bound"])
 
 Form = Literal["ours", "paper", "parametric", "trauger-tewari", "minimum"]
-Chance = Annotated[float, Field(ge=1e-300, lt=1)]  # 1/delta is a float
+Chance = Annotated[float, Field(gt=0, lt=1)]
 Size = Annotated[float, Field(ge=0, le=1e12)]
 
 

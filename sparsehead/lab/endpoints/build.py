@@ -33,8 +33,7 @@ class BuildRequest(BaseModel):
     method: Literal["compact", "paper"] = "compact"
     heads: Literal["one", "s", "cancel"] = "one"
     readout: Literal["head", "mlp"] | None = None
-    # below, the search for a width takes minutes
-    epsilon: Annotated[float | None, Field(ge=1e-9, lt=1)] = None
+    epsilon: Annotated[float | None, Field(gt=0, lt=1)] = None
     attends_cls: bool = True
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 0
 
