@@ -35,7 +35,9 @@ def built_head_chart(
         row["kind"] = CLS if row["position"] == T else KINDS[0] if row["position"] in support else KINDS[1]
     names = list(dict.fromkeys(row["input"] for row in rows))
     leaks = [sum(r["weight"] for r in rows if r["input"] == n and r["kind"] != KINDS[0]) for n in names]
-    panels = [_attention_panel(T, name, last=name == names[-1]) for name in names]
+    # above the highest bar, which would otherwise end at the edge of its panel as if it went on
+    top = 1.1 * max(row["weight"] for row in rows)
+    panels = [_attention_panel(T, name, top, last=name == names[-1]) for name in names]
     if decoder:
         panels.append(_decoder_panel())
     said = {True: " exactly", False: " nearly", None: ""}[exact]
@@ -54,7 +56,7 @@ def built_head_chart(
     )
 
 
-def _attention_panel(T: int, name: str, *, last: bool) -> Panel:
+def _attention_panel(T: int, name: str, top: float, *, last: bool) -> Panel:
     """Bars one half of a position wide, whatever the width of the panel."""
     scale = alt.Scale(domain=[-0.5, T + 0.5], nice=False)
     color = alt.Color("kind:N", title=None, scale=alt.Scale(domain=KINDS, range=[BLUE, GREY, ORANGE]))
@@ -67,7 +69,7 @@ def _attention_panel(T: int, name: str, *, last: bool) -> Panel:
             x2="right:Q",
             y=alt.Y(
                 "weight:Q",
-                scale=alt.Scale(domainMin=0),
+                scale=alt.Scale(domain=[0, top], nice=False),
                 axis=alt.Axis(title=f"attention, {name}", tickCount=4),
             ),
             y2="zero:Q",

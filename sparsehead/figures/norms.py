@@ -44,10 +44,10 @@ def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: st
     """
     rows = need(norms, "norms of built heads", "T", "builder", "norm")
     names = _present(BUILDERS, [r["builder"] for r in rows])
-    said = [f"{name}: {growth([r for r in rows if r['builder'] == name])}." for name in names]
+    said = [_said(name, [r for r in rows if r["builder"] == name]) for name in names]
     return finish(
         _series_chart("norms", rows, "builder", {n: BUILDERS.get(n, SPARE) for n in names}, norm, bars=False),
-        title=f"{norm} of written heads, {target}",
+        title=f"{target}: {_ends(names[0], [r for r in rows if r['builder'] == names[0]])}",
         subtitle=[*said, "Computed from the weights written down, so there is no interval."],
         data={"norms": rows},
     )
@@ -65,10 +65,10 @@ def learned_vs_built_norms(
     """
     rows = rows_of(points, "learned against built norms")
     names = _present(SOURCES, [r["source"] for r in rows])
-    said = [f"{name}: {growth([r for r in rows if r['source'] == name])}." for name in names]
+    said = [_said(name, [r for r in rows if r["source"] == name]) for name in names]
     return finish(
         _series_chart("norms", rows, "source", {n: SOURCES.get(n, SPARE) for n in names}, norm, bars=True),
-        title=f"{norm}, {target}: learned beside written",
+        title=f"{target}: {_compared(rows)}",
         subtitle=[*said, "Points: medians; bars: the middle half of the runs." + _early(names)],
         data={"norms": rows},
     )
@@ -77,6 +77,38 @@ def learned_vs_built_norms(
 def _early(names: Sequence[str]) -> str:
     """What "random" stands for: `collect.learned_norms` takes the first recorded step, not the initial weights."""
     return " Random: the first recorded step." if "random" in names else ""
+
+
+def _said(name: str, rows: Rows) -> str:
+    return f"{name[:1].upper()}{name[1:]}: {growth(rows)}."
+
+
+def _ends(name: str, rows: Rows) -> str:
+    """The norm at the least and at the greatest T, for the title.
+
+    >>> _ends("ours", [{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
+    'norm 2 at T = 10, 20 at T = 1,000 (ours)'
+    """
+    found = sorted((r["T"], r["norm"]) for r in rows if finite(r["norm"]))
+    if not found:
+        return f"no finite norm ({name})"
+    shown = list(dict.fromkeys((found[0], found[-1])))
+    return f"norm {', '.join(f'{number(n)} at T = {number(T)}' for T, n in shown)} ({name})"
+
+
+def _compared(rows: Rows) -> str:
+    """Learned beside written, for the title: at how many of the T that both have the learned norm is the smaller."""
+    by = {
+        source: {r["T"]: r["norm"] for r in rows if r["source"] == source and finite(r["norm"])}
+        for source in ("learned", "written")
+    }
+    both = sorted(by["learned"].keys() & by["written"].keys())
+    below = sum(by["learned"][T] < by["written"][T] for T in both)
+    if not both:
+        return "norms of heads"
+    if below == len(both):
+        return "learned heads stay below the written one at every T"
+    return f"learned heads lie below the written one at {below} of {len(both)} T"
 
 
 def _present(known: Mapping[str, Any], given: Sequence[str]) -> list[str]:

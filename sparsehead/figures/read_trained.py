@@ -36,7 +36,7 @@ def reading_chart(trials: Sequence[ReadTrial], *, thresholds: Sequence[Threshold
         alt.vconcat(*lines, spacing=10).resolve_scale(color="shared"),
         title="What is learned is read back",
         subtitle=f"{number(exact)} of {count(solved, 'learned model')} are read back as exactly the planted function "
-        "of three bits. Bars: 95 % intervals. Dotted rule: the law's m_80 for AND.",
+        "of three bits. Lines: shares of trials. Bars: 95 % intervals. Dotted rule: the law's m_80 for AND.",
         data={"shares": rows, "law": law},
     )
 
@@ -83,7 +83,9 @@ def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool
         axis=alt.Axis(title=family if left else None, values=[0, 0.5, 1], labels=left),
     )
     base = named("shares").transform_filter(here)
-    hue = alt.Color("what:N", scale=colour, legend=alt.Legend(title=None))
+    hue = alt.Color(
+        "what:N", scale=colour, legend=alt.Legend(title=None, symbolOpacity=1, symbolStrokeWidth=4)
+    )
     layers = [
         base.mark_rule(opacity=0.35).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=hue),
         *(

@@ -55,7 +55,8 @@ function fit(part, room, grow) {
 function specFor(name, room) {
   const { title, ...spec } = specs[name]; // the page shows the title as text
   const fixed = spec.usermeta && spec.usermeta.fixed;
-  if (spec.concat && room < (spec.columns || 1) * 300 + MARGIN) spec.columns = 1;
+  const beside = fixed ? 0 : MARGIN;
+  if (spec.concat && room < (spec.columns || 1) * 300 + beside) spec.columns = 1;
   const grow = fixed ? 1 : Math.max(1, Math.min(GROWTH, room / natural(spec)));
   if (!fixed || spec.concat) Object.assign(spec, fit(spec, Math.max(180, room - MARGIN), grow));
   if (fixed && !spec.concat) spec.width = specs[name].width;

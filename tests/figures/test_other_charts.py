@@ -53,8 +53,8 @@ def test_norms_name_their_growth_and_keep_the_papers_style(shown):
         ]
     ]
     chart = shown(norms_chart(rows))
-    assert chart.title == "Frobenius norm of W_QK of written heads, AND of 3 bits"
-    assert "ours: 5 to 10 (×2 for ×100 in T)." in chart.subtitle
+    assert chart.title == "AND of 3 bits: norm 5 at T = 10, 10 at T = 1,000 (ours)"
+    assert "Ours: 5 to 10 (×2 for ×100 in T)." in chart.subtitle
     assert "Tracr's: 90 at T = 10." in chart.subtitle
     shape = chart.view("norms", "point")["encoding"]["shape"]["scale"]
     assert dict(zip(shape["domain"], shape["range"]))["the paper's"] == "diamond"
@@ -64,6 +64,19 @@ def test_learned_norms_have_bars(shown):
     rows = [NormPoint(100, "learned", 20.0, low=15.0, high=30.0)]
     bar = shown(learned_vs_built_norms(rows)).view("norms", "rule")["encoding"]
     assert (bar["y"]["field"], bar["y2"]["field"]) == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("learned", "says"),
+    [
+        ((20.0, 20.0), "stay below the written one at every T"),
+        ((20.0, 40.0), "lie below the written one at 1 of 2 T"),
+    ],
+)
+def test_the_title_says_where_learned_norms_lie(learned, says, shown):
+    rows = [NormPoint(T, "learned", n, n, n) for T, n in zip((10, 100), learned)]
+    rows += [NormPoint(T, "written", 30.0, None, None) for T in (10, 100)]
+    assert shown(learned_vs_built_norms(rows)).title == f"AND of 3 bits: learned heads {says}"
 
 
 def test_bound_terms_are_sorted_and_the_title_names_the_largest(shown):
