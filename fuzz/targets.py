@@ -22,7 +22,7 @@ from watch import Wrong
 import sparsehead as sh
 from sparsehead.cli.bound import parse_norms
 from sparsehead.cli.numbers import whole_number
-from sparsehead.covering.points_file import is_number, points_of
+from sparsehead.covering.points_file import is_numeral, points_of
 from sparsehead.errors import SparseheadError
 from sparsehead.experiments.folder import read_results
 from sparsehead.experiments.records import RECORDS
@@ -119,7 +119,7 @@ def use_tables() -> Use:
     def use(data: bytes) -> None:
         points = points_of(data, "the file")
         if len({len(row) for row in points}) != 1 or not all(
-            is_number(cell) for row in points for cell in row
+            is_numeral(cell) for row in points for cell in row
         ):
             raise Wrong("rows of unequal length, or a cell that is no number")
 

@@ -54,7 +54,7 @@ def names_from(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
     return find
 
 
-def require(module: str) -> None:
+def require_module(module: str) -> None:
     """Refuse early, with the command that installs it, when an optional package is missing.
 
     Raises:

@@ -1,6 +1,6 @@
 """How much memory there is, and refusing what would not fit before it is tried.
 
-`require` compares an estimate from the shapes with what this process may still allocate: the machine's available
+`require_memory` compares an estimate from the shapes with what this process may still allocate: the machine's available
 memory, the limits of its control group (version 1 or 2, and those of the groups above it), RLIMIT_AS and RLIMIT_DATA.
 """
 
@@ -20,7 +20,7 @@ def available() -> int | None:
     return max(0, min(limits)) if limits else None
 
 
-def require(what: str, size: Callable[..., int | float], **arguments: int) -> None:
+def require_memory(what: str, size: Callable[..., int | float], **arguments: int) -> None:
     """Refuse work that does not fit.
 
     Args:

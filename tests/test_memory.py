@@ -13,7 +13,7 @@ import pytest
 import sparsehead as sh
 from sparsehead import memory
 from sparsehead.errors import SparseheadError, TooLarge
-from sparsehead.memory import available, require
+from sparsehead.memory import available, require_memory
 from sparsehead.spec import TrainSpec
 from sparsehead.train import footprint
 from sparsehead.train.footprint import trial_bytes
@@ -78,25 +78,25 @@ def test_rlimits_count(machine, monkeypatch):
 
 def test_the_message_names_the_estimate_and_what_would_fit(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: GB)
-    require("work", lambda T, m: 8.0 * T * m, T=1000, m=1000)
+    require_memory("work", lambda T, m: 8.0 * T * m, T=1000, m=1000)
     with pytest.raises(TooLarge) as caught:
-        require("work", lambda T, m: 8.0 * T * m, T=10**6, m=1000)
+        require_memory("work", lambda T, m: 8.0 * T * m, T=10**6, m=1000)
     assert str(caught.value) == (
         "work with T=1000000, m=1000 needs about 8 GB of memory, 1 GB are available; "
         "T up to 125000 would fit or m up to 125 would fit."
     )
     assert isinstance(caught.value, SparseheadError) and isinstance(caught.value, MemoryError)
     with pytest.raises(TooLarge, match="no smaller value of these would fit"):
-        require("work", lambda T: 1e12 + T, T=5)
+        require_memory("work", lambda T: 1e12 + T, T=5)
     with pytest.raises(TooLarge):
-        require("work", lambda T: float(T), T=10**400)
+        require_memory("work", lambda T: float(T), T=10**400)
 
 
 def test_what_the_message_offers_fits(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2 * GB)
     spec = TrainSpec(function="x1 & x2", T=10**7, m=200, seed=0)
     with pytest.raises(TooLarge) as caught:
-        require("learn", lambda T, m: trial_bytes(spec, T=T, m=m), T=spec.T, m=spec.m)
+        require_memory("learn", lambda T, m: trial_bytes(spec, T=T, m=m), T=spec.T, m=spec.m)
     T = int(re.search(r"T up to (\d+)", str(caught.value))[1])
     assert trial_bytes(spec, T=T, m=200) <= 2 * GB < trial_bytes(spec, T=int(1.02 * T), m=200)
 
@@ -205,7 +205,9 @@ def test_the_estimate_of_build_is_close_to_the_measured_peak(settings, monkeypat
     """Python and NumPy themselves take about 70 MB, which the estimate leaves out."""
     found = []
     monkeypatch.setattr(
-        import_module("sparsehead.construct.build"), "require", lambda _, size, T: found.append(size(T=T))
+        import_module("sparsehead.construct.build"),
+        "require_memory",
+        lambda _, size, T: found.append(size(T=T)),
     )
     settings = dict(settings)
     sh.build(sh.parse("x0 & x1 & x2", T=settings["T"]), settings.get("encoding", "positional"))

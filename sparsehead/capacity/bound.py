@@ -17,7 +17,7 @@ from .foreign import layer_class
 from .forms import FORMS
 from .generalization import confidence, samples_needed
 from .items import Covering, Item
-from .state_dicts import Weights, weights_of
+from .state_dicts import WeightsSource, weights_of
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
@@ -132,7 +132,7 @@ class Bound(Plotted):
 
 
 def bound(
-    model: Weights | None = None,
+    model: WeightsSource | None = None,
     *,
     m: Real,
     norms: Mapping[str, Real] | None = None,
@@ -243,7 +243,7 @@ def _usual_margin(model: Model | None) -> float:
 
 
 def _given(
-    model: Weights | None,
+    model: WeightsSource | None,
     norms: Mapping[str, Real] | None,
     heads: int | None,
     layer: str | None,

@@ -66,10 +66,10 @@ class HasStateDict(Protocol):
     def state_dict(self) -> Any: ...
 
 
-Weights = Model | str | Path | Mapping[str, Any] | HasStateDict
+WeightsSource = Model | str | Path | Mapping[str, Any] | HasStateDict
 
 
-def norms(weights: Weights, *, heads: int | None = None) -> Norms:
+def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
     """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
 
     Args:
@@ -116,7 +116,7 @@ def norms(weights: Weights, *, heads: int | None = None) -> Norms:
     return found
 
 
-def weights_of(weights: Weights) -> Model | Mapping[str, Any]:
+def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
     """A Model or a state dict, from whichever form they were given in.
 
     A module that `to_torch` made becomes a Model again; any other gives its state dict.

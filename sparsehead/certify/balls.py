@@ -194,7 +194,7 @@ def activate(x: Ball, name: str) -> Ball:
     return known[name](x)
 
 
-def weights_of(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """exp(scores - the largest along the last axis), and a bound on each one's relative error (as a logarithm).
 
     The shift rounds by u |s - max|, here and in the model, whose own largest score is not larger.
@@ -210,7 +210,7 @@ def softmax(scores: Ball) -> Ball:
     and a_t within a factor 1 +- (e^rho_t - 1 + M) / (1 - M); the sum and the division round. Weights that underflow
     lose 2^-1022 against a total that is at least 1.
     """
-    weights, rho = weights_of(scores)
+    weights, rho = exponentials(scores)
     share = weights / token_sum(weights)
     rounded = (additions(weights.shape[-1]) + 4) * UNIT
     of_sum = (share * np.expm1(rho)).sum(axis=-1, keepdims=True) * UP + rounded

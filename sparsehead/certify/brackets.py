@@ -27,7 +27,7 @@ from ..functions import assignments
 from ..heads import additions, token_sum
 from ..ranges import Choices, chunks, resolution, solve
 from ..types import Array, Bool, Float, Shaped
-from .balls import TINY, UNIT, UP, Ball, weights_of
+from .balls import TINY, UNIT, UP, Ball, exponentials
 
 UNDERFLOW = 2.0**-1021  # what a weight or a product may lose by underflow, subnormal numbers flushed or not
 UP_WEIGHT = 1 + 16 * UNIT  # exp(rho) and two products round too
@@ -54,7 +54,7 @@ def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"
 
 def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
     """exp(score - the largest score), from below and from above."""
-    flat, rho = weights_of(scores.reshape(-1))
+    flat, rho = exponentials(scores.reshape(-1))
     light = np.maximum(flat * np.exp(-rho) / UP_WEIGHT - UNDERFLOW, 0.0)
     heavy = flat * np.exp(rho) * UP_WEIGHT + UNDERFLOW
     return light.reshape(scores.mid.shape), heavy.reshape(scores.mid.shape)

@@ -1,7 +1,8 @@
 """`verify`: does a model compute f on all 2^T inputs?
 
-    T <= 18            every input is tried, in float64 and in balls (10 for more than one layer; on request up to
-    20) one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
+    T <= 18            every input is tried, in float64 and in balls (T <= 10 for more than one layer; on request up
+                       to T = 20)
+    one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
         scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
                        (`brackets`), and what follows is piecewise linear in it
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention

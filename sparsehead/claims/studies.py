@@ -7,6 +7,7 @@ All are computed from the results files that `reproduce --only NAME` writes. A s
 from itertools import pairwise
 from statistics import median
 
+from ..experiments.studies import MATCHED_READING
 from ..experiments.study_records import (
     LawsRecord,
     OneLaw,
@@ -169,9 +170,9 @@ def check_functions(context: Context) -> Finding:
     "parity-settings",
     kind="ours",
     where="paper, figure 4",
-    statement="Which of the settings that the paper leaves open meets its figure of parity: one under which all ten "
-    "seeds learn at T = 10 and 15 and the median step lies within the paper's range at both. The reading that meets "
-    "its law and its curves is not among them.",
+    statement="Some setting that the paper leaves open meets its figure of parity: all ten seeds learn at T = 10 and "
+    "15, and the median step lies within the paper's range at both. The reading that meets the paper's law and curves "
+    "does not.",
 )
 def check_parity_settings(context: Context) -> Finding:
     data = results(context, "parity-settings", ParitySettingsRecord)
@@ -179,9 +180,8 @@ def check_parity_settings(context: Context) -> Finding:
         return not_run(context, "parity-settings", "no number")
     settings = list(dict.fromkeys(run.setting for run in data.runs))
     meets = [name for name in settings if all(_meets(data, name, paper.T) for paper in PARITY)]
-    matched = settings[0]
     whole = len(data.runs) == data.planned
-    verdict = "undecided" if not whole else "holds" if meets and matched not in meets else "refuted"
+    verdict = "undecided" if not whole else "holds" if meets and MATCHED_READING not in meets else "refuted"
     ours = "; ".join(
         f"{name}: "
         + ", ".join(f"T={T} {_steps(_runs(data, name, T))}" for T in sorted({r.T for r in data.runs}))

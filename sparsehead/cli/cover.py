@@ -22,10 +22,10 @@ def cover(
     as_json: AsJson = False,
 ) -> None:
     """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
-    from ..covering.points_file import read_points
+    from ..covering.points_file import read_points_file
     from ..records.cover import covered
 
-    result = covered(read_points(file), eps=eps, p=p, external=external, time_limit=time_limit)
+    result = covered(read_points_file(file), eps=eps, p=p, external=external, time_limit=time_limit)
     emit(result, as_json, lambda console: show(console, result))
 
 

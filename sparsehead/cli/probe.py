@@ -84,14 +84,14 @@ def chart_form(path: Path, force: bool) -> str:
     from ..errors import DomainError
     from ..figures.render import FORMATS
     from ..files import check_target
-    from ..lazy import require
+    from ..lazy import require_module
 
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise DomainError(
             f"--chart {path} ends in {path.suffix or 'nothing'!r}; use .svg, .png, .pdf or .html."
         )
-    require("altair")
+    require_module("altair")
     check_target(path, force=force)
     return form
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..encoding import Encoding, trainable
+from ..encoding import RESERVED, Encoding, trainable
 from ..errors import DomainError
 from ..types import Array, Float
 from .code import Code
@@ -65,7 +65,7 @@ def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "
     """P_I, then E_0 and E_1 (not in a bag), then [CLS]."""
     if encoding.P is None:
         P = np.zeros((len(support), encoding.d))
-        P[np.arange(len(support)), np.array(support, dtype=np.int64) + 3] = 1.0
+        P[np.arange(len(support)), np.array(support, dtype=np.int64) + RESERVED] = 1.0
     else:
         P = encoding.P[list(support)]
     return np.vstack([P, *([encoding.E] if encoding.additive else []), encoding.cls[None]])

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from ..arguments import instance, real, shown, whole
-from ..encoding import KINDS, Encoding, bag, positional, random_bag, random_positions
+from ..encoding import KINDS, RESERVED, Encoding, bag, positional, random_bag, random_positions
 from ..errors import DomainError
 from ..functions import SparseFunction, as_function
-from ..memory import require
+from ..memory import require_memory
 from ..model import Model
 from ..registry import Registry
 from ..rng import stream
@@ -82,7 +82,7 @@ def build(
     instance("attends_cls", attends_cls, bool, "True or False")
     count = {"one": 1, "s": max(1, f.s), "cancel": 2}[heads]
     width = d if isinstance(encoding, str) and d is not None and encoding in ("random", "bag") else 0
-    require("build", lambda T: float(T) * (PER_POSITION * count + PER_COORDINATE * width), T=f.T)
+    require_memory("build", lambda T: float(T) * (PER_POSITION * count + PER_COORDINATE * width), T=f.T)
     write = partial(
         _write, f, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls
     )
@@ -94,9 +94,9 @@ def build(
         return write(None, d)
     if encoding == "random" or (encoding == "bag" and d is not None):
         return _random(f, encoding, d, seed, write)
-    if d not in (None, f.T + 3):
+    if d not in (None, f.T + RESERVED):
         raise DomainError(
-            f"encoding {encoding!r} is one-hot and has d = T + 3 = {f.T + 3}, got d={d}; 'random' takes any d."
+            f"encoding {encoding!r} is one-hot and has d = T + 3 = {f.T + RESERVED}, got d={d}; 'random' takes any d."
         )
     return write(positional(f.T) if encoding == "positional" else bag(f.T), None)
 
@@ -138,7 +138,7 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
     except DomainError as error:
         if not isinstance(error, TooCoherent) and d >= f.s + 4:
             raise
-        found, width = None, max(d, f.s + 3)
+        found, width = None, max(d, f.s + RESERVED)
         while found is None and width * LADDER < min(LARGEST / f.T, TIMES_USUAL * usual):
             width = max(width + 1, int(LADDER * width))
             try:

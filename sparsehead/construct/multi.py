@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..block import Layer
-from ..encoding import Encoding, trainable
+from ..encoding import RESERVED, Encoding, trainable
 from ..errors import DomainError
 from ..functions import SparseFunction, assignments
 from ..model import Dense, Model
@@ -19,12 +19,12 @@ LEAK = 1 / 4  # each head's attention outside its position: noisy bits in [0, 1/
 
 def s_positions(T: int, support: tuple[int, ...], d: int | None = None) -> Encoding:
     """Trainable positions for s heads: an axis for each relevant position, 0 elsewhere; d = s + 3."""
-    needed = 3 + len(support)
+    needed = RESERVED + len(support)
     d = needed if d is None else d
     if d < needed:
         raise DomainError(f"s heads with trainable positions need d >= s + 3 = {needed}, got d={d}.")
     P = np.zeros((T, d))
-    P[list(support), 3 + np.arange(len(support))] = 1.0
+    P[list(support), RESERVED + np.arange(len(support))] = 1.0
     return trainable(P, np.eye(2, d), np.eye(3, d)[2])
 
 

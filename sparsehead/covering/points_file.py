@@ -12,7 +12,7 @@ MOST_BYTES = 64_000_000  # 8000 points, the most that are compared, of a few hun
 WANTED = "a CSV with one point per row"
 
 
-def read_points(file: Path) -> list[list[str]]:
+def read_points_file(file: Path) -> list[list[str]]:
     """The points in `file`.
 
     Raises:
@@ -53,12 +53,12 @@ def points_of(content: bytes, name: str) -> list[list[str]]:
         if len(row) != width:
             raise ParseError(f"{name}, line {i}: {len(row)} numbers where the rows above have {width}.")
         for cell in row:
-            if not is_number(cell):
+            if not is_numeral(cell):
                 raise ParseError(f"{name}, line {i}: {cell[:40]!r} is not a finite number.")
     return [row for _, row in numbered]
 
 
-def is_number(text: str) -> bool:
+def is_numeral(text: str) -> bool:
     """A finite decimal number; 1/3 too, since fractions are exact here."""
     try:
         return abs(float(fraction_of(text))) < float("inf")
@@ -71,5 +71,5 @@ def is_word(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return not is_number(text)
+        return not is_numeral(text)
     return False

@@ -14,7 +14,7 @@ from ..floor.floor import Floor, floor_curve
 from ..frame import Frame
 from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
 from ..jsonable import json_values
-from ..lazy import require
+from ..lazy import require_module
 from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
 from ..measure.joint import LAW_CAUTION
@@ -202,7 +202,7 @@ def law(
 
 def _trials_of(function: str, s: int | None, preset: str, settings: dict[str, Any]) -> MakeSpec:
     """(T, m, seed) -> the trial."""
-    require("torch")
+    require_module("torch")
     if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
         settings = {"unique": False, **settings}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..spec import TrainSpec, spec_id
 from ..sweep import AnySweep, LocalSweep, Progress, StoredSweep
-from .readings import DROP, NUMBERS, RACES, READINGS, ROUNDS, Number, Reading
+from .readings import DROP, NUMBERS, RACES, READINGS, ROUNDS, Number, PaperReading
 from .study_records import NumberRow, PaperNumber, ReadingRow, ReadingsRecord, StandingRow
 
 OPTIONS = {"parity": {"record_every": 1}}  # when the loss passes a level is wanted to the step
@@ -21,14 +21,14 @@ class Race:
 
     name: str
     numbers: tuple[Number, ...]
-    readings: tuple[Reading, ...]
-    found: dict[tuple[Reading, str], NumberRow] = field(default_factory=dict)
-    behind: dict[Reading, float] = field(default_factory=dict)  # nats, when last compared
-    left: dict[Reading, str] = field(default_factory=dict)
+    readings: tuple[PaperReading, ...]
+    found: dict[tuple[PaperReading, str], NumberRow] = field(default_factory=dict)
+    behind: dict[PaperReading, float] = field(default_factory=dict)  # nats, when last compared
+    left: dict[PaperReading, str] = field(default_factory=dict)
     last: str = "not begun"
 
     @property
-    def alive(self) -> list[Reading]:
+    def alive(self) -> list[PaperReading]:
         """Readings still in the race."""
         return [reading for reading in self.readings if reading not in self.left]
 
@@ -43,7 +43,7 @@ class Race:
         return True
 
     def _measure(
-        self, number: Number, specs: dict[Reading, list[TrainSpec]], sweep: AnySweep, tell: Tell | None
+        self, number: Number, specs: dict[PaperReading, list[TrainSpec]], sweep: AnySweep, tell: Tell | None
     ) -> bool:
         title = f"Readings: {number.name}, {len(specs)} readings"
         progress = None if tell is None else lambda state: tell(title, state)
@@ -76,7 +76,7 @@ def race_readings(
     *,
     run: bool = True,
     workers: int = 2,
-    readings: Sequence[Reading] = READINGS,
+    readings: Sequence[PaperReading] = READINGS,
     numbers: Sequence[Number] = NUMBERS,
     rounds: Sequence[int] = ROUNDS,
     tell: Tell | None = None,

@@ -19,18 +19,17 @@ from typing import Any
 from ..measure.curves import Cell
 from ..measure.evidence import Smoothed, log_count, log_order, log_threshold
 from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
-from ..spec import TrainSpec, preset
+from ..spec import INITS, TrainSpec, preset
 from ..store import Record, Store
 from ..sweep.thresholds import trial_seed
 from .plans import conjunctions
 
-DECAYS = {
+DECAY_SETTINGS = {
     "AdamW on matrices": {"optimiser": "adamw", "decay": "matrices"},
     "L2 on matrices": {"optimiser": "adam", "decay": "matrices"},
     "L2 on all": {"optimiser": "adam", "decay": "all"},
 }
 CLIPS = {"clipped": 1.0, "not clipped": 0.0}
-INITS = ("mingpt", "torch", "torch-default")
 DROPOUTS = (0.1, 0.0)
 ROUNDS = (4, 8, 16)  # trials of each number, round by round
 DROP = math.log(1000)
@@ -41,7 +40,7 @@ PARITY_STEPS = {10: 500, 15: 1500}  # half as long again as the paper's slowest 
 
 
 @dataclass(frozen=True)
-class Reading:
+class PaperReading:
     """One way to read the text."""
 
     decay: str
@@ -58,11 +57,15 @@ class Reading:
     def settings(self) -> dict[str, Any]:
         """As fields of a spec; runs have their full length."""
         return {
-            **DECAYS[self.decay], "clip": CLIPS[self.clip], "init": self.init, "dropout": self.dropout, "stall": 0
-        }  # fmt: skip
+            **DECAY_SETTINGS[self.decay],
+            "clip": CLIPS[self.clip],
+            "init": self.init,
+            "dropout": self.dropout,
+            "stall": 0,
+        }
 
 
-READINGS = tuple(Reading(*choice) for choice in product(DECAYS, CLIPS, INITS, DROPOUTS))
+READINGS = tuple(PaperReading(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, DROPOUTS))
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,12 @@ class Number:
     name: str
     race: str
     paper: str
-    specs: Callable[[Reading, int], list[TrainSpec]]
+    specs: Callable[[PaperReading, int], list[TrainSpec]]
     log_evidence: Callable[[Sequence[Record], Store], float]
     told: Callable[[Sequence[Record], Store], str]
 
 
-def _and_trials(T: int, m: int) -> Callable[[Reading, int], list[TrainSpec]]:
+def _and_trials(T: int, m: int) -> Callable[[PaperReading, int], list[TrainSpec]]:
     return lambda reading, n: conjunctions(T=T, m=m, trials=range(n), preset_name="fast", **reading.settings)
 
 
@@ -152,7 +155,7 @@ def _attention() -> Number:
     a = ATTENTION_AND
     text, total = " & ".join(f"x{t}" for t in a.support), sum(a.on_support)
 
-    def specs(reading: Reading, n: int) -> list[TrainSpec]:
+    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
         shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
         return [
             preset("fast", function=text, T=a.T, m=a.m, seed=i, **shape, **reading.settings) for i in range(n)
@@ -183,7 +186,7 @@ def _logit(x: float) -> float:
 def _parity(T: int) -> Number:
     p = next(curve for curve in PARITY if curve.T == T)
 
-    def specs(reading: Reading, n: int) -> list[TrainSpec]:
+    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
         shape = dict(
             function="parity", s=p.s, T=T, m=p.batch, online=True, restarts=1, n_steps=PARITY_STEPS[T]
         )

@@ -33,7 +33,7 @@ def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> 
     """Measure one law after another. The results file is written after each and says how many are yet to come."""
     done: list[OneLaw] = []
     for label, plan in stage.laws.items():
-        done.append(_one(label, stage.groups[label], plan.settings, measure(plan).record()))
+        done.append(_one_law(label, stage.groups[label], plan.settings, measure(plan).record()))
         whole = sum(law.complete for law in done)
         state = f"{whole} of {len(stage.laws)} laws are measured to the end of their design"
         record = LawsRecord(tuple(done), whole == len(stage.laws), state)
@@ -41,7 +41,7 @@ def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> 
         write_table(law_rows(record), folder / f"{stage.name}.csv", force=True)
 
 
-def _one(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
+def _one_law(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
     told = {name: str(value) for name, value in settings.items()}
     return OneLaw(
         label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note

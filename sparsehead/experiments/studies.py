@@ -15,7 +15,7 @@ PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 COARSE = (100, 1000, 10_000)
 FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
-SHORT = (50, 100, 300, 1000)
+FEW_LENGTHS = (50, 100, 300, 1000)
 
 
 def matched() -> Law:
@@ -94,8 +94,9 @@ PARITY_STEPS = {
     15: 2000,
     20: 3000,
 }
+MATCHED_READING = "the paper's reading"  # under which the paper's law and curves are met: preset "paper"
 PARITY_SETTINGS: dict[str, dict[str, Any]] = {
-    "the paper's reading": {"preset": "paper"},
+    MATCHED_READING: {"preset": "paper"},
     "the same, no dropout": {"preset": "paper", "dropout": 0.0},
     "torch init": {"init": "torch"},
     "torch init, not clipped": {"init": "torch", "clip": 0.0},
@@ -131,7 +132,7 @@ def functions() -> Laws:
     groups: dict[str, str] = {}
 
     def add(group: str, label: str, **changes: Any) -> None:
-        given: dict[str, Any] = {"Ts": SHORT, "most_trials": 32, "width": PAPER_WIDTH, **changes}
+        given: dict[str, Any] = {"Ts": FEW_LENGTHS, "most_trials": 32, "width": PAPER_WIDTH, **changes}
         laws[label], groups[label] = Law(f"functions-{label}", **given), group
 
     for s in (2, 3, 4, 5):

@@ -6,14 +6,14 @@ from typing import Any
 
 from ..errors import DomainError
 from ..jsonable import json_values
+from ..logs import Real
 
-Real = int | float  # the checker of annotations, unlike mypy, does not count 1 among the floats
-Record = Mapping[str, Any]
-Rows = Sequence[Record]
+Fields = Mapping[str, Any]
+Rows = Sequence[Fields]
 DIGITS = 6  # significant digits kept in a chart: far below a pixel, and half the page's size
 
 
-def plain(rows: Iterable[Record]) -> list[dict[str, Any]]:
+def plain(rows: Iterable[Fields]) -> list[dict[str, Any]]:
     """The records as JSON has them: Python numbers, None for what is not finite, DIGITS significant digits."""
     return [{key: _plain(value) for key, value in row.items()} for row in rows]
 

@@ -12,12 +12,12 @@ from .data import Rows, count, need, number, rows_of
 from .theme import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart, Panel, finish, log_axis, named
 
 LEARNED, READ = "learned", "read back exactly"
-FAMILIES = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "parity": PURPLE}
+FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "parity": PURPLE}
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
 LEAST = 2e-5  # where a true error of 0 is drawn: below one in 20 000
 
 
-def reading_chart(trials: Sequence[ReadTrial], *, thresholds: Sequence[ThresholdRow] = ()) -> Chart:
+def read_trained_chart(trials: Sequence[ReadTrial], *, thresholds: Sequence[ThresholdRow] = ()) -> Chart:
     """Shares of trials that were learned and that were read back exactly, against m; a row a family, a column a T.
 
     Args:
@@ -26,7 +26,7 @@ def reading_chart(trials: Sequence[ReadTrial], *, thresholds: Sequence[Threshold
     Paper: read-trained
     """
     known = rows_of(trials, "reading")
-    families = [name for name in FAMILIES if any(r["family"] == name for r in known)]
+    families = [name for name in FAMILY_COLOURS if any(r["family"] == name for r in known)]
     rows = [row for key in _cells(known) for row in _shares(known, *key)]
     law = [{"family": "and", "T": t.T, "m": t.m80} for t in thresholds if t.m80 is not None]
     lines = [_row(family, rows, law, last=family == families[-1]) for family in families]
@@ -46,23 +46,23 @@ def _cells(trials: Rows) -> list[tuple[str, int, int]]:
 
 
 def _shares(trials: Rows, family: str, T: int, m: int) -> list[dict[str, Any]]:
-    here = [r for r in trials if (r["family"], r["T"], r["m"]) == (family, T, m)]
+    cell = [r for r in trials if (r["family"], r["T"], r["m"]) == (family, T, m)]
     rows = []
     for what, k in (
-        (LEARNED, sum(r["solved"] for r in here)),
-        (READ, sum(r["solved"] and r["found"] == "planted" for r in here)),
+        (LEARNED, sum(r["solved"] for r in cell)),
+        (READ, sum(r["solved"] and r["found"] == "planted" for r in cell)),
     ):
-        low, high = wilson(k, len(here))
+        low, high = wilson(k, len(cell))
         row = {
             "family": family,
             "T": T,
             "m": m,
             "what": what,
-            "share": k / len(here),
+            "share": k / len(cell),
             "low": low,
             "high": high,
         }
-        rows.append({**row, "trials": len(here)})
+        rows.append({**row, "trials": len(cell)})
     return rows
 
 
@@ -74,7 +74,7 @@ def _row(family: str, rows: Rows, law: Rows, *, last: bool) -> Panel:
 
 def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool) -> Panel:
     colour: Any = alt.Scale(domain=[LEARNED, READ], range=[GREY, BLUE])
-    here: Any = {"and": [{"field": "family", "equal": family}, {"field": "T", "equal": T}]}
+    cell: Any = {"and": [{"field": "family", "equal": family}, {"field": "T", "equal": T}]}
     samples = [r["m"] for r in rows]
     x = alt.X("m:Q", **log_axis("training samples m" if last else "", samples))
     y = alt.Y(
@@ -82,7 +82,7 @@ def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool
         scale=alt.Scale(domain=[0, 1.03], nice=False),
         axis=alt.Axis(title=family if left else None, values=[0, 0.5, 1], labels=left),
     )
-    base = named("shares").transform_filter(here)
+    base = named("shares").transform_filter(cell)
     hue = alt.Color(
         "what:N", scale=colour, legend=alt.Legend(title=None, symbolOpacity=1, symbolStrokeWidth=4)
     )
@@ -101,7 +101,7 @@ def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool
         ),
     ]
     if any(r["family"] == family and r["T"] == T for r in law):
-        rule = named("law").transform_filter(here).mark_rule(strokeDash=[2, 3], color=RED, strokeWidth=1.6)
+        rule = named("law").transform_filter(cell).mark_rule(strokeDash=[2, 3], color=RED, strokeWidth=1.6)
         layers.append(rule.encode(x=x))
     title = alt.TitleParams(f"T = {number(T)}", fontSize=12, anchor="middle", offset=3)
     return alt.layer(*layers).properties(width=(WIDTH - 20) // 3, height=62, title=title)
@@ -126,9 +126,9 @@ def certificate_chart(trials: Sequence[ReadTrial], *, delta: float) -> Chart:
     ]
     need(rows, "certificates", "model_bound")
     broken = sum(r["model_error"] > r["model_bound"] for r in rows)
-    families = [name for name in FAMILIES if any(r["family"] == name for r in rows)]
+    families = [name for name in FAMILY_COLOURS if any(r["family"] == name for r in rows)]
     ends = [LEAST, 1.0]
-    names: Any = alt.Scale(domain=families, range=[FAMILIES[name] for name in families])
+    names: Any = alt.Scale(domain=families, range=[FAMILY_COLOURS[name] for name in families])
     shapes: Any = alt.Scale(domain=families, range=SHAPES[: len(families)])
     x = alt.X("model_error:Q", **log_axis("true error of the model (0 drawn at 0.00002)", ends))
     bounds = [r["model_bound"] for r in rows]

@@ -30,9 +30,9 @@ def assets() -> dict[str, Asset]:
 def _below(folder: Traversable, path: str) -> list[tuple[str, Asset]]:
     found = []
     for entry in folder.iterdir():
-        here = f"{path}/{entry.name}"
+        address = f"{path}/{entry.name}"
         if entry.is_dir():
-            found += _below(entry, here)
+            found += _below(entry, address)
         elif (kind := TYPES.get("." + entry.name.rpartition(".")[2])) is not None:
-            found.append((here, Asset(entry.read_bytes(), kind)))
+            found.append((address, Asset(entry.read_bytes(), kind)))
     return found

@@ -47,7 +47,7 @@ UPLOADS = ("/api/read", "/api/bound/model", "/api/cover/points", "/api/probe")  
 
 
 @dataclass(frozen=True)
-class Refusal:
+class HttpRefusal:
     """The status and the sentence that a request is answered with instead of being served."""
 
     status: int
@@ -95,22 +95,22 @@ class Guard:
         finally:
             self._held -= sum(map(len, parts))
 
-    def _host(self, headers: dict[str, list[str]]) -> Refusal | None:
+    def _host(self, headers: dict[str, list[str]]) -> HttpRefusal | None:
         found = headers.get("host", [])
         if len(found) == 1 and found[0].lower() in self.hosts:
             return None
-        return Refusal(403, f"this server answers to {', '.join(sorted(self.hosts))} only.")
+        return HttpRefusal(403, f"this server answers to {', '.join(sorted(self.hosts))} only.")
 
-    def _origin(self, scope: Scope, headers: dict[str, list[str]]) -> Refusal | None:
+    def _origin(self, scope: Scope, headers: dict[str, list[str]]) -> HttpRefusal | None:
         origins, site = headers.get("origin", []), headers.get("sec-fetch-site", ["none"])
         if any(origin.removeprefix("http://").lower() not in self.hosts for origin in origins):
-            return Refusal(403, "requests from pages of another origin are refused.")
+            return HttpRefusal(403, "requests from pages of another origin are refused.")
         link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == ["navigate"]
         if site not in (["none"], ["same-origin"]) and not link:
-            return Refusal(403, "requests from pages of another site are refused.")
+            return HttpRefusal(403, "requests from pages of another site are refused.")
         return None
 
-    def _token(self, headers: dict[str, list[str]], given: str | None) -> Refusal | None:
+    def _token(self, headers: dict[str, list[str]], given: str | None) -> HttpRefusal | None:
         offered = [given] if given is not None else []
         offered += [v.removeprefix("Bearer ") for v in headers.get("authorization", ())]
         for line in headers.get("cookie", ()):
@@ -118,16 +118,16 @@ class Guard:
             offered += [value for name, _, value in pairs if name == self.cookie]
         if any(self._is_token(text) for text in offered[:8]):
             return None
-        return Refusal(401, "open the address that `sparsehead lab` printed: it carries the token.")
+        return HttpRefusal(401, "open the address that `sparsehead lab` printed: it carries the token.")
 
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self.token.encode())
 
     async def _read_body(
         self, headers: dict[str, list[str]], receive: Receive, most: int, parts: list[bytes]
-    ) -> Refusal | None:
+    ) -> HttpRefusal | None:
         """Read the whole body into `parts`, and count what is held; or why it is not taken."""
-        long = Refusal(413, f"the request has more than {most} bytes, the most that is taken here.")
+        long = HttpRefusal(413, f"the request has more than {most} bytes, the most that is taken here.")
         length = headers.get("content-length", ["0"])[-1]
         if not length.isdigit() or int(length[:20]) > most:
             return long
@@ -137,16 +137,18 @@ class Guard:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return Refusal(400, "the connection ended before the request did.")
+                        return HttpRefusal(400, "the connection ended before the request did.")
                     parts.append(message.get("body", b""))
                     more, size = message.get("more_body", False), size + len(parts[-1])
                     self._held += len(parts[-1])
                     if size > most:
                         return long
                     if self._held > MOST_HELD:
-                        return Refusal(429, "too many files are being sent at once; try again in a moment.")
+                        return HttpRefusal(
+                            429, "too many files are being sent at once; try again in a moment."
+                        )
         except TimeoutError:
-            return Refusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
+            return HttpRefusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
         return None
 
     def _with_headers(self, send: Send, first_visit: bool) -> Send:
@@ -176,10 +178,10 @@ def _query_token(scope: Scope) -> str | None:
     return parse_qs(query).get("token", [None])[0]
 
 
-def _address(scope: Scope) -> Refusal | None:
+def _address(scope: Scope) -> HttpRefusal | None:
     length = len(scope.get("query_string", b"")) + len(scope.get("raw_path") or scope["path"].encode())
     if length > MOST_ADDRESS:
-        return Refusal(414, f"the address has {length} characters, at most {MOST_ADDRESS} are taken.")
+        return HttpRefusal(414, f"the address has {length} characters, at most {MOST_ADDRESS} are taken.")
     return None
 
 
@@ -193,7 +195,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(send: Send, refusal: HttpRefusal) -> None:
     body = json.dumps({"error": refusal.sentence}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send(

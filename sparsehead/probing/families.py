@@ -10,7 +10,7 @@ ROTARY, BIAS = "rotary", "relative bias"
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """Names inside one architecture.
 
     module: how the name of an attention module ends. query, key, value: its parts; equal names are one fused matrix.
@@ -28,18 +28,18 @@ class Family:
     positions: str = "absolute"
 
 
-_BERT = Family("attention.self", "query", "key", "value", "../output.dense")
-_LLAMA = Family("self_attn", "q_proj", "k_proj", "v_proj", "o_proj", causal=True, positions=ROTARY)
+_BERT = ModelFamily("attention.self", "query", "key", "value", "../output.dense")
+_LLAMA = ModelFamily("self_attn", "q_proj", "k_proj", "v_proj", "o_proj", causal=True, positions=ROTARY)
 
-FAMILIES: dict[str, Family] = {
+MODEL_FAMILIES: dict[str, ModelFamily] = {
     "bert": _BERT,
     "roberta": _BERT,
-    "distilbert": Family("attention", "q_lin", "k_lin", "v_lin", "out_lin"),
-    "albert": Family("attention", "query", "key", "value", "dense", shared=True),
-    "mpnet": Family("attention.attn", "q", "k", "v", "o", positions=BIAS),
-    "gpt2": Family("attn", "c_attn", "c_attn", "c_attn", "c_proj", causal=True),
+    "distilbert": ModelFamily("attention", "q_lin", "k_lin", "v_lin", "out_lin"),
+    "albert": ModelFamily("attention", "query", "key", "value", "dense", shared=True),
+    "mpnet": ModelFamily("attention.attn", "q", "k", "v", "o", positions=BIAS),
+    "gpt2": ModelFamily("attn", "c_attn", "c_attn", "c_attn", "c_proj", causal=True),
     "llama": _LLAMA,
     "mistral": _LLAMA,
     "qwen2": _LLAMA,
 }
-SUPPORTED = f"{', '.join(FAMILIES)}, nn.TransformerEncoder, and state dicts"
+SUPPORTED = f"{', '.join(MODEL_FAMILIES)}, nn.TransformerEncoder, and state dicts"

@@ -18,10 +18,10 @@ from ..arguments import shown as shown_value
 from ..arguments import whole
 from ..errors import DomainError, FileError, SparseheadError
 from ..files import check_source, read_json, shown
-from ..lazy import require
+from ..lazy import require_module
 from ..model import Model
 from ..model_file import load as load_own
-from .families import FAMILIES, SUPPORTED
+from .families import MODEL_FAMILIES, SUPPORTED
 from .modules import Site, sites_of, weights_of_layer, weights_of_state
 from .recompute import LayerWeights
 
@@ -154,7 +154,7 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
     if not (folder / "config.json").is_file():
         raise FileError(f"{shown(folder)} has no config.json, so there is no model in it; give {WANTED}.")
     kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
-    if kind not in FAMILIES:
+    if kind not in MODEL_FAMILIES:
         raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
     safe = any(folder.glob("*.safetensors"))
     if not safe and not any(p for s in PICKLED for p in folder.glob(f"*{s}")):
@@ -168,13 +168,13 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
 
 def _from_gguf(path: Path) -> Source:
     for package in ("gguf", "accelerate"):
-        require(package)
+        require_module(package)
     return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name, None)
 
 
 def _pretrained(folder: Path, **options: Any) -> nn.Module:
     """The model as transformers loads it, in float32, with eager attention; all of its weights must be in the file."""
-    require("transformers")
+    require_module("transformers")
     with quiet():
         from transformers import AutoModel
 

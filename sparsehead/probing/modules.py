@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..block import Layer
 from ..capacity.state_dicts import OUTPUT, attention_weights
 from ..errors import DomainError, ShapeError
-from .families import FAMILIES, SUPPORTED, Family
+from .families import MODEL_FAMILIES, SUPPORTED, ModelFamily
 from .recompute import LayerWeights
 
 
@@ -34,11 +34,12 @@ def sites_of(model: nn.Module) -> tuple[str, tuple[Site, ...]]:
     """The family's name and the attention layers in the order in which they are called.
 
     Raises:
-        DomainError: the architecture is not one of FAMILIES and has no nn.MultiheadAttention; weights are not finite.
+        DomainError: the architecture is not one of MODEL_FAMILIES and has no nn.MultiheadAttention, or weights are not
+            finite.
     """
     kind = getattr(getattr(model, "config", None), "model_type", None)
-    if kind in FAMILIES:
-        found = tuple(_family_sites(model, FAMILIES[kind]))
+    if kind in MODEL_FAMILIES:
+        found = tuple(_family_sites(model, MODEL_FAMILIES[kind]))
     elif kind is None:
         kind, found = "nn.TransformerEncoder", tuple(_torch_sites(model))
     else:
@@ -60,7 +61,7 @@ def check_finite(weights: LayerWeights, where: str) -> None:
             raise DomainError(f"{where} has NaN or infinite entries in {name}; probe needs finite weights.")
 
 
-def _family_sites(model: nn.Module, family: Family) -> list[Site]:
+def _family_sites(model: nn.Module, family: ModelFamily) -> list[Site]:
     config: Any = model.config
     named = dict(model.named_modules())
     modules = [
@@ -78,7 +79,7 @@ def _family_sites(model: nn.Module, family: Family) -> list[Site]:
 
 
 def _family_site(
-    layer: int, name: str, module: Any, family: Family, config: Any, named: dict[str, nn.Module]
+    layer: int, name: str, module: Any, family: ModelFamily, config: Any, named: dict[str, nn.Module]
 ) -> Site:
     H = int(config.num_attention_heads)
     groups = H // int(getattr(config, "num_key_value_heads", None) or H)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .. import memory
 from ..arguments import several, whole
 from ..errors import DomainError
+from ..memory import require_memory
 from .ablation import ablation as ablation_of
 from .baselines import randomised
 from .capacity import OUTSIDE, HeadBound, HeadWeightsReport, bound_layer, report_weights
@@ -20,7 +20,7 @@ from .load import Source, source_of
 from .recompute import Call, LayerWeights
 from .result import DEFAULT_S, FoundHead, Probe, ranked
 from .running import check, run
-from .statistics import SIZES, HeadStatistics, Marks, Tally, new_tallies, tally_call
+from .statistics import SIZES, HeadStatistics, HeadTally, Marks, new_tallies, tally_call
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -207,7 +207,7 @@ class _Measured:
             found.radii = [w.d**0.5 for w in source.weights]
             return found
         H = max(w.H for w in source.weights)
-        memory.require("probe", lambda T: 2**28 + 24 * H * T * T, T=inputs.longest)
+        require_memory("probe", lambda T: 2**28 + 24 * H * T * T, T=inputs.longest)
         found.own, uniform = found._grid(source, inputs, rows, "heads", say, with_uniform=random is not None)
         found._add_repeated(source, found.own, seed)
         if random is not None:
@@ -268,7 +268,7 @@ class _Measured:
             ]
 
 
-def _results(tallies: list[list[Tally]]) -> Grid:
+def _results(tallies: list[list[HeadTally]]) -> Grid:
     return [[tally.result() for tally in layer] for layer in tallies]
 
 

@@ -132,7 +132,7 @@ class _Fit:
 
 
 @dataclass(eq=False)
-class Tally:
+class HeadTally:
     """Running sums of one head; `add` rows of one sequence after another, `close` each sequence, then `result`."""
 
     gram: Tensor  # W_O W_O^T, float64
@@ -164,11 +164,11 @@ class Tally:
         self._top.append((rows, where[:, :STABLE]))
 
     def _add_places(self, A: Tensor, allowed: Tensor, rows: Tensor, marks: Marks) -> None:
-        T, here = A.shape[1], torch.arange(len(rows))
-        self.mean("attends_self").add(A[here, rows])
+        T, place = A.shape[1], torch.arange(len(rows))
+        self.mean("attends_self").add(A[place, rows])
         behind, ahead = rows >= 1, rows < T - 1
-        self.mean("previous").add(A[here[behind], rows[behind] - 1])
-        self.mean("next").add(A[here[ahead], rows[ahead] + 1])
+        self.mean("previous").add(A[place[behind], rows[behind] - 1])
+        self.mean("next").add(A[place[ahead], rows[ahead] + 1])
         for name in ("cls", "sep"):
             mark = getattr(marks, name)
             if mark is not None and bool(mark.any()):
@@ -177,8 +177,8 @@ class Tally:
             mark = getattr(marks, name)
             if mark is not None:
                 relevant = mark[rows] & allowed
-                some = relevant.any(dim=1)
-                self.mean(name).add((A * relevant).sum(dim=1)[some])
+                found = relevant.any(dim=1)
+                self.mean(name).add((A * relevant).sum(dim=1)[found])
 
     def _add_fits(self, A: Tensor, allowed: Tensor, top: Tensor, where: Tensor, values: Tensor) -> None:
         sigma, V, many = TORCH_ACTIVATIONS[self.sigma], values.double(), allowed.sum(dim=1)
@@ -260,13 +260,13 @@ def allowed_of(call: Call, h: int, rows: Tensor) -> Tensor:
     return added > -1e30
 
 
-def new_tallies(weights: Sequence[Any]) -> list[list[Tally]]:
+def new_tallies(weights: Sequence[Any]) -> list[list[HeadTally]]:
     """Empty tallies for every layer and head."""
-    return [[Tally((W := w.W_O[h].double()) @ W.T, w.sigma) for h in range(w.H)] for w in weights]
+    return [[HeadTally((W := w.W_O[h].double()) @ W.T, w.sigma) for h in range(w.H)] for w in weights]
 
 
 def tally_call(
-    call: Call, marks: Marks, tallies: Sequence[Tally], uniform: Sequence[Tally], rows: Tensor | None
+    call: Call, marks: Marks, tallies: Sequence[HeadTally], uniform: Sequence[HeadTally], rows: Tensor | None
 ) -> None:
     """Add one layer's call to its heads' tallies, and what uniform attention would have given to the others."""
     for h, tally in enumerate(tallies):

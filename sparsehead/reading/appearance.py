@@ -10,20 +10,19 @@ and the positions compared are those with the most attention. The step from whic
 is when it appears.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..types import Array, Float, Shaped
+from .queries import Predict
 
 OTHERS = 64  # positions outside the support that are compared
 INPUTS = 32  # inputs on which influence is measured
 BITS = 2**24  # bits evaluated at once
 HALFWAY = 0.75  # validation accuracy half way between guessing balanced labels and knowing them
-
-Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 
 
 def look(

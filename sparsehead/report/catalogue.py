@@ -32,7 +32,7 @@ from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
-from ..figures.read_trained import certificate_chart, reading_chart
+from ..figures.read_trained import certificate_chart, read_trained_chart
 from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
@@ -152,7 +152,7 @@ def _cover(eps: str, note: str) -> Callable[[Path], Chart]:
 
 def _reading(folder: Path) -> Chart:
     law = read_results(folder, "law", LawRecord).thresholds if has_results(folder, "law") else ()
-    return reading_chart(read_results(folder, "reading", ReadingRecord).trials, thresholds=law)
+    return read_trained_chart(read_results(folder, "reading", ReadingRecord).trials, thresholds=law)
 
 
 def _truth(folder: Path) -> Chart:

@@ -29,7 +29,9 @@ SIGNS = {
     "{": "\\{", "}": "\\}", "%": "\\%",
 }  # fmt: skip
 UNSPACED = ("\\sqrt", "\\sqrt{2}", "\\infty")
-LONG = 20  # characters; a longer formula may be wider than a small screen, and can then be scrolled
+SCROLLED_BEYOND = (
+    20  # characters; a longer formula may be wider than a small screen, and can then be scrolled
+)
 WORDS = ("a", "A", "I")  # single letters that are words more often than variables
 _LAW = re.compile(r" \+ b\b| T\^")  # after which "a" is a variable, in a law a + b ln T or a T^b
 
@@ -87,7 +89,9 @@ def _mathml(latex: str, text: str) -> Markup:
     except Exception:  # whatever it cannot read is shown as it was written
         return escape(text)
     made = Markup(made.replace('xmlns="http://www.w3.org/1998/Math/MathML" ', ""))
-    return Markup('<span class="long-formula">{}</span>').format(made) if len(text) > LONG else made
+    return (
+        Markup('<span class="long-formula">{}</span>').format(made) if len(text) > SCROLLED_BEYOND else made
+    )
 
 
 def _formulas(text: str) -> list[tuple[int, int, str]]:

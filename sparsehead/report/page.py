@@ -77,7 +77,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureOnPage:
     """A figure as the page shows it; `problem` says why there is none."""
 
     name: str
@@ -111,9 +111,9 @@ def report_html(
     everything = list(claims)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     counts = tally(everything, findings)
-    here = files(__package__)
+    package = files(__package__)
     css, script = (
-        Markup((here / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
+        Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
     )  # fmt: skip
     own = Markup(f"\n{script}")
     environment = Environment(
@@ -179,11 +179,11 @@ def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
     return [part for part in parts if part.rows]
 
 
-def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> Figure:
+def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> FigureOnPage:
     if spec is None:
-        return Figure(figure.name, figure.line, figure.name, [], [], False, figure.problem)
+        return FigureOnPage(figure.name, figure.line, figure.name, [], [], False, figure.problem)
     title = spec.get("title", {})
-    return Figure(
+    return FigureOnPage(
         name=figure.name,
         line=figure.line,
         title=" ".join(title.get("text", [figure.name])),

@@ -60,7 +60,7 @@ def _told(finding: Finding) -> tuple[str, str]:
 
 
 Numbers = Callable[[Finding], tuple[str, str]]
-CHAPTERS: tuple[tuple[str, str, str, str, Numbers], ...] = (
+TOPICS: tuple[tuple[str, str, str, str, Numbers], ...] = (
     ("Law", "How many samples does a head need?", "law-and", "law", _law),
     ("Curves", "Is it learned above the threshold and not below?", "curves-and", "curves", _told),
     ("Attention", "Does attention rest on the bits that matter?", "attention-and", "attention", _told),
@@ -75,7 +75,7 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     """The chapters, from whatever was found."""
     found = {finding.label: finding for finding in findings}
     chapters = []
-    for title, question, claim, figure, numbers in CHAPTERS:
+    for title, question, claim, figure, numbers in TOPICS:
         finding = found.get(claim)
         if finding is None:
             chapters.append(Chapter(title, question, claim, figure, "not run", "", "not checked in this run"))

@@ -148,7 +148,7 @@ def _reading(sets: Sets) -> tuple[Any, Sets]:
     return chart, {"shares": [row for row in cells if row["T"] == T]}
 
 
-FORMS: dict[str, Callable[[Sets], tuple[Any, Sets]]] = {
+THUMBNAILS: dict[str, Callable[[Sets], tuple[Any, Sets]]] = {
     "law": _law,
     "curves": _curves,
     "attention": _attention,
@@ -161,7 +161,7 @@ FORMS: dict[str, Callable[[Sets], tuple[Any, Sets]]] = {
 
 def thumbnail_chart(name: str, chart: Chart) -> Chart:
     """The small form of a figure, from the data of its full form."""
-    small, sets = FORMS[name](specification(chart)["datasets"])
+    small, sets = THUMBNAILS[name](specification(chart)["datasets"])
     made: Any = small.properties(width=WIDE, height=HIGH)
     made["datasets"] = {key: plain(rows) for key, rows in sets.items()}
     made["config"] = {
@@ -174,7 +174,7 @@ def thumbnail_chart(name: str, chart: Chart) -> Chart:
 def thumbnail(name: str, figures: Sequence[Drawn]) -> Markup | None:
     """The figure's small form as inline SVG; None where the figure could not be drawn."""
     chart = next((figure.chart for figure in figures if figure.name == name), None)
-    if chart is None or name not in FORMS:
+    if chart is None or name not in THUMBNAILS:
         return None
     try:
         svg = render(thumbnail_chart(name, chart), "svg").decode()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ..errors import ParseError
-from ..lazy import require
+from ..lazy import require_module
 from .dask_crew import DaskCrew
 from .dispatch import Sweep, SweepSettings
 from .local import LocalSweep
@@ -57,5 +57,5 @@ class DaskSweep(Sweep):
 
     def __init__(self, db: str | Path, cluster: str, **settings: Unpack[SweepSettings]) -> None:
         where = parse_cluster(cluster)
-        require("distributed")
+        require_module("distributed")
         super().__init__(db, DaskCrew(where), **settings)

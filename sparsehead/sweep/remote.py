@@ -13,7 +13,7 @@ from ..provenance import version_and_commit
 from ..spec import spec_id
 from ..store.rows import new_row
 from ..train.transformer.library import Missing, library
-from .worker import load, run_unit
+from .worker import load_function, run_unit
 
 # What decides the numbers: a worker that differs in one of these is not used. What else differs is named.
 MUST_AGREE = ("sparsehead", "compiled engine", "torch")
@@ -86,7 +86,7 @@ def run(text: str) -> tuple[str, list[bytes]]:
             messages.append(message)
 
     try:
-        runner = load(settings["runner"])
+        runner = load_function(settings["runner"])
     except Exception as error:
         fatal = f"{settings['runner']} cannot be loaded by a worker: {error}"
         return json.dumps([{"fatal": fatal, "store": False}]), []

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..errors import ParseError
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Shard:
         """Whether there is only one part."""
         return self.of == 1
 
-    def part(self, items: Sequence[Item]) -> list[Item]:
+    def part(self, items: Sequence[Element]) -> list[Element]:
         """Every `of`-th item, from item `number` on: the parts of all shards are disjoint and unite to the whole.
 
         >>> Shard(2, 3).part("abcdefg")

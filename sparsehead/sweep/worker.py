@@ -31,7 +31,7 @@ def main() -> None:
     from ..store import Store
 
     try:
-        runner = load(settings["runner"])
+        runner = load_function(settings["runner"])
         store = Store(settings["db"], check=False)
     except Exception as error:
         message = (
@@ -45,7 +45,7 @@ def main() -> None:
                 return
 
 
-def load(name: str) -> Callable[..., Any]:
+def load_function(name: str) -> Callable[..., Any]:
     """The function that "package.module:function" names."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)

@@ -7,13 +7,12 @@ import numpy as np
 
 from ..rng import stream
 from ..spec import TrainSpec, task_of
+from ..task import Sample
 from ..types import Array, Shaped
 
 FIRST = 256  # rows of the first holdout chunk: enough to stop at chance level
 MOST = 2**25  # bits in one chunk
 CACHED = 2**26  # packed bytes of holdout kept per trial; the rest is drawn again when needed
-
-Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]
 
 
 def training_set(spec: TrainSpec) -> Sample:

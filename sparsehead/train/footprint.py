@@ -6,7 +6,7 @@ T = 10^3 .. 10^5, m = 100 .. 10^5, d = 64 and 128, H = 4 and 16, with and withou
 """
 
 from ..architecture import width_of
-from ..memory import require
+from ..memory import require_memory
 from ..spec import LEARNERS, TrainSpec
 from .data import MOST
 from .transformer.compiled import refusal
@@ -82,7 +82,7 @@ def require_trial(spec: TrainSpec, *, what: str = "learn", workers: int = 1, dty
     Raises:
         TooLarge: with the estimate and the largest T or m that would fit.
     """
-    require(
+    require_memory(
         what if workers == 1 else f"{what} in {workers} processes",
         lambda T, m: workers * trial_bytes(spec, T=T, m=m, dtype=dtype),
         T=spec.T,

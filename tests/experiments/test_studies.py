@@ -13,10 +13,10 @@ from sparsehead.experiments import plans
 from sparsehead.experiments.folder import read_results, write_results
 from sparsehead.experiments.law import law
 from sparsehead.experiments.race import race_readings
-from sparsehead.experiments.readings import NUMBERS, READINGS, Number, Reading
+from sparsehead.experiments.readings import NUMBERS, READINGS, Number, PaperReading
 from sparsehead.experiments.records import FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.experiments.run import run_stage
-from sparsehead.experiments.studies import FACTORS, functions, norm_specs, slope, studies
+from sparsehead.experiments.studies import FACTORS, MATCHED_READING, functions, norm_specs, slope, studies
 from sparsehead.experiments.study_records import (
     CapacityRow,
     LawsRecord,
@@ -39,7 +39,7 @@ from sparsehead.spec import preset, spec_id
 from sparsehead.store import Record, Store
 from sparsehead.sweep import LocalSweep, StoredSweep
 
-LITERAL = Reading("L2 on all", "not clipped", "mingpt", 0.1)
+LITERAL = PaperReading("L2 on all", "not clipped", "mingpt", 0.1)
 
 
 def quick(reading, n):
@@ -69,7 +69,7 @@ FAKE = (
     Number("first", "law", "1", quick, verdict_by_clip, told),
     Number("second", "parity", "2", quick, verdict_by_clip, told),
 )
-TWO = tuple(Reading("L2 on all", clip, "mingpt", 0.1) for clip in ("clipped", "not clipped"))
+TWO = tuple(PaperReading("L2 on all", clip, "mingpt", 0.1) for clip in ("clipped", "not clipped"))
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def parity_record(matched, other, planned=40):
     """Ten runs for each setting and T; None: not learned."""
     runs = [
         ParitySettingRun(name, T, seed, step, 3000)
-        for name, steps in (("matched", matched), ("other", other))
+        for name, steps in ((MATCHED_READING, matched), ("other", other))
         for T in (10, 15)
         for seed, step in enumerate(steps[T])
     ]

@@ -2,7 +2,7 @@
 
 from sparsehead.experiments.reading_records import ReadTrial
 from sparsehead.experiments.records import ThresholdRow
-from sparsehead.figures.read_trained import LEARNED, READ, certificate_chart, reading_chart
+from sparsehead.figures.read_trained import LEARNED, READ, certificate_chart, read_trained_chart
 
 
 def trials(n, exact, *, error=0.001, broken=0, solved=True):
@@ -19,7 +19,7 @@ def trials(n, exact, *, error=0.001, broken=0, solved=True):
 def test_the_chart_counts_only_solved_trials_as_read(shown):
     rows = trials(10, 8) + trials(10, 10, solved=False)
     chart = shown(
-        reading_chart(
+        read_trained_chart(
             rows, thresholds=[ThresholdRow(300, 70.0, 60.0, 80.0), ThresholdRow(100, None, None, 60.0)]
         )
     )

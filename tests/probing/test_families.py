@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sparsehead.errors import DomainError, FileError, ShapeError
-from sparsehead.probing.families import FAMILIES
+from sparsehead.probing.families import MODEL_FAMILIES
 from sparsehead.probing.load import source_of
 from sparsehead.probing.modules import weights_of_state
 from sparsehead.probing.running import check, run
@@ -23,7 +23,7 @@ def calls_of(source, tokens):
     return calls
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("kind", MODEL_FAMILIES)
 def test_recomputed_attention_and_heads_equal_the_models_own(kind, tiny):
     """Attention as transformers returns it, mixed values as its projection receives them, and what it makes of them."""
     model = tiny(kind)

@@ -10,17 +10,17 @@ from sparsehead.experiments import plans
 from sparsehead.experiments.times import REPORT, TimeToGo, stage_seconds, trial_seconds
 from sparsehead.report.catalogue import FIGURES, draw_all
 from sparsehead.report.reproduce import Reproduction, _line, minutes, plan_text, reproduce
-from sparsehead.report.story import CHAPTERS, LONGEST, story
-from sparsehead.report.thumbnails import FORMS, thumbnail
+from sparsehead.report.story import LONGEST, TOPICS, story
+from sparsehead.report.thumbnails import THUMBNAILS, thumbnail
 from sparsehead.spec import preset
 from sparsehead.sweep import Progress
 
 
 def test_every_chapter_has_a_claim_a_figure_and_a_small_chart():
-    for _, _, claim, figure, _ in CHAPTERS:
+    for _, _, claim, figure, _ in TOPICS:
         assert claim in CLAIMS
         assert figure in FIGURES
-        assert figure in FORMS
+        assert figure in THUMBNAILS
 
 
 def test_the_law_is_told_by_its_slope_with_an_interval():
@@ -42,8 +42,8 @@ def test_what_was_not_checked_is_not_run_and_long_numbers_are_cut_at_a_part():
 
 
 def test_small_charts_are_drawn_without_a_script(results):
-    figures = draw_all(results, list(FORMS))
-    for name in FORMS:
+    figures = draw_all(results, list(THUMBNAILS))
+    for name in THUMBNAILS:
         svg = thumbnail(name, figures)
         assert svg is not None, name
         assert svg.startswith("<svg ")

@@ -19,9 +19,9 @@ router = APIRouter(tags=["Jobs"])
 
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
-Preset = Literal["fast", "paper", "mingpt", "best"]
-Learner = Literal["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"]
-Encoding = Literal["trainable", "random", "positional", "bag"]
+PresetName = Literal["fast", "paper", "mingpt", "best"]
+LearnerName = Literal["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"]
+EncodingName = Literal["trainable", "random", "positional", "bag"]
 
 
 class LearnRequest(BaseModel):
@@ -33,14 +33,14 @@ class LearnRequest(BaseModel):
     T: Annotated[int, Field(ge=2, le=2000, examples=[50])]
     m: Annotated[int, Field(ge=1, le=5000, examples=[300])]
     seed: Seed = 0
-    preset: Preset = "fast"
+    preset: PresetName = "fast"
     H: Annotated[int, Field(ge=1, le=16)] = 1
     k: Annotated[int, Field(ge=1, le=64)] = 64
     n_steps: Annotated[int, Field(ge=1, le=5000)] = 1000
     restarts: Annotated[int, Field(ge=1, le=5)] = 1
     noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.001
-    encoding: Encoding = "trainable"
+    encoding: EncodingName = "trainable"
     keep_training: bool = False
     check_every: Annotated[int, Field(ge=1, le=100)] = 10
 
@@ -56,9 +56,9 @@ class LawRequest(BaseModel):
         list[Annotated[int, Field(ge=2, le=100_000)]],
         Field(min_length=1, max_length=12, examples=[[30, 100]]),
     ]
-    learner: Learner = "transformer"
-    preset: Preset = "fast"
-    encoding: Encoding = "trainable"
+    learner: LearnerName = "transformer"
+    preset: PresetName = "fast"
+    encoding: EncodingName = "trainable"
     trials: Annotated[int, Field(ge=4, le=400)] = 48
     width: Annotated[float, Field(gt=0, le=4)] = 0.4
     start: Annotated[int, Field(ge=2, le=5000)] = 60

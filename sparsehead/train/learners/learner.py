@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...reading.queries import Predict
 from ...spec import TrainSpec
-from ...types import Array, Shaped
 from ..data import Sample
 from ..footprint import plain_bytes
 
-Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]  # bits (n, T) -> labels (n,) of 0 and 1
 Fit = Callable[[TrainSpec, Sample, int], Predict]
 
 

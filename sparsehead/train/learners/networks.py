@@ -16,7 +16,7 @@ from ..data import FreshBatches, Sample
 from ..origin import torch_origin
 from ..transformer.engines import check_device
 from ..transformer.forward import losses
-from ..transformer.torch_engine import OPTIMISERS
+from ..transformer.torch_engine import TORCH_OPTIMISERS
 
 
 def network_engine(
@@ -51,7 +51,7 @@ class NetworkEngine:
         decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)
         groups = [{"params": w, "weight_decay": decay} for w, decay in zip(sorts, decays, strict=True)]
         more = {} if spec.optimiser == "sgd" else {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
-        self._optimiser = OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
+        self._optimiser = TORCH_OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
 
     def stop(self, run: int) -> None:
         """Nothing to do: a run rests unless it is advanced."""

@@ -23,7 +23,7 @@ from ...architecture import Architecture
 from ...torch_activations import TORCH_ACTIVATIONS
 from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
 
-Weights = dict[str, Tensor]
+Tensors = dict[str, Tensor]
 NONE = Dropout()
 # a denominator below this share of the largest sum there can be has lost ten bits to cancellation.
 LOST = 2.0**-10
@@ -36,7 +36,7 @@ def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     return out.unflatten(1, x.shape[1:-1])
 
 
-def norm(x: Tensor, p: Weights, place: str, a: Architecture) -> Tensor:
+def norm(x: Tensor, p: Tensors, place: str, a: Architecture) -> Tensor:
     """LayerNorm of (R, .., d), where the architecture has one."""
     if not a.norm:
         return x
@@ -49,7 +49,7 @@ def heads(x: Tensor, a: Architecture) -> Tensor:
     return x.unflatten(-1, (a.k, a.H))
 
 
-def token_table(p: Weights, a: Architecture) -> Tensor:
+def token_table(p: Tensors, a: Architecture) -> Tensor:
     """Every token there can be (R, 2T+1, d): clear bits, set bits, [CLS]."""
     P, E = p["P"].mT, p["E"]
     cls = (E[:, 2] + p["P_cls"])[:, None]
@@ -65,7 +65,7 @@ def embed(table: Tensor, bits: Tensor) -> Tensor:
     return torch.cat([body, cls], dim=2)
 
 
-def table_values(p: Weights, a: Architecture, bits: Tensor) -> Tensor | None:
+def table_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor | None:
     """What the last layer (L = 1), or all queries of the first one, mix; None where only `attend_tokens` will do."""
     for apart in (False, True) if a.L > 1 else (True,):
         mixed, safe = attend_table(p, a, bits, everywhere=a.L > 1, apart=apart)
@@ -75,7 +75,7 @@ def table_values(p: Weights, a: Architecture, bits: Tensor) -> Tensor | None:
 
 
 def attend_table(
-    p: Weights, a: Architecture, bits: Tensor, *, everywhere: bool, apart: bool
+    p: Tensors, a: Architecture, bits: Tensor, *, everywhere: bool, apart: bool
 ) -> tuple[Tensor, bool]:
     """Mixed values of the first layer, and whether no denominator lost digits or underflowed.
 
@@ -107,7 +107,7 @@ def attend_table(
     return (mixed if everywhere else mixed[:, :, 0]), safe
 
 
-def attend_tokens(p: Weights, a: Architecture, i: int, x: Tensor, drop: Dropout, everywhere: bool) -> Tensor:
+def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout, everywhere: bool) -> Tensor:
     """Mixed values of layer i from tokens x (R, m, T+1, d): at every query, or (R, m, kH) at [CLS]."""
     z = norm(x, p, f"1.{i}", a)
     place = ATTENTION + PLACES_PER_LAYER * i
@@ -128,7 +128,7 @@ def attend_tokens(p: Weights, a: Architecture, i: int, x: Tensor, drop: Dropout,
     return mixed.flatten(2)
 
 
-def finish(p: Weights, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
+def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
     """What follows the attention of layer i at any tokens x (R, m, .., d) with mixed values (R, m, .., kH)."""
     y = linear(TORCH_ACTIVATIONS[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
     y = drop(y, ATTENTION_OUTPUT + PLACES_PER_LAYER * i)
@@ -141,7 +141,7 @@ def finish(p: Weights, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: 
 
 
 def margins(
-    p: Weights, a: Architecture, bits: Tensor, *, mixed: Tensor | None = None, drop: Dropout = NONE
+    p: Tensors, a: Architecture, bits: Tensor, *, mixed: Tensor | None = None, drop: Dropout = NONE
 ) -> Tensor:
     """Margins (R, m), logit of 1 minus logit of 0. `mixed` is what `attend_table` found for these samples, if asked."""
     last = a.L - 1

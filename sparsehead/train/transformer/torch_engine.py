@@ -20,12 +20,12 @@ from ..data import FreshBatches, Sample
 from ..origin import torch_origin
 from .dropout import Dropout
 from .engine import NamedEngine
-from .forward import Weights, losses, margins, table_values
+from .forward import Tensors, losses, margins, table_values
 from .layout import layout
 from .weights import initial, to_model
 
 ELEMENTS = 2**21  # numbers in one array of samples x tokens x width: eight megabytes in float32
-OPTIMISERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+TORCH_OPTIMISERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 
 
 class TorchEngine:
@@ -40,7 +40,7 @@ class TorchEngine:
         at = layout(self.a)
         here: dict[str, Any] = {"dtype": self.dtype, "device": device}
         self.flat, self.gradient = (torch.zeros(runs, at.size, **here) for _ in range(2))
-        self.p: Weights = {name: view.detach() for name, view in at.views(self.flat).items()}
+        self.p: Tensors = {name: view.detach() for name, view in at.views(self.flat).items()}
         slopes = at.views(self.gradient)
         trained = [s.name for s in at.segments if s.start < at.n_trained]
         self._trained = [(self.p[name].requires_grad_(True), slopes[name]) for name in trained]
@@ -64,7 +64,7 @@ class TorchEngine:
             for row, decay in zip(rows, (s.weight_decay, rest), strict=True)
         ]
         more = {} if s.optimiser == "sgd" else {"betas": (s.beta_1, s.beta_2), "eps": s.adam_eps}
-        return OPTIMISERS[s.optimiser](groups, lr=s.learning_rate, fused=True, **more)
+        return TORCH_OPTIMISERS[s.optimiser](groups, lr=s.learning_rate, fused=True, **more)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart` as run number `run`."""
@@ -165,7 +165,7 @@ class TorchEngine:
         out = [self._margins(p, part) for part in given.split(size, dim=1)]
         return (torch.cat(out) > 0).cpu().numpy().astype(np.uint8)
 
-    def _margins(self, p: Weights, bits: Tensor) -> Tensor:
+    def _margins(self, p: Tensors, bits: Tensor) -> Tensor:
         mixed = table_values(p, self.a, bits)
         if mixed is not None:
             return margins(p, self.a, bits, mixed=mixed)[0]
