@@ -88,7 +88,7 @@ def strategy() -> st.SearchStrategy[bytes]:
 
 def use_api() -> Callable[[bytes], None]:
     """A server that lives as long as this process, and one request after the other to it."""
-    from targets import scratch
+    from stored import scratch
 
     folder = scratch()
     settings = Settings(folder / "results.db", (HOST,), TOKEN, COOKIE, running=0)

@@ -2,14 +2,16 @@
 
 import importlib.util
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-location = importlib.util.spec_from_file_location("scale", ROOT / "benchmarks" / "scale.py")
+location = importlib.util.spec_from_file_location("scale_model", ROOT / "benchmarks" / "scale_model.py")
 scale = importlib.util.module_from_spec(location)
+sys.modules[location.name] = scale  # dataclasses look their module up
 location.loader.exec_module(scale)
 
 IDLE = scale.Model(step=(0.0, 0.0, 1e-8, 0.0), steps=(500.0, 0.0), unit=0.0, outcome=0.0, size=1e3)
