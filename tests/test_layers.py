@@ -103,6 +103,14 @@ def test_nothing_forbidden_is_in_a_file(file):
     assert len(file.read_text().splitlines()) <= 350
 
 
+SCRIPTS = [f for folder in ("benchmarks", "fuzz", "mutants", "torture") for f in (ROOT / folder).glob("*.py")]
+
+
+@pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_scripts_are_short_enough_to_read(file):
+    assert len(file.read_text().splitlines()) <= 350
+
+
 BLOCK = f"""
 import sys
 class Blocked:

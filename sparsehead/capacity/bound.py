@@ -176,33 +176,18 @@ def bound(
     >>> bound(norms={"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, T=100, m=1000).vacuous
     True
     """
-    if norms is not None:
-        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
-    if form is not None:
-        FORMS.check(form)
-    m, delta = int(check_count("m", m)), check_delta(delta)
-    if m > MOST_SAMPLES:
-        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
+    _check_arguments(norms, form)
+    m, delta, accuracy = _sample_count(m), check_delta(delta), check_eps(accuracy, "accuracy")
     ours, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
     margin = check_eps(_usual_margin(ours) if margin is None else margin, "margin")
     declared = declare(ours, norms, T, a_posteriori, margin)
     # half of the smallest float is 0
     eps = declared.margin / 2 or declared.margin if eps is None else check_eps(eps)
-    accuracy = check_eps(accuracy, "accuracy")
     coverings, gaps = _all_forms(declared, m, eps, delta)
     chosen = form or _smallest(coverings, gaps)
     # raises, and says which norms are missing, where a form was asked for that does not apply
     items, penalty = declared.priced(m, chosen)
     at_eps, gap = coverings[chosen], gaps[chosen]
-
-    @cache
-    def gap_at(n: Real) -> float:
-        return declared.gap(n, form=chosen, delta=delta)
-
-    def realizable_at(n: Real) -> float:
-        return declared.realizable(n, form=chosen, delta=delta)
-
-    enough = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
     return Bound(
         form=chosen,
         proven=FORMS[chosen].proven,
@@ -220,15 +205,47 @@ def bound(
         gaps=gaps,
         gap=gap,
         vacuous=gap >= 1,
-        vacuous_by=enough / m if enough is not None else None,
         dominated_by=_dominant(items, at_eps, gap, confidence(m=m, delta=delta, penalty=penalty)),
-        samples_needed=samples_needed(gap_at, accuracy=accuracy),
-        realizable_error=_finite(realizable_at(m)),
-        realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
         assumptions=declared.assumptions,
         notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),
+        **_sample_sizes(declared, chosen, m=m, delta=delta, gap=gap, accuracy=accuracy),
     )
+
+
+def _check_arguments(norms: Any, form: str | None) -> None:
+    if norms is not None:
+        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
+    if form is not None:
+        FORMS.check(form)
+
+
+def _sample_count(m: Real) -> int:
+    count = int(check_count("m", m))
+    if count > MOST_SAMPLES:
+        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
+    return count
+
+
+def _sample_sizes(
+    declared: DeclaredClass, form: str, *, m: int, delta: float, gap: float, accuracy: float
+) -> dict[str, Any]:
+    """The fields of `Bound` that tell how many samples are enough, and the realisable error on m of them."""
+
+    @cache
+    def gap_at(n: Real) -> float:
+        return declared.gap(n, form=form, delta=delta)
+
+    def realizable_at(n: Real) -> float:
+        return declared.realizable(n, form=form, delta=delta)
+
+    below_one = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
+    return {
+        "vacuous_by": None if below_one is None else below_one / m,
+        "samples_needed": samples_needed(gap_at, accuracy=accuracy),
+        "realizable_error": _finite(realizable_at(m)),
+        "realizable_samples": samples_needed(realizable_at, accuracy=accuracy),
+    }
 
 
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
