@@ -73,7 +73,9 @@ class DaskCrew(Crew):
                 n_workers=self._where, threads_per_worker=1, processes=True, dashboard_address=None,
                 silence_logs=50,
             )  # fmt: skip
-        address = self._cluster.scheduler_address if self._cluster else self._where
+        address = self._cluster.scheduler_address if self._cluster else str(self._where)
+        if address.startswith("tls://"):
+            _require_certificate(address)
         try:
             self._client = Client(address, timeout=CONNECT, name="sparsehead", set_as_default=False)
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -278,6 +280,23 @@ class DaskCrew(Crew):
         self._client = self._cluster = None
         self.workers = []
         self._undo.close()
+
+
+def _require_certificate(address: str) -> None:
+    """An address of TLS needs a certificate in Dask's configuration."""
+    from distributed.security import Security
+
+    try:
+        missing = Security().get_connection_args("client")["ssl_context"] is None
+    except OSError as error:
+        raise SparseheadError(
+            f"the certificate for {address} cannot be read: {_first_line(error)}."
+        ) from error
+    if missing:
+        raise SparseheadError(
+            f"{address} needs a certificate, and Dask's configuration names none: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two that SECURITY.md has beside it."
+        )
 
 
 def _first_line(error: BaseException) -> str:

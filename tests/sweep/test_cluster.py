@@ -210,7 +210,22 @@ def test_other_addresses_are_refused(text):
         parse_cluster(text)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "nonsense"])
+@pytest.mark.parametrize(
+    ("files", "message"), [((), "names none"), (("ca-file", "client.cert", "client.key"), "cannot be read")]
+)
+def test_tls_without_a_certificate_is_refused(tmp_path, files, message):
+    import dask
+
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / "none.pem") for name in files}),
+        pytest.raises(SparseheadError, match=message),
+    ):
+        law("and", db=tmp_path / "a.db", cluster="tls://127.0.0.1:1", **SMALL)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "tls://127.0.0.1:1", "nonsense"]
+)
 def test_a_bad_address_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, address):
     monkeypatch.setattr(dask_crew, "CONNECT", 0.5)
     command = [
