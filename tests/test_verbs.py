@@ -7,7 +7,7 @@ import pytest
 import sparsehead as sh
 from sparsehead.cli.app import main
 from sparsehead.records.bound import bounded
-from sparsehead.records.build import built
+from sparsehead.records.build import build_record
 from sparsehead.records.cover import covered
 from sparsehead.records.learn import learned
 from sparsehead.train.learning import read_back
@@ -19,7 +19,7 @@ POINTS = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]
 def command(capsys, tmp_path, monkeypatch):
     """What `sparsehead ARGUMENTS --json` prints, in a folder with a model and a table of points."""
     monkeypatch.chdir(tmp_path)
-    sh.save(built("x1 & !x4", T=9).model, "head.safetensors")
+    sh.save(sh.build("x1 & !x4", T=9), "head.safetensors")
     (tmp_path / "points.csv").write_text("".join(",".join(point) + "\n" for point in POINTS))
 
     def run(*arguments):
@@ -38,7 +38,8 @@ def plain(answer):
 def test_build(command):
     found = command("build", "x2 ^ x5", "--T", "12", "--encoding", "trainable")
     assert found.pop("out") is None
-    assert found == plain(built("x2 ^ x5", T=12, encoding="trainable").record)
+    f = sh.parse("x2 ^ x5", T=12)
+    assert found == plain(build_record(sh.build(f, "trainable"), f))
 
 
 def test_bound(command):

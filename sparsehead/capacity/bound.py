@@ -183,7 +183,9 @@ def bound(
     declared = declare(ours, norms, T, a_posteriori, margin)
     # half of the smallest float is 0
     eps = declared.margin / 2 or declared.margin if eps is None else check_eps(eps)
-    coverings, gaps = _all_forms(declared, m, eps, delta)
+    # by every form whose norms were given
+    coverings = {name: declared.covering(m, eps, name) for name in declared.forms()}
+    gaps = {name: declared.gap(m, form=name, delta=delta) for name in coverings}
     chosen = form or _smallest(coverings, gaps)
     # raises, and says which norms are missing, where a form was asked for that does not apply
     items, penalty = declared.priced(m, chosen)
@@ -251,7 +253,8 @@ def _sample_sizes(
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
     """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
     declared = declare(model, None, None, None, _usual_margin(model))
-    coverings, gaps = _all_forms(declared, m, declared.margin / 2, delta)
+    coverings = {name: declared.covering(m, declared.margin / 2, name) for name in declared.forms()}
+    gaps = {name: declared.gap(m, form=name, delta=delta) for name in coverings}
     return gaps[_smallest(coverings, gaps)]
 
 
@@ -275,19 +278,6 @@ def _given(
     found, name = layer_class(weights, heads=heads, layer=layer, given=norms or {})
     note = f"the class: attention layer {name} alone, one query's output; its output bias is taken as fixed"
     return None, found, (note,), a_posteriori is not False
-
-
-def _all_forms(
-    declared: DeclaredClass, m: int, eps: float, delta: float
-) -> tuple[dict[str, Covering], dict[str, float]]:
-    """ln N and gap by every form; a form whose norms were not given is left out."""
-    coverings: dict[str, Covering] = {}
-    gaps: dict[str, float] = {}
-    for form in FORMS:
-        if declared.applies(FORMS[form]):
-            coverings[form] = declared.covering(m, eps, form)
-            gaps[form] = declared.gap(m, form=form, delta=delta)
-    return coverings, gaps
 
 
 def _smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:

@@ -33,6 +33,10 @@ class DeclaredClass:
     applies: Callable[[Form], bool] = lambda form: True
     measured: dict[str, Any] = field(default_factory=dict)
 
+    def forms(self) -> list[str]:
+        """The names of the forms that apply."""
+        return [name for name in FORMS if self.applies(FORMS[name])]
+
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
         """Items on m samples, and the penalty for norms and margin chosen after training."""
         price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)

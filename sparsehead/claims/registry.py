@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import ModuleType
 
 from ..errors import FileError
@@ -38,7 +39,7 @@ from . import (
 )
 from .claim import Claim, Context, Finding
 
-__all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_check", "run_checks"]
+__all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_checks"]
 
 # A new chapter is a new file and its name here; the claims of a chapter stand in the order of its file.
 CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
@@ -71,6 +72,9 @@ def run_checks(
 ) -> list[Finding]:
     """Check the claims named by `labels` (default: all), in the registry's order.
 
+    Whatever happens in one check, the others are run and the report still stands: a check that cannot read its data,
+    because a results file is damaged, is "not run"; one that breaks "fails".
+
     Args:
         context: passed to every check.
         progress: called with (claim, None) before a check and with (claim, finding) after it.
@@ -87,21 +91,14 @@ def run_checks(
             continue
         if progress:
             progress(entry, None)
-        findings.append(run_check(entry, context))
+        try:
+            found = replace(entry.check(context), label=entry.label)
+        except FileError as error:
+            found = Finding(entry.label, "not run", entry.where, "", str(error))
+        except Exception as error:
+            broken = f"the check itself broke: {type(error).__name__}: {error}"
+            found = Finding(entry.label, "fails", entry.where, "", broken)
+        findings.append(found)
         if progress:
-            progress(entry, findings[-1])
+            progress(entry, found)
     return findings
-
-
-def run_check(entry: Claim, context: Context) -> Finding:
-    """One claim's Finding, whatever happens in its check, so that the report still stands.
-
-    A check that cannot read its data, because a results file is damaged, is "not run"; one that breaks "fails".
-    """
-    try:
-        return entry(context)
-    except FileError as error:
-        return Finding(entry.label, "not run", entry.where, "", str(error))
-    except Exception as error:
-        broken = f"the check itself broke: {type(error).__name__}: {error}"
-        return Finding(entry.label, "fails", entry.where, "", broken)

@@ -34,25 +34,20 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
+    from ..construct import build as write
+    from ..functions import parse
     from ..model_file import save
-    from ..records.build import built
+    from ..records.build import build_record
 
     if out is not None:
         check_model_file(out, force=force)
-    made = built(
-        expression,
-        T=T,
-        encoding=encoding,
-        d=d,
-        method=method,
-        heads=heads,
-        readout=readout,
-        epsilon=epsilon,
-        attends_cls=attends_cls,
+    f = parse(expression, T=T)
+    model = write(
+        f, encoding, d=d, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls,
         seed=seed,
-    )
-    written = None if out is None else str(save(made.model, out, force=force))
-    result = {**made.record, "out": written}
+    )  # fmt: skip
+    record = build_record(model, f)
+    result = {**record, "out": None if out is None else str(save(model, out, force=force))}
     emit(result, as_json, lambda console: show(console, result))
 
 

@@ -83,25 +83,20 @@ def build(
     count = {"one": 1, "s": max(1, f.s), "cancel": 2}[heads]
     width = d if isinstance(encoding, str) and d is not None and encoding in ("random", "bag") else 0
     require_memory("build", lambda T: float(T) * (PER_POSITION * count + PER_COORDINATE * width), T=f.T)
-    write = partial(
-        _write, f, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls
-    )
-    if isinstance(encoding, Encoding):
-        if encoding.T != f.T:
-            raise DomainError(f"the function has T={f.T}, the encoding T={encoding.T}; they must agree.")
-        return write(encoding, None)
-    if encoding == "trainable":
-        return write(None, d)
+    construct: Constructed = partial(
+        CONSTRUCTIONS[method] if f.s else _constant,
+        f, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls,
+    )  # fmt: skip
     if encoding == "random" or (encoding == "bag" and d is not None):
-        return _random(f, encoding, d, seed, write)
-    if d not in (None, f.T + RESERVED):
-        raise DomainError(
-            f"encoding {encoding!r} is one-hot and has d = T + 3 = {f.T + RESERVED}, got d={d}; 'random' takes any d."
-        )
-    return write(positional(f.T) if encoding == "positional" else bag(f.T), None)
+        model, notes = _random(f, encoding, d, seed, construct)
+    else:
+        model, notes = construct(_fixed(f, encoding, d), d=d if encoding == "trainable" else None)
+    return replace(model, meta=provenance(f, method=method, heads=heads, **notes))
 
 
-Writer = Callable[[Encoding | None, int | None], Model]
+Constructed = Callable[
+    ..., tuple[Model, dict[str, Any]]
+]  # of (encoding or None, d=width of trainable positions)
 
 
 def _check(
@@ -125,7 +120,24 @@ def _check(
         raise DomainError(f"readout 'head' decodes inside one head; heads={heads!r} needs readout 'mlp'.")
 
 
-def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write: Writer) -> Model:
+def _fixed(f: SparseFunction, encoding: str | Encoding, d: int | None) -> Encoding | None:
+    """The encoding that was given or named; None for trainable positions, which the construction writes."""
+    if isinstance(encoding, Encoding):
+        if encoding.T != f.T:
+            raise DomainError(f"the function has T={f.T}, the encoding T={encoding.T}; they must agree.")
+        return encoding
+    if encoding == "trainable":
+        return None
+    if d not in (None, f.T + RESERVED):
+        raise DomainError(
+            f"encoding {encoding!r} is one-hot and has d = T + 3 = {f.T + RESERVED}, got d={d}; 'random' takes any d."
+        )
+    return positional(f.T) if encoding == "positional" else bag(f.T)
+
+
+def _random(
+    f: SparseFunction, kind: str, d: int | None, seed: int | None, construct: Constructed
+) -> tuple[Model, dict[str, Any]]:
     """Random rows of width d; without d, of the usual width or the smallest above it, in steps, that works."""
     if seed is None:
         raise DomainError(f"encoding {kind!r} draws random rows and needs a seed, such as seed=0.")
@@ -134,7 +146,7 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
     asked, usual = d, 32 * math.ceil(8 * max(1, f.s) * math.log(100 * f.T) / 32)
     d = usual if asked is None else asked
     try:
-        return write(make(f.T, d, rng=stream(seed, "positions", kind)), None)
+        return construct(make(f.T, d, rng=stream(seed, "positions", kind)), d=None)
     except DomainError as error:
         if not isinstance(error, TooCoherent) and d >= f.s + 4:
             raise
@@ -142,7 +154,7 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
         while found is None and width * LADDER < min(LARGEST / f.T, TIMES_USUAL * usual):
             width = max(width + 1, int(LADDER * width))
             try:
-                found = write(make(f.T, width, rng=stream(seed, "positions", kind)), None)
+                found = construct(make(f.T, width, rng=stream(seed, "positions", kind)), d=None)
             except DomainError:
                 continue
         if found is None:
@@ -154,28 +166,12 @@ def _random(f: SparseFunction, kind: str, d: int | None, seed: int | None, write
         ) from error
 
 
-def _write(
-    f: SparseFunction,
-    encoding: Encoding | None,
-    d: int | None,
-    *,
-    method: str,
-    heads: str,
-    readout: str | None,
-    epsilon: int | float | None,
-    attends_cls: bool,
-) -> Model:
-    """The construction that the arguments ask for, on this encoding (None: trainable positions of width d)."""
-    meta: dict[str, Any] = {"method": method, "heads": heads}
-    if f.s == 0:
-        fixed = s_positions(f.T, (), max(4, d or 4)) if encoding is None else encoding
-        model = constant(fixed, float(f.values[0]), attends_cls=attends_cls)
-    else:
-        model, more = CONSTRUCTIONS[method](
-            f, encoding, d=d, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls
-        )
-        meta |= more
-    return replace(model, meta=provenance(f, **meta))
+def _constant(
+    f: SparseFunction, encoding: Encoding | None, *, d: int | None, attends_cls: bool, **_: Any
+) -> tuple[Model, dict[str, Any]]:
+    """The model of a function that reads no bit."""
+    fixed = s_positions(f.T, (), max(4, d or 4)) if encoding is None else encoding
+    return constant(fixed, float(f.values[0]), attends_cls=attends_cls), {}
 
 
 def units(model: Model) -> int:

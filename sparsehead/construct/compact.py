@@ -49,15 +49,28 @@ def compact(
     epsilon: int | float | None,
     attends_cls: bool,
 ) -> tuple[Model, dict[str, Any]]:
-    """One head that adds up the relevant bits; several heads, or no decoder, where they were asked for."""
+    """One head that adds up the relevant bits: best code, selection, plateau decoder, and what to note about them.
+
+    Several heads, or no decoder, where they were asked for.
+    """
     random_bag = encoding is not None and encoding.kind == "bag" and encoding.P is not None
     linear = linear_kind(f) is not None and (encoding is None or encoding.additive)
-    if heads == "one" and not random_bag and not (linear and epsilon is not None):
-        return one_head(f, encoding, d=d, readout=readout, attends_cls=attends_cls)
-    fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-    if heads != "one" or random_bag or epsilon is None:
-        return _several(f, fixed, heads, attends_cls=attends_cls), {}
-    return linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls), {"epsilon": epsilon}
+    if heads != "one" or random_bag or (linear and epsilon is not None):
+        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
+        if heads != "one" or random_bag or epsilon is None:
+            return _several(f, fixed, heads, attends_cls=attends_cls), {}
+        return linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls), {"epsilon": epsilon}
+    code = best_code(f.values)
+    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
+    alone = readout == "head" or (readout is None and code.changes == 1)
+    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
+    return model, {
+        "code": list(code.weights),
+        "readout": "head" if alone else "mlp",
+        "leak": leak,
+        "gap": decoder.gap,
+        "rho": selection.rho if math.isfinite(selection.rho) else None,
+    }
 
 
 def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
@@ -71,23 +84,6 @@ def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: 
     if heads == "cancel":
         raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
     return bag_bits(f, encoding, attends_cls=attends_cls)
-
-
-def one_head(
-    f: SparseFunction, encoding: Encoding | None, *, d: int | None, readout: str | None, attends_cls: bool
-) -> tuple[Model, dict[str, Any]]:
-    """The compact construction: best code, selection, plateau decoder; and what to note about it."""
-    code = best_code(f.values)
-    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
-    alone = readout == "head" or (readout is None and code.changes == 1)
-    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
-    return model, {
-        "code": list(code.weights),
-        "readout": "head" if alone else "mlp",
-        "leak": leak,
-        "gap": decoder.gap,
-        "rho": selection.rho if math.isfinite(selection.rho) else None,
-    }
 
 
 def _separate(

@@ -41,7 +41,7 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
     if kind is None or not encoding.additive:
         raise DomainError("a linear head approximates AND, OR, NAND and NOR, on additive encodings.")
     decides, negated = kind
-    b_2 = max(0.0, math.log(2 * (f.s - 1)) - math.log(epsilon)) if f.s > 1 else 0.0
+    b_2 = max(0.0, _log_ratio(2 * (f.s - 1), epsilon)) if f.s > 1 else 0.0
     rows = support_rows(encoding, f.support)
     targets = np.zeros((len(rows), 3))
     targets[: f.s, 0] = 1.0
@@ -53,7 +53,7 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
         raise TooCoherent(
             f"an irrelevant position scores rho = {rho:.3f} >= 1; d={encoding.d} is too small.", rho
         )
-    b_1 = (b_2 + max(0.0, math.log(2 * (f.T - f.s + 1) / f.s) - math.log(epsilon))) / (1 - rho)
+    b_1 = (b_2 + max(0.0, _log_ratio(2 * (f.T - f.s + 1), f.s * epsilon))) / (1 - rho)
     target = 1 - f.values.astype(np.float64) if negated else f.values.astype(np.float64)
     for _ in range(TRIES):
         selection = Selection(b_1 * U[:, 0] + b_2 * U[:, 1], U[:, 2], rho)
@@ -65,6 +65,11 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
         f"no linear head within epsilon={epsilon} was found at d={encoding.d}; epsilon=None builds an exact one.",
         rho,
     )
+
+
+def _log_ratio(a: int | float, b: int | float) -> float:
+    """ln(a/b) for positive numbers, also where a/b is too large for a float."""
+    return math.log(a / b) if math.isfinite(a / b) else math.log(a) - math.log(b)
 
 
 def _read_linearly(encoding: Encoding, selection: Selection, negated: bool, *, attends_cls: bool) -> Model:

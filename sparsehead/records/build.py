@@ -1,61 +1,27 @@
 """The record of `build`: the head, its certificate, its norms, and its attention on a few inputs."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..certify import verify
-from ..construct import build, norm_report, units
-from ..functions import SparseFunction, parse
+from ..construct import norm_report, units
+from ..functions import SparseFunction
 from ..model import Model
 from ..rng import stream
 
 SAMPLES = 4  # inputs whose attention is shown
 
 
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A written model, the function that it computes, and both described as JSON values."""
-
-    function: SparseFunction
-    model: Model
-    record: dict[str, Any]
-
-
-def built(
-    expression: str,
-    *,
-    T: int,
-    encoding: str = "positional",
-    d: int | None = None,
-    method: str = "compact",
-    heads: str = "one",
-    readout: str | None = None,
-    epsilon: float | None = None,
-    attends_cls: bool = True,
-    seed: int = 0,
-) -> Built:
-    """Write the head that computes `expression` on T bits and prove it; the arguments are those of `build`."""
-    f = parse(expression, T=T)
-    model = build(
-        f,
-        encoding,
-        d=d,
-        method=method,
-        heads=heads,
-        readout=readout,
-        epsilon=epsilon,
-        attends_cls=attends_cls,
-        seed=seed,
-    )
-    record: dict[str, Any] = {
+def build_record(model: Model, f: SparseFunction) -> dict[str, Any]:
+    """What `sparsehead build --json` prints of a model that `build` wrote for f, the proof included."""
+    return {
         "function": str(f),
-        "T": T,
+        "T": f.T,
         "s": f.s,
         "support": list(f.support),
-        "encoding": encoding,
-        "construction": method,
+        "encoding": model.encoding.kind,
+        "construction": model.meta["method"],
         "code": model.meta.get("code"),
         "readout": model.meta.get("readout", "mlp" if model.decoder else "head"),
         "d": model.d,
@@ -65,7 +31,6 @@ def built(
         "norms": norm_report(model, f),
         "attention": samples(model, f),
     }
-    return Built(f, model, record)
 
 
 def samples(model: Model, f: SparseFunction) -> list[dict[str, Any]]:

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from sparsehead.claims.claim import Context
-from sparsehead.claims.registry import CLAIMS, run_check
+from sparsehead.claims.registry import run_checks
 
 
 def demonstrated(label):
     """The erratum's finding; its check must have exhibited the fault."""
-    found = run_check(CLAIMS[label], Context(seed=2))
+    (found,) = run_checks([label], context=Context(seed=2))
     assert found.verdict == "holds", f"{found.ours}: {found.detail}"
     return found
 

@@ -1,5 +1,6 @@
 """Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -7,10 +8,12 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...construct import build
 from ...errors import TooLarge
-from ...functions import parse
+from ...functions import SparseFunction, parse
+from ...model import Model
 from ...model_file import packed
-from ...records.build import Built, built, verdict
+from ...records.build import build_record, verdict
 from ..answers import packed_json, sent
 from ..head import head_tables, weight_matrices
 
@@ -69,6 +72,15 @@ def build_picture(asked: BuildRequest) -> Response:
     return Response(render(_figure(asked), "png"), media_type="image/png", headers=name)
 
 
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A written model, the function that it computes, and both described as JSON values."""
+
+    function: SparseFunction
+    model: Model
+    record: dict[str, Any]
+
+
 @lru_cache(maxsize=16)
 def built_for(asked: BuildRequest) -> Built:
     """The head; refused before it is written where that would take more than seconds."""
@@ -78,8 +90,8 @@ def built_for(asked: BuildRequest) -> Built:
             f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {MOST_WORK}); "
             "`sparsehead build` in a terminal has no such limit."
         )
-    given = asked.model_dump()
-    return built(given.pop("function"), **given)
+    model = build(f, **asked.model_dump(exclude={"function", "T"}))
+    return Built(f, model, build_record(model, f))
 
 
 def _answer(asked: BuildRequest) -> bytes:
