@@ -147,6 +147,11 @@ def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
 
 def test_cover_counts_balls_as_points_are_added_moved_and_imported(visit, tmp_path):
     v = visit("/cover")
+    v.page.wait_for_selector(".row.list button")
+    edges = v.page.eval_on_selector_all(
+        ".row.list button", "all => all.map((b) => b.getBoundingClientRect().left)"
+    )
+    assert len(set(edges)) == 1, "the examples stand below each other"
     v.wait_text("[data-size]", "1")
     v.page.click("text=set as first printed, eps = 0.05")
     v.wait_text("[data-size]", "3")
