@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def _complete() -> NoReturn:
     """Answer the shell's question for completions, which is in the environment; see `completion`."""
-    from typer.completion import completion_init
+    from typer.completion import completion_init  # type: ignore[attr-defined]
 
     completion_init()
     typer.main.get_command(app).main(prog_name="sparsehead", complete_var=VARIABLE)

@@ -24,7 +24,7 @@ def completion(
     For bash and zsh, add to ~/.bashrc or ~/.zshrc:  eval "$(sparsehead completion bash)"  (or zsh). For fish, add to
     ~/.config/fish/config.fish:  sparsehead completion fish | source
     """
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     from ..errors import DomainError
 

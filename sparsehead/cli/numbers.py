@@ -38,7 +38,8 @@ def whole_number(
 def takes_whole_numbers(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with `whole_number` as the parser of each of its options that is annotated as int."""
     for hint in command.__annotations__.values():
-        if get_origin(hint) is not Annotated:
+        origin: Any = get_origin(hint)
+        if origin is not Annotated:
             continue
         kind, *extras = get_args(hint)
         is_int = kind is int or (get_origin(kind) in (Union, UnionType) and int in get_args(kind))

@@ -7,7 +7,8 @@ import altair as alt
 
 from ..errors import DomainError
 from ..experiments.records import BoundPoint
-from .data import Real, Rows, finite, need, number, rows_of
+from ..logs import Real
+from .data import Rows, finite, need, number, rows_of
 from .theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
 
 

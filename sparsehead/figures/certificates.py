@@ -4,7 +4,8 @@ from typing import Any
 
 import altair as alt
 
-from .data import Real, Rows, finite, need, number
+from ..logs import Real
+from .data import Rows, finite, need, number
 from .theme import BLUE, GREY, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
 
 READ, CAPACITY = "Occam bound of the function read", "capacity bound of the head's norms"

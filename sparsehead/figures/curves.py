@@ -8,10 +8,11 @@ from typing import Any
 import altair as alt
 
 from ..experiments.records import AccuracyPoint, LossPoint, ParityRun
+from ..logs import Real
 from ..measure.falls import learned_step
 from ..measure.intervals import wilson
 from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
-from .data import Real, Rows, number, rows_of
+from .data import Rows, number, rows_of
 from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
 
 SOLVED = 0.99

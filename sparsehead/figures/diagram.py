@@ -14,9 +14,10 @@ import numpy as np
 from ..block import attention_rows
 from ..errors import DomainError
 from ..functions import check_bits
+from ..logs import Real
 from ..model import Model
 from ..types import Array, Float, Shaped
-from .data import Real, number
+from .data import number
 from .theme import BLUE, GREY, ORANGE, PALE, SKY, Chart, Panel, finish, named
 
 MODULES = {

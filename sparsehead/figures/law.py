@@ -8,9 +8,10 @@ import altair as alt
 
 from ..errors import DomainError
 from ..experiments.records import FitRow, FloorRow, ThresholdRow
+from ..logs import Real
 from ..measure.laws import FORMULAS, law_value
 from ..measure.published import LAW_AND, PrintedThreshold
-from .data import Real, Rows, finite, interval, number
+from .data import Rows, finite, interval, number
 from .theme import (
     BLACK,
     BLUE,

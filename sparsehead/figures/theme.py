@@ -10,7 +10,8 @@ from typing import Any
 
 import altair as alt
 
-from .data import Real, Rows, plain
+from ..logs import Real
+from .data import Rows, plain
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",

@@ -58,7 +58,7 @@ def _number(token: Token, digits: str) -> int:
     return int(stripped)
 
 
-class _Build(Transformer):
+class _Build(Transformer[Token, Node]):
     """Called by the parser at every reduction, so no tree is ever walked recursively."""
 
     def start(self, children: list[Any]) -> Node:

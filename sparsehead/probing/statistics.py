@@ -29,8 +29,9 @@ import torch
 from torch import Tensor
 
 from ..display import Short
+from ..torch_activations import TORCH_ACTIVATIONS
 from ..types import Array
-from .recompute import TORCH_ACTIVATIONS, Call, row_blocks
+from .recompute import Call, row_blocks
 
 SIZES = (1, 2, 4, 8, 16, 32)
 SINK = 0.3

@@ -28,7 +28,6 @@ from ..figures.appearance import appearance_chart
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
-from ..figures.data import Real
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
@@ -37,6 +36,7 @@ from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
 from ..figures.theme import Chart
+from ..logs import Real
 from ..measure.published import LAW_AND
 from ..registry import Registry
 from . import library

@@ -5,10 +5,11 @@ import time
 import numpy as np
 
 from ... import __version__
+from ...reading.queries import Predict
 from ...spec import TrainSpec, spec_id
 from ..data import Holdout, check_on, training_set
 from ..outcome import Outcome
-from .learner import Learner, Predict
+from .learner import Learner
 
 
 def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:

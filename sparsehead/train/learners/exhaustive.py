@@ -7,11 +7,11 @@ import numpy as np
 
 from ...errors import DomainError
 from ...functions import family, kind
+from ...reading.queries import Predict
 from ...rng import stream
 from ...spec import TrainSpec, target_function
-from ...task import explanations
-from ..data import Sample
-from .learner import Learner, Predict
+from ...task import Sample, explanations
+from .learner import Learner
 
 
 def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:

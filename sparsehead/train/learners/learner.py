@@ -6,7 +6,7 @@ from typing import Any
 
 from ...reading.queries import Predict
 from ...spec import TrainSpec
-from ..data import Sample
+from ...task import Sample
 from ..footprint import plain_bytes
 
 Fit = Callable[[TrainSpec, Sample, int], Predict]

@@ -11,8 +11,9 @@ from torch import nn
 from ...model import Model
 from ...rng import stream
 from ...spec import TrainSpec
+from ...task import Sample
 from ...types import Array, Shaped
-from ..data import FreshBatches, Sample
+from ..data import FreshBatches
 from ..origin import torch_origin
 from ..transformer.engines import check_device
 from ..transformer.forward import losses

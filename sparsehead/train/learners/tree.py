@@ -1,9 +1,10 @@
 """A decision tree; an attempt is an order in which ties between positions are broken."""
 
+from ...reading.queries import Predict
 from ...rng import stream
 from ...spec import TrainSpec
-from ..data import Sample
-from .learner import Learner, Predict
+from ...task import Sample
+from .learner import Learner
 
 
 def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:

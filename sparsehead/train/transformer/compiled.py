@@ -16,8 +16,9 @@ from ...errors import DomainError
 from ...model import Model
 from ...rng import stream
 from ...spec import DECAYS, OPTIMISERS, TrainSpec
+from ...task import Sample
 from ...types import Array, Shaped
-from ..data import FreshBatches, Sample
+from ..data import FreshBatches
 from ..origin import compiled_origin
 from .engine import NamedEngine, Refusal
 from .layout import layout

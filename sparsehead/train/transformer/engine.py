@@ -6,8 +6,9 @@ from typing import Protocol, runtime_checkable
 
 from ...model import Model
 from ...spec import TrainSpec
+from ...task import Sample
 from ...types import Array, Shaped
-from ..data import FreshBatches, Sample
+from ..data import FreshBatches
 
 
 @dataclass(frozen=True)

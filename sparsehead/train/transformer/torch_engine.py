@@ -15,8 +15,9 @@ from ...encoding import Encoding
 from ...model import Model
 from ...rng import stream
 from ...spec import TrainSpec
+from ...task import Sample
 from ...types import Array, Shaped
-from ..data import FreshBatches, Sample
+from ..data import FreshBatches
 from ..origin import torch_origin
 from .dropout import Dropout
 from .engine import NamedEngine
