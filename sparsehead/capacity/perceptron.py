@@ -127,7 +127,7 @@ def cover_matrix(
     most = updates_allowed(ln(B) + ln(b) - ln((1 - np.sqrt(alpha)) * eps))
     if B * b <= eps:
         return MatrixElement(np.zeros_like(W), (0,) * len(W), (), most)
-    tau = alpha * eps**2 / (b**2 * B)
+    tau = _row_unit(eps, B, b, alpha)
     budgets = tuple(int(c) for c in np.floor(lengths / tau * (1 + ROUNDING)))
     r = tau * np.array(budgets)
     shrunk = (
@@ -146,6 +146,11 @@ def cover_matrix(
         V = _matrix_step(V, X, name[-1], e=e, r=r, b=b, S=S)
 
 
+def _row_unit(eps: float, B: float, b: float, alpha: float) -> float:
+    """tau, of which row lengths are multiples."""
+    return alpha * eps**2 / (b**2 * B)
+
+
 def replay_matrix(
     budgets: tuple[int, ...],
     name: MatrixName,
@@ -158,7 +163,7 @@ def replay_matrix(
     alpha: float = 0.25,
 ) -> Float[Array, "d_1 d_2"]:
     """The cover element that row budgets and a list of updates stand for."""
-    r = alpha * float(eps) ** 2 / (float(b) ** 2 * float(B)) * np.array(budgets)
+    r = _row_unit(float(eps), float(B), float(b), alpha) * np.array(budgets)
     e = _row_errors(r, float(eps), alpha)
     V = np.zeros((len(budgets), X.shape[1]))
     for update in name:

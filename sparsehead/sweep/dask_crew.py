@@ -257,7 +257,7 @@ class DaskCrew(Crew):
         if refused and not self.workers:
             raise SparseheadError(f"no worker of {self._where} can be used: {refused}.")
 
-    def bury(self, worker: DaskWorker) -> str:
+    def remove(self, worker: DaskWorker) -> str:
         """Drop its futures, so that nobody waits for a worker that is not there."""
         self.workers.remove(worker)
         with suppress(Exception):

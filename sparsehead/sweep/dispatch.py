@@ -1,7 +1,8 @@
-"""A sweep: what the store lacks goes out in units, outcomes come in, and a unit that ends its workers is given up.
+"""A sweep: the trials that the store lacks are given to workers in units, and their outcomes are collected.
 
-Where units run is a crew's business: processes of this machine (`local`), or a Dask cluster (`cluster`). The rules are
-here, once: what is missing, how large a unit is, who may hold it in memory, what happens when a worker is lost.
+A `Crew` is the set of workers: processes of this machine (`local`), or a Dask cluster (`cluster`, `dask_crew`). What
+does not depend on where units run is here: which trials are missing, how large a unit is, which worker has the memory
+for it, and what happens to the trials of a worker that has ended (after MAX_DEATHS of them a trial counts as failed).
 """
 
 import warnings
@@ -27,7 +28,7 @@ MAX_DEATHS = 3  # a spec whose worker ends this often is given up
 AHEAD_BELOW = (
     1.0  # seconds; while a worker of a cluster runs a unit shorter than this it already gets the next
 )
-NOBODY = {"engine": "none"}  # what made the row of a spec that was given up
+NO_ENGINE = {"engine": "none"}  # what made the row of a spec that was given up
 
 Message = dict[str, Any]
 
@@ -107,7 +108,7 @@ class Crew(ABC):
         """
 
     @abstractmethod
-    def bury(self, worker: Any) -> str:
+    def remove(self, worker: Any) -> str:
         """A worker has ended: clean up, and say how it ended."""
 
     @abstractmethod
@@ -181,7 +182,7 @@ class Sweep:
             while backlog or any(worker.units for worker in self.crew.workers):
                 self._hand_out(backlog, ahead=not state.deaths)
                 for worker, message in self.crew.receive():
-                    self._hear(worker, message, backlog, state)
+                    self._handle(worker, message, backlog, state)
         except BaseException:
             self.close()
             raise
@@ -229,7 +230,7 @@ class Sweep:
             )
 
     def _hand_out(self, backlog: Backlog, *, ahead: bool) -> None:
-        """Units for whoever is free and has the memory.
+        """Give units to workers that are free and have the memory for them.
 
         Once a worker has been lost, none gets a unit ahead of time: whose unit ends its worker is then to blame.
         """
@@ -245,9 +246,10 @@ class Sweep:
             worker.units.append(unit)
             self.crew.give(worker, unit)
 
-    def _hear(self, worker: Any, message: Message | None, backlog: Backlog, state: State) -> None:
+    def _handle(self, worker: Any, message: Message | None, backlog: Backlog, state: State) -> None:
+        """Act on one message of a worker (`worker` lists them); None says that it has ended."""
         if message is None:
-            self._bury(worker, backlog, state)
+            self._worker_ended(worker, backlog, state)
         elif "printed" in message:
             self.say(
                 f"a worker printed {message['printed']!r}; what workers print is not part of any result."
@@ -258,7 +260,7 @@ class Sweep:
             unit = message["unit"]
             worker.units.remove(unit)
             if "lost" in message:
-                self._again(unit, backlog)
+                self._requeue(unit, backlog)
             else:
                 backlog.measured(unit.specs, message["done"])
                 state.errors |= dict.fromkeys(unit.waiting, "its worker ended the unit without an outcome")
@@ -271,13 +273,13 @@ class Sweep:
             self._name_origins(state.reused, described(message["made_by"]))
             state.finished(worker.settle(message["outcome"]))
 
-    def _again(self, unit: Unit, backlog: Backlog) -> None:
+    def _requeue(self, unit: Unit, backlog: Backlog) -> None:
         for spec in unit.waiting.values():
             backlog.again(spec)
 
-    def _bury(self, worker: Any, backlog: Backlog, state: State) -> None:
+    def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
         """A worker has ended. What was committed counts; the rest is tried again, one spec at a time."""
-        how = self.crew.bury(worker)
+        how = self.crew.remove(worker)
         for key, spec in [item for unit in worker.units for item in unit.waiting.items()]:
             state.deaths[key] += 1
             if self.store.find([spec], self._engine):
@@ -291,7 +293,7 @@ class Sweep:
     def _give_up(self, spec: TrainSpec, reason: str, state: State) -> None:
         """Store that the spec failed, and why. It counts as missing: repeating the sweep tries it again."""
         state.errors[spec_id(spec)] = reason
-        self.store.add(spec, {"status": FAILED, "reason": reason}, engine=NOBODY)
+        self.store.add(spec, {"status": FAILED, "reason": reason}, engine=NO_ENGINE)
 
 
 def _warn(sentence: str) -> None:

@@ -94,7 +94,7 @@ class Processes(Crew):
             message["unit"] = worker.units[0]
         return [(worker, message)]
 
-    def bury(self, worker: "_Process") -> str:
+    def remove(self, worker: "_Process") -> str:
         """Its exit code."""
         self.workers.remove(worker)
         return f"exit code {worker.stop()}"

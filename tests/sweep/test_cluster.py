@@ -351,7 +351,7 @@ def test_settings_of_the_whole_process_are_restored():
 
 
 def test_a_scheduler_that_was_killed_is_a_sentence():
-    """Its client is closed when the next unit is handed out, or when its workers are buried; both were tracebacks."""
+    """Its client is closed when the next unit is handed out, or when its workers are removed; both were tracebacks."""
 
     class Closed:
         def submit(self, *arguments, **options):
@@ -367,4 +367,4 @@ def test_a_scheduler_that_was_killed_is_a_sentence():
         SparseheadError, match=r"the scheduler at tcp://127.0.0.1:9 is gone \(Client is closed"
     ):
         crew.give(worker, Unit(fake.specs(1)))
-    assert crew.bury(worker).endswith("left the cluster") and crew.workers == []
+    assert crew.remove(worker).endswith("left the cluster") and crew.workers == []

@@ -28,17 +28,23 @@ export function Heat({ rows, height = 120, label, top }) {
   return html`<canvas class="heat ink" ref=${canvas} role="img" aria-label=${label}></canvas>`;
 }
 
+/** The canvas's width in CSS pixels, 0 before it is known; a new one draws again. */
+function useWidth(canvas) {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const watch = new ResizeObserver(() => setWidth(canvas.current.clientWidth));
+    watch.observe(canvas.current);
+    return () => watch.disconnect();
+  }, []);
+  return width;
+}
+
 /** Attention over many positions as bars, with their bits below; a click or the space bar flips one. */
 export function ManyBits({ bits, weights, support, onFlip }) {
   const canvas = useRef();
   const [at, setAt] = useState(support[0] || 0);
-  const [room, setRoom] = useState(0);
+  const room = useWidth(canvas);
   const read = new Set(support);
-  useEffect(() => {
-    const watch = new ResizeObserver(() => setRoom(canvas.current.clientWidth));
-    watch.observe(canvas.current);
-    return () => watch.disconnect();
-  }, []);
   useLayoutEffect(() => {
     const dense = Math.max(1, devicePixelRatio || 1);
     const wide = Math.max(1, Math.round((room || canvas.current.clientWidth) * dense));
@@ -95,12 +101,7 @@ export function ManyBits({ bits, weights, support, onFlip }) {
 /** Attention as bars, nothing to press: relevant positions blue, [CLS] orange. */
 export function Bars({ weights, support, height = 120, label }) {
   const canvas = useRef();
-  const [room, setRoom] = useState(0);
-  useEffect(() => {
-    const watch = new ResizeObserver(() => setRoom(canvas.current.clientWidth));
-    watch.observe(canvas.current);
-    return () => watch.disconnect();
-  }, []);
+  const room = useWidth(canvas);
   useLayoutEffect(() => {
     const dense = Math.max(1, devicePixelRatio || 1);
     const wide = Math.max(1, Math.round((room || canvas.current.clientWidth) * dense)), high = Math.round(height * dense);
