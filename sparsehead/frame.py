@@ -97,18 +97,20 @@ def _plain(value: Any) -> Any:
 
 
 def table_html(frame: Frame, *, most: int) -> str:
-    """The first rows of a frame as an HTML table."""
-    numeric = {n: any(isinstance(v, int | float) and v is not True for v in frame[n]) for n in frame.columns}
-    head = "".join(f'<th scope="col" style="{_style(numeric[n])}">{escape(n)}</th>' for n in frame.columns)
+    """The first rows of a frame as an HTML table, without columns that hold nothing."""
+    names = [n for n in frame.columns if any(v is not None and v != "" for v in frame[n])]
+    numeric = {n: any(isinstance(v, int | float) and v is not True for v in frame[n]) for n in names}
+    head = "".join(f'<th scope="col" style="{_style(numeric[n])}">{escape(n)}</th>' for n in names)
     body = "".join(
         "<tr>"
-        + "".join(f'<td style="{_style(numeric[n])}">{cell_html(row[n])}</td>' for n in frame.columns)
+        + "".join(f'<td style="{_style(numeric[n])}">{cell_html(row[n])}</td>' for n in names)
         + "</tr>"
         for row in frame[:most]
     )
     left = len(frame) - most
     more = f"<div>and {left} more rows: .to_frame() has all</div>" if left > 0 else ""
-    return f'<table style="border-collapse: collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+    look = "border-collapse: collapse; font-size: inherit"
+    return f'<table style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
 
 
 def _style(numeric: bool) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from dataclasses import InitVar, asdict, dataclass, fields
 from typing import Any
 
@@ -162,7 +163,7 @@ class TrainSpec(Short):
             if not 0 <= getattr(self, name) < math.inf:
                 raise DomainError(f"{name} must be a finite number >= 0, got {shown(getattr(self, name))}.")
         if self.function in FAMILIES and self.s is None:
-            raise DomainError(f"the family {self.function!r} needs a support size s, got none.")
+            raise DomainError(f"the family {self.function!r} needs a support size s, such as 3, got none.")
 
     def _check_types(self) -> None:
         """Every field is of its type: whole numbers, finite numbers, booleans, texts; None where it may be."""
@@ -231,6 +232,11 @@ def spec_id(spec: TrainSpec) -> str:
 
 def target_function(spec: TrainSpec) -> SparseFunction:
     """The function to be learned; a family's support comes from stream(seed, "support")."""
+    if re.fullmatch(r"[a-z]{2,}", spec.function) and spec.function not in (*FAMILIES, "true", "false"):
+        raise DomainError(
+            f"there is no family {spec.function!r}; the families are {', '.join(FAMILIES)}, or write an expression "
+            "such as 'x1 & !x2'."
+        )
     if spec.function not in FAMILIES:
         return parse(spec.function, T=spec.T)
     rng = stream(spec.seed, "support")

@@ -14,7 +14,7 @@ import sparsehead as sh
 from sparsehead.display import Card, Displayed
 from sparsehead.experiments.law import LawResult
 from sparsehead.floor.floor import Floor
-from sparsehead.frame import Frame
+from sparsehead.frame import Frame, table_html
 from sparsehead.measure.curves import Cell
 from sparsehead.measure.laws import fit_laws
 from sparsehead.measure.thresholds import Threshold
@@ -258,3 +258,8 @@ def test_a_frame_is_a_sequence_of_rows():
     with pytest.raises(KeyError, match="the columns are a, b"):
         frame["c"]
     assert re.search(r"<td[^>]*>1\.5</td>", frame._repr_html_())
+
+
+def test_a_card_leaves_out_columns_that_hold_nothing():
+    made = table_html(Frame([{"a": 1, "note": "", "b": None}, {"a": 2, "note": "", "b": None}]), most=5)
+    assert re.findall(r"<th[^>]*>(\w+)", made) == ["a"]

@@ -58,6 +58,7 @@ WRONG = {
         ("T", lambda: sh.law("and", s=2, T=[50.5])), ("T", lambda: sh.law("and", s=2, T=[-5])),
         ("s", lambda: sh.law("and", s="2", T=[50])), ("workers", lambda: sh.law("and", s=2, T=[50], workers="2")),
         ("seed", lambda: sh.law("and", s=2, T=[50], seed="a")), ("db", lambda: sh.law("and", s=2, T=[50], db=3)),
+        ("nand", lambda: sh.law("nand", s=2, T=[50])), ("policy", lambda: sh.law("and", s=2, T=[50], start=12)),
         ("foo", lambda: sh.law("and", s=2, T=[50], foo=3)), ("policy", lambda: sh.law("and", s=2, T=[50], policy=3)),
         ("method", lambda: sh.law("and", s=2, T=[50], method=3)), ("dropout", lambda: sh.law("and", s=2, T=[50], dropout="a")),
     ],

@@ -81,7 +81,9 @@ def declare(
     margin: float,
 ) -> DeclaredClass:
     if (model is None) == (norms is None):
-        raise DomainError("bound needs a model or norms, one of the two.")
+        raise DomainError(
+            "bound needs a model or norms, one of the two; norms are such as V21=1,V=1,QK=2,BX=1.42, with T."
+        )
     if model is not None:
         if T is not None and T != model.T:
             raise DomainError(f"the model reads T={model.T} bits, T={T} was asked for; leave T out.")

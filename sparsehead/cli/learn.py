@@ -125,7 +125,9 @@ def _show(
     console.print(f"  training accuracy    {result['train_accuracy']:.4f}")
     console.print(f"  validation accuracy  {result['val_accuracy']:.4f}")
     if result["support_mass"] is not None:
-        console.print(f"  attention on support {result['support_mass']:.3f}")
+        heads = run.spec.H
+        of = f", mean of {heads} heads; --heads 1 --k 64 trains one" if heads > 1 else ""
+        console.print(f"  attention on support {result['support_mass']:.3f}{of}")
     if run.appearance is not None:
         console.print(f"  {run.appearance.sentence()}")
     console.print(f"  seconds              {result['seconds']:.2f}")

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +302,9 @@ def _check_arguments(
     names = TrainSpec.__dataclass_fields__
     unknown = sorted(set(settings) - set(names))
     if unknown:
-        raise DomainError(f"law knows no setting {unknown[0]!r}; the settings are {', '.join(names)}.")
+        ways = {field.name for field in fields(Adaptive)} | {"trials"}
+        where = "; policy=Adaptive(start=.., width=.., max_trials=..) has it" if unknown[0] in ways else ""
+        raise DomainError(f"law knows no setting {unknown[0]!r}{where}; the settings are {', '.join(names)}.")
 
 
 def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:

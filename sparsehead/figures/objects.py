@@ -49,7 +49,7 @@ def model_chart(model: Model) -> Chart:
         domain=kinds, range=[{KINDS[0]: BLUE, KINDS[1]: GREY, CLS: ORANGE}[k] for k in kinds]
     )
     color = alt.Color("kind:N", title=None, scale=scale)
-    panel = _bars(model.T, color) if model.T <= EVERY else _list(few, color)
+    panel = _bars(model.T, color, 1.1 * few[0]["weight"]) if model.T <= EVERY else _list(few, color)
     on = sum(row["weight"] for row in rows if row["kind"] == KINDS[0])
     seen = f"{100 * on:.3g} % of it lies on the support. " if support else ""
     most = "" if model.T <= EVERY else f"The {HEAVY} of {number(model.T)} positions with the most. "
@@ -81,7 +81,8 @@ def _inputs(model: Model) -> Any:
     return (draws < (p if isinstance(p, float) and 0 < p < 1 else 0.5)).astype(np.uint8)
 
 
-def _bars(T: int, color: alt.Color) -> Any:
+def _bars(T: int, color: alt.Color, top: float) -> Any:
+    """One bar for each position; the axis reaches `top`, so that no bar seems to go on."""
     bars = named("attention").transform_calculate(
         left="datum.position - 0.3", right="datum.position + 0.3", zero="0"
     )
@@ -90,7 +91,11 @@ def _bars(T: int, color: alt.Color) -> Any:
         scale=alt.Scale(domain=[-0.6, T + 0.6], nice=False),
         axis=position_axis(T, "position t"),
     )
-    y = alt.Y("weight:Q", scale=alt.Scale(domainMin=0), axis=alt.Axis(title="attention", tickCount=4))
+    y = alt.Y(
+        "weight:Q",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(title="attention", tickCount=4),
+    )
     tips = ["label:N", alt.Tooltip("weight:Q", format=".4~g")]
     return bars.mark_rect().encode(x=x, x2="right:Q", y=y, y2="zero:Q", color=color, tooltip=tips).properties(
         width=WIDTH, height=150

@@ -154,16 +154,19 @@ class Probe(Plotted):
     @property
     def summary(self) -> str:
         """One line: what was probed, on what."""
-        on = f" on {self.sequences} sequences, {self.tokens} tokens" if self.sequences else ", weights only"
+        several = "sequence" if self.sequences == 1 else "sequences"
+        on = f" on {self.sequences} {several}, {self.tokens} tokens" if self.sequences else ", weights only"
         return f"{self.name} ({self.family}): {self.layers} layers of {self.heads_per_layer} heads{on}"
 
     def __repr__(self) -> str:
-        lines = [self.summary]
-        for found in self.heads[:5]:
-            score = found.score(self.s)
-            value = "not measured" if score is None else f"{score:.3f}"
-            lines.append(f"  layer {found.layer} head {found.head}: score({self.s}) {value}")
-        return "\n".join([*lines, "  ..."] if len(self.heads) > 5 else lines)
+        first = next(iter(ranked(self.heads, self.s)), None)
+        score = None if first is None else first.score(self.s)
+        best = (
+            ""
+            if first is None or score is None
+            else f"; first by score({self.s}): layer {first.layer} head {first.head}, {score:.3f}"
+        )
+        return f"<Probe: {self.summary}{best}>"
 
     def _card(self) -> Card:
         shown = Frame([{name: row.get(name) for name in COLUMNS} for row in self.rows()], COLUMNS)

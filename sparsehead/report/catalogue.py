@@ -6,6 +6,7 @@ Figures without such a file are computed by `library` in a moment.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -284,7 +285,8 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
         FileError: its results file is missing, damaged or of another version.
     """
     if name not in FIGURES:
-        raise DomainError(f"there is no figure {name!r}; the figures are {', '.join(FIGURES)}.")
+        near = "".join(f", perhaps {found!r}" for found in get_close_matches(name, FIGURES, n=1))
+        raise DomainError(f"there is no figure {name!r}{near}; the figures are {', '.join(FIGURES)}.")
     return FIGURES[name].draw(folder)
 
 

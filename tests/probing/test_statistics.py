@@ -153,7 +153,8 @@ def test_baselines_stand_beside_every_statistic(tiny):
     assert found.random_weights.norms.V.frobenius != found.weights.norms.V.spectral
     page = result._repr_html_()
     assert "score_random_weights" in page and "<img" in page and "<script" not in page
-    assert "layer" in repr(result) and len(repr(result)) < 300 and len(repr(found)) < 400
+    assert repr(result).startswith("<Probe: ") and "first by score(4): layer" in repr(result)
+    assert len(repr(result)) < 300 and len(repr(found)) < 400 and "\n" not in repr(result)
     frame = result.to_frame()
     assert len(frame) == 8 and frame["score"] == [head.score(4) for head in result.heads]
 
