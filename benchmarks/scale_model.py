@@ -64,6 +64,9 @@ def fit_model() -> Model:
     """The model through results/engine.json (steps) and results/scale.json (the rest)."""
     engine, scale = (json.loads((RESULTS / name).read_text()) for name in ("engine.json", "scale.json"))
     rows = engine["growth"]["T"] + engine["growth"]["m"]
+    rows += [
+        row for row in engine.get("before", ()) if not row["dropout"]
+    ]  # which has the short context lengths
     T, m, seconds = (np.array([row[name] for row in rows], float) for name in ("T", "m", "ms"))
     seconds /= 1000
     features = np.stack([np.ones_like(T), m, m * T, T], axis=1)

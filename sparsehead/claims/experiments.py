@@ -75,6 +75,7 @@ def check_curves(context: Context) -> Finding:
         ours=_told_curves(above, below),
         detail=detail,
         steps=steps,
+        figure="curves-paper" if judged_by == "curves-paper" else "curves",
     )
 
 
@@ -131,6 +132,7 @@ def check_attention(context: Context) -> Finding:
         ours=ours,
         detail=detail,
         runs=json_values(runs),
+        figure="attention-paper" if judged_by == "attention-paper" else "attention",
     )
 
 

@@ -7,6 +7,7 @@ Figures without such a file are computed by `library` in a moment.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,13 +110,13 @@ def _success(folder: Path) -> Chart:
     return success_heat_map(data.cells, thresholds=data.thresholds)
 
 
-def _curves(folder: Path) -> Chart:
-    data = read_results(folder, "curves", CurvesRecord)
+def _curves(folder: Path, name: str = "curves") -> Chart:
+    data = read_results(folder, name, CurvesRecord)
     return validation_curves(data.curves, T=data.T)
 
 
-def _attention(folder: Path) -> Chart:
-    data = read_results(folder, "attention", AttentionRecord)
+def _attention(folder: Path, name: str = "attention") -> Chart:
+    data = read_results(folder, name, AttentionRecord)
     if not data.weights:
         raise DomainError("attention weights: there is nothing to draw yet, no run was solved.")
     return attention_weights(np.asarray(data.weights, dtype=np.float64), data.support)
@@ -218,6 +219,18 @@ BUILTIN = (
     ),
     Figure(
         "attention", "Paper 3 right, notes 6 right: attention per example.", _attention, needs="attention"
+    ),
+    Figure(
+        "curves-paper",
+        "Paper 3 left under the reading that meets its figures.",
+        partial(_curves, name="curves-paper"),
+        needs="curves-paper",
+    ),
+    Figure(
+        "attention-paper",
+        "Paper 3 right under that reading.",
+        partial(_attention, name="attention-paper"),
+        needs="attention-paper",
     ),
     Figure("parity", "Paper 4, notes 7: loss on parity.", _parity, needs="parity"),
     Figure(

@@ -76,11 +76,17 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     found = {finding.label: finding for finding in findings}
     chapters = []
     for title, question, claim, figure, numbers in TOPICS:
+        matched = found.get(f"{figure}-matched")
+        if (
+            matched is not None and matched.verdict != "not run"
+        ):  # the law under the reading that is the paper's
+            claim, figure = matched.label, matched.label
         finding = found.get(claim)
         if finding is None:
             chapters.append(Chapter(title, question, claim, figure, "not run", "", "not checked in this run"))
             continue
         paper, ours = numbers(finding)
+        figure = finding.data.get("figure", figure)
         chapters.append(Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours)))
     return chapters
 

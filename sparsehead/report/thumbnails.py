@@ -150,8 +150,11 @@ def _reading(sets: Sets) -> tuple[Any, Sets]:
 
 THUMBNAILS: dict[str, Callable[[Sets], tuple[Any, Sets]]] = {
     "law": _law,
+    "law-matched": _law,
     "curves": _curves,
+    "curves-paper": _curves,
     "attention": _attention,
+    "attention-paper": _attention,
     "parity": _parity,
     "norms": _norms,
     "bound-terms": _terms,

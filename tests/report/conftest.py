@@ -77,6 +77,8 @@ def made_up_results():
         for family in ("and", "parity") for T in (30, 100) for m in (40, 90)
     )  # fmt: skip
     appeared = tuple(AppearanceRun("and", 300, 200, i, True, 400, 50 + i, 60 + i, 50) for i in range(3))
+    curves = CurvesRecord(300, tuple(accuracy))
+    attention = AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,))
     return {
         "law": law,
         "law-matched": law,
@@ -89,8 +91,10 @@ def made_up_results():
         "law-grid": law,
         "law-decades": law,
         "success": SuccessRecord(cells),
-        "curves": CurvesRecord(300, tuple(accuracy)),
-        "attention": AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,)),
+        "curves": curves,
+        "curves-paper": curves,
+        "attention": attention,
+        "attention-paper": attention,
         "parity": ParityRecord(losses),
         "reading": ReadingRecord(0.05, read),
         "appearance": AppearanceRecord(appeared),
