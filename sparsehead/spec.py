@@ -235,8 +235,8 @@ def target_function(spec: TrainSpec) -> SparseFunction:
     """The function to be learned; a family's support comes from stream(seed, "support")."""
     if re.fullmatch(r"[a-z]{2,}", spec.function) and spec.function not in (*FAMILIES, "true", "false"):
         raise DomainError(
-            f"there is no family {spec.function!r}; the families are {', '.join(FAMILIES)}, or write an expression "
-            "such as 'x1 & !x2'."
+            f"there is no family {shown(spec.function)}; the families are {', '.join(FAMILIES)}, or write an "
+            "expression such as 'x1 & !x2'."
         )
     if spec.function not in FAMILIES:
         return parse(spec.function, T=spec.T)
