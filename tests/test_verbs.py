@@ -56,6 +56,21 @@ def test_cover(command):
     assert command("cover", "points.csv", "--eps", "0.5") == plain(covered(POINTS, eps="0.5"))
 
 
+def test_what_learn_is_not_told_is_left_to_the_preset(monkeypatch):
+    """Preset "best" has a rate and a number of steps of its own."""
+    given = {}
+
+    def learn(function, **settings):
+        given.update(settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsehead.train.learning.learn", learn)
+    with pytest.raises(SystemExit):
+        main(["learn", "x1", "--T", "9", "--m", "30", "--preset", "best"])
+    assert given["preset"] == "best"
+    assert not {"n_steps", "learning_rate", "stall"} & set(given)
+
+
 def test_learn(command):
     found = command("learn", "x1", "--T", "5", "--m", "40", "--learner", "tree", "--seed", "3")
     run = sh.learn("x1", T=5, m=40, learner="tree", seed=3)

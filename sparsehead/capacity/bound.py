@@ -183,9 +183,7 @@ def bound(
     declared = declare(ours, norms, T, a_posteriori, margin)
     # half of the smallest float is 0
     eps = declared.margin / 2 or declared.margin if eps is None else check_eps(eps)
-    # by every form whose norms were given
-    coverings = {name: declared.covering(m, eps, name) for name in declared.forms()}
-    gaps = {name: declared.gap(m, form=name, delta=delta) for name in coverings}
+    coverings, gaps = declared.by_form(m, eps, delta)
     chosen = form or _smallest(coverings, gaps)
     # raises, and says which norms are missing, where a form was asked for that does not apply
     items, penalty = declared.priced(m, chosen)
@@ -253,8 +251,7 @@ def _sample_sizes(
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
     """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
     declared = declare(model, None, None, None, _usual_margin(model))
-    coverings = {name: declared.covering(m, declared.margin / 2, name) for name in declared.forms()}
-    gaps = {name: declared.gap(m, form=name, delta=delta) for name in coverings}
+    coverings, gaps = declared.by_form(m, declared.margin / 2, delta)
     return gaps[_smallest(coverings, gaps)]
 
 

@@ -33,9 +33,11 @@ class DeclaredClass:
     applies: Callable[[Form], bool] = lambda form: True
     measured: dict[str, Any] = field(default_factory=dict)
 
-    def forms(self) -> list[str]:
-        """The names of the forms that apply."""
-        return [name for name in FORMS if self.applies(FORMS[name])]
+    def by_form(self, m: Real, eps: float, delta: float) -> tuple[dict[str, Covering], dict[str, float]]:
+        """ln N and the gap by every form that applies."""
+        forms = [name for name in FORMS if self.applies(FORMS[name])]
+        coverings = {name: self.covering(m, eps, name) for name in forms}
+        return coverings, {name: self.gap(m, form=name, delta=delta) for name in forms}
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
         """Items on m samples, and the penalty for norms and margin chosen after training."""

@@ -111,7 +111,9 @@ def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
 
 
 def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """ln N_inf with each item at the cheaper of its two prices, or at the second alone, split numerically.
+    """ln N_inf with each item at the cheaper of its two prices, or at dim ln(1 + 2r/x) alone, split numerically.
+
+    Paper: parametric-cover
 
     Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1.
     """

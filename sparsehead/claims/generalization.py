@@ -57,10 +57,7 @@ def check_generalization(context: Context) -> Finding:
         complexity = rademacher(partial(_all_signs, m=m, size=b / 2), A=b / 2, m=m)
         ratios.append(b * attained / uniform_gap(complexity, m=m, delta=delta, b=b))
     # f = +-g: the ramp is 0 where y f = g, and P(y f <= 0) counts the rest of the domain.
-    for g in (
-        0.1,
-        2.0,
-    ):
+    for g in (0.1, 2.0):
         cover = margin_gap(m=m, delta=delta, margin=g, log_covering=partial(_all_signs, m=m, size=g))
         closed = margin_gap(m=m, delta=delta, margin=g, log_C=math.log(4 * g * g * m * math.log(2)))
         ratios += [attained / cover, attained / closed]

@@ -75,6 +75,7 @@ def _against_the_paper(context: Context, name: str) -> Finding:
         detail=detail,
         agree=agree,
         fits=json_values(fits),
+        figure=name,
     )
 
 

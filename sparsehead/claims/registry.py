@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import ModuleType
 
 from ..errors import FileError
@@ -92,7 +91,7 @@ def run_checks(
         if progress:
             progress(entry, None)
         try:
-            found = replace(entry.check(context), label=entry.label)
+            found = entry(context)
         except FileError as error:
             found = Finding(entry.label, "not run", entry.where, "", str(error))
         except Exception as error:

@@ -22,11 +22,9 @@ def law(
     function: Annotated[str, typer.Argument(help="and, or, parity, majority, junta, or an expression.")],
     Ts: Annotated[str, typer.Option("--T", help=LENGTHS)],
     s: Annotated[int | None, typer.Option("--s", help="Relevant positions; needed for a family.")] = None,
-    learner: Annotated[
-        str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
-    ] = "transformer",
+    learner: settings.Learner = "transformer",
     preset: settings.Preset = "fast",
-    encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    encoding: settings.EncodingName = "trainable",
     positions: settings.Positions = None,
     d: Annotated[int | None, typer.Option("--d", help="Embedding width.", show_default="64")] = None,
     heads: Annotated[int | None, typer.Option("--heads", help="Heads.", show_default="16")] = None,
@@ -43,7 +41,7 @@ def law(
     init: settings.Init = None,
     init_scale: settings.InitScale = None,
     stall: settings.Stall = None,
-    steps: Annotated[int | None, typer.Option(help="Steps per restart.", show_default="1000")] = None,
+    steps: settings.Steps = None,
     restarts: Annotated[
         int | None, typer.Option(help="Initialisations of a trial.", show_default="5")
     ] = None,

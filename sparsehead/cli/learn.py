@@ -24,10 +24,8 @@ def learn(
     seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
     preset: settings.Preset = "fast",
     online: Annotated[bool, typer.Option("--online", help="Fresh samples at every step.")] = False,
-    learner: Annotated[
-        str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")
-    ] = "transformer",
-    encoding: Annotated[str, typer.Option(help="trainable, random, positional or bag.")] = "trainable",
+    learner: settings.Learner = "transformer",
+    encoding: settings.EncodingName = "trainable",
     positions: settings.Positions = None,
     d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
     heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
@@ -47,7 +45,7 @@ def learn(
         bool, typer.Option("--keep-training", help="Go on to the last step after success.")
     ] = False,
     noise: Annotated[float, typer.Option(help="Share of training labels that are flipped.")] = 0.0,
-    steps: Annotated[int, typer.Option(help="Steps per restart.")] = 1000,
+    steps: settings.Steps = None,
     restarts: Annotated[int, typer.Option(help="Initialisations before the trial counts as failed.")] = 5,
     engine: Annotated[str, typer.Option(help="auto, compiled or torch.")] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu",
@@ -74,12 +72,12 @@ def learn(
     chosen = settings.given(
         positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,
         weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init, init_scale=init_scale,
-        stall=stall, keep_training=keep_training or None,
+        stall=stall, n_steps=steps, keep_training=keep_training or None,
     )  # fmt: skip
     with TrainingDisplay(restarts) as display:
         run = train(
             expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
-            H=heads, k=width, L=layers, noise=noise, n_steps=steps, restarts=restarts, engine=engine,
+            H=heads, k=width, L=layers, noise=noise, restarts=restarts, engine=engine,
             device=device, dtype=dtype, progress=display, **chosen,
         )  # fmt: skip
     reading = read_back(run) if run.solved else None

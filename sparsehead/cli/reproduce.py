@@ -50,7 +50,7 @@ def reproduce(
 
     if quick and full:
         raise DomainError(
-            "--quick and --full were both given; choose one, or neither for 5 minutes on two cores."
+            "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
         )
     if stored and only is None:
         raise DomainError(

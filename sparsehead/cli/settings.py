@@ -29,6 +29,9 @@ Init = Annotated[str | None, typer.Option(help="mingpt, torch or torch-default."
 InitScale = Annotated[
     float | None, typer.Option(help="Multiplies the initial linear maps.", show_default="1.0")
 ]
+Learner = Annotated[str, typer.Option(help="transformer, mlp, lstm, logistic, tree or exhaustive.")]
+EncodingName = Annotated[str, typer.Option(help="trainable, random, positional or bag.")]
+Steps = Annotated[int | None, typer.Option(help="Steps per restart.", show_default="the preset's")]
 Stall = Annotated[
     int | None,
     typer.Option(

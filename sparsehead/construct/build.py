@@ -94,9 +94,8 @@ def build(
     return replace(model, meta=provenance(f, method=method, heads=heads, **notes))
 
 
-Constructed = Callable[
-    ..., tuple[Model, dict[str, Any]]
-]  # of (encoding or None, d=width of trainable positions)
+# Of an encoding, or None for trainable positions of width d: the model, and what to note about it.
+Constructed = Callable[..., tuple[Model, dict[str, Any]]]
 
 
 def _check(

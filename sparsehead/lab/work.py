@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 def spec_of(request: Values) -> TrainSpec:
     """The trial that a request of the Learn page stands for."""
-    given = dict(request)
+    given = {name: value for name, value in request.items() if value is not None}
     return preset(given.pop("preset"), **given)
 
 

@@ -29,9 +29,8 @@ SIGNS = {
     "{": "\\{", "}": "\\}", "%": "\\%",
 }  # fmt: skip
 UNSPACED = ("\\sqrt", "\\sqrt{2}", "\\infty")
-SCROLLED_BEYOND = (
-    20  # characters; a longer formula may be wider than a small screen, and can then be scrolled
-)
+# Characters; a longer formula may be wider than a small screen, and can then be scrolled.
+SCROLLED_BEYOND = 20
 WORDS = ("a", "A", "I")  # single letters that are words more often than variables
 _LAW = re.compile(r" \+ b\b| T\^")  # after which "a" is a variable, in a law a + b ln T or a T^b
 

@@ -60,14 +60,15 @@ def _told(finding: Finding) -> tuple[str, str]:
 
 
 Numbers = Callable[[Finding], tuple[str, str]]
-TOPICS: tuple[tuple[str, str, str, str, Numbers], ...] = (
-    ("Law", "How many samples does a head need?", "law-and", "law", _law),
-    ("Curves", "Is it learned above the threshold and not below?", "curves-and", "curves", _told),
-    ("Attention", "Does attention rest on the bits that matter?", "attention-and", "attention", _told),
-    ("Parity", "Is parity of three bits learned?", "parity-curves", "parity", _told),
-    ("Representation", "How large must the weights be?", "representation-norms", "norms", _told),
-    ("Capacity", "Does capacity grow with ln T?", "single-layer-capacity", "bound-terms", _told),
-    ("Reading", "Can the function be read back?", "read-trained", "reading", _told),
+# Title, question, claims of which the first that was run is told, figure unless the finding names another, numbers.
+TOPICS: tuple[tuple[str, str, tuple[str, ...], str, Numbers], ...] = (
+    ("Law", "How many samples does a head need?", ("law-matched", "law-and"), "law", _law),
+    ("Curves", "Is it learned above the threshold and not below?", ("curves-and",), "curves", _told),
+    ("Attention", "Does attention rest on the bits that matter?", ("attention-and",), "attention", _told),
+    ("Parity", "Is parity of three bits learned?", ("parity-curves",), "parity", _told),
+    ("Representation", "How large must the weights be?", ("representation-norms",), "norms", _told),
+    ("Capacity", "Does capacity grow with ln T?", ("single-layer-capacity",), "bound-terms", _told),
+    ("Reading", "Can the function be read back?", ("read-trained",), "reading", _told),
 )
 
 
@@ -75,18 +76,15 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     """The chapters, from whatever was found."""
     found = {finding.label: finding for finding in findings}
     chapters = []
-    for title, question, claim, figure, numbers in TOPICS:
-        matched = found.get(f"{figure}-matched")
-        if (
-            matched is not None and matched.verdict != "not run"
-        ):  # the law under the reading that is the paper's
-            claim, figure = matched.label, matched.label
-        finding = found.get(claim)
-        if finding is None:
-            chapters.append(Chapter(title, question, claim, figure, "not run", "", "not checked in this run"))
+    for title, question, claims, figure, numbers in TOPICS:
+        told = [found[claim] for claim in claims if claim in found]
+        if not told:
+            unknown = "not checked in this run"
+            chapters.append(Chapter(title, question, claims[-1], figure, "not run", "", unknown))
             continue
+        finding = next((finding for finding in told if finding.verdict != "not run"), told[-1])
+        claim, figure = finding.label, finding.data.get("figure", figure)
         paper, ours = numbers(finding)
-        figure = finding.data.get("figure", figure)
         chapters.append(Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours)))
     return chapters
 

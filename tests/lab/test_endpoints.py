@@ -11,7 +11,10 @@ from sparsehead.cli.app import main
 from sparsehead.lab import remembered
 from sparsehead.lab.answers import Busy
 from sparsehead.lab.endpoints import build as build_page
+from sparsehead.lab.endpoints.jobs import LearnRequest
+from sparsehead.lab.work import spec_of
 from sparsehead.model_file import packed
+from sparsehead.spec import preset
 
 from .serving import elsewhere
 
@@ -42,6 +45,12 @@ def test_bound_answers_with_the_record_of_the_command(api, capsys):
     assert answer == printed(
         capsys, "bound", "--norms", norms, "--T", "100", "--m", "1000", "--form", "ours", "--margin", "1"
     )
+
+
+def test_what_learn_leaves_open_is_the_presets():
+    spec = spec_of(LearnRequest(function="x1", T=9, m=30, preset="best").model_dump())
+    best = preset("best", function="x1", T=9, m=30, seed=0)
+    assert (spec.n_steps, spec.learning_rate) == (best.n_steps, best.learning_rate) != (1000, 1e-3)
 
 
 def test_cover_answers_with_the_record_of_the_command(api, capsys, tmp_path):

@@ -25,7 +25,7 @@ EncodingName = Literal["trainable", "random", "positional", "bag"]
 
 
 class LearnRequest(BaseModel):
-    """One trial; the fields are options of `sparsehead learn`."""
+    """One trial; the fields are options of `sparsehead learn`. What is null is left to the preset."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,10 +36,10 @@ class LearnRequest(BaseModel):
     preset: PresetName = "fast"
     H: Annotated[int, Field(ge=1, le=16)] = 1
     k: Annotated[int, Field(ge=1, le=64)] = 64
-    n_steps: Annotated[int, Field(ge=1, le=5000)] = 1000
+    n_steps: Annotated[int | None, Field(ge=1, le=5000)] = None
     restarts: Annotated[int, Field(ge=1, le=5)] = 1
     noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.001
+    learning_rate: Annotated[float | None, Field(gt=0, le=1)] = None
     encoding: EncodingName = "trainable"
     keep_training: bool = False
     check_every: Annotated[int, Field(ge=1, le=100)] = 10

@@ -9,7 +9,7 @@ import { Evidence } from "../reading.js";
 import { Button, Card, Check, Choice, Copy, Intro, LogSlider, NumberField, Problem, Stat, TextField, num } from "../parts.js";
 
 const DEFAULTS = {
-  f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", H: 1, k: 64, steps: 500, restarts: 1, noise: 0, lr: 0.001,
+  f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", H: 1, k: 64, steps: 500, restarts: 1, noise: 0, lr: 0,
   encoding: "trainable", on: true, job: "",
 };
 
@@ -20,7 +20,7 @@ export default function Learn() {
   const go = async () => {
     const job = await start("learn", {
       function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, H: state.H, k: state.k, n_steps: state.steps,
-      restarts: state.restarts, noise: state.noise, learning_rate: state.lr, encoding: state.encoding, keep_training: state.on,
+      restarts: state.restarts, noise: state.noise, learning_rate: state.lr || null, encoding: state.encoding, keep_training: state.on,
       check_every: 5,
     });
     set({ job: job.id });
@@ -48,7 +48,7 @@ export default function Learn() {
             <${NumberField} label="width of a head" value=${state.k} min=${1} max=${64} onChange=${(k) => set({ k })} />
             <${NumberField} label="steps" value=${state.steps} min=${1} max=${5000} onChange=${(steps) => set({ steps })} />
             <${NumberField} label="restarts" value=${state.restarts} min=${1} max=${5} onChange=${(restarts) => set({ restarts })} />
-            <${NumberField} label="learning rate" value=${state.lr} min=${0} max=${1} step="any" onChange=${(lr) => set({ lr })} />
+            <${NumberField} label="learning rate" value=${state.lr} min=${0} max=${1} step="any" onChange=${(lr) => set({ lr })} hint="0: the preset's" />
             <${NumberField} label="label noise" value=${state.noise} min=${0} max=${0.49} step="any" onChange=${(noise) => set({ noise })} />
           </div>
           <${Check} label="Go on after success" value=${state.on} onChange=${(on) => set({ on })} />
