@@ -18,9 +18,9 @@ NORM_LENGTHS = (100, 1000)  # at which norms are looked at
 FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
 # Under preset "best" a failure at a long T takes minutes, many times a success: not far below the threshold.
 NOT_FAR_BELOW = {
-    10_000: {"max_trials": 24, "m_min": 62},
-    30_000: {"max_trials": 12, "m_min": 70},
-    100_000: {"max_trials": 4, "m_min": 85},
+    10_000: {"max_trials": 24, "m_min": 62, "start": 75},
+    30_000: {"max_trials": 12, "m_min": 70, "start": 85},
+    100_000: {"max_trials": 4, "m_min": 85, "start": 100},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
 
@@ -79,7 +79,7 @@ def slope() -> Laws:
     Paper: law-slope
     """
     laws, groups = {}, {}
-    few = {"exceptions": {10_000: {"max_trials": 12, "m_min": 62}}}
+    few = {"exceptions": {10_000: {"max_trials": 12, "m_min": 62, "start": 75}}}
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
             given = {"preset": "best", **few, **settings}

@@ -146,6 +146,18 @@ def test_every_study_has_its_own_trials_and_a_name():
 
 
 @pytest.mark.claim("law-matched")
+def test_every_law_starts_within_its_own_bounds_on_m():
+    stages = studies()
+    alone = [stage for stage in stages if isinstance(stage, plans.Law)]
+    for own in alone + [
+        own for stage in stages if isinstance(stage, plans.Laws) for own in stage.laws.values()
+    ]:
+        policy = Adaptive(start=own.start, width=own.width, max_trials=own.most_trials)
+        for T, changes in own.settings.get("exceptions", {}).items():
+            replace(policy, **changes)  # raises where start is below m_min
+            assert T >= 1000
+
+
 def test_a_law_is_told_from_the_store_in_the_order_in_which_it_runs(tmp_path):
     db = tmp_path / "r.db"
     call = dict(
