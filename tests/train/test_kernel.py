@@ -143,6 +143,17 @@ def test_the_float32_kernel_is_as_accurate_as_float32_allows(T, m):
     assert np.abs(found[1] - gradient).max() < 2e-5 * np.abs(gradient).max()
 
 
+def test_subnormal_numbers_are_zero_inside_the_kernel_and_numbers_outside():
+    """Saturated attention makes many of them, and arithmetic with each takes a hundred times longer."""
+    tiny_gradient = spec_of(clip=1e-19)  # second moments of about 1e-44
+    made = engine_of(tiny_gradient, "compiled", dtype="float32")
+    made.advance(1)
+    first, second = made._moments
+    assert (first != 0).any() and not second.any()
+    made.predict(made.bits)
+    assert np.float32(1e-40) * np.float32(0.5) > 0
+
+
 def test_the_struct_lies_in_memory_as_c_has_it():
     kernel = needs_kernel()
     names = [name for name, _ in kernel.spec._fields_]

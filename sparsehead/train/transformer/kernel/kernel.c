@@ -290,15 +290,19 @@ static int token_margins(const spec *S, const real *p, const uint8_t *bits, long
 int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out, real *scratch)
 {
     work W = {0};
+    unsigned mode = flush_subnormals();
+    int failed = 0, underflow = 0;
     lay_out(S, n, &W, scratch);
     nibbles(bits, n, S->T, S->T, 1, W.by_sample);
     tables(S, p, &W, DIFFERENCE);
     if (mix(S, n, &W, DIFFERENCE)) {
         tables(S, p, &W, APART);
-        if (mix(S, n, &W, APART)) return token_margins(S, p, bits, n, out);
+        underflow = mix(S, n, &W, APART);
     }
-    read_out(S, p, n, &W, out);
-    return 0;
+    if (underflow) failed = token_margins(S, p, bits, n, out);
+    else read_out(S, p, n, &W, out);
+    restore(mode);
+    return failed;
 }
 
 /* Mean loss of the m samples and its gradient g; margins too. Returns 1 if some denominator underflows. */
@@ -334,6 +338,7 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
     spec plain = *S;
     real *extra = 0;
     long done = 0;
+    unsigned mode = flush_subnormals();
     if (S->dropout > 0) prepare_tokens(S, seed, &own, &Q, scratch);
     else {
         lay_out(S, S->m, &table, scratch);
@@ -345,7 +350,10 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
         if (S->dropout > 0 || table_step(S, p, g, bits, labels, margin, loss, &table)) {
             if (!(S->dropout > 0) && !extra) {
                 extra = malloc(sizeof(real) * lay_out_dropout(&plain, S->m, &own, &Q, 0));
-                if (!extra) return -1;
+                if (!extra) {
+                    restore(mode);
+                    return -1;
+                }
                 memset(&own, 0, sizeof own);
                 prepare_tokens(&plain, seed, &own, &Q, extra);
             }
@@ -355,6 +363,7 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
         update(S, p, g, m1, m2, step + done + 1);
     }
     free(extra);
+    restore(mode);
     return done;
 }
 

@@ -1,7 +1,32 @@
-/* exp and the Gaussian distribution function, written so that compilers vectorise the loops that call them. */
+/* exp and the Gaussian distribution function, written so that compilers vectorise the loops that call them; and
+   numbers too small to be normal. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+/* While the kernel runs, subnormal numbers count as zero: where attention saturates there are many of them, and
+   arithmetic with one takes a hundred times longer. `flush_subnormals` returns what `restore` puts back. */
+#if defined(__SSE2__)
+static unsigned flush_subnormals(void)
+{
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 0x8040); /* results (bit 15) and operands (bit 6) */
+    return before;
+}
+static void restore(unsigned before) { __builtin_ia32_ldmxcsr(before); }
+#elif defined(__aarch64__)
+static unsigned flush_subnormals(void)
+{
+    uint64_t before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | 1u << 24));
+    return (unsigned)before;
+}
+static void restore(unsigned before) { __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)before)); }
+#else
+static unsigned flush_subnormals(void) { return 0; }
+static void restore(unsigned before) { (void)before; }
+#endif
 
 #ifndef DOUBLE
 typedef float real;
