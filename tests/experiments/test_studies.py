@@ -83,7 +83,7 @@ def test_the_worse_reading_leaves_the_race_and_gets_no_more_trials(raced):
     db, found = raced
     clipped, free = found.readings
     assert found.complete and clipped.standings["law"].left == "first, 4 trials"
-    assert clipped.standings["law"].behind == pytest.approx(4 * 2.9) and not free.standings["law"].left
+    assert clipped.standings["law"].behind == pytest.approx(4 * 2.0) and not free.standings["law"].left
     with Store(db, readonly=True) as store:
         assert len(store.find(quick(TWO[0], 4))) == len(store.find(quick(TWO[1], 4))) == 4
 
@@ -232,7 +232,7 @@ def readings_record(literal, other, *, complete=True):
     ("literal", "other", "complete", "verdict"),
     [
         (standing(0.0), standing(9.0, "n, 4 trials"), True, "holds"),
-        (standing(2.9), standing(0.0), True, "holds"),
+        (standing(2.0), standing(0.0), True, "holds"),
         (standing(3.1), standing(0.0), True, "refuted"),
         (standing(0.0), standing(1.0), False, "undecided"),
         (standing(8.0, "n, 4 trials"), standing(0.0), False, "refuted"),
