@@ -169,14 +169,16 @@ def functions() -> Laws:
         start=300,
         most_trials=24,
     )
-    for learner, Ts, start in (
-        ("mlp", (50, 100, 300), 200),
-        ("lstm", (20, 50), 200),
-        ("logistic", (50, 100, 300, 1000), 200),
-        ("tree", (50, 100, 300, 1000), 200),
-        ("exhaustive", (50, 100, 300), 30),
+    # A trial of an MLP takes ten seconds and more, of an LSTM minutes.
+    for learner, Ts, start, trials in (
+        ("mlp", (50, 100, 300), 200, 12),
+        ("lstm", (20, 50), 200, 6),
+        ("logistic", (50, 100, 300, 1000), 200, 32),
+        ("tree", (50, 100, 300, 1000), 200, 32),
+        ("exhaustive", (50, 100, 300), 30, 32),
     ):
-        add("learners of AND of 3", learner, Ts=Ts, start=start, settings={"learner": learner})
+        given = {"learner": learner}
+        add("learners of AND of 3", learner, Ts=Ts, start=start, most_trials=trials, settings=given)
     return Laws("functions", "Other functions and learners", laws, groups)
 
 
