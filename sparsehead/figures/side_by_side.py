@@ -45,7 +45,8 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     x = alt.X("T:Q", **log_axis("context length T", Ts))
     y = alt.Y("m:Q", **log_axis("samples m_80", ms))
     panels = [_panel(group, x, y, with_reference=bool(reference)) for group in groups]
-    rows = [alt.hconcat(*panels[i : i + 2]) for i in range(0, len(panels), 2)]
+    pairs = [panels[i : i + 2] for i in range(0, len(panels), 2)]
+    rows = [alt.hconcat(*pair).resolve_scale(color="independent") for pair in pairs]
     return finish(
         alt.vconcat(*rows).resolve_scale(color="independent"),
         title=f"{title}: {count(len({p['label'] for p in points}), 'law')}",
@@ -74,9 +75,12 @@ def _panel(group: str, x: alt.X, y: alt.Y, *, with_reference: bool) -> Panel:
 
 
 def _slopes(record: LawsRecord) -> str:
-    """The steepest and the flattest law, where fits are known."""
-    found = {law.label: law.fits["log"].params["b"] for law in record.laws if "log" in law.fits}
-    if len(found) < 2:
+    """The steepest and the flattest law among those whose growth per ln T is known to within a factor of ten."""
+    fits = {law.label: law.fits["log"] for law in record.laws if "log" in law.fits}
+    ends = {label: fit.intervals.get("b", (None, None)) for label, fit in fits.items()}
+    known = [label for label, (low, high) in ends.items() if low and high and 0 < high < 10 * low]
+    if len(known) < 2:
         return ""
-    low, high = min(found, key=lambda k: found[k]), max(found, key=lambda k: found[k])
-    return f" Samples per ln T: from {found[low]:.1f} ({low}) to {found[high]:.1f} ({high})."
+    ordered = sorted(known, key=lambda label: fits[label].params["b"])
+    told = [f"{fits[label].params['b']:.1f} ({label})" for label in (ordered[0], ordered[-1])]
+    return f" Samples per ln T: from {told[0]} to {told[1]}."
