@@ -55,13 +55,23 @@ def engine_identity(origin: Mapping[str, Any]) -> str:
 
 
 def described(origin: Mapping[str, Any]) -> str:
-    """One phrase for an outcome's `made_by`, such as "0.1.0 (9a583d1), compiled avx2 float32 on cpu"."""
+    """One phrase for an outcome's `made_by`; what it does not name is left out.
+
+    >>> described(
+    ...     {"version": "0.2.0", "commit": "9a583d1", "engine": "torch", "dtype": "float32", "device": "cpu"}
+    ... )
+    '0.2.0 (9a583d1), torch float32 on cpu'
+    >>> described({"version": "0.2.0", "engine": "tree"})
+    '0.2.0, tree'
+    """
     commit = f" ({origin['commit']})" if origin.get("commit") else ""
+    made = f"{origin.get('version', 'an unknown version')}{commit}"
     engine = origin.get("engine", NOT_RECORDED)
     if engine == NOT_RECORDED:
-        return f"{origin.get('version', 'an unknown version')}{commit}, engine {NOT_RECORDED}"
-    how = " ".join(str(origin.get(name, "?")) for name in ("instructions", "dtype"))
-    return f"{origin.get('version', '?')}{commit}, {engine} {how} on {origin.get('device', '?')}"
+        return f"{made}, engine {NOT_RECORDED}"
+    how = [engine, *(origin.get(name) for name in ("instructions", "dtype"))]
+    device = f" on {origin['device']}" if origin.get("device") else ""
+    return f"{made}, {' '.join(str(part) for part in how if part)}{device}"
 
 
 def processor() -> str:
