@@ -196,6 +196,8 @@ def test_a_setting_meets_the_papers_parity_only_with_all_seeds(tmp_path):
     for matched, other, planned, verdict in (
         (slow, good, 40, "holds"),
         (slow, good, 50, "undecided"),
+        ({10: [None], 15: []}, good, 50, "holds"),
+        ({10: [None], 15: []}, {10: [200] * 10, 15: [500] * 9}, 50, "undecided"),
         (slow, one_fails, 40, "refuted"),
         (good, good, 40, "refuted"),
     ):
