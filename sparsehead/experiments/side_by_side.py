@@ -17,7 +17,7 @@ from .folder import write_results
 from .law import LawResult
 from .plans import Law, Laws
 from .records import LawRecord
-from .studies import FACTORS, NORM_LENGTHS, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
+from .studies import FACTORS, COARSE, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
 from .study_records import (
     CapacityRow,
     LawsRecord,
@@ -80,7 +80,7 @@ def slope_norms(store: Store) -> SlopeNormsRecord:
     """
     rows: list[CapacityRow] = []
     for label in (label for changes in FACTORS.values() for label in changes):
-        for T in NORM_LENGTHS:
+        for T in COARSE:
             records = store.find(norm_specs(label, T), origin_of).values()
             ends = [_capacity(record, store) for record in records if record.solved]
             if ends:
