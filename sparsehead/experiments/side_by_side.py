@@ -17,7 +17,7 @@ from .folder import write_results
 from .law import LawResult
 from .plans import Law, Laws
 from .records import LawRecord
-from .studies import FACTORS, COARSE, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
+from .studies import COARSE, FACTORS, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
 from .study_records import (
     CapacityRow,
     LawsRecord,
