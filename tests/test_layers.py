@@ -1,6 +1,7 @@
 """The shape of the package: what may import what, what is public, what must not be there, what starts light."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -58,6 +59,12 @@ def layer(module: str) -> int:
 
 def test_every_file_has_its_place_in_the_order():
     assert {m.split(".")[1] for m in MODULES if "." in m} <= set(ORDER)
+
+
+def test_contributors_are_told_the_same_order():
+    layout = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
+    rows = [line.split("  ")[0] for line in re.findall(r"^    (\S.*)$", layout, flags=re.M)]
+    assert " ".join(rows).split() == [name for name in ORDER if name != "__main__"]
 
 
 @pytest.mark.parametrize("file", [f for f in FILES if f != PACKAGE / "__init__.py"], ids=module_of)
