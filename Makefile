@@ -12,7 +12,7 @@ export CHROMIUM
 # Tests start hundreds of processes, each of which would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: kernel reproduce full test test-all bare coverage mutants fuzz torture probe-studies lint format bench docs clean help
+.PHONY: kernel reproduce full test quick-tests test-all bare coverage mutants fuzz torture probe-studies lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -55,8 +55,12 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint kernel
+# mypy has one process: it runs beside the tests.
+test: kernel
 	@scripts/chromium.sh
+	@$(MAKE) --no-print-directory -j 2 lint quick-tests
+
+quick-tests: kernel
 	$(BIN)/python -m pytest -n 3 -m "not slow" $(ARGS)
 
 test-all: lint kernel

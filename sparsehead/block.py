@@ -132,7 +132,7 @@ def attention_rows(
 ) -> Float[Array, "n n"]:
     """A_h: row tau holds the weights that head h gives to every token when the query is token tau.
 
-    With attends_cls=False the last token, [CLS], is asked but never looked at.
+    With attends_cls=False the last token, [CLS], has a query but gets no weight.
     """
     Z = X if layer.norm_attention is None else layer.norm_attention(X)
     Q = Z @ layer.W_Q[h] + (0 if layer.b_Q is None else layer.b_Q[h])

@@ -41,14 +41,16 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
         FileError: nothing may or can be written there; the message says why and what would work.
     """
     given = os.fspath(path)
-    name = shown(given)
+    name = shown_path(given)
     if not given or given.endswith(os.sep) or os.path.basename(given) in (".", ".."):
         raise FileError(f"cannot write {name}: it names no file; give a file name such as out/result.")
     try:
         target = Path(os.path.realpath(given)) if os.path.islink(given) else Path(given)
         mode = _mode(target)
         if target != Path(given) and mode is None:
-            raise FileError(f"cannot write {name}: it is a link to {shown(target)}, which does not exist.")
+            raise FileError(
+                f"cannot write {name}: it is a link to {shown_path(target)}, which does not exist."
+            )
         if mode is not None and not stat.S_ISREG(mode):
             raise FileError(
                 f"cannot write {name}: it is {_kind(mode)}, not a regular file; give another name."
@@ -74,7 +76,7 @@ def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Pat
     part = target.parent / f".sparsehead-{secrets.token_hex(8)}.part"
     try:
         _write_part(part, content, _mode(target))
-        # Somebody else may have made the target meanwhile.
+        # Another process may have made the target meanwhile.
         os.replace(part, check_target(path, force=force))
     except (OSError, ValueError) as error:
         raise refused(path, error) from error
@@ -94,7 +96,7 @@ def make_folder(path: str | Path) -> Path:
     try:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        _check_folder(folder, shown(path))
+        _check_folder(folder, shown_path(path))
     except (OSError, ValueError) as error:
         raise refused(path, error) from error
     return folder
@@ -106,7 +108,7 @@ def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> P
     Args:
         wanted: what should be there, such as "a CSV with one point per row"; the message asks for it.
     """
-    name = shown(path)
+    name = shown_path(path)
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
@@ -130,11 +132,11 @@ def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
     try:
         found = json.loads(source.read_bytes())
     except OSError as error:
-        raise FileError(f"cannot read {shown(path)}: {_reason(error)}; give {wanted}.") from error
+        raise FileError(f"cannot read {shown_path(path)}: {_reason(error)}; give {wanted}.") from error
     except (ValueError, RecursionError):
-        raise FileError(f"{shown(path)} is damaged: it is not JSON; give {wanted}.") from None
+        raise FileError(f"{shown_path(path)} is damaged: it is not JSON; give {wanted}.") from None
     if not isinstance(found, dict):
-        raise FileError(f"{shown(path)} is damaged: it holds no JSON object; give {wanted}.")
+        raise FileError(f"{shown_path(path)} is damaged: it holds no JSON object; give {wanted}.")
     return found
 
 
@@ -142,10 +144,10 @@ def refused(path: str | Path, error: BaseException) -> FileError:
     """What to raise when the system refuses a file operation; a FileError stays as it is."""
     if isinstance(error, FileError):
         return error
-    return FileError(f"cannot write {shown(path)}: {_reason(error)}; nothing was written.")
+    return FileError(f"cannot write {shown_path(path)}: {_reason(error)}; nothing was written.")
 
 
-def shown(path: str | Path) -> str:
+def shown_path(path: str | Path) -> str:
     """A path for a message: long ones are cut in the middle, control characters are escaped."""
     text = printable(os.fspath(path))
     return f"{text[:60]}...{text[-20:]}" if len(text) > 200 else text or "''"
@@ -184,9 +186,9 @@ def _kind(mode: int) -> str:
 
 def _check_folder(folder: Path, name: str) -> None:
     if not folder.is_dir():
-        raise FileError(f"cannot write {name}: {shown(folder)} is no folder; make it first.")
+        raise FileError(f"cannot write {name}: {shown_path(folder)} is no folder; make it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileError(f"cannot write {name}: the folder {shown(folder)} is read-only.")
+        raise FileError(f"cannot write {name}: the folder {shown_path(folder)} is read-only.")
 
 
 def _reason(error: BaseException) -> str:

@@ -23,7 +23,7 @@ from .arguments import instance
 from .block import Layer, LayerNorm, Mlp
 from .encoding import Encoding
 from .errors import DomainError, FileError, SparseheadError, TooLarge
-from .files import check_source, shown, write_whole
+from .files import check_source, shown_path, write_whole
 from .memory import available, text_of
 from .model import Dense, Model
 from .types import Array
@@ -96,20 +96,20 @@ def load(path: str | Path) -> Model:
         and (os.path.isdir(path) or not os.path.exists(path))
         and len(str(path)) < 200
     ):
-        raise FileError(f"no model at {shown(path)}; `sparsehead build ... --out FILE` writes one.")
+        raise FileError(f"no model at {shown_path(path)}; `sparsehead build ... --out FILE` writes one.")
     raw, metadata = _read(check_source(path, wanted="a model that `sparsehead build --out` wrote"))
     try:
         content = json.loads(metadata[HEADER], parse_constant=_no_number)
         schema = content["schema"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise FileError(f"{shown(path)} has a header that is not a sparsehead model's JSON.") from None
+        raise FileError(f"{shown_path(path)} has a header that is not a sparsehead model's JSON.") from None
     if schema != SCHEMA:
         older = "; it was written before model files had checksums" if schema == 1 else ""
         raise FileError(
-            f"{shown(path)} has schema {str(schema)[:20]}, this version reads {SCHEMA}{older}: write it again."
+            f"{shown_path(path)} has schema {str(schema)[:20]}, this version reads {SCHEMA}{older}: write it again."
         )
     if SUM not in metadata or seal(raw) != raw:
-        raise FileError(f"{shown(path)} is damaged: its checksum is not that of its content.")
+        raise FileError(f"{shown_path(path)} is damaged: its checksum is not that of its content.")
     return _checked(Path(path), content, _tensors(Path(path), raw))
 
 
@@ -154,7 +154,7 @@ def seal(raw: bytes) -> bytes:
 
 def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
     """The bytes of a file whose size is what its header announces, and the header's metadata."""
-    damaged = f"{shown(path)} is damaged or not a safetensors file"
+    damaged = f"{shown_path(path)} is damaged or not a safetensors file"
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -166,14 +166,14 @@ def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
             metadata, end = _announced(header)
             if ours and HEADER not in metadata:
                 raise FileError(
-                    f"{shown(path)} is a safetensors file but not a sparsehead model: its header has no structure."
+                    f"{shown_path(path)} is a safetensors file but not a sparsehead model: its header has no structure."
                 )
             if 8 + n + end != size:
                 raise FileError(f"{damaged}: it announces {8 + n + end} bytes and has {size}.")
             limit = available()
             if limit is not None and COPIES * size > limit:
                 raise TooLarge(
-                    f"loading {shown(path)} needs about {text_of(COPIES * size)} of memory, "
+                    f"loading {shown_path(path)} needs about {text_of(COPIES * size)} of memory, "
                     f"{text_of(limit)} are available."
                 )
             return start + header + file.read(), metadata
@@ -207,7 +207,9 @@ def _tensors(path: Path, raw: bytes) -> dict[str, Array]:
     try:
         return from_bytes(raw)
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileError(f"{shown(path)} is damaged or not a safetensors file ({str(error)[:80]}).") from None
+        raise FileError(
+            f"{shown_path(path)} is damaged or not a safetensors file ({str(error)[:80]})."
+        ) from None
 
 
 def _no_number(text: str) -> None:
@@ -219,20 +221,20 @@ def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> 
     try:
         model = _unpack(content["model"], tensors, used)
     except SparseheadError as error:
-        raise FileError(f"{shown(path)} does not hold a consistent model: {error}") from error
+        raise FileError(f"{shown_path(path)} does not hold a consistent model: {error}") from error
     except KeyError as error:
         raise FileError(
-            f"{shown(path)} is incomplete: its structure names {error}, which is missing."
+            f"{shown_path(path)} is incomplete: its structure names {error}, which is missing."
         ) from error
     except (TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
         raise FileError(
-            f"{shown(path)} does not hold a consistent model: its structure is malformed."
+            f"{shown_path(path)} does not hold a consistent model: its structure is malformed."
         ) from error
     if not isinstance(model, Model):
-        raise FileError(f"{shown(path)} holds a {type(model).__name__}, not a Model.")
+        raise FileError(f"{shown_path(path)} holds a {type(model).__name__}, not a Model.")
     if extra := sorted(set(tensors) - used):
         raise FileError(
-            f"{shown(path)} holds tensors that belong to no part of the model: {', '.join(extra[:3])}."
+            f"{shown_path(path)} holds tensors that belong to no part of the model: {', '.join(extra[:3])}."
         )
     return model
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DomainError, MissingExtra, StoreError
-from .files import check_target, shown, write_whole
+from .files import check_target, shown_path, write_whole
 from .spec import TrainSpec
 from .store import Record, Store
 
@@ -58,7 +58,7 @@ def find(store: Store, start: str) -> Record:
     if not start or not found:
         lost = f"; {named(damage)}" if damage else ""
         raise StoreError(
-            f"{shown(store.path)} holds no outcome whose id starts with {start!r}; "
+            f"{shown_path(store.path)} holds no outcome whose id starts with {start!r}; "
             f"`sparsehead results list --each` prints the ids{lost}."
         )
     if len(found) > 1:

@@ -1,6 +1,7 @@
 """The list of deliberate breakages: each fits the code as it is, and names a claim or a test that exists."""
 
 import ast
+import functools
 import importlib.util
 import re
 import sys
@@ -35,14 +36,17 @@ def test_every_breakage_fits_the_code(run):
     assert list(run.problems(run.load())) == []
 
 
+@functools.cache
+def functions_in(path):
+    return {n.name for n in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(n, ast.FunctionDef)}
+
+
 def test_every_breakage_names_what_exists(run):
     mutants = run.load()
     assert [m.name for m in mutants if m.claim and (m.claim not in CLAIMS or not CLAIMS[m.claim].check)] == []
     for mutant in (m for m in mutants if m.test):
         path, _, name = mutant.test.partition("::")
-        tree = ast.parse((ROOT / path).read_text())
-        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-        assert not name or name.split("[")[0] in names, mutant.name
+        assert not name or name.split("[")[0] in functions_in(path), mutant.name
 
 
 def test_every_quantitative_claim_has_a_breakage(run):

@@ -1,4 +1,4 @@
-"""One attention layer of somebody else's network as a class of heads: measured norms in, a `HeadClass`'s norms out.
+"""One attention layer of any network as a class of heads: measured norms in, a `HeadClass`'s norms out.
 
 The layer maps a query z and tokens X to the sum over heads h of  W_VO,h^T X^T softmax(X W_QK,h^T z)  with
 W_VO = W_V W_C, so it is the class of `head_class` with H heads, sigma the identity, and W_VO in the place of W_V. Each

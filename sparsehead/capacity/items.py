@@ -137,7 +137,7 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
     ]
     best = min(prices, key=lambda h: float(h.sum()))
     total = float(best.sum())
-    if not math.isfinite(total):  # a class too large for a float: the closed form still knows its size
+    if not math.isfinite(total):  # a class too large for a float: the closed form still gives its logarithm
         log_C = log_capacity(items)
         return Covering(math.inf, log_C - 2 * log_eps, tuple(exp(k.log_total - log_C / 3) for k in items))
     costs = iter(best)

@@ -1,8 +1,8 @@
 """Proved bounds of a ReLU chain's output over a set of mixed values, by linear bounds.
 
-A set knows the range of any affine functional over it (`Box`, `Zonotope`). Each ReLU whose input keeps its sign on
-the set is the identity or zero there, so a chain all of whose units keep their sign is one affine map and its range
-is exact up to rounding; the others are enclosed between two lines.
+A set (`Box`, `Zonotope`) has the range of any affine functional over it. Each ReLU whose input keeps its sign on the
+set is the identity or zero there, so a chain all of whose units keep their sign is one affine map and its range is
+exact up to rounding; the others are enclosed between two lines.
 
 Rounding. Beside the linear bounds goes a slack, one number per unit: the model's pre-activation, in exact
 arithmetic or in float64, lies in [A_low x + b_low - slack, A_high x + b_high + slack] for every x of the set. An

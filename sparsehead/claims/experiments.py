@@ -17,14 +17,13 @@ from ..experiments.records import (
 )
 from ..jsonable import json_values
 from ..measure.intervals import clopper_pearson, wilson
-from ..measure.published import ATTENTION_AND, CURVES_AND, PARITY
+from ..measure.published import ATTENTION_AND, CURVES_AND, PARITY, SOLVED
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
 ENOUGH = 0.99  # attention on the support that counts as "lies on it"
 MEDIAN_STEPS = (60, 140)  # around the paper's median first step, 99
 LEVEL = 0.05  # of the sign test
-SOLVED = 0.99  # validation accuracy above which the paper counts a run as solved
 
 
 @claim(

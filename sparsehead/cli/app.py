@@ -18,7 +18,7 @@ import typer
 
 from .. import __version__
 from ..errors import SparseheadError
-from ..files import shown
+from ..files import shown_path
 from ..lazy import missing_extra
 from .completion import VARIABLE
 from .numbers import takes_whole_numbers
@@ -100,7 +100,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _complete() -> NoReturn:
-    """Answer the shell's question for completions, which is in the environment; see `completion`."""
+    """Print completions for the words that the shell passes in the environment; see `completion`."""
     from typer.completion import completion_init  # type: ignore[attr-defined]
 
     completion_init()
@@ -135,7 +135,7 @@ def explanation(error: Exception) -> str | None:
     ):
         return f"not enough memory ({str(error) or 'allocation failed'}); a smaller T, m or d needs less."
     if isinstance(error, OSError):
-        where = f"{shown(str(error.filename))}: " if error.filename else ""
+        where = f"{shown_path(str(error.filename))}: " if error.filename else ""
         return f"the system refused: {where}{error.strerror or error}."
     if isinstance(error, RecursionError):
         return "the input is nested too deeply; a flatter one works."

@@ -52,7 +52,7 @@ class Output(Console):
     """Standard output as rich has it, but a reader that went away is reported to `main` instead of ending us with 1."""
 
     def on_broken_pipe(self) -> None:
-        """Called by rich; `main` knows what to do."""
+        """Called by rich; `main` turns the error into an exit code."""
         raise BrokenPipeError
 
 

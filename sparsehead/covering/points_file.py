@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from ..errors import FileError, ParseError
-from ..files import check_source, shown
+from ..files import check_source, shown_path
 from .metrics import fraction_of
 
 MOST_BYTES = 64_000_000  # 8000 points, the most that are compared, of a few hundred coordinates
@@ -24,10 +24,10 @@ def read_points_file(file: Path) -> list[list[str]]:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise FileError(f"cannot read {shown(file)}: {reason}; give {WANTED}.") from None
+        raise FileError(f"cannot read {shown_path(file)}: {reason}; give {WANTED}.") from None
     if len(content) > MOST_BYTES:
-        raise FileError(f"cannot read {shown(file)}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
-    return points_of(content, shown(file))
+        raise FileError(f"cannot read {shown_path(file)}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
+    return points_of(content, shown_path(file))
 
 
 def points_of(content: bytes, name: str) -> list[list[str]]:

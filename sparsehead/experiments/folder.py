@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TypeVar
 
 from ..errors import FileError
-from ..files import make_folder, read_json, shown, write_whole
+from ..files import make_folder, read_json, shown_path, write_whole
 from ..jsonable import json_values, record_from
 from .plans import command_for
 from .records import ResultsRecord
@@ -41,19 +41,19 @@ def read_results(folder: Path, name: str, kind: type[R]) -> R:
     """
     path = folder / f"{name}.json"
     if not has_results(folder, name):
-        raise FileError(f"{shown(path)} is not there yet; `{remedy(folder, name)}` measures it.")
+        raise FileError(f"{shown_path(path)} is not there yet; `{remedy(folder, name)}` measures it.")
     found = read_json(path, wanted=f"a results file as `{remedy(folder, name)}` writes it")
     schema = found.pop("schema", 1)
     again = f"make it again with `{remedy(folder, name)}`"
     if schema != kind.schema:
         raise FileError(
-            f"{shown(path)} has schema {repr(schema)[:20]}, this version of sparsehead reads {kind.schema}; {again}, "
-            "or use the version that wrote it."
+            f"{shown_path(path)} has schema {repr(schema)[:20]}, this version of sparsehead reads {kind.schema}; "
+            f"{again}, or use the version that wrote it."
         )
     try:
         return record_from(kind, found)
     except FileError as error:
-        raise FileError(f"{shown(path)} does not hold a {kind.__name__}: {error}; {again}.") from error
+        raise FileError(f"{shown_path(path)} does not hold a {kind.__name__}: {error}; {again}.") from error
 
 
 def write_results(folder: Path, name: str, record: ResultsRecord) -> Path:

@@ -29,7 +29,7 @@ from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
-from .methods import Trials, above_floor, by_grid, jointly, one_by_one
+from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
 METHODS = ("joint", "adaptive", "grid")
@@ -181,7 +181,7 @@ def law(
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
-        trials = Trials(sweep, make, seed, progress)
+        trials = TrialSource(sweep, make, seed, progress)
         if method == "grid":
             cells, thresholds = by_grid(trials, lengths, part)
         else:

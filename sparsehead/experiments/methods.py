@@ -22,8 +22,8 @@ GUESS_CAUTION = 1.15  # a first guess is raised by this: trials that fail cost f
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Where trials come from: the sweep that runs them, the spec of each, the seed, and who hears of progress."""
+class TrialSource:
+    """Where trials come from: the sweep that runs them, the spec of each, the seed, and a callback for progress."""
 
     sweep: AnySweep
     make: MakeSpec
@@ -34,7 +34,7 @@ class Trials:
 Measured = tuple[dict[int, list[Cell]], dict[int, Threshold]]
 
 
-def by_grid(trials: Trials, lengths: Sequence[int], part: Shard) -> Measured:
+def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measured:
     """The paper's protocol: 40 trials at every m of its grid."""
     inside = _outside(trials.progress, lengths)
     found = grid_cells(
@@ -45,7 +45,7 @@ def by_grid(trials: Trials, lengths: Sequence[int], part: Shard) -> Measured:
     return cells, {T: grid_threshold(cells[T], rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
 
 
-def jointly(trials: Trials, policies: dict[int, Adaptive]) -> Measured:
+def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """All T together: each round of trials goes where it tells most about all thresholds."""
     joint = Joint(policies)
     found = adaptive_cells(
@@ -55,7 +55,7 @@ def jointly(trials: Trials, policies: dict[int, Adaptive]) -> Measured:
     return cells, joint.thresholds(cells)
 
 
-def one_by_one(trials: Trials, policies: dict[int, Adaptive]) -> Measured:
+def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """Each T by itself."""
     found = _adaptive(trials.sweep, policies, trials.make, trials.seed, trials.progress)
     cells = {T: found.get(T, []) for T in policies}

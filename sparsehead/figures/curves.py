@@ -11,11 +11,10 @@ from ..experiments.records import AccuracyPoint, LossPoint, ParityRun
 from ..logs import Real
 from ..measure.falls import learned_step
 from ..measure.intervals import wilson
-from ..measure.published import CURVES_AND, PARITY, Curves, ParityCurves
+from ..measure.published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
 from .data import Rows, number, rows_of
 from .theme import BLUE, GREY, PAPER_BAR, PAPER_POINT, RED, WIDTH, Chart, Panel, finish, named
 
-SOLVED = 0.99
 POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded step, and each curve's last
 STEP = "training step"
 

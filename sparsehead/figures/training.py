@@ -4,11 +4,11 @@ from typing import Any
 
 import altair as alt
 
+from ..measure.published import SOLVED
 from .data import Rows
 from .theme import BLUE, GREEN, GREY, ORANGE, WIDTH, Chart, Panel, finish, named
 
 SERIES = {"training accuracy": ORANGE, "validation accuracy": BLUE, "attention on the support": GREEN}
-SOLVED = 0.99
 
 
 def training_chart(points: Rows = (), *, target: str = "one run") -> Chart:

@@ -6,7 +6,7 @@ I* is P_opt = E[1/N], N the number of s-sets that explain the data, and P_unique
 that nothing is left to guess. Always 1 - mu <= P_unique and 1 - mu/2 <= P_opt, mu the expected number of wrong
 explanations (the union bound). Nothing in the floor itself is simulated.
 
-It speaks of independent samples and of one answer. The paper's protocol, and ours, draws a training set again when
+The floor holds for independent samples and one answer. The paper's protocol, and ours, draws a training set again when
 several supports explain it, and takes the best of five runs by validation: a learner that tries everything then never
 fails, so a measured threshold is compared with the floor, not bounded by it.
 """

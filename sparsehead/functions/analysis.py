@@ -50,7 +50,7 @@ def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
     """sup_b |f(b) - g(b)| over all 2^T inputs: 0 if they are the same function, 1 if not.
 
     Supports are minimal, so no input needs to be looked at. For the distance between a function and a model's
-    real-valued output see `construct.verify`.
+    real-valued output see `certify.verify`.
     Paper: uniform-approximation
     """
     if f.T != g.T:

@@ -8,7 +8,7 @@ Cube = tuple[int, int]  # the variables that must be 1 and those that must be 0,
 
 
 class _TooMany(Exception):
-    """The cover has more cubes than anyone wants to read."""
+    """The cover has more than `most` cubes."""
 
 
 def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:

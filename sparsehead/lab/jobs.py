@@ -1,8 +1,9 @@
 """Long work: a queue of jobs, each in a process of its own, followed by any number of pages.
 
-A job is named by what it asks for, so asking twice is asking once. `running` jobs run at a time and `waiting` may wait;
-one more is refused. What a job finishes lands in the store at once; cancelling or losing it costs only what was under
-way. What has not finished stands in a journal beside the store: after a kill the next server offers to resume it.
+A job's id is a hash of its kind and request, so that equal requests are one job. `running` jobs run at a time and
+`waiting` may wait; one more is refused. What a job finishes lands in the store at once; cancelling or losing it costs
+only what was under way. What has not finished stands in a journal beside the store: after a kill the next server offers
+to resume it.
 """
 
 import asyncio
@@ -75,13 +76,13 @@ class Job:
         self.changed = asyncio.Event()
 
     def clear(self) -> None:
-        """Forget what an earlier attempt said."""
+        """Drop progress, result and notes of an earlier attempt."""
         self.progress, self.result, self.error = None, None, ""
         self.points, self.notes, self.since = [], [], self.since + 1
 
 
 def job_id(kind: str, request: dict[str, Any]) -> str:
-    """Sixteen hex digits for what is asked."""
+    """Sixteen hex digits: a hash of kind and request."""
     text = json.dumps([kind, request], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
 """Answers that depend on the body of the request alone, remembered as they were sent.
 
-Pages ask for the same heads and bounds again and again, and a class asks for them all at once. An answer that is known
-goes out from the event loop, without a thread; the same question asked many times at once is computed once.
+Pages request the same heads and bounds again and again; the pages of a class of students, at the same time. A kept
+answer is sent by the event loop, without a thread; equal requests that arrive together are computed once.
 """
 
 import asyncio

@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def loaded(content: bytes) -> Any:
-    """The model in the bytes of its file, which is written under a name that nobody but this process chose."""
+    """The model in the bytes of its file, which is written under a name chosen by this process."""
     from ..model_file import load
 
     with _file(content) as path:

@@ -14,7 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from ..errors import DomainError, FileError
-from ..files import shown
+from ..files import shown_path
 from .app import Settings, make_app
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -80,7 +80,7 @@ def named_models(paths: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
-            raise FileError(f"--probe {shown(path)}: there is no such file or folder.")
+            raise FileError(f"--probe {shown_path(path)}: there is no such file or folder.")
         name, n = path.resolve().name, 1
         while name in found:
             n += 1

@@ -8,6 +8,8 @@ Paper: law-and, curves-and, attention-and, parity-curves
 
 from dataclasses import dataclass
 
+SOLVED = 0.99  # validation accuracy above which the paper counts a run as solved
+
 
 @dataclass(frozen=True)
 class PrintedThreshold:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, FileError, ParseError, ShapeError
-from ..files import check_source, shown
+from ..files import check_source, shown_path
 from ..rng import stream
 from ..types import Array
 from .load import Source, quiet
@@ -48,13 +48,13 @@ def read_texts(path: str | Path) -> tuple[str, ...]:
         lines = source.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
         raise ParseError(
-            f"{shown(path)} is no UTF-8 text; give a text file with one sequence per line."
+            f"{shown_path(path)} is no UTF-8 text; give a text file with one sequence per line."
         ) from None
     except OSError as error:
-        raise FileError(f"cannot read {shown(path)}: {error.strerror}.") from None
+        raise FileError(f"cannot read {shown_path(path)}: {error.strerror}.") from None
     found = tuple(line for line in lines if line.strip())
     if not found:
-        raise ParseError(f"{shown(path)} holds no text; give one sequence per line.")
+        raise ParseError(f"{shown_path(path)} holds no text; give one sequence per line.")
     return found
 
 
@@ -156,7 +156,7 @@ def _own_tokenizer(source: Source) -> Tokenizer:
         raise FileError(f"{source.name} has no folder in which a tokenizer could be; {advice}.")
     found = _tokenizer(source.folder)
     if found is None:
-        raise FileError(f"there is no tokenizer in {shown(source.folder)}; {advice}.")
+        raise FileError(f"there is no tokenizer in {shown_path(source.folder)}; {advice}.")
     return lambda text: found(text)["input_ids"]
 
 
@@ -169,7 +169,7 @@ def _tokenizer(folder: Path) -> Any:
 
         try:
             return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        except Exception:  # whatever else it wants
+        except Exception:  # of any type, where files or packages of the tokenizer are missing
             return None
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..arguments import shown as shown_value
-from ..arguments import whole
+from ..arguments import shown, whole
 from ..errors import DomainError, FileError, SparseheadError
-from ..files import check_source, read_json, shown
+from ..files import check_source, read_json, shown_path
 from ..lazy import require_module
 from ..model import Model
 from ..model_file import load as load_own
@@ -76,9 +75,7 @@ def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> 
         return _from_model(given, "a sparsehead model")
     if isinstance(given, Mapping):
         return _from_state(given, "a state dict", heads)
-    raise DomainError(
-        f"probe takes a path, a torch module, a state dict or a Model; got {shown_value(given)}."
-    )
+    raise DomainError(f"probe takes a path, a torch module, a state dict or a Model; got {shown(given)}.")
 
 
 def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
@@ -87,7 +84,9 @@ def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
     except (OSError, ValueError):
         exists, folder = False, False
     if not exists:
-        raise FileError(f"there is no {shown(path)}; probe reads {WANTED} (nothing is fetched from a hub).")
+        raise FileError(
+            f"there is no {shown_path(path)}; probe reads {WANTED} (nothing is fetched from a hub)."
+        )
     if folder:
         return _from_folder(path, pickle=pickle)
     check_source(path, wanted=WANTED)
@@ -97,7 +96,7 @@ def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
         return _from_safetensors(path, heads)
     if path.suffix in PICKLED:
         return _from_state(_unpickled(path, pickle), path.name, heads)
-    raise FileError(f"{shown(path)} is no model that probe can read; give {WANTED}.")
+    raise FileError(f"{shown_path(path)} is no model that probe can read; give {WANTED}.")
 
 
 def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> Source:
@@ -132,36 +131,38 @@ def _from_safetensors(path: Path, heads: int | None) -> Source:
     try:
         state = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise FileError(f"{shown(path)} is damaged: {_line(error)}; give {WANTED}.") from None
+        raise FileError(f"{shown_path(path)} is damaged: {_line(error)}; give {WANTED}.") from None
     return _from_state(state, path.name, heads)
 
 
 def _unpickled(path: Path, allowed: bool) -> Mapping[str, Any]:
     if not allowed:
-        raise FileError(f"{shown(path)} holds pickled weights, which can run code when read; {INVITE}.")
+        raise FileError(f"{shown_path(path)} holds pickled weights, which can run code when read; {INVITE}.")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged or hostile pickle brings about
-        raise FileError(f"{shown(path)} cannot be read as plain tensors: {_line(error)}.") from None
+        raise FileError(f"{shown_path(path)} cannot be read as plain tensors: {_line(error)}.") from None
     if not isinstance(state, Mapping):
         raise FileError(
-            f"{shown(path)} holds a {type(state).__name__}, not a state dict of names and tensors."
+            f"{shown_path(path)} holds a {type(state).__name__}, not a state dict of names and tensors."
         )
     return state
 
 
 def _from_folder(folder: Path, *, pickle: bool) -> Source:
     if not (folder / "config.json").is_file():
-        raise FileError(f"{shown(folder)} has no config.json, so there is no model in it; give {WANTED}.")
+        raise FileError(
+            f"{shown_path(folder)} has no config.json, so there is no model in it; give {WANTED}."
+        )
     kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
     if kind not in MODEL_FAMILIES:
         raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
     safe = any(folder.glob("*.safetensors"))
     if not safe and not any(p for s in PICKLED for p in folder.glob(f"*{s}")):
-        raise FileError(f"{shown(folder)} has a config.json but no weights; give {WANTED}.")
+        raise FileError(f"{shown_path(folder)} has a config.json but no weights; give {WANTED}.")
     if not safe and not pickle:
         raise FileError(
-            f"{shown(folder)} holds only pickled weights, which can run code when read; {INVITE}."
+            f"{shown_path(folder)} holds only pickled weights, which can run code when read; {INVITE}."
         )
     return _from_module(_pretrained(folder, use_safetensors=safe), folder.name, folder)
 
@@ -189,13 +190,13 @@ def _pretrained(folder: Path, **options: Any) -> nn.Module:
                 **options,
             )
         except ImportError as error:
-            raise FileError(f"cannot load {shown(folder)}: {_line(error)}.") from None
-        except Exception as error:  # transformers raises what it likes at damaged files
-            raise FileError(f"cannot load {shown(folder)}: {_line(error)}; give {WANTED}.") from None
+            raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}.") from None
+        except Exception as error:  # damaged files raise errors of many types in transformers
+            raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}; give {WANTED}.") from None
     missing = [name for name in info.get("missing_keys", ()) if "pooler" not in name]
     if missing:
         raise FileError(
-            f"{shown(folder)} lacks {len(missing)} of its model's weights, first {sorted(missing)[0]}; "
+            f"{shown_path(folder)} lacks {len(missing)} of its model's weights, first {sorted(missing)[0]}; "
             "config.json and weights do not belong together."
         )
     return module.eval()
@@ -220,6 +221,6 @@ def quiet() -> Iterator[None]:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of an error of somebody else, without its full stop."""
+    """The first line of another library's error, without its full stop."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text[:200].rstrip(". ")

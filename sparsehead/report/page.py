@@ -64,7 +64,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Part:
+class Heading:
     """Claims under one heading."""
 
     title: str
@@ -157,7 +157,7 @@ def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence
     return notes
 
 
-def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
+def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
     """Statements by chapter of the registry, experiments first, definitions last; others under one heading."""
     home = {entry.label: title for title, entries in SECTIONS.items() for entry in entries}
     by_title: dict[str, list[Row]] = {}
@@ -166,15 +166,15 @@ def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
             by_title.setdefault(home.get(claim.label, "Other"), []).append(Row(claim, found.get(claim.label)))
     order = {"Experiments": -1, LAST: len(SECTIONS)}
     titles = sorted(by_title, key=lambda title: order.get(title, 0))
-    return [Part(title, by_title[title]) for title in titles]
+    return [Heading(title, by_title[title]) for title in titles]
 
 
-def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Part]:
+def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
     """Errata by the text that they correct."""
     rows = [Row(claim, found.get(claim.label)) for claim in claims if claim.kind == "erratum"]
     parts = (
-        Part("Errata of the paper", [r for r in rows if "notes" not in r.claim.label], PAPER),
-        Part("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], NOTES),
+        Heading("Errata of the paper", [r for r in rows if "notes" not in r.claim.label], PAPER),
+        Heading("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], NOTES),
     )
     return [part for part in parts if part.rows]
 

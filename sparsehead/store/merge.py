@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from ..files import shown
+from ..files import shown_path
 from .opening import inspect
 from .repair import sound_rows
 from .store import Store
@@ -39,7 +39,7 @@ def merge(sources: Sequence[str | Path], into: str | Path) -> Merged:
     for path in paths:
         inspect(path, readonly=True)
         if Path(into).exists() and path.samefile(into):
-            raise StoreError(f"{shown(path)} is also the store to merge into; name another with --into.")
+            raise StoreError(f"{shown_path(path)} is also the store to merge into; name another with --into.")
     _refuse_contradictions(paths, Path(into))
     with Store(into) as store:
         before = len(store)
@@ -58,8 +58,8 @@ def _rows(path: Path) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
         yield row
     if damage:
         raise StoreError(
-            f"{shown(path)} is damaged: {damage[0]}; `sparsehead results repair new.db --db {shown(path)}` copies "
-            "what is sound, and new.db can be merged."
+            f"{shown_path(path)} is damaged: {damage[0]}; `sparsehead results repair new.db --db {shown_path(path)}` "
+            "copies what is sound, and new.db can be merged."
         )
 
 

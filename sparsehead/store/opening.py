@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import StoreError
-from ..files import check_source, printable, shown
+from ..files import check_source, printable, shown_path
 from .schema import APPLICATION_ID, VERSION
 
 BUSY_SECONDS = 60.0
@@ -30,8 +30,8 @@ def damaged(path: Path, what: str) -> StoreError:
     """The error for a file that cannot be believed, with the way out."""
     reason = printable(what)[:400]
     return StoreError(
-        f"{shown(path)} is damaged: {reason}; restore a copy, or `sparsehead results repair new.db "
-        f"--db {shown(path)}` copies what is sound to a new file."
+        f"{shown_path(path)} is damaged: {reason}; restore a copy, or `sparsehead results repair new.db "
+        f"--db {shown_path(path)}` copies what is sound to a new file."
     )
 
 
@@ -45,7 +45,7 @@ def explained(path: Path) -> Iterator[None]:
         said = str(error)
         for word, text in REASONS.items():
             if word in said:
-                raise StoreError(f"{shown(path)} {text}.") from error
+                raise StoreError(f"{shown_path(path)} {text}.") from error
         raise damaged(path, said) from error
 
 
@@ -55,11 +55,11 @@ def inspect(path: Path, *, readonly: bool) -> int:
     Raises:
         StoreError: there is something else, something newer, or nothing where something must be.
     """
-    name = shown(path)
+    name = shown_path(path)
     try:
         if path.is_dir():
             raise StoreError(
-                f"{name} is a folder; a store is a file, for instance {shown(path / 'results.db')}."
+                f"{name} is a folder; a store is a file, for instance {shown_path(path / 'results.db')}."
             )
         if not os.path.lexists(path):
             if readonly:
@@ -68,7 +68,9 @@ def inspect(path: Path, *, readonly: bool) -> int:
                     "--db names another."
                 )
             if not path.parent.is_dir():
-                raise StoreError(f"cannot make {name}: {shown(path.parent)} is no folder; make it first.")
+                raise StoreError(
+                    f"cannot make {name}: {shown_path(path.parent)} is no folder; make it first."
+                )
             if len(os.fsencode(path.name)) > 240:  # SQLite appends "-journal"; most systems allow 255
                 raise StoreError(f"cannot make {name}: the name is too long.")
             return 0
@@ -160,8 +162,8 @@ def _refuse_lost_log(db: sqlite3.Connection, path: Path) -> None:
     if db.execute("SELECT count(*) FROM outcomes").fetchone()[0] == 0:
         db.close()
         raise StoreError(
-            f"{shown(path)} holds no outcomes, and the write-ahead log it was used with is missing: copy "
-            f"{shown(path.name)}-wal along with it, or delete it and start a new one."
+            f"{shown_path(path)} holds no outcomes, and the write-ahead log it was used with is missing: copy "
+            f"{shown_path(path.name)}-wal along with it, or delete it and start a new one."
         )
 
 

@@ -52,7 +52,7 @@ class DaskSweep(Sweep):
         cluster: "tcp://host:port", "tls://host:port", or "local:N".
         db, settings: see `Sweep`. Sentences also name what differs between here and the workers.
     Raises:
-        ParseError: the address is none. MissingExtra: Dask is not installed. SparseheadError: nobody answers.
+        ParseError: the address is none. MissingExtra: Dask is not installed. SparseheadError: no scheduler answers.
     """
 
     def __init__(self, db: str | Path, cluster: str, **settings: Unpack[SweepSettings]) -> None:

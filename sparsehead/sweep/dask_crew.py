@@ -258,7 +258,7 @@ class DaskCrew(Crew):
             raise SparseheadError(f"no worker of {self._where} can be used: {refused}.")
 
     def remove(self, worker: DaskWorker) -> str:
-        """Drop its futures, so that nobody waits for a worker that is not there."""
+        """Drop its futures, so that the sweep does not wait for a worker that is gone."""
         self.workers.remove(worker)
         with suppress(Exception):
             self._client.cancel(list(worker.futures.values()))

@@ -20,7 +20,7 @@ MUST_AGREE = ("sparsehead", "compiled engine", "torch")
 
 
 class Abandoned(BaseException):
-    """Nobody waits for this unit any more."""
+    """Raised inside a unit that the sweep has given up."""
 
 
 def environment() -> dict[str, str]:

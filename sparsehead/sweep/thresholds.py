@@ -1,4 +1,4 @@
-"""Rounds of trials until every threshold is known: the policy proposes, the sweep runs, the store remembers."""
+"""Rounds of trials until every threshold is known; a sweep runs those that the store lacks."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -140,16 +138,6 @@ def test_bound_of_a_saved_model(capsys, tmp_path):
 def test_bound_refuses_in_one_line(capsys, arguments):
     code, out, err = run(capsys, "bound", *arguments)
     assert code == 2 and out == "" and err.startswith("sparsehead: ") and err.count("\n") == 1
-
-
-def test_bound_and_cover_start_without_torch():
-    probe = (
-        "import sys; sys.modules['torch'] = None; sys.modules['sklearn'] = None\n"
-        "from sparsehead.cli.app import main\n"
-        f"main(['bound', '--norms', '{NORMS}', '--T', '9', '--m', '9', '--json'])"
-    )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and json.loads(done.stdout)["vacuous"] is True
 
 
 def test_bound_leads_with_the_smallest_proven_form(capsys, tmp_path):

@@ -17,7 +17,7 @@ def test_larger_scales_contain_the_smaller_ones():
 
 
 def test_the_papers_settings_are_the_papers():
-    """paper.md 4.1, 4.2: T = 300, 40 replicates at m = 50 and 200, five restarts of 1000 steps, checks every ten."""
+    """Paper 4.1, 4.2: T = 300, 40 replicates at m = 50 and 200, five restarts of 1000 steps, checks every ten."""
     specs = plans.curves("mingpt").specs
     assert len(specs) == 80 and {s.m for s in specs} == {50, 200} and {s.T for s in specs} == {300}
     one = specs[0]

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..answers import Unknown, sent
 from ..sandbox import FILE, uploaded
+from .jobs import Seed
 
 router = APIRouter(tags=["Probe"])
 
 Kept = Literal[1, 2, 4, 8, 16, 32]
-Seed = Annotated[int, Field(ge=0, lt=2**53)]
 Sequences = Annotated[int, Field(ge=0, le=16)]
 
 
