@@ -85,6 +85,15 @@ def test_links_in_a_document_are_turned_to_where_the_page_stands(extensions, tmp
     assert "](docs/" not in text
 
 
+def test_documents_that_link_to_each_other_are_all_pages(extensions):
+    """Sphinx warns of a link to a document that is no page; here without building the site."""
+    import generated
+
+    for path in generated.PAGES:
+        targets = re.findall(r"\]\((?!\w+:|#)([^)#\s]+\.md)", generated.repository_file(path))
+        assert [target for target in targets if not (DOCS / target).exists() or ".." in target] == [], path
+
+
 @pytest.mark.slow
 def test_the_site_builds_offline_without_a_warning(tmp_path):
     pytest.importorskip("furo")

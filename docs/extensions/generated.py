@@ -28,6 +28,11 @@ PAGES = {
     "CHANGELOG.md": "changelog",
     "SECURITY.md": "security",
     "results/README.md": "results",
+    "mutants/RESULT.md": "mutants",
+    "fuzz/RESULT.md": "fuzz",
+    "fuzz/FOUND.md": "fuzz",
+    "torture/RESULT.md": "torture",
+    "torture/FOUND.md": "torture",
 }
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.M)
 WIDTH = "88"

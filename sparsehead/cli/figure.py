@@ -1,7 +1,7 @@
 """`sparsehead figure`: one figure as SVG, PNG, PDF or a page of its own."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,12 +29,7 @@ def figure(
 
     if show_list or name is None:
         lines = [{"name": e.name, "line": e.line, "needs": e.needs} for e in FIGURES.values()]
-        wide = max(map(len, FIGURES))
-        emit(
-            {"figures": lines},
-            as_json,
-            lambda c: c.print("\n".join(f"{e['name']:{wide}}  {e['line']}" for e in lines)),
-        )
+        emit({"figures": lines}, as_json, lambda c: c.print(_listed(lines)))
         if not show_list:
             raise DomainError("figure needs a NAME, got none; the names are listed above.")
         return
@@ -49,3 +44,13 @@ def figure(
         as_json,
         lambda c: c.print(f"wrote {path}" + (f" from {source}" if source else "")),
     )
+
+
+def _listed(figures: list[dict[str, Any]]) -> Any:
+    """Names beside what they show; a long line goes on below itself."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for figure in figures:
+        table.add_row(figure["name"], figure["line"])
+    return table

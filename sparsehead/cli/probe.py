@@ -99,7 +99,8 @@ def chart_form(path: Path, force: bool) -> str:
 def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:
     """The heads sorted by their score, baselines beside it, then what to know about them."""
     console.print(literal(found.summary))
-    table = Table(box=None, header_style="")
+    # twelve columns fit a terminal of 80 letters with one space between them
+    table = Table(box=None, header_style="", pad_edge=False, padding=(0, 1, 0, 0))
     names = (
         "head",
         "score",

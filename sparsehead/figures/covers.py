@@ -37,7 +37,7 @@ def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: s
         alt.concat(*drawn, columns=len(drawn), spacing=40),
         title=title or counts,
         subtitle=[
-            *([counts + "."] if title else []),
+            *([counts[:1].upper() + counts[1:] + "."] if title else []),
             "Filled balls: a smallest cover. Dashed: the balls around the other points.",
             *([note] if note else []),
         ],

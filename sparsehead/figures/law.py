@@ -48,6 +48,7 @@ DASHES: dict[str, list[int]] = {
 DASH_LEGEND = 1000
 POWER = "'10^' + format(log(datum.value) / LN10, 'd')"
 STRIP = 64  # height of the panel with the bound
+COLUMNS, ROW = 2, 18  # of either legend, also on a narrow page; pixels that a row of the upper one takes
 SAMPLES = "samples m at which 80 % of trials succeed"
 # What a triangle stands for, by what the trials leave open: the shape, where it stands, the words beside it.
 OPEN = {
@@ -179,9 +180,10 @@ def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
         "axis": alt.Axis(title=SAMPLES, tickCount=6),
     }
     layers: list[Any] = []
-    if data["lines"]:
-        layers.append(_lines(x, alt.Y("m:Q", **shown), [row["series"] for row in data["lines"]]))
     present = [name for name in SHAPES if any(row["series"] == name for row in points)]
+    if data["lines"]:
+        below = 12 + ROW * -(-len(present) // COLUMNS)
+        layers.append(_lines(x, alt.Y("m:Q", **shown), [row["series"] for row in data["lines"]], below))
     named_once = False
     for name in ASIDE:
         if data[name]:
@@ -194,10 +196,16 @@ def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
     )
 
 
-def _lines(x: alt.X, y: alt.Y, series: Sequence[str]) -> Panel:
+def _lines(x: alt.X, y: alt.Y, series: Sequence[str], below: int) -> Panel:
+    """Floor and fits, their legend `below` pixels under the axis, where the legend of points ends."""
     used = [name for name in DASHES if name in series]
     legend = alt.Legend(
-        title=None, symbolType="stroke", symbolSize=DASH_LEGEND, columns=2, rowPadding=-14, offset=30
+        title=None,
+        symbolType="stroke",
+        symbolSize=DASH_LEGEND,
+        columns=COLUMNS,
+        rowPadding=-14,
+        offset=below,
     )
     colours = alt.Scale(domain=used, range=[COLOURS[name] for name in used])
     dashes = alt.Scale(domain=used, range=[DASHES[name] for name in used])
@@ -227,7 +235,8 @@ def _points(
     shift = ASIDE[name]
     shapes = alt.Scale(domain=list(present), range=[SHAPES[n] for n in present])
     colours = alt.Scale(domain=list(present), range=[COLOURS[n] for n in present])
-    shown_legend = alt.Legend(title=None, orient="none", legendX=0, legendY=HEIGHT + 50) if legend else None
+    at = {"orient": "none", "legendX": 0, "legendY": HEIGHT + 50}
+    shown_legend = alt.Legend(title=None, columns=COLUMNS, **at) if legend else None
     color = alt.Color("series:N", scale=colours, legend=shown_legend)
     shape = alt.Shape("series:N", scale=shapes, legend=shown_legend)
     y = alt.Y("m:Q", **shown)
@@ -292,7 +301,7 @@ def law_subtitle(
         best = min(aic, key=lambda name: aic[name])
         ends = fits[best].intervals.get("b", (None, None))
         b = f"b = {number(fits[best].params['b'])} {interval(*ends)}"
-        rest = ", ".join(f"{v - aic[best]:.1f} more for {FORMULAS[n]}" for n, v in aic.items() if n != best)
+        rest = ", ".join(f"+{v - aic[best]:.1f} for {FORMULAS[n]}" for n, v in aic.items() if n != best)
         lines.append(f"Least AIC: {FORMULAS[best]}, {b}; {rest}.")
     if any(r["state"] == "known" for r in rows):
         theirs = "; the paper's: one bootstrap standard deviation" if printed else ""

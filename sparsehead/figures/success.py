@@ -16,6 +16,7 @@ from .theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
 SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
 HEIGHT = 400
+SHARES, NUMBERS = "Colour: the share solved.", " Numbers: solved / trials, where a cell has room."
 LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
 
 
@@ -61,16 +62,18 @@ def success_heat_map(
     labelled = [bool(cell["label"]) for cell in gathered]
     if any(labelled):
         ink = alt.condition("datum.share > 0.55", alt.value("black"), alt.value("white"))
+        # a narrow page squeezes the columns
+        roomy = alt.ExprRef(f"bandwidth('x') >= {LABEL_WIDTH} ? 1 : 0")
         layers.append(
             named("cells")
-            .mark_text(fontSize=9)
+            .mark_text(fontSize=9, opacity=roomy)
             .encode(x=x, y=alt.Y("middle:Q", scale=scale), text="label:N", color=ink)
         )
     if marks:
         # at the cell's border, clear of its label
-        edge = alt.X("T:O", sort=order, bandPosition=0.02)
+        edge = alt.X("T:O", sort=order, bandPosition=0.05)
         mark = named("thresholds").mark_point(
-            shape="triangle-right", size=80, filled=True, color=RED, opacity=1
+            shape="triangle-right", size=60, filled=True, color=RED, opacity=1
         )
         white = {"stroke": alt.value("white"), "strokeWidth": alt.value(1.5)}
         layers.append(mark.encode(x=edge, y=alt.Y("m80:Q", scale=scale), tooltip=["T:O", "m80:Q"], **white))
@@ -80,7 +83,7 @@ def success_heat_map(
         title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
         f"m from {number(min(c.m for c in cells))} to {number(max(c.m for c in cells))}",
         width=width,
-        subtitle=[_legend(labelled) + " Red triangles: m_80." * bool(marks)],
+        subtitle=[SHARES + NUMBERS * any(labelled) + " Red triangles: m_80." * bool(marks)],
         data={"cells": gathered, "thresholds": marks},
     )
 
@@ -97,13 +100,6 @@ def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, 
         cell["middle"] = math.sqrt(ends[0] * ends[1]) if log else sum(ends) / 2
         roomy = column >= LABEL_WIDTH and place(ends[1]) - place(ends[0]) >= LABEL_HEIGHT
         cell["label"] = f"{cell['solved']}/{cell['trials']}" if roomy else ""
-
-
-def _legend(labelled: list[bool]) -> str:
-    """What the cells show, true whether every count, some or none had room."""
-    if all(labelled):
-        return "Each cell: solved / trials."
-    return "Colour: the share solved." + " Numbers: solved / trials, where a cell has room." * any(labelled)
 
 
 def gather(records: Sequence[CellRow]) -> list[dict[str, Any]]:

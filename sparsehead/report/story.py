@@ -16,6 +16,7 @@ MARKS = {
     "not run": "○ not run",
     "no check": "– no check",
 }
+STEPS = "Steps: least/median/greatest"
 LONGEST = 150  # letters of a number with its interval
 
 
@@ -63,9 +64,9 @@ Numbers = Callable[[Finding], tuple[str, str]]
 # Title, question, claims of which the first that was run is told, figure unless the finding names another, numbers.
 TOPICS: tuple[tuple[str, str, tuple[str, ...], str, Numbers], ...] = (
     ("Law", "How many samples does a head need?", ("law-matched", "law-and"), "law", _law),
-    ("Curves", "Is it learned above the threshold and not below?", ("curves-and",), "curves", _told),
+    ("Curves", f"Is it learned above the threshold, not below? {STEPS}.", ("curves-and",), "curves", _told),
     ("Attention", "Does attention rest on the bits that matter?", ("attention-and",), "attention", _told),
-    ("Parity", "Is parity of three bits learned?", ("parity-curves",), "parity", _told),
+    ("Parity", f"Is parity of three bits learned? {STEPS}.", ("parity-curves",), "parity", _told),
     ("Representation", "How large must the weights be?", ("representation-norms",), "norms", _told),
     ("Capacity", "Does capacity grow with ln T?", ("single-layer-capacity",), "bound-terms", _told),
     ("Reading", "Can the function be read back?", ("read-trained",), "reading", _told),

@@ -78,7 +78,7 @@ def test_T_is_logarithmic_and_m_starts_at_zero(shown):
 def test_fits_are_lines_and_the_subtitle_ranks_them(shown):
     chart = shown(law_chart(OURS, fits=FITS))
     assert {r["series"] for r in chart.data["lines"]} == {"fit a + b ln T", "fit a T^b"}
-    assert "Least AIC: a + b ln T, b = 26.5 [22, …]; 3.5 more for a T^b." in chart.subtitle
+    assert "Least AIC: a + b ln T, b = 26.5 [22, …]; +3.5 for a T^b." in chart.subtitle
     at = {round(r["T"]): r["m"] for r in chart.data["lines"] if r["series"] == "fit a + b ln T"}
     first = min(at)
     assert at[first] == pytest.approx(-73 + 26.5 * math.log(100 / 1.15), rel=1e-4)  # charts keep 6 digits

@@ -63,11 +63,14 @@ def test_a_text_is_probed_to_json_and_a_chart(folder, tmp_path, capsys):
     assert code == 2 and "--force" in err
 
 
-def test_the_table_is_for_people(folder, capsys):
+def test_the_table_is_for_people(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, err = command(capsys, folder, "--top", 3, "--no-baselines", "--no-bounds")
     assert code == 0, err
     assert "no text was given: 8 sequences of 64 random tokens" in " ".join(out.split())
     assert len([line for line in out.splitlines() if line.strip()[:1].isdigit() and "." in line[:8]]) == 3
+    columns = "head score random shuffled uniform support sink prev next same induct vacuous"
+    assert columns in [" ".join(line.split()) for line in out.splitlines()]
 
 
 @pytest.mark.parametrize(
