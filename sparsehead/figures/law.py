@@ -235,7 +235,7 @@ def _points(
     shift = ASIDE[name]
     shapes = alt.Scale(domain=list(present), range=[SHAPES[n] for n in present])
     colours = alt.Scale(domain=list(present), range=[COLOURS[n] for n in present])
-    at = {"orient": "none", "legendX": 0, "legendY": HEIGHT + 50}
+    at: dict[str, Any] = {"orient": "none", "legendX": 0, "legendY": HEIGHT + 50}
     shown_legend = alt.Legend(title=None, columns=COLUMNS, **at) if legend else None
     color = alt.Color("series:N", scale=colours, legend=shown_legend)
     shape = alt.Shape("series:N", scale=shapes, legend=shown_legend)
