@@ -1,7 +1,8 @@
 """The same with a Dask cluster: kill -9 of client, workers and scheduler, and a cut network between client and cluster.
 
-The scheduler and its workers are processes of their own. For the cut network they live in a network namespace that a
-pair of virtual interfaces connects with the client's; that needs root and `ip`. Without them it is left out, and said.
+A cluster of the client's own (`local:2`) must end with it, however it ends. Elsewhere the scheduler and its workers are
+processes that the client did not start. For the cut network they live in a network namespace that a pair of virtual
+interfaces connects with the client's; that needs root and `ip`. Without them it is left out, and said.
 """
 
 import os
@@ -19,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ground import HERE, Client, Failed, Ground, Rows, one_line, until
+from ground import HERE, Client, Failed, Ground, Rows, descendants, one_line, until
 
 NAMESPACE, OUTSIDE, INSIDE = "sparsehead-torture", "10.213.77.1", "10.213.77.2"
 Figures = dict[str, object]
@@ -50,6 +51,7 @@ class Cluster:
             self.scheduler = self._start(
                 "dask_scheduler", "--host", self.host, "--port", str(self.port), "--no-dashboard"
             )
+            until(self._answers, "the scheduler answers")
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         while len(self.workers) < 2:
             options = [
@@ -61,6 +63,13 @@ class Cluster:
                 str(self._folder),
             ]
             self.workers.append(self._start("dask_worker", self.address, *options))
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection((self.host, self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
 
     def _start(self, program: str, *arguments: str) -> Any:
         command = [*self._inside, sys.executable, "-m", f"distributed.cli.{program}", *arguments]
@@ -121,6 +130,41 @@ def _disturb(client: Client, cluster: Cluster, rng: random.Random, killed: Count
             return  # the client says so and ends
         rng.choice(cluster.workers).kill()
         cluster.complete()
+
+
+ENDINGS = {
+    "kill -9": [signal.SIGKILL],
+    "SIGTERM": [signal.SIGTERM],
+    "SIGHUP": [signal.SIGHUP],
+    "Ctrl-C": [signal.SIGINT],
+    "double Ctrl-C": [signal.SIGINT, signal.SIGINT],
+}
+
+
+def own_cluster(ground: Ground, rng: random.Random) -> Figures:
+    """A client with scheduler and workers of its own (`local:2`) is ended in five ways: they end as well."""
+    slowest = 0.0
+    for name, sent in ENDINGS.items():
+        db = ground.folder / f"own-{name.replace(' ', '-')}.db"
+        client = ground.start(db, cluster="local:2")
+        goal = rng.randrange(2, 20)
+        until(lambda c=client, g=goal: c.done >= g or not c.running, "outcomes come")
+        started = descendants(client.process.pid)
+        for number in sent:
+            client.kill(number)
+            time.sleep(rng.random() * 0.1)
+        if client.wait() == 0:
+            raise Failed(f"{name} came too late to disturb anything")
+        ended = time.monotonic()
+        until(lambda s=started: not any(Path(f"/proc/{p}").exists() for p in s), f"{name}: no stray process")
+        slowest = max(slowest, time.monotonic() - ended)
+        if "Traceback" in client.said():
+            raise Failed(f"{name}: {client.said()[-300:]}")
+        rows = ground.check_part(db)
+        if len(rows) < client.done:
+            raise Failed(f"{name}: an announced outcome is lost")
+        ground.finish(db, rows)
+    return {"ways to end it": len(ENDINGS), "its workers were gone after s, at most": round(slowest, 1)}
 
 
 @contextmanager

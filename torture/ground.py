@@ -97,6 +97,24 @@ def workers_of(db: Path) -> list[int]:
     return found
 
 
+def descendants(process: int) -> list[int]:
+    """The ids of the live processes that a process has started, and that those have."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state != "Z":
+            children.setdefault(int(parent), []).append(int(folder.name))
+    found, todo = [], [process]
+    while todo:
+        new = children.get(todo.pop(), [])
+        found += new
+        todo += new
+    return found
+
+
 def _parent_named(process: int) -> str:
     try:
         command = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace")

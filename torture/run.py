@@ -83,6 +83,18 @@ def _told(figures: dict[str, Any]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in figures.items())
 
 
+def _kills_in_all(rows: dict[str, dict[str, Any]]) -> str:
+    """The kills of both scenarios, by what was killed."""
+    embedded, dask = (rows.get(name, {}).get("figures", {}) for name in ("kill -9", "kill -9 on Dask"))
+    kinds = ("of clients", "of workers", "of schedulers")
+    parts = [
+        f"{where} {', '.join(f'{found[kind]} {kind}' for kind in kinds if kind in found) or 'none'}"
+        for where, found in (("in the embedded pool", embedded), ("on Dask", dask))
+    ]
+    total = sum(found.get(kind, 0) for found in (embedded, dask) for kind in kinds)
+    return f"kill -9 in all: {total}; {'; '.join(parts)}"
+
+
 def document(rows: dict[str, dict[str, Any]], seed: int, seconds: float) -> str:
     """RESULT.md: date, command, seed, and a line for each scenario."""
     lines = [
@@ -96,6 +108,7 @@ def document(rows: dict[str, dict[str, Any]], seed: int, seconds: float) -> str:
         f"- {seconds:.0f} s on the clock",
         "- after every disturbance: nothing lost, nothing twice, nothing wrong without a word, the numbers of an "
         "undisturbed sweep, no stray process",
+        f"- {_kills_in_all(rows)}",
         "",
         "| scenario | held | figures |",
         "|---|---|---|",

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import available, cluster_kills, cut_network
+from cluster import available, cluster_kills, cut_network, own_cluster
 from ground import Client, Failed, Ground, Rows, full_disk, no_stray, one_line, until
 
 from sparsehead.errors import StoreError
 from sparsehead.store.repair import check, repair
 
 Figures = dict[str, object]
-KILLS_ON_CLUSTER = 30  # of the 200
+KILLS, ON_CLUSTER = 205, 45  # of a full run; the second is part of the first
 MOST_WORKERS_KILLED = 8  # of one client, before it is killed itself or may finish
 
 
@@ -303,8 +303,8 @@ Scenario = Callable[[Ground, random.Random], Figures]
 
 def plan(share: float) -> dict[str, Scenario]:
     """The scenarios by name; `share` of the kills and damages of a full run."""
-    on_cluster = max(1, round(KILLS_ON_CLUSTER * share)) if available() else 0
-    number, flips, under = max(3, round(200 * share)), max(2, round(100 * share)), max(1, round(5 * share))
+    on_cluster = max(1, round(ON_CLUSTER * share)) if available() else 0
+    number, flips, under = max(3, round(KILLS * share)), max(2, round(100 * share)), max(1, round(5 * share))
     found: dict[str, Scenario] = {
         "signals": signals,
         "disk full": disk_full,
@@ -316,5 +316,6 @@ def plan(share: float) -> dict[str, Scenario]:
     }
     if on_cluster:
         found["kill -9 on Dask"] = lambda ground, rng: cluster_kills(ground, rng, on_cluster)
+        found["own Dask cluster"] = own_cluster
         found["cut network"] = cut_network
     return found

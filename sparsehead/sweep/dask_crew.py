@@ -68,10 +68,12 @@ class DaskCrew(Crew):
         from distributed import Client, LocalCluster
 
         self._configure()
+        if not str(self._where).startswith("tls://"):
+            _forbid_if_encryption_is_required(self._where)
         if isinstance(self._where, int):
             self._cluster = LocalCluster(
                 n_workers=self._where, threads_per_worker=1, processes=True, dashboard_address=None,
-                silence_logs=50,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=50,
             )  # fmt: skip
         address = self._cluster.scheduler_address if self._cluster else str(self._where)
         if address.startswith("tls://"):
@@ -280,6 +282,18 @@ class DaskCrew(Crew):
         self._client = self._cluster = None
         self.workers = []
         self._undo.close()
+
+
+def _forbid_if_encryption_is_required(where: int | str) -> None:
+    """Dask's own refusal of an address without TLS would come late, and with a traceback."""
+    import dask
+
+    if dask.config.get("distributed.comm.require-encryption", None):
+        what = where if isinstance(where, str) else f"local:{where}"
+        raise SparseheadError(
+            f"Dask's configuration requires encryption, and {what} has none: name a tls:// address, or unset "
+            "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
+        )
 
 
 def _require_certificate(address: str) -> None:

@@ -223,6 +223,18 @@ def test_tls_without_a_certificate_is_refused(tmp_path, files, message):
         law("and", db=tmp_path / "a.db", cluster="tls://127.0.0.1:1", **SMALL)
 
 
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "local:2"])
+def test_required_encryption_is_not_left_out(tmp_path, address):
+    """Dask refused it itself, after the sentence with a traceback at the end of the program."""
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(SparseheadError, match=f"requires encryption, and {address} has none"),
+    ):
+        law("and", db=tmp_path / "a.db", cluster=address, **SMALL)
+
+
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "tls://127.0.0.1:1", "nonsense"]
 )
@@ -336,6 +348,22 @@ def test_a_lost_connection_is_a_sentence_and_no_log(monkeypatch):
     assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_crew.NOISY)
     crew.close()
     assert {logging.getLogger(name).level for name in dask_crew.NOISY} == {logging.INFO}
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_no_warning(recwarn):
+    """Dask's scheduler wants 8787 for its web pages, which we do not use; a second cluster warned in four lines."""
+    import socket
+    from contextlib import suppress
+
+    with socket.socket() as taken:
+        with suppress(OSError):  # taken by another one
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        crew = DaskCrew(1)
+        crew._connect()
+        crew.close()
+    assert not [str(found.message) for found in recwarn if "in use" in str(found.message)]
 
 
 def test_settings_of_the_whole_process_are_restored():
