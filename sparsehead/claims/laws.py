@@ -124,7 +124,7 @@ def check_law_matched_decades(context: Context) -> Finding:
     kind="ours",
     where="not in the paper",
     statement="With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples "
-    "that any learner needs, at every T from 100 to 10^5.",
+    "that any learner needs, at every T from 100 to 10^4.",
 )
 def check_law_best(context: Context) -> Finding:
     name, paper = "law-best", "no number"
