@@ -60,13 +60,13 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "clipping": {"not clipped": {"clip": 0.0}},
     "heads": {"1 head of 64": {"H": 1, "k": 64}, "4 heads of 16": {"H": 4, "k": 16}},
     "width": {"d = 32": {"d": 32, "H": 8, "mlp": 128}, "d = 128": {"d": 128, "H": 32, "mlp": 512}},
-    "together": {
-        "eps 1e-8, rate 1e-3, decay 1e-4": {"adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4},
-        "eps 1e-8, rate 1e-3, L2 of 1e-4 on all, not clipped": {
+    "eps 1e-8, rate 1e-3": {
+        "with decay 1e-4": {"adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4},
+        "with L2 of 1e-4 on all, not clipped": {
             "adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4, "optimiser": "adam", "decay": "all",
             "clip": 0.0,
         },
-        "eps 1e-8, rate 1e-3, decay 1e-4, torch init": {
+        "with decay 1e-4, torch init": {
             "adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4, "init": "torch",
         },
     },

@@ -10,6 +10,7 @@ from .data import count, finite
 from .theme import BLACK, GREY, Chart, Panel, finish, log_axis, named
 
 PANEL_WIDTH, PANEL_HEIGHT = 230, 170
+LONG_LABEL = 18  # characters, of which two fit side by side below a panel
 REFERENCE = "preset best"  # stands in every panel of the study of settings
 
 
@@ -31,7 +32,8 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     if not points:
         raise DomainError(f"{title}: there is nothing to draw yet, 0 thresholds arrived.")
     reference = [{**row, "label": REFERENCE} for row in points if row["label"] == REFERENCE]
-    groups = list(dict.fromkeys(p["group"] for p in points))
+    own = [p for p in points if p["label"] != REFERENCE] or points
+    labels = {group: {p["label"] for p in own if p["group"] == group} for group in (p["group"] for p in own)}
     floor: list[dict[str, Any]] = [
         {"group": law.group, "T": row.T, "m": row.m, "label": f"floor of {law.label}"}
         for law in record.laws
@@ -44,21 +46,27 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     ]
     x = alt.X("T:Q", **log_axis("context length T", Ts))
     y = alt.Y("m:Q", **log_axis("samples m_80", ms))
-    panels = [_panel(group, x, y, with_reference=bool(reference)) for group in groups]
+    panels = [_panel(group, names, x, y, with_reference=bool(reference)) for group, names in labels.items()]
     pairs = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     rows = [alt.hconcat(*pair).resolve_scale(color="independent") for pair in pairs]
+    dashed = f" Dashed: {REFERENCE}." if reference else ""
     return finish(
         alt.vconcat(*rows).resolve_scale(color="independent"),
         title=f"{title}: {count(len({p['label'] for p in points}), 'law')}",
-        subtitle=[record.state + ".", "Bars: 95 % intervals. Grey: the information floor." + _slopes(record)],
+        subtitle=[
+            record.state + ".",
+            f"Bars: 95 % intervals. Grey: the information floor.{dashed}{_slopes(record)}",
+        ],
         data={"points": points, "reference": reference, "floor": floor},
         width=2 * PANEL_WIDTH + 80,
     )
 
 
-def _panel(group: str, x: alt.X, y: alt.Y, *, with_reference: bool) -> Panel:
+def _panel(group: str, labels: set[str], x: alt.X, y: alt.Y, *, with_reference: bool) -> Panel:
     here = f"datum.group === '{group.replace(chr(39), chr(92) + chr(39))}'"
-    colour = alt.Color("label:N", legend=alt.Legend(title=None, orient="bottom", columns=2))
+    columns = 1 if max(map(len, labels)) > LONG_LABEL else 2
+    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=PANEL_WIDTH)
+    colour = alt.Color("label:N", legend=legend)
     tips = ["label:N", "T:Q", "m:Q", "low:Q", "high:Q", "trials:Q"]
     points = named("points").transform_filter(here)
     layers = [
