@@ -6,7 +6,7 @@ import typer
 
 Preset = Annotated[
     str,
-    typer.Option(help="fast (no dropout), paper (matches its figures), mingpt, or best (fewest samples)."),
+    typer.Option(help="fast (no dropout), paper (matches its figures), mingpt, or best (few samples)."),
 ]
 Positions = Annotated[
     str | None,

@@ -37,7 +37,7 @@ def matched_decades() -> Law:
 
 
 def best() -> Law:
-    """The recipe with the fewest samples, over two decades of T.   Paper: law-best"""
+    """A recipe meant to need few samples, over two decades of T.   Paper: law-best"""
     return Law("law-best", BEST_LENGTHS, 96, {"preset": "best", "exceptions": NOT_FAR_BELOW}, start=50)
 
 

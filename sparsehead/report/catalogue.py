@@ -202,7 +202,7 @@ BUILTIN = (
         _named_law("law-matched-decades"),
         needs="law-matched-decades",
     ),
-    Figure("law-best", "Ours: the recipe with the fewest samples.", _named_law("law-best"), needs="law-best"),
+    Figure("law-best", "Ours: a recipe meant to need few samples.", _named_law("law-best"), needs="law-best"),
     Figure("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
     Figure(
         "slope", "Ours: what decides the law's slope.", _laws("slope", "One setting changed"), needs="slope"
