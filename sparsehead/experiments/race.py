@@ -26,21 +26,22 @@ class Race:
     behind: dict[PaperReading, float] = field(default_factory=dict)  # nats, when last compared
     left: dict[PaperReading, str] = field(default_factory=dict)
     last: str = "not begun"
+    stopped: bool = False  # for want of trials
 
     @property
     def alive(self) -> list[PaperReading]:
         """Readings still in the race."""
         return [reading for reading in self.readings if reading not in self.left]
 
-    def round(self, n: int, sweep: AnySweep, tell: Tell | None) -> bool:
-        """Give every reading that is left n trials of each number; False if trials were missing (`StoredSweep`)."""
+    def round(self, n: int, sweep: AnySweep, tell: Tell | None) -> None:
+        """Give every reading that is left n trials of each number; stops where trials are missing (`StoredSweep`)."""
         for number in self.numbers:
             specs = {reading: number.specs(reading, n) for reading in self.alive}
-            if not self._measure(number, specs, sweep, tell):
-                return False
+            if self.stopped or not self._measure(number, specs, sweep, tell):
+                self.stopped = True
+                return
             self.last = f"{number.name} with {n} trials"
             self._drop(number, n)
-        return True
 
     def _measure(
         self, number: Number, specs: dict[PaperReading, list[TrainSpec]], sweep: AnySweep, tell: Tell | None
@@ -82,7 +83,7 @@ def race_readings(
     tell: Tell | None = None,
     say: Callable[[str], None] | None = None,
 ) -> ReadingsRecord:
-    """Run the races, round by round, law first; or tell how far the store is (`run=False`).
+    """Run the races, round by round, cheapest first; or tell how far the store is (`run=False`).
 
     Every trial goes to the store when it ends; repeating the call goes on where it was.   Paper: readings
     """
@@ -99,9 +100,8 @@ def race_readings(
                 sweeps[race.name] = stack.enter_context(StoredSweep(db))
         for n in rounds:
             for race in races:
-                if not race.round(n, sweeps[race.name], tell):
-                    return _record(races, numbers, complete=False)
-    return _record(races, numbers, complete=True)
+                race.round(n, sweeps[race.name], tell)
+    return _record(races, numbers, complete=not any(race.stopped for race in races))
 
 
 def _record(races: Sequence[Race], numbers: Sequence[Number], *, complete: bool) -> ReadingsRecord:

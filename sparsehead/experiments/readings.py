@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from ..measure.curves import Cell
-from ..measure.evidence import Smoothed, log_count, log_order, log_threshold
+from ..measure.evidence import Shapes, Values, log_count, log_threshold
 from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
 from ..spec import INITS, TrainSpec, preset
 from ..store import Record, Store
@@ -34,8 +34,10 @@ DROPOUTS = (0.1, 0.0)
 ROUNDS = (4, 8, 16)  # trials of each number, round by round
 DROP = math.log(100)
 RACES = ("attention", "law", "parity")  # in order of cost
-LOG_STEP_WIDTH = 0.1  # of the smoothing kernel in ln steps: first steps are known to ten of about a hundred
-LOGIT_WIDTH = 0.5  # of the kernel in logit(attention on the support)
+LOG_STEPS = Shapes(
+    centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0)
+)  # steps are known to 10 of 100
+LOGITS = Shapes(centres=(-14.0, 14.0), widths=(0.5, 5.0))  # of attention on the support
 PARITY_STEPS = {10: 500, 15: 1500}  # half as long again as the paper's slowest seed, and more
 
 
@@ -123,11 +125,9 @@ def _first_steps() -> Number:
 
 def _solved_after(steps: Sequence[float], runs: int, n: int, low: float, middle: float, high: float) -> float:
     """ln P(n of n solved) plus ln density of the least, middle and most of their steps, given our own."""
-    solved = log_count(n, n, seen=len(steps), of=runs)
-    if not steps:  # nothing is known about when: as if anywhere over e^4
-        return solved - 3 * 4.0
-    density = Smoothed.of([math.log(step) for step in steps], least=LOG_STEP_WIDTH)
-    return solved + log_order(math.log(low), math.log(middle), math.log(high), n, density)
+    seen = Values.seen([math.log(step) for step in steps], LOG_STEPS)
+    when = seen.log_order(math.log(low), math.log(middle), math.log(high), n)
+    return log_count(n, n, seen=len(steps), of=runs) + when
 
 
 def _solved_share() -> Number:
@@ -162,9 +162,8 @@ def _attention() -> Number:
         ]
 
     def log_evidence(records: Sequence[Record], _: Store) -> float:
-        return Smoothed.of([_logit(x) for x in _masses(records)], least=LOGIT_WIDTH).log_density(
-            _logit(total)
-        )
+        seen = Values.seen([_logit(mass) for mass in _masses(records)], LOGITS)
+        return seen.log_density(_logit(total))
 
     def told(records: Sequence[Record], _: Store) -> str:
         x = sorted(_masses(records))

@@ -15,7 +15,7 @@ from ..errors import DomainError
 from ..types import Array, Float
 from .curves import LAPSE, Cell, log_likelihood, merge, offset, slope_penalty
 
-KERNEL_FREEDOM = 3  # degrees of freedom of the smoothing kernel: tails that one value in 40 can reach
+FREEDOM = 5  # degrees of freedom of the densities of values: tails that one value in 40 can reach
 GRID_SHARE = 0.8
 LOG_SLOPES = np.linspace(math.log(2.0), math.log(25.0), 15)
 LOG_THRESHOLDS = np.linspace(math.log(10.0), math.log(800.0), 90)
@@ -36,50 +36,93 @@ def log_count(solved: int, trials: int, *, seen: int, of: int) -> float:
     return ways + after - float(betaln(seen + 1, of - seen + 1))
 
 
-@dataclass(frozen=True, eq=False)
-class Smoothed:
-    """A density from few values: the mean of Student kernels with 3 degrees of freedom around them.
+@dataclass(frozen=True)
+class Shapes:
+    """The densities that values may have: Student's t with 5 degrees of freedom, with a width of its own on each side.
 
-    Their common width is 1.06 s n^(-1/5), s the standard deviation, but at least `least`.
+    f(x) = 2/(a + b) t((x - c)/a) left of the centre c and 2/(a + b) t((x - c)/b) right of it, so a long tail on one
+    side is allowed for. Before any value is seen, c is uniform over `centres`, ln a and ln b over `widths`.
+
+    Args:
+        centres, widths: the least and the largest.
     """
 
-    values: Float[Array, " n"]
-    width: float
+    centres: tuple[float, float]
+    widths: tuple[float, float]
+
+    def grid(self) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
+        """Centre, left and right width of every density on a grid whose steps are at most half the least width."""
+        span, least = self.centres[1] - self.centres[0], self.widths[0]
+        c = np.linspace(*self.centres, math.ceil(2 * span / least) + 1)
+        w = np.geomspace(*self.widths, 13)
+        centre, left, right = (x.ravel() for x in np.meshgrid(c, w, w, indexing="ij"))
+        return centre, left, right
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What some values say about the next ones: every density of a grid, weighted by its probability.
+
+    Few values leave many densities possible, and predictions average over them; a single density fitted to four values
+    would call a fifth impossible that only lies outside their range.
+    """
+
+    centre: Float[Array, " g"]
+    left: Float[Array, " g"]
+    right: Float[Array, " g"]
+    log_weight: Float[Array, " g"]
 
     @staticmethod
-    def of(values: Sequence[float], *, least: float) -> "Smoothed":
-        """The density of these values, which are at least one."""
-        if not len(values):
-            raise DomainError("a density needs at least one value, got none.")
-        x = np.array(values, dtype=float)
-        spread = float(x.std(ddof=1)) if len(x) > 1 else 0.0
-        return Smoothed(x, max(least, 1.06 * spread * len(x) ** -0.2))
+    def seen(values: Sequence[float], shapes: Shapes) -> "Values":
+        """After these values, which may be none."""
+        from scipy.special import logsumexp
+
+        start = Values(*(grid := shapes.grid()), np.zeros(len(grid[0])))
+        known = sum((start._log_density(x) for x in values), start.log_weight)
+        return Values(*grid, known - logsumexp(known))
 
     def log_density(self, x: float) -> float:
-        """ln f(x)."""
+        """ln of the density of the next value."""
+        from scipy.special import logsumexp
+
+        return float(logsumexp(self.log_weight + self._log_density(x)))
+
+    def log_order(self, least: float, middle: float, most: float, n: int) -> float:
+        """ln of the joint density of the least, the (n/2)-th and the largest of the next n values.
+
+        For an even n the paper's median lies between the (n/2)-th and the next; it is taken for the former.
+        """
+        from scipy.special import logsumexp
+
+        k = n // 2
+        if n < 4 or not least < middle < most:
+            raise DomainError(
+                f"n >= 4 values with least < middle < most, got {n}: {least}, {middle}, {most}."
+            )
+        below, at, above = (self._share_below(x) for x in (least, middle, most))
+        ways = math.lgamma(n + 1) - math.lgamma(k - 1) - math.lgamma(n - k)
+        gaps = (k - 2) * _logs(at - below) + (n - k - 1) * _logs(above - at)
+        three = sum(self._log_density(x) for x in (least, middle, most))
+        return ways + float(logsumexp(self.log_weight + gaps + three))
+
+    def _log_density(self, x: float) -> Float[Array, " g"]:
         from scipy.stats import t
 
-        return float(np.log(t.pdf((x - self.values) / self.width, KERNEL_FREEDOM).mean() / self.width))
+        scaled = (x - self.centre) / np.where(x < self.centre, self.left, self.right)
+        return np.asarray(math.log(2) - np.log(self.left + self.right) + t.logpdf(scaled, FREEDOM))
 
-    def share_below(self, x: float) -> float:
-        """F(x)."""
+    def _share_below(self, x: float) -> Float[Array, " g"]:
         from scipy.stats import t
 
-        return float(t.cdf((x - self.values) / self.width, KERNEL_FREEDOM).mean())
+        low, high = (t.cdf((x - self.centre) / w, FREEDOM) for w in (self.left, self.right))
+        both = self.left + self.right
+        return np.where(
+            x < self.centre, 2 * self.left * low / both, (self.left + self.right * (2 * high - 1)) / both
+        )
 
 
-def log_order(least: float, middle: float, most: float, n: int, density: Smoothed) -> float:
-    """ln of the joint density of the least, the (n/2)-th and the largest of n independent values.
-
-    For an even n the paper's median lies between the (n/2)-th and the next; it is taken for the former.
-    """
-    k = n // 2
-    if n < 4 or not least < middle < most:
-        raise DomainError(f"n >= 4 values with least < middle < most, got {n}: {least}, {middle}, {most}.")
-    below, at, above = (density.share_below(x) for x in (least, middle, most))
-    ways = math.lgamma(n + 1) - math.lgamma(k - 1) - math.lgamma(n - k)
-    gaps = (k - 2) * _log(at - below) + (n - k - 1) * _log(above - at)
-    return ways + gaps + sum(density.log_density(x) for x in (least, middle, most))
+def _logs(x: Float[Array, " g"]) -> Float[Array, " g"]:
+    return np.log(np.maximum(x, 1e-300))
 
 
 def _log(x: float) -> float:
