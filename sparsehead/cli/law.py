@@ -46,8 +46,12 @@ def law(
         int | None, typer.Option(help="Initialisations of a trial.", show_default="5")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="joint (all T together), adaptive (each T alone), or grid, the paper's.")
-    ] = "joint",
+        str | None,
+        typer.Option(
+            help="joint (all T together), adaptive (each T alone), or grid, the paper's.",
+            show_default="joint from three T on",
+        ),
+    ] = None,
     trials: Annotated[int, typer.Option(help="At most this many trials for each T (not grid).")] = 160,
     width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (not grid).")] = 0.25,
     start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60,

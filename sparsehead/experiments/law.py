@@ -33,6 +33,7 @@ from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
 METHODS = ("joint", "adaptive", "grid")
+FEW_LENGTHS = 2  # so many have too little to share: jointly they take twice the trials of each alone
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +120,7 @@ def law(
     s: int | None = None,
     db: str | Path = "results.db",
     seed: int = 0,
-    method: str = "joint",
+    method: str | None = None,
     policy: Adaptive | None = None,
     exceptions: Mapping[int, Mapping[str, Any]] | None = None,
     preset: str = "fast",
@@ -142,7 +143,7 @@ def law(
         db: the store. seed: names every random stream.
         method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
             ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
-            trials at each m = 50, 60, .., 200.
+            trials at each m = 50, 60, .., 200. By default joint; adaptive for one or two T.
         policy: how joint and adaptive go about it: width wanted at each T, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
@@ -173,7 +174,9 @@ def law(
     T, preset = _renamed(T, preset, settings)
     _check_arguments(method, seed, workers, db, policy, settings)
     part = Shard() if shard is None else parse_shard(shard)
-    lengths = _lengths_of(part, _lengths(function, T), method)
+    lengths = _lengths(function, T)
+    method = method or ("joint" if len(lengths) > FEW_LENGTHS else "adaptive")
+    lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     make = _trials_of(function, s, preset, settings)
     # settings out of range, and what does not fit into memory, are refused before anything runs
@@ -291,7 +294,7 @@ def _check_arguments(
     method: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
 ) -> None:
     """Refuse wrong types and unknown names; whatever goes into a spec is checked there."""
-    if method not in METHODS:
+    if method is not None and method not in METHODS:
         raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
     whole("seed", seed, least=0)
     whole("workers", workers)

@@ -102,7 +102,7 @@ def run_law(
         stored=stored,
         progress=_named(title, report),
         say=say,
-        **plan.settings,
+        **{"method": "joint", **plan.settings},
     )
 
 

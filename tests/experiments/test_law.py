@@ -17,7 +17,8 @@ from sparsehead.measure.adaptive import Adaptive
 def exhaustive(tmp_path_factory):
     """The learner that tries every subset, on data as they come: its law is the information floor's."""
     db = tmp_path_factory.mktemp("law") / "results.db"
-    call = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=Adaptive(start=20, max_trials=64))
+    policy = Adaptive(start=20, max_trials=64)
+    call = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=policy, method="joint")
     began = []
     found = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
     assert any(began)
@@ -48,11 +49,19 @@ def test_the_policy_may_differ_at_single_context_lengths(exhaustive):
 
 def test_each_length_can_be_measured_alone(exhaustive):
     call, found = exhaustive
-    alone = law("and", **call, method="adaptive")
-    fewer = law("and", **call, method="adaptive", exceptions={50: {"max_trials": 16}})
+    alone = law("and", **{**call, "method": "adaptive"})
+    fewer = law("and", **{**call, "method": "adaptive"}, exceptions={50: {"max_trials": 16}})
     assert fewer.cells[20] == alone.cells[20] and fewer.thresholds[50].trials == 16
     assert {t.method for t in alone.thresholds.values()} == {"fitted"}
     assert {t.method for t in found.thresholds.values()} == {"joint"}
+
+
+def test_one_or_two_lengths_are_measured_alone_unless_asked_otherwise(exhaustive):
+    call, _ = exhaustive
+    two = law("and", **{**call, "method": None})
+    three = law("and", **{**call, "method": None, "T": [20, 30, 50]})
+    assert {t.method for t in two.thresholds.values()} == {"fitted"}
+    assert {t.method for t in three.thresholds.values()} == {"joint"}
 
 
 def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, tmp_path):

@@ -53,7 +53,7 @@ def quick(reading, n):
 
 def verdict_by_clip(records, _):
     """Evidence that prefers readings without clipping, by more with every trial."""
-    return -2.1 * len(records) if records[0].spec["clip"] else -0.1 * len(records)
+    return -3.1 * len(records) if records[0].spec["clip"] else -0.1 * len(records)
 
 
 def told(records, _):
@@ -83,7 +83,7 @@ def test_the_worse_reading_leaves_the_race_and_gets_no_more_trials(raced):
     db, found = raced
     clipped, free = found.readings
     assert found.complete and clipped.standings["law"].left == "first, 4 trials"
-    assert clipped.standings["law"].behind == pytest.approx(4 * 2.0) and not free.standings["law"].left
+    assert clipped.standings["law"].behind == pytest.approx(4 * 3.0) and not free.standings["law"].left
     with Store(db, readonly=True) as store:
         assert len(store.find(quick(TWO[0], 4))) == len(store.find(quick(TWO[1], 4))) == 4
 
