@@ -17,6 +17,7 @@ ALONE = (
 )  # fmt: skip
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"
+PARITY_STEPS = {10: 1000, 15: 2000, 20: 3000}  # the paper's runs end earlier at T = 10 and 15; T = 20 is ours
 PAPER_TS = tuple(point.T for point in LAW_AND)
 FEWER_TRIALS = {30_000: {"max_trials": 56}, 100_000: {"max_trials": 24}}  # one trial takes minutes there
 # With dropout a failure takes minutes: not far below the threshold.

@@ -22,7 +22,7 @@ from ..measure.published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, 
 from ..spec import INITS, TrainSpec, preset
 from ..store import Record, Store
 from ..sweep.thresholds import trial_seed
-from .plans import conjunctions
+from .plans import PARITY_STEPS, conjunctions
 
 DECAY_SETTINGS = {
     "AdamW on matrices": {"optimiser": "adamw", "decay": "matrices"},
@@ -37,7 +37,6 @@ LOG_STEPS = Shapes(
     centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0)
 )  # steps are known to 10 of 100
 LOGITS = Shapes(centres=(-14.0, 14.0), widths=(0.5, 5.0))  # of attention on the support
-PARITY_STEPS = {10: 500, 15: 1500}  # half as long again as the paper's slowest seed, and more
 
 
 @dataclass(frozen=True)

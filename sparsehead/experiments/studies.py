@@ -9,7 +9,18 @@ from typing import Any
 from ..measure.published import PARITY
 from ..spec import TrainSpec, preset
 from ..sweep.thresholds import trial_seed
-from .plans import PAPER_TS, Experiment, Law, Laws, PlanStage, Races, attention, conjunctions, curves
+from .plans import (
+    PAPER_TS,
+    PARITY_STEPS,
+    Experiment,
+    Law,
+    Laws,
+    PlanStage,
+    Races,
+    attention,
+    conjunctions,
+    curves,
+)
 
 PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -97,12 +108,6 @@ def slope_norms() -> Experiment:
     return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})
 
 
-# The paper's runs end earlier at T = 10 and 15, and T = 20 is ours.
-PARITY_STEPS = {
-    10: 1000,
-    15: 2000,
-    20: 3000,
-}
 MATCHED_READING = "the paper's reading"  # under which the paper's law and curves are met: preset "paper"
 PARITY_SETTINGS: dict[str, dict[str, Any]] = {
     MATCHED_READING: {"preset": "paper"},
