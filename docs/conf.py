@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
     "docstrings",
+    "examples",
     "formulas",
     "generated",
     "mathml",
