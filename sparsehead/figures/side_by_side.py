@@ -90,8 +90,8 @@ def _slopes(record: LawsRecord) -> str:
     if len(known) < 2:
         return ""
     ordered = sorted(known, key=lambda label: fits[label].params["b"])
-    told = [f"{fits[label].params['b']:.1f} ({label})" for label in (ordered[0], ordered[-1])]
-    return f"samples per ln T from {told[0]} to {told[1]}"
+    told = [f"{number(fits[label].params['b'])} ({label})" for label in (ordered[0], ordered[-1])]
+    return f"{told[0]} to {told[1]} samples per ln T"
 
 
 def _ends(points: list[dict[str, Any]]) -> str:
