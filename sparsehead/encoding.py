@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .display import Card, Displayed
 from .errors import DomainError, ShapeError
 from .functions import check_bits
 from .registry import Registry
@@ -27,7 +28,7 @@ PIECE = 2**22  # numbers of the position vectors that are worked on at once
 
 
 @dataclass(frozen=True, repr=False)
-class Encoding:
+class Encoding(Displayed):
     """The map b -> X(b). Built by `positional`, `random_positions`, `trainable`, `bag`, `random_bag`.
 
     Args:
@@ -77,6 +78,10 @@ class Encoding:
 
     def __repr__(self) -> str:
         return f"<Encoding {self.kind}: T={self.T}, d={self.d}>"
+
+    def _card(self) -> Card:
+        token = "E_{b_t} + P_t" if self.additive else "b_t P_t"
+        return Card("Encoding", [f"x_t = {token}"], {"kind": self.kind, "T": self.T, "d": self.d})
 
     @property
     def additive(self) -> bool:

@@ -5,8 +5,8 @@ others. Calling it evaluates many bit sequences at once. One-layer models go thr
 (`cls_tables`), which is exact and avoids forming X; deeper ones go through `block`, one example at a time.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish
 from .display import Card, Plotted, Short, clipped
 from .encoding import Encoding
 from .errors import DomainError, ShapeError
+from .frame import Frame
 from .functions import check_bits
 from .heads import softmax, token_mix
 from .types import Array, Float, Int, Shaped
@@ -121,11 +122,25 @@ class Model(Plotted):
             "attends_cls": self.attends_cls, "threshold": self.threshold, "meta": dict(self.meta),
         }  # fmt: skip
 
+    def to_frame(self) -> Frame:
+        """One row for each array of weights, named as in the file that `save` writes; `norms` has those per head."""
+        return Frame(
+            {
+                "array": name,
+                "shape": " x ".join(map(str, array.shape)),
+                "nonzero": np.count_nonzero(array),
+                "largest": np.abs(array).max(initial=0.0),
+                "frobenius": np.linalg.norm(array),
+            }
+            for name, array in arrays_of(self)
+        )
+
     def _card(self) -> Card:
         plain = self.to_dict()
         facts = {name: plain[name] for name in ("T", "d", "layers", "heads", "k", "encoding", "threshold")}
         notes = {name: self.meta[name] for name in NOTED if name in self.meta}
-        return Card("Model", [f"bits (n, {self.T}) in, numbers (n,) out"], {**notes, **facts})
+        said = f"bits (n, {self.T}) in, numbers (n,) out"
+        return Card("Model", [said], {**notes, **facts}, self.to_frame())
 
     def __call__(self, bits: Shaped[Array, "..."]) -> Float[Array, " n"]:
         """The outputs, float64."""
@@ -239,3 +254,19 @@ class Model(Plotted):
         rows = max(1, CHUNK // (self.H * (self.T + 1) + self.d))
         parts = [evaluate(checked[i : i + rows]) for i in range(0, len(checked), rows)]
         return np.concatenate(parts) if parts else np.empty((0, *shape))
+
+
+def parts_of(part: Any, where: str = "") -> list[tuple[str, Any]]:
+    """What a dataclass or a tuple is made of, each with its path, such as "layers.0.W_Q"; empty for anything else."""
+    prefix = f"{where}." if where else ""
+    if is_dataclass(part) and not isinstance(part, type):
+        return [(prefix + f.name, getattr(part, f.name)) for f in fields(part)]
+    return [(f"{prefix}{i}", item) for i, item in enumerate(part)] if isinstance(part, tuple) else []
+
+
+def arrays_of(part: Any, where: str = "") -> Iterator[tuple[str, Array]]:
+    """Every array inside, with its path."""
+    if isinstance(part, np.ndarray):
+        yield where, part
+    for path, inner in parts_of(part, where):
+        yield from arrays_of(inner, path)

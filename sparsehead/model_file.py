@@ -25,7 +25,7 @@ from .encoding import Encoding
 from .errors import DomainError, FileError, SparseheadError, TooLarge
 from .files import check_source, shown_path, write_whole
 from .memory import available, text_of
-from .model import Dense, Model
+from .model import Dense, Model, arrays_of, parts_of
 from .types import Array
 
 SCHEMA = 2
@@ -61,8 +61,8 @@ def packed(model: Model) -> bytes:
     """The content of the file that `save` writes."""
     from safetensors.numpy import save as to_bytes
 
-    tensors: dict[str, Array] = {}
-    header = json.dumps({"schema": SCHEMA, "model": _pack(model, "", tensors)}, allow_nan=False)
+    tensors = {name: _shrunk(array) for name, array in arrays_of(model)}
+    header = json.dumps({"schema": SCHEMA, "model": _pack(model)}, allow_nan=False)
     return seal(_in_order(to_bytes(tensors, metadata={HEADER: header, SUM: "0" * 64})))
 
 
@@ -239,20 +239,21 @@ def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> 
     return model
 
 
-def _pack(part: Any, where: str, tensors: dict[str, Array]) -> Any:
-    """The JSON of `part`; its arrays go to `tensors` under their path."""
+def _shrunk(array: Array) -> Array:
+    """As float32 where that is exact."""
+    single = array.astype(np.float32)
+    exact = bool((single == array).all())
+    return np.ascontiguousarray(single if exact else array)
+
+
+def _pack(part: Any, where: str = "") -> Any:
+    """The JSON of `part`; in the place of an array stands its path."""
     if isinstance(part, np.ndarray):
-        single = part.astype(np.float32)
-        exact = bool((single == part).all())
-        tensors[where] = np.ascontiguousarray(single if exact else part)
         return {"tensor": where}
+    inside = [_pack(inner, path) for path, inner in parts_of(part, where)]
     if is_dataclass(part) and not isinstance(part, type):
-        prefix = f"{where}." if where else ""
-        packed = {f.name: _pack(getattr(part, f.name), prefix + f.name, tensors) for f in fields(part)}
-        return {"part": type(part).__name__, "fields": packed}
-    if isinstance(part, tuple):
-        return {"tuple": [_pack(item, f"{where}.{i}", tensors) for i, item in enumerate(part)]}
-    return {"value": part}
+        return {"part": type(part).__name__, "fields": dict(zip([f.name for f in fields(part)], inside))}
+    return {"tuple": inside} if isinstance(part, tuple) else {"value": part}
 
 
 def _unpack(node: dict[str, Any], tensors: dict[str, Array], used: set[str]) -> Any:

@@ -41,6 +41,7 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
         "trials": len(group),
         "solved": sum(record.solved for record in group),
         "seconds": float(sum(record.outcome.get("seconds") or 0.0 for record in group)),
+        "created": group[0].created_at,
         "settings": " ".join(f"{name}={value}" for name, value in changed.items()),
     }
 

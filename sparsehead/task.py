@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from .arguments import instance, real
-from .display import Short
+from .display import Card, Displayed, Short, clipped
 from .errors import DomainError
 from .explain import explanations
 from .functions import SparseFunction, as_function, kind
@@ -25,7 +25,7 @@ Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, ui
 
 
 @dataclass(frozen=True, repr=False)
-class Task(Short):
+class Task(Short, Displayed):
     """f with independent Bernoulli(p) bits, each label flipped with probability `noise`.
 
     Args:
@@ -51,6 +51,10 @@ class Task(Short):
             raise DomainError(f"bits are 1 with a probability strictly between 0 and 1, got p={self.p}.")
         if not 0 <= real("noise", self.noise) <= 0.5:
             raise DomainError(f"labels are flipped with a probability from 0 to 1/2, got noise={self.noise}.")
+
+    def _card(self) -> Card:
+        facts = {"T": self.f.T, "p": self.p, "share of label 1": self.positive_rate, "noise": self.noise}
+        return Card("Task", [f"learn {clipped(str(self.f), 200)}"], facts)
 
     @classmethod
     def balanced(cls, f: SparseFunction | str, noise: float = 0.0, *, T: int | None = None) -> "Task":

@@ -1,6 +1,7 @@
 """Objects that people look at: reprs that fit a line or two, notebook cards, pictures, tables for data frames."""
 
 import base64
+import inspect
 import json
 import re
 import sys
@@ -59,8 +60,53 @@ def objects():
         "cover": sh.covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["1.6", "0.65"]], eps="0.5"),
         "cover of a line": sh.covering_number(np.arange(60.0), eps=3.5),
         "run": trial(model), "run without curves": Run(tree, failed, None), "law": law_result(),
-        "encoding": model.encoding, "frame": law_result().to_frame(),
+        "encoding": model.encoding, "frame": law_result().to_frame(), "picture": model.plot(), "probe": probed(),
     }  # fmt: skip
+
+
+def probed():
+    """Two random heads, measured on one sequence of vectors."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    tokens = np.random.default_rng(0).normal(size=(1, 12, 8))
+    return sh.probe(
+        torch.nn.TransformerEncoder(layer, 1).eval(), tokens=tokens, baselines=False, bounds=False
+    )
+
+
+CHART, TABLE, PLAIN = "plot", "to_frame", "to_dict"
+# What each public object has besides a repr and a card.
+OFFERS = {
+    "model": {CHART, TABLE, PLAIN}, "bound": {CHART, TABLE, PLAIN}, "reading": {CHART, TABLE, PLAIN},
+    "cover": {CHART, TABLE, PLAIN}, "run": {CHART, TABLE, PLAIN}, "law": {CHART, TABLE, PLAIN},
+    "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
+    "function": {TABLE, PLAIN}, "task": set(), "encoding": set(), "frame": {PLAIN}, "picture": set(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_a_public_object_shows_itself_in_every_way_that_it_offers(name, objects):
+    thing = objects[name]
+    assert {way for way in (CHART, TABLE, PLAIN) if hasattr(thing, way)} == OFFERS[name]
+    assert len(repr(thing)) < LONGEST and shape(thing._repr_html_()).tags
+    if CHART in OFFERS[name]:
+        assert thing.plot()._repr_svg_().startswith("<svg")
+    if PLAIN in OFFERS[name]:
+        assert json.loads(json.dumps(thing.to_dict(), allow_nan=False))
+    if TABLE in OFFERS[name]:
+        frame = thing.to_frame()
+        pandas = pytest.importorskip("pandas")
+        for taken in (pandas.DataFrame(frame), pandas.api.interchange.from_dataframe(frame)):
+            assert list(taken.columns) == list(frame.columns) and len(taken) == len(frame) > 0
+
+
+def test_every_type_that_a_public_function_returns_is_among_them(objects):
+    kinds = {getattr(sh, name) for name in sh.__all__ if isinstance(getattr(sh, name), type)}
+    for function in (getattr(sh, name) for name in sh.__all__):
+        kinds |= {inspect.get_annotations(function).get("return")} if inspect.isfunction(function) else set()
+    mine = {kind for kind in kinds if isinstance(kind, type) and kind.__module__.startswith("sparsehead")}
+    assert mine - {sh.SparseheadError} <= {type(objects[name]) for name in OFFERS}
 
 
 def parts(thing, seen):
@@ -122,8 +168,21 @@ def shape(html):
     return found
 
 
-CARDS = ("model", "certificate", "bound", "norms", "reading", "cover", "run", "law")
-CHARTS = ("model", "bound", "reading", "cover", "run", "law")
+CARDS = (
+    "model",
+    "certificate",
+    "bound",
+    "norms",
+    "reading",
+    "cover",
+    "run",
+    "law",
+    "probe",
+    "function",
+    "task",
+    "encoding",
+)
+CHARTS = tuple(name for name, ways in OFFERS.items() if CHART in ways)
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -187,11 +246,6 @@ def test_a_plot_is_a_picture_and_a_file(objects, tmp_path):
         objects["run without curves"].plot()
 
 
-@pytest.mark.parametrize("name", ["model", "certificate", "bound", "reading", "cover", "run", "law"])
-def test_to_dict_is_json(name, objects):
-    assert json.loads(json.dumps(objects[name].to_dict(), allow_nan=False))
-
-
 def test_frames_hold_the_numbers_that_they_are_named_after(objects):
     curves = trial().to_frame()
     assert curves.columns == ("step", "loss", "train_accuracy", "val_accuracy", "support_mass")
@@ -210,6 +264,12 @@ def test_frames_hold_the_numbers_that_they_are_named_after(objects):
     assert objects["reading"].to_frame()["position"][:3] == [2, 5, 11]
     norms = objects["norms"].to_frame()
     assert len(norms) == 12 and set(norms["matrix"]) == {"W_QK", "W_V", "W_C", "W_VO"}
+    head = objects["norms"].to_dict()["layer0"][2]
+    assert head["QK"]["frobenius"] == norms["frobenius"][8] == objects["norms"]["layer0"][2].QK.frobenius
+    weights = {row["array"]: row for row in objects["model"].to_frame()}
+    assert weights["layers.0.W_Q"]["shape"] == "1 x 19 x 1" and weights["w"]["nonzero"] == 1
+    assert objects["certificate"].to_frame()[0]["correct"] is True
+    assert objects["function"].to_frame()[7] == {"x2": 1, "x5": 1, "x11": 1, "f": 1}
     assert objects["cover"].to_frame()["point"] == list(objects["cover"].rows)
 
 

@@ -76,6 +76,13 @@ def test_docstrings_are_text_and_not_markup(extensions):
     assert ":doc:`a-b </paper>`" in said
 
 
+def test_names_of_functions_keep_their_distance(extensions):
+    import mathml
+
+    assert mathml.spaced(r"k \ln N + \log_2 T") == r"k\, \ln\, N + \log_2\, T"
+    assert mathml.spaced(r"\ln(2N) \le \max(a, b)") == r"\ln(2N) \le \max(a, b)"
+
+
 def test_links_in_a_document_are_turned_to_where_the_page_stands(extensions, tmp_path):
     import generated
 
@@ -118,7 +125,15 @@ def test_the_site_builds_offline_without_a_warning(tmp_path):
     }
     assert {"index.html", "tutorial.html", "reference/api.html", "notebooks/one_head.html"} <= set(pages)
     assert {name: OUTSIDE.findall(text) for name, text in pages.items() if OUTSIDE.search(text)} == {}
-    assert "<math" in pages["tutorial.html"]
+    assert (
+        "<math" in pages["tutorial.html"]
+        and "<math" in pages["paper.html"]
+        and "<math" in pages["notation.html"]
+    )
+    assert (
+        pages["theory.html"].count('<div class="math">') > 20
+        and "$" not in pages["theory.html"].partition("<article")[2]
+    )
     assert pages["notebooks/one_head.html"].count('<div class="chart"><svg') == 2
     # every link between pages leads to a file
     for name, text in pages.items():

@@ -23,6 +23,7 @@ from ..arguments import instance, shown, whole
 from ..display import Card, Displayed, clipped
 from ..errors import DomainError, ShapeError
 from ..frame import Frame
+from ..jsonable import json_values
 from ..model import Model
 from ..model_file import load_weights
 from ..types import Array
@@ -45,6 +46,11 @@ class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
     def __repr__(self) -> str:
         layers = ", ".join(f"{name}: {len(heads)}" for name, heads in self.items())
         return f"<Norms of heads by layer, {clipped(layers, 200)}>"
+
+    def to_dict(self) -> dict[str, list[dict[str, dict[str, float]]]]:
+        """The same as plain JSON-able data: by layer a list of heads, each with its matrices by name."""
+        found: dict[str, list[dict[str, dict[str, float]]]] = json_values(dict(self))
+        return found
 
     def to_frame(self) -> Frame:
         """One row for each matrix of each head; see `MatrixNorms` for the columns."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..display import Card, Displayed, clipped
+from ..frame import Frame
 from ..types import Array, Shaped
 
 TOLERANCE = 1e-9
@@ -121,6 +122,10 @@ class Certificate(Displayed):
             plain[name] = None if plain[name] is None else spell_bits(plain[name])
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
         return {**plain, "decided": self.decided}
+
+    def to_frame(self) -> Frame:
+        """`to_dict` as one row, so that the certificates of many models make one table."""
+        return Frame([self.to_dict()])
 
 
 def spell_bits(bits: Shaped[Array, " T"]) -> str:

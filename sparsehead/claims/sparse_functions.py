@@ -143,7 +143,7 @@ def check_bounded_function(context: Context) -> Finding:
     "uniform-approximation",
     kind="definition",
     where="paper section 5; notes definition 5.4",
-    statement="f^ approximates f eps-uniformly under b -> X(b) if ||f^(X(b)) - f(b)||_inf <= eps for every one of "
+    statement="f^ approximates f eps-uniformly under b -> X(b) if ||f^ (X(b)) - f(b)||_inf <= eps for every one of "
     "the 2^T inputs.",
 )
 def check_uniform_approximation(context: Context) -> Finding:

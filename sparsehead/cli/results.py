@@ -22,7 +22,6 @@ Where = Annotated[
     ),
 ]
 DEFAULT = Path("results.db")
-WORDS = ("function", "status", "settings")
 
 
 @app.command("list", short_help="One line per experiment, with ids; --each per outcome.")
@@ -32,16 +31,17 @@ def list_(
     each: Annotated[bool, typer.Option("--each", help="One line per outcome, with its id.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """One line per experiment: the id of its first trial, how many trials there are, how many were solved."""
+    """One line per experiment: the id of its first trial, how many trials there are, how many were solved.
+
+    Then when the first trial ended (UTC), and the settings that differ from their defaults.
+    """
     from ..results import outcome_row, summary
 
     records, damage = _read(db, where)
     rows = [outcome_row(record) for record in records] if each else summary(records)
     result = {"db": str(db), "outcomes" if each else "experiments": rows, "damaged": damage}
-    if each:  # a line stays a line, however narrow the terminal
-        emit(result, as_json, lambda c: c.print(literal(*_aligned(rows)), soft_wrap=True))
-    else:
-        emit(result, as_json, lambda c: c.print(_table(rows)))
+    # a line stays a line, however narrow the terminal
+    emit(result, as_json, lambda c: c.print(literal(*_aligned(rows)), soft_wrap=True))
     _name_damage(db, damage)
 
 
@@ -155,33 +155,18 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 def _aligned(rows: list[dict[str, Any]]) -> list[str]:
-    """The rows as lines of aligned columns under their names."""
+    """The rows as lines of aligned columns under their names, numbers to the right."""
     if not rows:
         return ["no outcomes match."]
-    cells = [list(rows[0]), *([_cell(value).plain for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
+    columns = []
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        side = ">" if any(isinstance(value, int | float) for value in values) else "<"
+        cells = [name, *map(_cell, values)]
+        width = max(map(len, cells))
+        columns.append([f"{cell:{side}{width}}" for cell in cells])
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
 
 
-def _table(rows: list[dict[str, Any]]) -> Any:
-    from rich.table import Table
-
-    if not rows:
-        return "no outcomes match."
-    table = Table(box=None, header_style="bold")
-    for name in rows[0]:  # numbers keep their width; words give way on a narrow terminal
-        words = name in WORDS
-        widest = 0 if words else max(len(_cell(row[name]).plain) for row in rows)
-        table.add_column(
-            name, justify="left" if words else "right", min_width=max(widest, 0 if words else len(name))
-        )
-    for row in rows:
-        table.add_row(*map(_cell, row.values()))
-    return table
-
-
-def _cell(value: Any) -> Any:
-    return literal("" if value is None else f"{value:.1f}" if isinstance(value, float) else value)
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -32,10 +32,13 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
     Ts = sorted({row["T"] for row in rows})
     steps = [float(row["step"]) for row in rows] + [float(r[key]) for r in ranges for key in ("low", "high")]
     x = alt.X("step:Q", **log_axis("training step", steps))
-    y = alt.Y("setting:N", sort=order, axis=alt.Axis(title=None, labelLimit=300))
     colour = alt.Color("learned:N", legend=alt.Legend(title=None, orient="bottom"))
     panels = []
     for T in Ts:
+        first = Ts[0] == T  # the settings are named once
+        y = alt.Y(
+            "setting:N", sort=order, axis=alt.Axis(title=None, labelLimit=300, labels=first, ticks=first)
+        )
         here = f"datum.T === {T}"
         band = named("ranges").transform_filter(here).mark_rect(color=GREY, opacity=0.25)
         points = named("runs").transform_filter(here).mark_point(filled=False, size=45)
@@ -49,7 +52,7 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
         )
     learned = sum(run.learned is not None for run in record.runs)
     return finish(
-        alt.hconcat(*panels).resolve_scale(y="shared"),
+        alt.hconcat(*panels, spacing=12).resolve_scale(y="shared"),
         title=f"Parity is learned in {learned} of {count(record.runs, 'run')}, by setting",
         subtitle=[
             "The step from which the smoothed loss stays below .35. Grey: the range of the paper's ten seeds.",

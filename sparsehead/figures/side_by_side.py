@@ -6,7 +6,7 @@ import altair as alt
 
 from ..errors import DomainError
 from ..experiments.study_records import LawsRecord
-from .data import count, finite
+from .data import finite, number
 from .theme import BLACK, GREY, Chart, Panel, finish, log_axis, named
 
 PANEL_WIDTH, PANEL_HEIGHT = 230, 170
@@ -52,10 +52,10 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     dashed = f" Dashed: {REFERENCE}." if reference else ""
     return finish(
         alt.vconcat(*rows).resolve_scale(color="independent"),
-        title=f"{title}: {count(len({p['label'] for p in points}), 'law')}",
+        title=f"{title}: {_slopes(record) or _ends(points)}",
         subtitle=[
             record.state + ".",
-            f"Bars: 95 % intervals. Grey: the information floor.{dashed}{_slopes(record)}",
+            f"Bars: 95 % intervals. Grey: the information floor.{dashed}",
         ],
         data={"points": points, "reference": reference, "floor": floor},
         width=2 * PANEL_WIDTH + 80,
@@ -90,5 +90,12 @@ def _slopes(record: LawsRecord) -> str:
     if len(known) < 2:
         return ""
     ordered = sorted(known, key=lambda label: fits[label].params["b"])
-    told = [f"{fits[label].params['b']:.1f} ({label})" for label in (ordered[0], ordered[-1])]
-    return f" Samples per ln T: from {told[0]} to {told[1]}."
+    told = [f"{number(fits[label].params['b'])} ({label})" for label in (ordered[0], ordered[-1])]
+    return f"{told[0]} to {told[1]} samples per ln T"
+
+
+def _ends(points: list[dict[str, Any]]) -> str:
+    """The fewest and the most samples at the largest T."""
+    T = max(p["T"] for p in points)
+    ms = sorted(p["m"] for p in points if p["T"] == T)
+    return f"m_80 at T = {number(T)} from {number(ms[0])} to {number(ms[-1])}"

@@ -10,16 +10,19 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..arguments import several
+from ..display import Card, Displayed, clipped
 from ..errors import DomainError
+from ..frame import Frame
 from ..types import Array, Shaped
 from .spelling import spell
-from .tables import check_bits, check_s, check_T, relevant, restrict
+from .tables import assignments, check_bits, check_s, check_T, relevant, restrict
 
 MOST_SHOWN = 300  # characters of an expression that a repr repeats
+WHOLE_TABLE = 6  # positions up to which a card has the truth table
 
 
 @dataclass(frozen=True, repr=False)
-class SparseFunction:
+class SparseFunction(Displayed):
     """f: {0,1}^T -> {0,1}, depending on the positions in `support` and on all of them.
 
     The support is minimal, so two functions are equal as objects iff they are equal on every input. The
@@ -85,6 +88,21 @@ class SparseFunction:
         if len(text) <= MOST_SHOWN:
             return text
         return f"<SparseFunction of T={self.T} bits, s={self.s}; str(f) has the expression, {len(text)} characters>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Expression, T, support and table, JSON-able."""
+        return {"function": str(self), "T": self.T, "support": list(self.support), "table": list(self.table)}
+
+    def to_frame(self) -> Frame:
+        """The truth table: one row for each of the 2^s patterns, a column for each position of the support."""
+        names = [f"x{t}" for t in self.support]
+        rows = zip(assignments(self.s).tolist(), self.table)
+        return Frame(({**dict(zip(names, bits)), "f": value} for bits, value in rows), (*names, "f"))
+
+    def _card(self) -> Card:
+        facts = {"T": self.T, "s": self.s, "support": ", ".join(map(str, self.support))}
+        table = self.to_frame() if self.s <= WHOLE_TABLE else None
+        return Card("Sparse function", [clipped(str(self), MOST_SHOWN)], facts, table)
 
 
 def from_table(

@@ -154,9 +154,10 @@ class Probe(Plotted):
     @property
     def summary(self) -> str:
         """One line: what was probed, on what."""
-        several = "sequence" if self.sequences == 1 else "sequences"
-        on = f" on {self.sequences} {several}, {self.tokens} tokens" if self.sequences else ", weights only"
-        return f"{self.name} ({self.family}): {self.layers} layers of {self.heads_per_layer} heads{on}"
+        counts = {"layer": self.layers, "head": self.heads_per_layer, "sequence": self.sequences}
+        layers, heads, sequences = (f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
+        on = f" on {sequences}, {self.tokens} tokens" if self.sequences else ", weights only"
+        return f"{self.name} ({self.family}): {layers} of {heads}{on}"
 
     def __repr__(self) -> str:
         first = next(iter(ranked(self.heads, self.s)), None)

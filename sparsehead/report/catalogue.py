@@ -210,7 +210,7 @@ BUILTIN = (
     Figure(
         "functions",
         "Ours: other functions, sparsities and learners.",
-        _laws("functions", "Functions and learners"),
+        _laws("functions", "Functions, learners"),
         needs="functions",
     ),
     Figure("success", "Ours: the share of trials solved over (T, m).", _success, needs="success"),

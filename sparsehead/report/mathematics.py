@@ -14,8 +14,8 @@ from markupsafe import Markup, escape
 GREEK = {
     name: f"\\{name}"
     for name in (
-        "alpha", "gamma", "delta", "zeta", "eta", "theta", "nu", "sigma", "tau", "phi", "chi", "psi", "Delta", "Theta",
-        "Lambda", "Pi",
+        "alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "lambda", "nu", "sigma", "tau", "phi", "chi", "psi",
+        "Delta", "Theta", "Lambda", "Pi",
     )
 } | {"eps": "\\varepsilon"}  # fmt: skip
 FUNCTIONS = {name: f"\\{name}" for name in ("ln", "log", "exp", "max", "min", "sup", "tanh")} | {

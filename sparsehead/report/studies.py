@@ -31,11 +31,10 @@ def draw_rxn(data: dict[str, Any]) -> Chart:
         data["rows"],
         fields,
         unit="share",
-        title=f"RXNMapper: the published head (layer {layer}, head {head}) maps {100 * own['accuracy']:.0f} % of "
-        f"product atoms, place {places['accuracy']} of {heads}; by the weight on equal tokens, "
-        f"place {places['same_token']}",
-        subtitle=f"{data['reactions']} reactions with known maps; chance {100 * data['chance']:.0f} %; "
-        "the frame marks the published head",
+        title=f"RXNMapper: the published head maps {100 * own['accuracy']:.0f} % of product atoms, "
+        f"place {places['accuracy']} of {heads}",
+        subtitle=f"Framed: the published head (layer {layer}, head {head}), place {places['same_token']} by the weight "
+        f"on equal tokens; {data['reactions']} reactions with known maps; chance {100 * data['chance']:.0f} %",
         marked=(layer, head),
     )
 

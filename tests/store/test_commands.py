@@ -38,7 +38,10 @@ def test_list_prints_ids_that_show_accepts(results):
     rows = json.loads(results("list", "--json")[1])["experiments"]
     assert [row["id"] for row in rows] == [key_of(spec(i, T=T)) for i, T in enumerate((50, 100, 300))]
     code, out, _ = results("list")
-    assert code == 0 and all(row["id"] in out for row in rows)
+    assert code == 0 and len(out.splitlines()) == 4
+    for row, line in zip(rows, out.splitlines()[1:]):
+        assert row["id"] in line and row["created"].endswith("Z") and row["created"] in line
+        assert line.endswith(row["settings"])
     shown = json.loads(results("show", rows[1]["id"][:10], "--json")[1])
     assert (shown["T"], shown["seed"], shown["history"]["loss"]) == (100, 1, [0.5, 0.125])
 
