@@ -154,9 +154,9 @@ def _file(content: bytes) -> Iterator[Path]:
 
 def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..capacity import bound
-    from ..records.bound import bounded
+    from ..records.bound import BoundRecord
 
-    return bounded(bound(loaded(content), **options), None)
+    return BoundRecord(bound(loaded(content), **options)).to_dict()
 
 
 def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
