@@ -25,7 +25,6 @@ from .theme import (
 )
 
 CLS = "[CLS]"
-KINDS = ("in the support", "irrelevant", CLS)  # of tokens that are attended to
 EXAMPLES = 100
 SMALL = "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, '.0e')"
 WEIGHT_FLOOR = 1e-9  # weights below are drawn at it: the axis is logarithmic
