@@ -15,9 +15,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ParseError, SparseheadError, TooLarge
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 MEMORY = 3 * 2**30  # bytes of address space
 SECONDS = 60  # of processor time
@@ -160,9 +163,13 @@ def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    return read_answer(loaded(content), **options)
+
+
+def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
+    """The record of `read`, with its verdict in words and the shape of the model."""
     from ..reading import read
 
-    model = loaded(content)
     reading = read(model, **options)
     shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
     return {"verdict": reading.verdict, **reading.to_dict(), "model": shape}
