@@ -101,17 +101,17 @@ class TrainSpec(Short):
     unique: bool = True
     online: bool = False
     learner: str = "transformer"
-    d: int = 64
-    H: int = 16
-    k: int = 4
-    L: int = 1
-    mlp: int = 256
-    norm: bool = True
-    residual: bool = True
-    bias: bool = True
-    scaled: bool = True
-    sigma: str = "identity"
-    encoding: str = "trainable"
+    d: int = Architecture.d
+    H: int = Architecture.H
+    k: int = Architecture.k
+    L: int = Architecture.L
+    mlp: int = Architecture.mlp
+    norm: bool = Architecture.norm
+    residual: bool = Architecture.residual
+    bias: bool = Architecture.bias
+    scaled: bool = Architecture.scaled
+    sigma: str = Architecture.sigma
+    encoding: str = Architecture.encoding
     dropout: float = 0.0
     n_steps: int = 1000
     check_every: int = 10
@@ -132,7 +132,7 @@ class TrainSpec(Short):
     adam_eps: float = 1e-8
     init: str = "mingpt"
     init_scale: float = 1.0
-    positions: str = "trainable"
+    positions: str = Architecture.positions
     decoupled: InitVar[bool | None] = None
 
     def __post_init__(self, decoupled: bool | None) -> None:

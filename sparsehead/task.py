@@ -37,8 +37,8 @@ class Task(Short, Displayed):
     >>> import numpy as np
     >>> task = Task.balanced("x2 & x5", T=8)
     >>> bits, labels = task.sample(100, rng=np.random.default_rng(0))
-    >>> bits.shape, labels.shape, round(task.positive_rate, 3)
-    ((100, 8), (100,), 0.5)
+    >>> bits.shape, labels.shape, round(task.p, 3)
+    ((100, 8), (100,), 0.707)
     """
 
     f: SparseFunction
@@ -67,12 +67,6 @@ class Task(Short, Displayed):
         """
         f = as_function(f, T, asker="Task.balanced")
         return cls(f, balancing_p(f), noise)
-
-    @property
-    def positive_rate(self) -> float:
-        """The probability of label 1, noise included."""
-        clean = float(_rate(_shares(self.f), np.array([self.p]))[0])
-        return clean * (1 - 2 * self.noise) + self.noise
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Sample:
         """n examples: bits (n, T) and labels (n,), both uint8."""

@@ -1,13 +1,16 @@
 """The build command: what it prints, its JSON keys, and its one-line refusals."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sparsehead.cli.app import main
+from sparsehead.construct import build
 from sparsehead.functions import assignments, parse
 from sparsehead.model_file import load
+from sparsehead.records.build import build_record
 
 KEYS = {"max_error", "exact", "method", "leakage", "margin", "norms", "heads", "hidden_units", "d"}
 
@@ -78,7 +81,7 @@ def test_build_refuses_in_one_line_with_code_2(capsys, tmp_path, arguments, mess
 
 
 def test_undecided_and_wrong_models_are_not_called_exact():
-    from sparsehead.records.build import verdict
-
-    assert verdict({"correct": None}).startswith("undecided")
-    assert "NOT" in verdict({"correct": False, "counterexample": "01"})
+    record = build_record(build("x0 & x1", T=2), parse("x0 | x1", T=2))
+    assert record.verdict in ("does NOT compute it: wrong on 01", "does NOT compute it: wrong on 10")
+    unknown = replace(record, certificate=replace(record.certificate, correct=None))
+    assert unknown.verdict.startswith("undecided")

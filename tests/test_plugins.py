@@ -1,5 +1,5 @@
-"""A learner, an encoding, a bound form, a figure and a claim that an installed package adds: each of at most 40 lines,
-each known to its command without another change. The package of this test is what CONTRIBUTING.md shows.
+"""A thing of each of seven kinds that an installed package adds: each of at most 40 lines, each known to its command
+without another change. The package of this test is what CONTRIBUTING.md shows.
 """
 
 import json
@@ -15,21 +15,15 @@ from sparsehead.errors import DomainError
 from sparsehead.registry import Registry
 
 ROOT = Path(__file__).parents[1]
-TEMPLATES = dict(
-    re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S)
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+TEMPLATES = dict(re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```", CONTRIBUTING, re.M | re.S))
+# the groups and names of the [project.entry-points] tables there
+ENTRY_POINTS = re.sub(
+    r"""^\[project\.entry-points\."(.*)"\]$|"(.*)"$""",
+    lambda found: f"[{found[1]}]" if found[1] else found[2],
+    "".join(re.findall(r"^```toml\n(.*?)^```", CONTRIBUTING, re.M | re.S)),
+    flags=re.M,
 )
-ENTRY_POINTS = """
-[sparsehead.learners]
-nearest = nearest:NEAREST
-[sparsehead.encodings]
-signs = signs:SIGNS
-[sparsehead.forms]
-columns = columns:COLUMNS
-[sparsehead.figures]
-halves = halves:HALVES
-[sparsehead.claims]
-even-parity = even_parity:even_parity
-"""
 SCRIPT = """
 import json, sys
 from sparsehead.cli.app import main
@@ -44,11 +38,14 @@ small = ["--start", "20", "--trials", "16", "--workers", "1", "--db", "r.db", "-
 run("law", "and", "--s", "1", "--T", "4", "--learner", "nearest", *small)
 shape = ["--encoding", "signs", "--d", "12", "--heads", "2", "--learning-rate", "0.01", "--steps", "300"]
 run("learn", "x1", "--T", "6", "--m", "60", *shape, "--json")
+plain = ["--optimiser", "sgd", "--weight-decay", "0", "--clip", "0", "--learning-rate", "0.5", "--steps", "400"]
+plain += ["--T", "4", "--m", "12", "--d", "8", "--heads", "2", "--dtype", "float64", "--json"]
+run("learn", "x1", *plain, "--engine", "descent")
+run("learn", "x1", *plain, "--engine", "torch")
+run("build", "x2 ^ x5 ^ x7", "--T", "12", "--method", "counting", "--json")
 run("figure", "--list", "--json")
 run("figure", "halves", "--out", "halves.svg", "--json")
-from sparsehead.claims.registry import SECTIONS, run_checks
-(finding,) = run_checks(["even-parity"])
-print(json.dumps({"finding": finding.verdict, "section": [c.label for c in SECTIONS["Installed packages"]]}))
+run("reproduce", "--no-train", "--out", "report", "--json")
 norms = ["--norms", "V21=2,V=1,QK=3,BX=1.5,k=4", "--T", "100", "--m", "1000"]
 run("bound", *norms, "--json")
 run("bound", *norms, "--form", "columns", "--json")
@@ -79,7 +76,7 @@ def answers(tmp_path_factory):
 
 
 def test_the_templates_are_short():
-    assert set(TEMPLATES) == {"nearest", "signs", "columns", "halves", "even_parity"}
+    assert len(TEMPLATES) == 7
     assert all(len(text.splitlines()) <= 40 for text in TEMPLATES.values())
 
 
@@ -92,17 +89,30 @@ def test_learn_trains_with_an_added_encoding(answers):
     assert answers[1]["solved"] and answers[1]["made_by"]["engine"] in ("compiled", "torch")
 
 
+def test_learn_trains_in_an_added_engine(answers):
+    """What it trains is what the torch engine trains: the same steps, the same attention but for rounding."""
+    added, known = answers[2:4]
+    assert added["made_by"]["engine"] == "descent" and added["solved"]
+    assert (added["steps"], added["appearance"]) == (known["steps"], known["appearance"])
+    assert added["support_mass"] == pytest.approx(known["support_mass"], rel=1e-6)
+
+
+def test_build_writes_with_an_added_construction(answers):
+    assert answers[4]["construction"] == "counting" and answers[4]["exact"]
+
+
 def test_figure_lists_and_draws_an_added_figure(answers):
-    assert "halves" in [entry["name"] for entry in answers[2]["figures"]]
-    assert answers[3]["figure"] == "halves" and answers[3]["bytes"] > 1000
+    assert "halves" in [entry["name"] for entry in answers[5]["figures"]]
+    assert answers[6]["figure"] == "halves" and answers[6]["bytes"] > 1000
 
 
 def test_reproduce_checks_an_added_claim(answers):
-    assert answers[4] == {"finding": "holds", "section": ["even-parity"]}
+    (finding,) = [row for row in answers[7]["findings"] if row["label"] == "even-parity"]
+    assert finding["verdict"] == "holds" and answers[7]["report"].endswith("report.html")
 
 
 def test_bound_has_an_added_form(answers):
-    every, asked = answers[5:]
+    every, asked = answers[8:]
     assert every["form"] != "columns" and every["forms"]["columns"] == asked["log_covering"] > 0
     assert (
         asked["form"] == "columns" and not asked["proven"] and "each column by itself" in asked["notes"][-1]

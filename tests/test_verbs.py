@@ -1,15 +1,20 @@
 """Each verb is one call in Python, with the answer that the command prints with --json."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import sparsehead as sh
+from sparsehead.claims.registry import CLAIMS
 from sparsehead.cli.app import main
-from sparsehead.records.bound import bounded
+from sparsehead.measure.adaptive import Adaptive
+from sparsehead.records.bound import BoundRecord
 from sparsehead.records.build import build_record
-from sparsehead.records.cover import covered
-from sparsehead.records.learn import learned
+from sparsehead.records.cover import cover_record
+from sparsehead.records.learn import LearnRecord
+from sparsehead.report.catalogue import FIGURES
+from sparsehead.report.reproduce import reproduce
 from sparsehead.train.learning import read_back
 
 POINTS = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]
@@ -32,7 +37,7 @@ def command(capsys, tmp_path, monkeypatch):
 
 
 def plain(answer):
-    return json.loads(json.dumps(answer))
+    return json.loads(json.dumps(answer.to_dict()))
 
 
 def test_build(command):
@@ -44,16 +49,16 @@ def test_build(command):
 
 def test_bound(command):
     found = command("bound", "head.safetensors", "--m", "1000", "--form", "ours")
-    assert found == plain(bounded(sh.bound(sh.load("head.safetensors"), m=1000, form="ours"), None))
+    assert found == plain(BoundRecord(sh.bound(sh.load("head.safetensors"), m=1000, form="ours")))
 
 
 def test_read(command):
     found = command("read", "head.safetensors")
-    assert found == plain(sh.read(sh.load("head.safetensors"), seed=0).to_dict())
+    assert found == plain(sh.read(sh.load("head.safetensors"), seed=0))
 
 
 def test_cover(command):
-    assert command("cover", "points.csv", "--eps", "0.5") == plain(covered(POINTS, eps="0.5"))
+    assert command("cover", "points.csv", "--eps", "0.5") == plain(cover_record(POINTS, eps="0.5"))
 
 
 def test_what_learn_is_not_told_is_left_to_the_preset(monkeypatch):
@@ -74,5 +79,29 @@ def test_what_learn_is_not_told_is_left_to_the_preset(monkeypatch):
 def test_learn(command):
     found = command("learn", "x1", "--T", "5", "--m", "40", "--learner", "tree", "--seed", "3")
     run = sh.learn("x1", T=5, m=40, learner="tree", seed=3)
-    same = plain(learned(run.outcome, read_back(run)))
+    same = plain(LearnRecord(run.outcome, read_back(run)))
     assert {**found, "seconds": 0} == {**same, "seconds": 0}
+
+
+def test_law(command):
+    asked = ["--s", "1", "--T", "4,6", "--learner", "exhaustive", "--start", "12", "--trials", "8"]
+    found = command("law", "and", *asked, "--workers", "1", "--db", "command.db")
+    policy = Adaptive(start=12, max_trials=8)
+    same = sh.law("and", s=1, T=[4, 6], learner="exhaustive", policy=policy, workers=1, db="python.db")
+    assert {**found, "seconds": 0} == {**plain(same), "seconds": 0}
+
+
+def test_reproduce(command, monkeypatch):
+    """Without training, with two claims and one figure: what is checked, drawn and reported does not depend on more."""
+    for label in [label for label in CLAIMS if label not in ("tf-scalar", "law-and")]:
+        monkeypatch.delitem(CLAIMS, label)
+    monkeypatch.setattr("sparsehead.report.catalogue.FIGURES", {"cover-small": FIGURES["cover-small"]})
+    found = command("reproduce", "--no-train", "--db", "r.db", "--out", "made")
+    quiet = {"report": lambda *_: None, "say": lambda _: None}
+    same = reproduce("default", db=Path("r.db"), folder=Path("made"), workers=2, train=False, **quiet)
+    assert {row["label"]: row["verdict"] for row in found["findings"]} == {
+        "tf-scalar": "holds",
+        "law-and": "not run",
+    }
+    assert Path(found["report"]).read_text().lstrip().lower().startswith("<!doctype html>")
+    assert {**found, "seconds": 0} == {**plain(same), "seconds": 0}

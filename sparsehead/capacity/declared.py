@@ -36,16 +36,13 @@ class DeclaredClass:
     def by_form(self, m: Real, eps: float, delta: float) -> tuple[dict[str, Covering], dict[str, float]]:
         """ln N and the gap by every form that applies."""
         forms = [name for name in FORMS if self.applies(FORMS[name])]
-        coverings = {name: self.covering(m, eps, name) for name in forms}
+        coverings = {name: covering(self.priced(m, name)[0], eps=eps, form=name) for name in forms}
         return coverings, {name: self.gap(m, form=name, delta=delta) for name in forms}
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
         """Items on m samples, and the penalty for norms and margin chosen after training."""
         price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
         return self.make(m, price), price.penalty + self.margin_penalty
-
-    def covering(self, m: Real, eps: float, form: str) -> Covering:
-        return covering(self.priced(m, form)[0], eps=eps, form=form)
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
         """The margin gap: the smaller of what C/eps^2 gives, where it holds, and what chaining over ln N gives."""

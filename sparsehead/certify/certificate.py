@@ -89,10 +89,6 @@ class Certificate(Displayed):
         return self.correct is not None
 
     @property
-    def undecided(self) -> bool:
-        return self.correct is None
-
-    @property
     def verdict(self) -> str:
         """One sentence: proved, refuted or undecided."""
         if self.correct is None:

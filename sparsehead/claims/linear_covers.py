@@ -20,8 +20,7 @@ from ..capacity.pricing import Pricing
 from ..covering.function_classes import class_packing_number
 from ..rng import stream
 from .claim import Context, Finding, claim, finding
-
-ROUNDING = 1 + 1e-9
+from .lipschitz import ROUNDING
 
 
 @claim(

@@ -44,7 +44,7 @@ def bound(
     """Capacity and generalisation, term by term, with a verdict."""
     from ..capacity import bound as bound_of
     from ..model_file import load
-    from ..records.bound import bounded, information_floor
+    from ..records.bound import BoundRecord, information_floor
 
     result = bound_of(
         None if model is None else load(model),
@@ -58,7 +58,7 @@ def bound(
         accuracy=accuracy,
     )
     floor = None if s is None else information_floor(s, result.T)
-    emit(bounded(result, floor), as_json, lambda console: show(console, result, floor))
+    emit(BoundRecord(result, floor).to_dict(), as_json, lambda console: show(console, result, floor))
 
 
 def parse_norms(text: str) -> dict[str, float]:

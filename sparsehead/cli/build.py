@@ -1,13 +1,16 @@
 """`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from .output import AsJson, Force, check_model_file, emit
+
+if TYPE_CHECKING:
+    from ..records.build import AttentionSample, BuildRecord
 
 SHOWN = 8  # relevant positions listed per input
 
@@ -47,42 +50,45 @@ def build(
         seed=seed,
     )  # fmt: skip
     record = build_record(model, f)
-    result = {**record, "out": None if out is None else str(save(model, out, force=force))}
-    emit(result, as_json, lambda console: show(console, result))
+    written = None if out is None else str(save(model, out, force=force))
+    emit({**record.to_dict(), "out": written}, as_json, lambda console: show(console, record, written))
 
 
-def show(console: Console, result: dict[str, Any]) -> None:
+def show(console: Console, record: "BuildRecord", written: str | None) -> None:
     """The head in a line, the verdict in two, attention and norms as tables."""
-    from ..records.build import verdict
-
-    plural = "head" if result["heads"] == 1 else "heads"
-    console.print(f"{result['function']}  reads {result['s']} of T={result['T']} bits", markup=False)
-    code = "" if result["code"] is None else f", code {tuple(result['code'])}"
+    model, f, proof = record.model, record.function, record.certificate
+    plural = "head" if model.H == 1 else "heads"
+    console.print(f"{f}  reads {f.s} of T={f.T} bits", markup=False)
+    code = "" if record.code is None else f", code {tuple(record.code)}"
     console.print(
-        f"{result['heads']} {plural}, d={result['d']}, {result['hidden_units']} ReLU units "
-        f"({result['readout']}){code}",
+        f"{model.H} {plural}, d={model.d}, {record.hidden_units} ReLU units ({record.readout}){code}",
         markup=False,
     )
-    console.print(verdict(result), markup=False, soft_wrap=True)
-    console.print(f"{result['method']}: {result['note']}", markup=False, soft_wrap=True)
-    if result["exact"]:
+    console.print(record.verdict, markup=False, soft_wrap=True)
+    console.print(f"{proof.method}: {proof.note}", markup=False, soft_wrap=True)
+    if proof.exact:
         from ..certify.certificate import EXACT_MEANS
 
         console.print(f"({EXACT_MEANS})", markup=False, soft_wrap=True)
-    if result["s"]:
-        attention = Table(box=None, pad_edge=False)
-        for title in ("relevant bits", "output", "attention on them", "elsewhere"):
-            attention.add_column(title)
-        for row in result["attention"]:
-            bits = "".join(str(b) for b in row["relevant_bits"])
-            for h, head in enumerate(row["weights"]):
-                listed = " ".join(f"{w:.3f}" for w in head[:SHOWN]) + (" .." if len(head) > SHOWN else "")
-                first = (bits, f"{row['output']:.6f}") if h == 0 else ("", "")
-                attention.add_row(*first, listed, f"{row['elsewhere'][h]:.4f}")
-        console.print(attention)
-    console.print(norms_table(result["norms"]))
-    if result["out"] is not None:
-        console.print(f"written to {result['out']}", markup=False)
+    if f.s:
+        console.print(attention_table(record.attention))
+    console.print(norms_table(record.norms))
+    if written is not None:
+        console.print(f"written to {written}", markup=False)
+
+
+def attention_table(samples: "tuple[AttentionSample, ...]") -> Table:
+    """One row per input and head: where its attention falls."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("relevant bits", "output", "attention on them", "elsewhere"):
+        table.add_column(title)
+    for sample in samples:
+        bits = "".join(str(b) for b in sample.relevant_bits)
+        for h, (head, elsewhere) in enumerate(zip(sample.weights, sample.elsewhere, strict=True)):
+            listed = " ".join(f"{w:.3f}" for w in head[:SHOWN]) + (" .." if len(head) > SHOWN else "")
+            first = (bits, f"{sample.output:.6f}") if h == 0 else ("", "")
+            table.add_row(*first, listed, f"{elsewhere:.4f}")
+    return table
 
 
 def norms_table(norms: dict[str, Any]) -> Table:

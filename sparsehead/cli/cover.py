@@ -1,12 +1,15 @@
 """`sparsehead cover FILE --eps E`: the covering number of the points in a CSV file."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from .output import AsJson, emit
+
+if TYPE_CHECKING:
+    from ..records.cover import CoverRecord
 
 SHOWN = 12  # centres listed in the table for people
 
@@ -23,27 +26,26 @@ def cover(
 ) -> None:
     """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
     from ..covering.points_file import read_points_file
-    from ..records.cover import covered
+    from ..records.cover import cover_record
 
-    result = covered(read_points_file(file), eps=eps, p=p, external=external, time_limit=time_limit)
-    emit(result, as_json, lambda console: show(console, result))
+    record = cover_record(read_points_file(file), eps=eps, p=p, external=external, time_limit=time_limit)
+    emit(record.to_dict(), as_json, lambda console: show(console, record))
 
 
-def show(console: Console, result: dict[str, Any]) -> None:
+def show(console: Console, record: "CoverRecord") -> None:
     """Three lines and the centres."""
-    kind = "centres anywhere" if result["external"] else "centres among the points"
-    if result["exact"]:
-        console.print(
-            f"covering number {result['size']}  ({kind}; {result['points']} points, eps={result['eps']:g})"
-        )
+    found = record.cover
+    kind = "centres anywhere" if record.external else "centres among the points"
+    if found.exact:
+        console.print(f"covering number {found.size}  ({kind}; {record.points} points, eps={record.eps:g})")
     else:
         console.print(
-            f"a bracket, not settled: covering number between {result['lower']} and {result['upper']}  ({kind})"
+            f"a bracket, not settled: covering number between {found.lower} and {found.upper}  ({kind})"
         )
-    lp = "" if result["lp"] is None else f", linear relaxation {result['lp']:.4g}"
-    console.print(f"bounds: packing at 2 eps {result['packing']}{lp}, greedy {result['greedy']}")
-    console.print(f"ties: {result['ties']}")
-    for center in result["centers"][:SHOWN]:
+    lp = "" if found.lp is None else f", linear relaxation {found.lp:.4g}"
+    console.print(f"bounds: packing at 2 eps {found.packing}{lp}, greedy {found.greedy}")
+    console.print(f"ties: {found.ties}")
+    for center in found.centers[:SHOWN]:
         console.print("  (" + ", ".join(f"{x:g}" for x in center) + ")")
-    if len(result["centers"]) > SHOWN:
-        console.print(f"  .. and {len(result['centers']) - SHOWN} more (--json lists all)")
+    if len(found.centers) > SHOWN:
+        console.print(f"  .. and {len(found.centers) - SHOWN} more (--json lists all)")

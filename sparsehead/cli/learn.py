@@ -62,7 +62,7 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
-    from ..records.learn import learned
+    from ..records.learn import LearnRecord
     from ..train.learning import learn as train
     from ..train.learning import read_back
     from ..train.threads import use_threads
@@ -81,7 +81,7 @@ def learn(
             device=device, dtype=dtype, progress=display, **chosen,
         )  # fmt: skip
     reading = read_back(run) if run.solved else None
-    result = learned(run.outcome, reading)
+    result = LearnRecord(run.outcome, reading).to_dict()
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
     with emit_on_failure(result, as_json, show):
         if out is not None and run.model is not None:

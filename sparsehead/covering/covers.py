@@ -26,7 +26,6 @@ from ..logs import Real
 from ..types import Array, Bool, Float
 from .metrics import check_p, read_points, read_radius, within
 
-NUMBERS = ("size", "lower", "upper", "exact", "greedy", "packing", "lp", "ties")
 SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3
 
 
@@ -69,9 +68,18 @@ class Cover(Plotted):
 
     def to_dict(self) -> dict[str, Any]:
         """The same, JSON-able, without the points."""
-        plain = {name: getattr(self, name) for name in NUMBERS}
-        rows = None if self.rows is None else list(self.rows)
-        return {**plain, "centers": [list(center) for center in self.centers], "rows": rows}
+        return {
+            "size": self.size,
+            "centers": [list(center) for center in self.centers],
+            "lower": self.lower,
+            "upper": self.upper,
+            "exact": self.exact,
+            "rows": None if self.rows is None else list(self.rows),
+            "greedy": self.greedy,
+            "packing": self.packing,
+            "lp": self.lp,
+            "ties": self.ties,
+        }
 
     def to_frame(self) -> Frame:
         """The centres, one in each row: its number among the points, where it is one, and its coordinates."""

@@ -7,13 +7,12 @@ sparse                        `SparseFunction`: a support and a table on it
 families                      conjunctions, parities, .. by name; random ones
 expression, syntax            text to a function: grammar.lark, and what each operator means (`parse`)
 evaluate                      an expression's table, by way of its syntax tree
-analysis                      symmetric, monotone, Fourier coefficients, influences, `kind`
+analysis                      symmetric, monotone, influences, `kind`
 cover, minimise, spelling     a function back to text: prime implicants, a smallest cover, the words
 """
 
 from .analysis import (
     EXPLAINED,
-    fourier,
     influences,
     is_monotone,
     is_sparse,
@@ -51,7 +50,6 @@ __all__ = [
     "conjunction",
     "disjunction",
     "family",
-    "fourier",
     "from_table",
     "influences",
     "is_monotone",

@@ -1,4 +1,4 @@
-"""What is true of a function: the paper's definitions of sparse, symmetric, bounded and close; its spectrum."""
+"""What is true of a function: the paper's definitions of sparse, symmetric, bounded and close; its influences."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..errors import DomainError
 from ..types import Array, Float
 from .families import labels
 from .sparse import SparseFunction
-from .tables import assignments, halves, ones, walsh_hadamard
+from .tables import assignments, halves, ones
 
 # What `kind` tells apart: families with an exact uniqueness test and a floor.
 EXPLAINED = (
@@ -81,22 +81,11 @@ def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
     return float(weights[values[0] != values[1]].sum())
 
 
-def fourier(f: SparseFunction) -> Float[Array, " N"]:
-    """The 2^s Fourier coefficients of f as a sign, under uniform bits.
-
-    With signs (-1)^{f(b)} (so 0 counts as +1 and 1 as -1) and chi_S(b) = (-1)^{sum_{i in S} b_i},
-
-        coefficient(S) = E_b [(-1)^{f(b)} chi_S(b)],      sum_S coefficient(S)^2 = 1.
-
-    Bit i of the index says whether support[i] is in S. Every coefficient is an integer over 2^s, so exact.
-    """
-    return walsh_hadamard(1 - 2 * f.values.astype(np.int64)) / 2**f.s
-
-
 def influences(f: SparseFunction) -> Float[Array, " s"]:
     """For each relevant position, the probability under uniform bits that flipping it flips f; in (0, 1].
 
-    Equals the sum of coefficient(S)^2 over the S that contain the position.
+    Equals the sum of coefficient(S)^2 over the S that contain the position, where coefficient(S) is the mean of
+    (-1)^{f(b) + sum_{i in S} b_i} over all b.
     """
     pairs = [halves(f.values, i) for i in range(f.s)]
     return np.array([float((low != high).mean()) for low, high in pairs])

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arguments import whole
 from ..errors import DomainError, ShapeError
-from ..types import Array, Bool, Int, Shaped
+from ..types import Array, Bool, Shaped
 
 MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every operation takes milliseconds
 
@@ -83,13 +83,3 @@ def moebius(table: Shaped[Array, " N"]) -> Bool[Array, " N"]:
         low, high = halves(form, i)
         high ^= low
     return form
-
-
-def walsh_hadamard(values: Int[Array, " N"]) -> Int[Array, " N"]:
-    """sum_b values[b] (-1)^{|b & S|} for every S, in N log N additions."""
-    sums = values.copy()
-    for i in range(len(sums).bit_length() - 1):
-        low, high = halves(sums, i)
-        low += high  # low + high
-        np.subtract(low, 2 * high, out=high)  # low - high
-    return sums

@@ -15,9 +15,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ParseError, SparseheadError, TooLarge
+
+if TYPE_CHECKING:
+    from ..model import Model
 
 MEMORY = 3 * 2**30  # bytes of address space
 SECONDS = 60  # of processor time
@@ -154,15 +157,19 @@ def _file(content: bytes) -> Iterator[Path]:
 
 def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..capacity import bound
-    from ..records.bound import bounded
+    from ..records.bound import BoundRecord
 
-    return bounded(bound(loaded(content), **options), None)
+    return BoundRecord(bound(loaded(content), **options)).to_dict()
 
 
 def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    return read_answer(loaded(content), **options)
+
+
+def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
+    """The record of `read`, with its verdict in words and the shape of the model."""
     from ..reading import read
 
-    model = loaded(content)
     reading = read(model, **options)
     shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
     return {"verdict": reading.verdict, **reading.to_dict(), "model": shape}

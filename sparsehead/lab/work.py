@@ -43,7 +43,7 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
 
 def learned_result(spec: TrainSpec, db: Path) -> Values:
     """What the store holds of a trial: its outcome, its curves and maps, and what is read back from its model."""
-    from ..records.learn import learned
+    from ..records.learn import LearnRecord
     from ..store import Store
     from ..train.learning import read_back
     from ..train.outcome import Outcome, Run
@@ -66,7 +66,7 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
         "function": str(f),
         "support": list(f.support),
         "T": spec.T,
-        **learned(outcome, reading),
+        **LearnRecord(outcome, reading).to_dict(),
         "verdict": None if reading is None else reading.verdict,
         "history": history,
         "attention": {

@@ -1,6 +1,6 @@
 """Outcomes to thresholds, intervals and laws: pure functions of how many trials succeeded at each (T, m).
 
-intervals    a share of successes; the bootstrap
+intervals    a share of successes; percentiles, quantiles
 curves       the success curve in ln m and its likelihood
 thresholds   m_80 at one T: read off a grid, or fitted
 adaptive     which trials to run next, at one T

@@ -1,12 +1,11 @@
-"""Intervals for a share of successes, and the bootstrap."""
+"""Intervals for a share of successes, percentiles of the bootstrap, and quantiles."""
 
-from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
 
 from ..errors import DomainError
-from ..types import Array, Float, Shaped
+from ..types import Array, Float
 
 
 def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
@@ -41,20 +40,6 @@ def _proportion(solved: int, trials: int, level: float, method: str) -> tuple[fl
         return 0.0, 1.0
     found = binomtest(solved, trials).proportion_ci(level, method)
     return float(found.low), float(found.high)
-
-
-def bootstrap(
-    values: Shaped[Array, "n *rest"],
-    statistic: Callable[[Shaped[Array, "n *rest"]], float],
-    *,
-    n_boot: int,
-    rng: np.random.Generator,
-) -> Float[Array, " n_boot"]:
-    """`statistic` of `n_boot` resamples of the rows of `values`, drawn with replacement."""
-    if len(values) == 0:
-        raise DomainError("the bootstrap resamples at least one value, got none.")
-    rows = rng.integers(len(values), size=(n_boot, len(values)))
-    return np.array([statistic(values[pick]) for pick in rows], dtype=float)
 
 
 def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the verbs answer, each as one JSON object: `--json` prints it, the lab sends it.
+"""What the verbs answer, each as one frozen record: `to_dict` is what `--json` prints and the lab sends.
 
-build, bound, cover, learn   one file per verb; `read`, `law` and `probe` answer with objects that have `to_dict`
+build, bound, cover, learn   one file per verb; `read`, `law` and `probe` return such records themselves
 """

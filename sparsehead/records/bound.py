@@ -1,5 +1,6 @@
 """The record of `bound`, and the information floor that may stand beside it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from ..capacity import Bound
@@ -8,10 +9,22 @@ from ..floor.floor import Floor, floor
 from ..task import conjunction_p
 
 
-def bounded(result: Bound, least: Floor | None) -> dict[str, Any]:
-    """A bound and a floor as JSON values."""
-    row = None if least is None else {"m": least.m, "enough": least.enough, "status": least.status}
-    return {**result.to_dict(), "floor": row}
+@dataclass(frozen=True)
+class BoundRecord:
+    """A bound, and a floor where one was asked for."""
+
+    bound: Bound
+    floor: Floor | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `sparsehead bound --json` prints."""
+        row = None if self.floor is None else floor_row(self.floor)
+        return {**self.bound.to_dict(), "floor": row}
+
+
+def floor_row(least: Floor) -> dict[str, Any]:
+    """A floor in a record: samples that every learner needs, samples that are enough, and how this is known."""
+    return {"m": least.m, "enough": least.enough, "status": least.status}
 
 
 def information_floor(s: int, T: int) -> Floor:

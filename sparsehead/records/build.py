@@ -1,10 +1,12 @@
 """The record of `build`: the head, its certificate, its norms, and its attention on a few inputs."""
 
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from ..certify import verify
+from ..certify import Certificate, verify
 from ..construct import norm_report, units
 from ..functions import SparseFunction
 from ..model import Model
@@ -13,27 +15,84 @@ from ..rng import stream
 SAMPLES = 4  # inputs whose attention is shown
 
 
-def build_record(model: Model, f: SparseFunction) -> dict[str, Any]:
-    """What `sparsehead build --json` prints of a model that `build` wrote for f, the proof included."""
-    return {
-        "function": str(f),
-        "T": f.T,
-        "s": f.s,
-        "support": list(f.support),
-        "encoding": model.encoding.kind,
-        "construction": model.meta["method"],
-        "code": model.meta.get("code"),
-        "readout": model.meta.get("readout", "mlp" if model.decoder else "head"),
-        "d": model.d,
-        "heads": model.H,
-        "hidden_units": units(model),
-        **verify(model, f).to_dict(),
-        "norms": norm_report(model, f),
-        "attention": samples(model, f),
-    }
+@dataclass(frozen=True)
+class AttentionSample:
+    """Attention on one input: by head, the weights of the relevant positions, and the sum over all others."""
+
+    relevant_bits: list[int]
+    output: float
+    weights: list[list[float]]
+    elsewhere: list[float]
 
 
-def samples(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
+@dataclass(frozen=True, eq=False)
+class BuildRecord:
+    """A written model with its proof; norms are those of `construct.norm_report`."""
+
+    model: Model
+    function: SparseFunction
+    certificate: Certificate
+    norms: dict[str, Any]
+    attention: tuple[AttentionSample, ...]
+
+    @property
+    def code(self) -> list[int] | None:
+        """The integers with which the head adds up the relevant bits, where it does."""
+        return self.model.meta.get("code")
+
+    @property
+    def readout(self) -> str:
+        """Where the ReLU units are: inside the "head", or in the "mlp" after it."""
+        readout: str = self.model.meta.get("readout", "mlp" if self.model.decoder else "head")
+        return readout
+
+    @property
+    def hidden_units(self) -> int:
+        """How many ReLU units there are."""
+        return units(self.model)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on the certificate."""
+        proof = self.certificate
+        if proof.correct is None:
+            return "undecided: neither a proof nor a counterexample was found"
+        if not proof.correct:
+            return f"does NOT compute it: wrong on {proof.to_dict()['counterexample']}"
+        gap = "" if proof.gap is None or not math.isfinite(proof.gap) else f", gap {proof.gap:.4g}"
+        return (
+            f"{'exact' if proof.exact else 'correct'} on all 2^{self.function.T} inputs: error at most "
+            f"{proof.max_error:.1e}, of which rounding {proof.rounding:.1e}; margin {proof.margin:.4g}, "
+            f"leakage {proof.leakage:.4g}{gap}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `sparsehead build --json` prints, but for the file that it writes."""
+        model, f = self.model, self.function
+        return {
+            "function": str(f),
+            "T": f.T,
+            "s": f.s,
+            "support": list(f.support),
+            "encoding": model.encoding.kind,
+            "construction": model.meta["method"],
+            "code": self.code,
+            "readout": self.readout,
+            "d": model.d,
+            "heads": model.H,
+            "hidden_units": self.hidden_units,
+            **self.certificate.to_dict(),
+            "norms": self.norms,
+            "attention": [asdict(sample) for sample in self.attention],
+        }
+
+
+def build_record(model: Model, f: SparseFunction) -> BuildRecord:
+    """Prove a model that `build` wrote for f, and measure it."""
+    return BuildRecord(model, f, verify(model, f), norm_report(model, f), samples(model, f))
+
+
+def samples(model: Model, f: SparseFunction) -> tuple[AttentionSample, ...]:
     """Attention on a few inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
     bits = stream(0, "shown inputs").integers(0, 2, (min(SAMPLES, f.s + 1), f.T), dtype=np.uint8)
     counts = np.linspace(0, f.s, len(bits)).round().astype(int)
@@ -41,26 +100,12 @@ def samples(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
         row[list(f.support)] = np.arange(f.s) < ones
     weights, outputs = model.attention(bits), model(bits)
     inside = weights[:, :, list(f.support)]
-    return [
-        {
-            "relevant_bits": [int(b) for b in row[list(f.support)]],
-            "output": float(outputs[i]),
-            "weights": [[float(w) for w in head] for head in inside[i]],
-            "elsewhere": [float(w) for w in weights[i].sum(axis=1) - inside[i].sum(axis=1)],
-        }
+    return tuple(
+        AttentionSample(
+            relevant_bits=row[list(f.support)].tolist(),
+            output=float(outputs[i]),
+            weights=inside[i].tolist(),
+            elsewhere=(weights[i].sum(axis=1) - inside[i].sum(axis=1)).tolist(),
+        )
         for i, row in enumerate(bits)
-    ]
-
-
-def verdict(record: dict[str, Any]) -> str:
-    """One sentence on the certificate in a record of `build`."""
-    if record["correct"] is None:
-        return "undecided: neither a proof nor a counterexample was found"
-    if not record["correct"]:
-        return f"does NOT compute it: wrong on {record['counterexample']}"
-    kind = "exact" if record["exact"] else "correct"
-    gap = "" if record["gap"] is None else f", gap {record['gap']:.4g}"
-    return (
-        f"{kind} on all 2^{record['T']} inputs: error at most {record['max_error']:.1e}, of which rounding "
-        f"{record['rounding']:.1e}; margin {record['margin']:.4g}, leakage {record['leakage']:.4g}{gap}"
     )

@@ -2,35 +2,42 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..covering import covering_number
+from ..covering import Cover, covering_number
 from ..covering.metrics import fraction_of
 
 
-def covered(
+@dataclass(frozen=True)
+class CoverRecord:
+    """A cover, and what it is a cover of: how many points, the radius, the norm, and whether centres lie anywhere."""
+
+    cover: Cover
+    points: int
+    eps: float
+    p: float
+    external: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `sparsehead cover --json` prints."""
+        return {
+            **self.cover.to_dict(),
+            "points": self.points,
+            "eps": self.eps,
+            "p": "inf" if self.p == math.inf else self.p,
+            "external": self.external,
+        }
+
+
+def cover_record(
     points: Sequence[Sequence[str]],
     *,
     eps: str,
     p: float = 2.0,
     external: bool = False,
     time_limit: float = 30.0,
-) -> dict[str, Any]:
-    """The covering number of `points` at radius `eps` as JSON values; the arguments are those of `covering_number`."""
+) -> CoverRecord:
+    """The covering number of `points` at radius `eps`; the arguments are those of `covering_number`."""
     found = covering_number(points, eps=eps, p=p, external=external, time_limit=time_limit)
-    return {
-        "size": found.size,
-        "centers": [list(c) for c in found.centers],
-        "lower": found.lower,
-        "upper": found.upper,
-        "exact": found.exact,
-        "rows": None if found.rows is None else list(found.rows),
-        "greedy": found.greedy,
-        "packing": found.packing,
-        "lp": found.lp,
-        "ties": found.ties,
-        "points": len(points),
-        "eps": float(fraction_of(eps)),
-        "p": "inf" if p == math.inf else p,
-        "external": external,
-    }
+    return CoverRecord(found, len(points), float(fraction_of(eps)), p, external)

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from sparsehead.errors import DomainError
-from sparsehead.measure.intervals import bootstrap, clopper_pearson, percentile, wilson
-from sparsehead.rng import stream
+from sparsehead.measure.intervals import clopper_pearson, percentile, wilson
 
 
 def binomial_pmf(n, p):
@@ -46,11 +45,6 @@ def test_edges_and_misuse():
         clopper_pearson(1, 5, 1.0)
 
 
-def test_bootstrap_has_the_standard_error_of_the_mean():
-    values = stream(0, "values").normal(size=200)
-    means = bootstrap(values, lambda v: float(v.mean()), n_boot=2000, rng=stream(0, "boot"))
-    assert means.std() == pytest.approx(values.std() / math.sqrt(200), rel=0.1)  # 6 s.e. of a s.d. from 2000
-    low, high = percentile(means)
-    assert low < values.mean() < high
-    with pytest.raises(DomainError, match="at least one value"):
-        bootstrap(values[:0], len, n_boot=1, rng=stream(0, "boot"))
+def test_percentile_leaves_out_the_same_share_on_both_sides():
+    assert percentile(np.arange(1001.0)) == pytest.approx((25, 975))
+    assert percentile(np.arange(1001.0), 0.5) == pytest.approx((250, 750))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...capacity import bound
 from ...errors import DomainError
-from ...records.bound import bounded, information_floor
+from ...records.bound import BoundRecord, floor_row, information_floor
 from ..answers import packed_json, sent
 from ..sandbox import FILE, uploaded
 
@@ -84,10 +84,9 @@ def _bound(asked: BoundRequest) -> Any:
 
 
 def _answer(asked: BoundRequest) -> bytes:
-    return packed_json(bounded(_bound(asked), None))
+    return packed_json(BoundRecord(_bound(asked)).to_dict())
 
 
 @lru_cache(maxsize=256)
 def _floor(s: int, T: int) -> bytes:
-    least = information_floor(s, T)
-    return packed_json({"s": s, "T": T, "m": least.m, "enough": least.enough, "status": least.status})
+    return packed_json({"s": s, "T": T, **floor_row(information_floor(s, T))})

@@ -1,6 +1,5 @@
 """Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -10,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...construct import build
 from ...errors import TooLarge
-from ...functions import SparseFunction, parse
-from ...model import Model
+from ...functions import parse
 from ...model_file import packed
-from ...records.build import build_record, verdict
+from ...records.build import BuildRecord, build_record
 from ..answers import packed_json, sent
 from ..head import head_tables, weight_matrices
 
@@ -72,17 +70,8 @@ def build_picture(asked: BuildRequest) -> Response:
     return Response(render(_figure(asked), "png"), media_type="image/png", headers=name)
 
 
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A written model, the function that it computes, and both described as JSON values."""
-
-    function: SparseFunction
-    model: Model
-    record: dict[str, Any]
-
-
 @lru_cache(maxsize=16)
-def built_for(asked: BuildRequest) -> Built:
+def built_for(asked: BuildRequest) -> BuildRecord:
     """The head; refused before it is written where that would take more than seconds."""
     f = parse(asked.function, T=asked.T)
     if asked.T * 2**f.s > MOST_WORK:
@@ -90,22 +79,21 @@ def built_for(asked: BuildRequest) -> Built:
             f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {MOST_WORK}); "
             "`sparsehead build` in a terminal has no such limit."
         )
-    model = build(f, **asked.model_dump(exclude={"function", "T"}))
-    return Built(f, model, build_record(model, f))
+    return build_record(build(f, **asked.model_dump(exclude={"function", "T"})), f)
 
 
 def _answer(asked: BuildRequest) -> bytes:
     made = built_for(asked)
     more = {
-        "verdict": verdict(made.record),
+        "verdict": made.verdict,
         "head": head_tables(made.model),
         "weights": weight_matrices(made.model),
     }
-    return packed_json({**made.record, **more})
+    return packed_json({**made.to_dict(), **more})
 
 
 def _figure(asked: BuildRequest) -> Any:
     from ...report.library import written_figure
 
     made = built_for(asked)
-    return written_figure(made.model, made.function, exact=made.record["exact"])
+    return written_figure(made.model, made.function, exact=made.certificate.exact)

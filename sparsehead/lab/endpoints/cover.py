@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...records.cover import covered
+from ...records.cover import CoverRecord, cover_record
 from ..answers import packed_json, sent
 from ..sandbox import CSV_FILE, uploaded
 
@@ -38,7 +38,7 @@ class CoverRequest(BaseModel):
 @router.post("/api/cover")
 def cover_points(asked: CoverRequest) -> Response:
     """The record of `sparsehead cover --json`: exact, or a bracket if 4 seconds do not settle it."""
-    return sent(packed_json(_covered(asked)))
+    return sent(packed_json(_covered(asked).to_dict()))
 
 
 @router.post("/api/cover/picture")
@@ -49,7 +49,7 @@ def cover_picture(asked: CoverRequest) -> Response:
 
     found = _covered(asked)
     plane = [tuple(map(float, point)) for point in asked.points]
-    panel = {"points": plane, "eps": found["eps"], "centers": found["centers"], "name": "these points"}
+    panel = {"points": plane, "eps": found.eps, "centers": found.cover.centers, "name": "these points"}
     name = {"content-disposition": 'attachment; filename="cover.png"'}
     return Response(render(cover_chart([panel]), "png"), media_type="image/png", headers=name)
 
@@ -76,6 +76,6 @@ async def cover_file(request: Request) -> Response:
 
 
 @lru_cache(maxsize=256)
-def _covered(asked: CoverRequest) -> dict[str, Any]:
+def _covered(asked: CoverRequest) -> CoverRecord:
     p = math.inf if asked.p == "inf" else float(asked.p)
-    return covered(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)
+    return cover_record(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)

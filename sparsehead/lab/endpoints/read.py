@@ -6,9 +6,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from ...reading import read
 from ..answers import packed_json, sent
-from ..sandbox import FILE, uploaded
+from ..sandbox import FILE, read_answer, uploaded
 from .build import BuildRequest, built_for
 
 router = APIRouter(tags=["Read"])
@@ -33,7 +32,4 @@ def readbuilt_for(asked: BuildRequest) -> Response:
 
 
 def _answer(asked: BuildRequest) -> bytes:
-    model = built_for(asked).model
-    reading = read(model, seed=0)
-    shape = {"d": model.d, "heads": model.H, "layers": model.L, "encoding": model.encoding.kind}
-    return packed_json({"verdict": reading.verdict, **reading.to_dict(), "model": shape})
+    return packed_json(read_answer(built_for(asked).model, seed=0))
