@@ -77,7 +77,8 @@ def law_chart(
     """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
 
     Args:
-        thresholds: by T. A low or high of None leaves that side open: the bar runs to the edge.
+        thresholds: by T; one without trials is foreseen, not measured, and is left out.
+            A low or high of None leaves that side open: the bar runs to the edge.
             An m80 of None with a `low` means that no sample size tried was enough: a triangle upwards at `low`. With
             a `high` alone every sample size tried was enough: a triangle downwards at `high`. With neither, T is not
             drawn and the subtitle says so.
@@ -89,8 +90,8 @@ def law_chart(
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
     """
-    rows = [threshold_row(row, OURS) for row in thresholds]
-    dropped = [threshold_row(row, DROPOUT) for row in dropout]
+    rows = [threshold_row(row, OURS) for row in thresholds if measured(row)]
+    dropped = [threshold_row(row, DROPOUT) for row in dropout if measured(row)]
     printed = [
         {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40, "state": "known"}
         for p in paper
@@ -116,6 +117,11 @@ def law_chart(
         subtitle=law_subtitle(rows, fits or {}, printed, bounded=bool(data["bound"])),
         data=data,
     )
+
+
+def measured(row: ThresholdRow) -> bool:
+    """False where a number stands without trials: the joint design foresees it from other T."""
+    return bool(row.trials) or not finite(row.m80)
 
 
 def threshold_row(row: ThresholdRow, series: str) -> dict[str, Any]:

@@ -149,3 +149,13 @@ def test_nothing_at_all_is_refused():
 def test_an_unknown_fit_is_refused():
     with pytest.raises(DomainError, match="log, power, linear; got 'cubic'"):
         law_chart(OURS, fits={"cubic": FitRow({"a": 1.0, "b": 1.0}, {}, 0.0, 0.0)})
+
+
+def test_a_threshold_without_trials_is_not_drawn_as_measured():
+    measured = ThresholdRow(100, 39.4, 33.9, 45.8, 96, "", None)
+    foreseen = ThresholdRow(
+        10_000, 111.0, 64.0, 194.0, 0, "no trials at this T: foreseen from the others", None
+    )
+    chart = law_chart([measured, foreseen], paper=()).to_dict()
+    assert [row["T"] for row in chart["datasets"]["thresholds"]] == [100]
+    assert "10,000" not in str(chart["title"])
