@@ -54,7 +54,8 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     data = results(context, name, LawRecord)
     rows, fits = _measured(data), data.fits if data else {}
     points = {point.T: point for point in LAW_AND}
-    compared = [row for row in rows if row.T in points and row.low and row.high]
+    compared = [row for row in rows if row.T in points and row.low and row.high and row.trials]
+    foreseen = [row.T for row in rows if not row.trials]
     if not compared or "log" not in fits:
         lacks = "no T of the paper has a threshold with both ends" if not compared else "no fit"
         return not_run(context, name, paper, lacks if rows else "no results yet")
@@ -65,6 +66,9 @@ def _against_the_paper(context: Context, name: str) -> Finding:
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
         f"{slope} {_above_best(fits)} {data.note if data else ''}"
     )
+    if foreseen:
+        listed = ", ".join(map(str, foreseen))
+        detail += f" Foreseen from the others, without trials of their own, and not counted: T = {listed}."
     whole = data is not None and data.complete
     if not whole:
         detail += " The design was stopped before its end."

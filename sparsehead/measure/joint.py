@@ -45,7 +45,8 @@ class Joint:
     shares in SHARES the one with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over
     all T and the slope. Its effect on the widths is foreseen and the next batch is chosen, until all are foreseen to
     suffice or the round is full: half as many trials as there are. Rounds end when every interval is as narrow as its
-    policy asks, or trials are spent. A proposal depends on the outcomes alone, as with `Adaptive`.
+    policy asks and every T has trials, or trials are spent. A proposal depends on the outcomes alone, as with
+    `Adaptive`.
 
     The intervals rest on two assumptions that a single T's do not need: one slope for all T, and thresholds that
     change smoothly with T. benchmarks/law_design.py measures their coverage, also where a kink breaks the second.
@@ -73,7 +74,7 @@ class Joint:
         wanted = self._wanted()
         open_Ts = np.array([spent[T] < self.policies[T].max_trials for T in Ts])
         if (known.spread <= wanted)[np.append(open_Ts, open_Ts.any())].all():
-            return {}
+            return self._first_batches(known, spent)
         return self._round(known, wanted, spent)
 
     def thresholds(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, Threshold]:
@@ -110,6 +111,16 @@ class Joint:
             self.policies[T].width / (2 * SPREAD_CAUTION * quantiles[T]) for T in sorted(self.policies)
         ]
         return np.array([*spreads, SLOPE_KNOWN])
+
+    def _first_batches(self, known: Posterior, spent: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+        """One batch at the foreseen threshold of every T that has none: what is called measured has trials."""
+        found = {}
+        for i, T in enumerate(sorted(self.policies)):
+            policy = self.policies[T]
+            if not spent[T]:
+                m = int(np.clip(round(math.exp(known.mean[i])), policy.m_min, policy.m_max))
+                found[T] = [(m, min(BATCH, policy.max_trials))]
+        return found
 
     def _round(
         self, known: Posterior, wanted: Float[Array, " k"], spent: dict[int, int]

@@ -167,6 +167,18 @@ def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, s
     assert laws.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
+@pytest.mark.claim("law-matched")
+def test_a_threshold_without_trials_of_its_own_meets_nothing(tmp_path):
+    rows = [
+        ThresholdRow(300, 69.0, 60.0, 78.0, trials=80),
+        ThresholdRow(1000, 111.0, 100.0, 120.0, trials=0),
+    ]
+    write_law(tmp_path, "law-matched", rows, {"log": fit_of()})
+    finding = laws.check_law_matched(Context(options={"results": str(tmp_path)}))
+    assert finding.data["agree"] == [300] and "at 1 of 1 T" in finding.detail
+    assert "not counted: T = 1000." in finding.detail
+
+
 @pytest.mark.claim("law-grid", "law-dropout")
 @pytest.mark.parametrize(("name", "check"), [("law-grid", "law_grid"), ("law-mingpt", "law_dropout")])
 def test_other_laws_are_judged_like_the_first(name, check, tmp_path):

@@ -123,7 +123,9 @@ def test_it_begins_at_the_ends_and_the_middle_and_ends_when_all_is_narrow():
     many = {
         T: [Cell(m, round(400 * design.chance(m, 60)), 400) for m in (45, 60, 80)] for T in (100, 300, 1000)
     }
-    assert joint.propose(many) == {}
+    last = joint.propose(many)  # every T is tried before the end, where it is expected to be
+    assert set(last) == {200, 700} and all(n == 4 and abs(m - 60) < 6 for [(m, n)] in last.values())
+    assert joint.propose({**many, **{T: [Cell(m, 3, n)] for T, [(m, n)] in last.items()}}) == {}
     found = joint.thresholds(many)
     assert all(t.log_width <= 0.6 for t in found.values())
     assert found[200].trials == 0 and "foreseen from the others" in found[200].note
