@@ -68,6 +68,12 @@ class Task(Short, Displayed):
         f = as_function(f, T, asker="Task.balanced")
         return cls(f, balancing_p(f), noise)
 
+    @property
+    def positive_rate(self) -> float:
+        """The probability of label 1, noise included."""
+        clean = float(_rate(_shares(self.f), np.array([self.p]))[0])
+        return clean * (1 - 2 * self.noise) + self.noise
+
     def sample(self, n: int, *, rng: np.random.Generator) -> Sample:
         """n examples: bits (n, T) and labels (n,), both uint8."""
         bits, clean = self._clean(n, rng)

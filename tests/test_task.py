@@ -95,6 +95,7 @@ def test_noise_flips_the_promised_share_of_labels():
     bits, labels = task.sample(n, rng=stream(0, "noise"))
     assert abs((labels != f(bits)).mean() - 0.1) < 5 * np.sqrt(0.09 / n)
     noisy = 0.1 + 0.8 * positive_rate(f, 0.7)
+    assert task.positive_rate == pytest.approx(noisy, abs=1e-12)
     assert abs(labels.mean() - noisy) < 5 * np.sqrt(0.25 / n)
     assert (bits == Task(f, 0.7).sample(n, rng=stream(0, "noise"))[0]).all()  # noise leaves the inputs alone
 

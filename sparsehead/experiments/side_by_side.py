@@ -15,9 +15,9 @@ from ..store import Record, Store
 from ..train.loop import origin_of
 from .folder import write_results
 from .law import LawResult
-from .plans import Law, Laws
+from .plans import PARITY_STEPS, Law, Laws
 from .records import LawRecord
-from .studies import COARSE, FACTORS, PARITY_SETTINGS, PARITY_STEPS, norm_specs, parity_specs
+from .studies import COARSE, FACTORS, PARITY_SETTINGS, norm_specs, parity_specs
 from .study_records import (
     CapacityRow,
     LawsRecord,
