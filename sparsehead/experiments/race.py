@@ -48,7 +48,14 @@ class Race:
     ) -> bool:
         title = f"Readings: {number.name}, {len(specs)} readings"
         progress = None if tell is None else lambda state: tell(title, state)
-        records = sweep.run([s for group in specs.values() for s in group], progress=progress).records
+        groups = list(specs.values())
+        # a stored sweep ends at the first gap: by itself, a reading is told even where one before it is not whole
+        together = groups if isinstance(sweep, StoredSweep) else [[s for group in groups for s in group]]
+        records = {
+            key: record
+            for part in together
+            for key, record in sweep.run(part, progress=progress).records.items()
+        }
         whole = True
         for reading, group in specs.items():
             own = [records[key] for key in map(spec_id, group) if key in records]

@@ -94,6 +94,10 @@ def test_what_the_store_holds_of_a_race_is_told_without_running(raced):
     assert race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4)) == found
     more = race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4, 6))
     assert not more.complete and "first with 4 trials" in more.state
+    with LocalSweep(db, workers=1, batch=1) as sweep:  # the first reading has 4 trials, the second one 6
+        sweep.run(quick(TWO[1], 6))
+    gap = race_readings(db, run=False, readings=TWO, numbers=FAKE[:1], rounds=(6,))
+    assert not gap.complete and [len(row.numbers) for row in gap.readings] == [0, 1]
 
 
 @pytest.mark.claim("readings")
