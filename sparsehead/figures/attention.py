@@ -25,6 +25,7 @@ from .theme import (
 )
 
 CLS = "[CLS]"
+KINDS = ("in the support", "irrelevant", CLS)  # of tokens
 EXAMPLES = 100
 SMALL = "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, '.0e')"
 WEIGHT_FLOOR = 1e-9  # weights below are drawn at it: the axis is logarithmic
@@ -78,9 +79,7 @@ def attention_weights(
 def _mean_rows(weights: Float[Array, "n tokens"], support: Sequence[int]) -> list[dict[str, Any]]:
     low, high = np.quantile(weights, [0.05, 0.95], axis=0)
     last = weights.shape[1] - 1
-    kinds = [
-        CLS if t == last else "in the support" if t in support else "irrelevant" for t in range(last + 1)
-    ]
+    kinds = [KINDS[2] if t == last else KINDS[0] if t in support else KINDS[1] for t in range(last + 1)]
     floor = WEIGHT_FLOOR
     return [
         {

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from .attention import CLS, position_axis
+from .attention import CLS, KINDS, position_axis
 from .data import Rows, count, need
 from .theme import BLUE, GREEN, GREY, ORANGE, PALE, WIDTH, Chart, Panel, finish, named
-
-KINDS = ("in the support", "irrelevant", CLS)
 
 
 def built_head_chart(

@@ -16,7 +16,7 @@ from ..probing.result import Probe
 from ..reading.result import Reading
 from ..rng import stream
 from ..train.outcome import Run
-from .attention import CLS, position_axis
+from .attention import CLS, KINDS, position_axis
 from .bounds import bound_terms_chart
 from .covers import cover_chart
 from .data import count, number
@@ -24,7 +24,6 @@ from .heads import head_map
 from .law import law_chart
 from .theme import BLUE, GREY, ORANGE, WIDTH, Chart, finish, named
 
-KINDS = ("in the support", "irrelevant", CLS)
 INPUTS = 64  # random inputs over which attention is averaged, fewer where they are long
 WORK = 2**22  # attention weights computed for one chart, at the most
 EVERY = 120  # up to this T every position has its bar; beyond, the heaviest HEAVY have one

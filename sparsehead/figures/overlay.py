@@ -8,12 +8,25 @@ import altair as alt
 from ..errors import DomainError
 from ..experiments.records import LawRecord
 from .data import count, finite
-from .law import CONTEXT, SAMPLES, TIPS, threshold_row
-from .theme import BLUE, GREEN, GREY, HEIGHT, ORANGE, PURPLE, RED, SKY, WIDTH, Chart, finish, log_axis, named
+from .law import CONTEXT, FLOOR, SAMPLES, TIPS, threshold_row
+from .theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    HEIGHT,
+    ORANGE,
+    PURPLE,
+    RED,
+    SHAPES,
+    SKY,
+    WIDTH,
+    Chart,
+    finish,
+    log_axis,
+    named,
+)
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-FLOOR = "information floor"
 MOST = len(COLOURS)
 
 

@@ -9,11 +9,24 @@ from ..experiments.reading_records import ReadTrial
 from ..experiments.records import ThresholdRow
 from ..measure.intervals import wilson
 from .data import Rows, count, need, number, rows_of
-from .theme import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, WIDTH, Chart, Panel, finish, log_axis, named
+from .theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SHAPES,
+    WIDTH,
+    Chart,
+    Panel,
+    finish,
+    log_axis,
+    named,
+)
 
 LEARNED, READ = "learned", "read back exactly"
 FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "parity": PURPLE}
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
 LEAST = 2e-5  # where a true error of 0 is drawn: below one in 20 000
 
 
@@ -129,7 +142,7 @@ def certificate_chart(trials: Sequence[ReadTrial], *, delta: float) -> Chart:
     families = [name for name in FAMILY_COLOURS if any(r["family"] == name for r in rows)]
     ends = [LEAST, 1.0]
     names: Any = alt.Scale(domain=families, range=[FAMILY_COLOURS[name] for name in families])
-    shapes: Any = alt.Scale(domain=families, range=SHAPES[: len(families)])
+    shapes: Any = alt.Scale(domain=families, range=list(SHAPES[: len(families)]))
     x = alt.X("model_error:Q", **log_axis("true error of the model (0 drawn at 0.00002)", ends))
     bounds = [r["model_bound"] for r in rows]
     y = alt.Y("model_bound:Q", **log_axis("certified error of the model", [*bounds, 1.0]))

@@ -18,6 +18,7 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 )  # fmt: skip
 GREY = "#767676"  # 4.5 : 1 on white: the faintest grey in which text is still easily read
 PALE = "#D9D9D9"
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")  # of series
 SEQUENTIAL: Any = "cividis"  # dark to light, the same to colour-blind eyes
 
 OURS = BLUE
