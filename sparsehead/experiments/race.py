@@ -25,7 +25,7 @@ class Race:
     found: dict[tuple[PaperReading, str], NumberRow] = field(default_factory=dict)
     behind: dict[PaperReading, float] = field(default_factory=dict)  # nats, when last compared
     left: dict[PaperReading, str] = field(default_factory=dict)
-    last: str = "not begun"
+    last: str = "not compared yet"
     stopped: bool = False  # for want of trials
 
     @property
