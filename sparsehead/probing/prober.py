@@ -75,7 +75,7 @@ def probe(
     >>> from sparsehead import build
     >>> found = probe(build("x1 & x2", T=8), tokens=[[0, 1, 1, 0, 0, 0, 1, 0]], baselines=False)
     >>> found.summary, round(found.heads[0].score(2), 6)
-    ('a sparsehead model (sparsehead): 1 layers of 1 heads on 1 sequence, 8 tokens', 1.0)
+    ('a sparsehead model (sparsehead): 1 layer of 1 head on 1 sequence, 8 tokens', 1.0)
     """
     _check_arguments(s, m, influence=influence, total=total, ablation=ablation)
     say = progress or (lambda stage, done, of: None)

@@ -46,6 +46,6 @@ def test_shards_merged_equal_one_run(tmp_path):
 
 def test_what_cannot_be_parted_is_refused(tmp_path):
     with pytest.raises(DomainError, match="needs method adaptive"):
-        law("and", T=[8, 10], db=tmp_path / "a.db", shard="1/2", **SMALL)
+        law("and", T=[8, 10, 12], db=tmp_path / "a.db", shard="1/2", **SMALL)
     with pytest.raises(DomainError, match="nothing to do"):
         law("and", T=[8, 10], db=tmp_path / "a.db", shard="3/3", method="adaptive", **SMALL)
