@@ -92,6 +92,7 @@ class DaskCrew(Crew):
     def _configure(self) -> None:
         """Settings that Dask keeps for the whole process, until `close` restores them."""
         import dask
+        import distributed  # noqa: F401  its defaults first: undone, a setting made before them takes them along
 
         for logger in map(logging.getLogger, NOISY):
             self._undo.callback(logger.setLevel, logger.level)

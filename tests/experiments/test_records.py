@@ -18,6 +18,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 BENCHMARKS = (
     "engine",
     "law-design",
+    "law-wall",
     "norms_vs_weightwatcher",
     "scale",
 )

@@ -214,8 +214,7 @@ def test_other_addresses_are_refused(text):
     ("files", "message"), [((), "names none"), (("ca-file", "client.cert", "client.key"), "cannot be read")]
 )
 def test_tls_without_a_certificate_is_refused(tmp_path, files, message):
-    import dask
-
+    dask, _ = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
         dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / "none.pem") for name in files}),
         pytest.raises(SparseheadError, match=message),
@@ -226,8 +225,7 @@ def test_tls_without_a_certificate_is_refused(tmp_path, files, message):
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "local:2"])
 def test_required_encryption_is_not_left_out(tmp_path, address):
     """Dask refused it itself, after the sentence with a traceback at the end of the program."""
-    import dask
-
+    dask, _ = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
         pytest.raises(SparseheadError, match=f"requires encryption, and {address} has none"),
@@ -376,6 +374,19 @@ def test_settings_of_the_whole_process_are_restored():
         assert dask.config.get(name) == "1h"
         crew.close()
         assert dask.config.get(name) == "9s"
+
+
+def test_dasks_own_defaults_outlive_a_sweep():
+    """A setting made before they were loaded took them along when it was undone: the next sweep found none."""
+    pytest.importorskip("distributed")
+    code = (
+        "from sparsehead.sweep.dask_crew import DaskCrew\n"
+        "crew = DaskCrew(1); crew._configure()\n"
+        "import dask, distributed\n"
+        "crew.close(); print(dask.config.get('distributed.comm.require-encryption'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_scheduler_that_was_killed_is_a_sentence():
