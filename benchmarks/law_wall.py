@@ -29,7 +29,6 @@ from sparsehead.experiments.law import law
 asked = json.loads(sys.argv[1])
 if __name__ == "__main__":
     found = law("and", s=3, Ts=[int(T) for T in asked], db=sys.argv[2], workers=1)
-    print(json.dumps({T: [t.m80, t.low, t.high, t.trials] for T, t in found.thresholds.items()}))
 """
 NOW = """
 import json, sys
@@ -39,6 +38,8 @@ asked = json.loads(sys.argv[1])
 if __name__ == "__main__":
     own = {int(T): {"width": width, "max_trials": 400} for T, width in asked.items()}
     found = law("and", s=3, T=list(own), db=sys.argv[2], workers=1, policy=Adaptive(), exceptions=own)
+"""
+TELL = """
     print(json.dumps({T: [t.m80, t.low, t.high, t.trials] for T, t in found.thresholds.items()}))
 """
 
@@ -52,7 +53,7 @@ def committed_widths() -> dict[str, float]:
 def start(code: str, tree: Path, asked: dict[str, float], folder: Path, name: str) -> "subprocess.Popen[str]":
     """The law by the package in `tree`, with a store of its own."""
     path = folder / f"{name}.py"
-    path.write_text(code)
+    path.write_text(code + TELL)
     environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(path), json.dumps(asked), str(folder / f"{name}.db")]
     with (folder / f"{name}.json").open("w") as out:

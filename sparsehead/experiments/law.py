@@ -33,7 +33,7 @@ from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
 METHODS = ("joint", "adaptive", "grid")
-FEW_LENGTHS = 2  # so many have too little to share: jointly they take twice the trials of each alone
+ALONE_UP_TO = 2  # so many T have too little to share: jointly they take twice the trials of each alone
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +175,7 @@ def law(
     _check_arguments(method, seed, workers, db, policy, settings)
     part = Shard() if shard is None else parse_shard(shard)
     lengths = _lengths(function, T)
-    method = method or ("joint" if len(lengths) > FEW_LENGTHS else "adaptive")
+    method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     make = _trials_of(function, s, preset, settings)

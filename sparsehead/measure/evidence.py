@@ -8,6 +8,7 @@ the paper's numbers compare readings.   Paper: readings
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class Values:
             )
         below, at, above = (self._share_below(x) for x in (least, middle, most))
         ways = math.lgamma(n + 1) - math.lgamma(k - 1) - math.lgamma(n - k)
-        gaps = (k - 2) * _logs(at - below) + (n - k - 1) * _logs(above - at)
+        gaps = (k - 2) * _log(at - below) + (n - k - 1) * _log(above - at)
         three = sum(self._log_density(x) for x in (least, middle, most))
         return ways + float(logsumexp(self.log_weight + gaps + three))
 
@@ -119,14 +120,6 @@ class Values:
         return np.where(
             x < self.centre, 2 * self.left * low / both, (self.left + self.right * (2 * high - 1)) / both
         )
-
-
-def _logs(x: Float[Array, " g"]) -> Float[Array, " g"]:
-    return np.log(np.maximum(x, 1e-300))
-
-
-def _log(x: float) -> float:
-    return math.log(max(x, 1e-300))
 
 
 def log_threshold(
@@ -155,4 +148,9 @@ def log_threshold(
     passes = binom.sf(math.ceil(GRID_SHARE * trials - 1e-9) - 1, trials, share)
     first = passes * np.cumprod(np.concatenate([np.ones_like(passes[..., :1]), 1 - passes[..., :-1]], -1), -1)
     near = np.exp(-((np.array(grid) - point) ** 2) / (2 * max(bar, 1.0) ** 2))
-    return _log(float((weight * (first * near).sum(axis=-1)).sum()))
+    return float(_log((weight * (first * near).sum(axis=-1)).sum()))
+
+
+def _log(x: Any) -> Any:
+    """ln of a probability or of an array of them, finite also where one is 0."""
+    return np.log(np.maximum(x, 1e-300))
