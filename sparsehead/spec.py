@@ -16,12 +16,28 @@ from .registry import Registry
 from .rng import stream
 from .task import Task
 
+
+@dataclass(frozen=True)
+class OverT:
+    """A setting that falls with the context length: c/T."""
+
+    c: float
+
+    def at(self, T: int) -> float:
+        """Its value at T."""
+        return self.c / whole("T", T, least=1)
+
+    def __str__(self) -> str:
+        return f"{self.c:g}/T"
+
+
 # What each preset changes in the defaults of TrainSpec; `preset` says what each is for.
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"stall": 100},
-    "paper": {"dropout": 0.1, "optimiser": "adam", "decay": "all", "clip": 0.0},
+    "paper": {"dropout": 0.1, "init": "torch-default"},
+    "literal": {"dropout": 0.1, "optimiser": "adam", "decay": "all", "clip": 0.0},
     "mingpt": {"dropout": 0.1},
-    "best": {"stall": 200, "adam_eps": 1e-3, "learning_rate": 1e-2, "weight_decay": 0.1, "n_steps": 2000},
+    "best": {"stall": 200, "adam_eps": OverT(3.0), "learning_rate": 1e-2, "init": "torch", "init_std": 0.005},
 }
 # A new learner is a file with a `train.learners.learner.Learner` in it, and a line here.
 LEARNERS: Registry[Any] = Registry(
@@ -217,7 +233,16 @@ def preset(name: str, **settings: Any) -> TrainSpec:
     """
     if name not in PRESETS:
         raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
-    return TrainSpec(**{**PRESETS[name], **settings})
+    return TrainSpec(**{**preset_settings(name, settings.get("T", 1)), **settings})
+
+
+def preset_settings(name: str, T: int) -> dict[str, Any]:
+    """What a preset changes in the defaults of `TrainSpec` at context length T.
+
+    >>> preset_settings("best", 1000)["adam_eps"]
+    0.003
+    """
+    return {key: value.at(T) if isinstance(value, OverT) else value for key, value in PRESETS[name].items()}
 
 
 def spec_text(spec: TrainSpec) -> str:

@@ -6,7 +6,7 @@ import typer
 
 Preset = Annotated[
     str,
-    typer.Option(help="fast (no dropout), paper (matches its figures), mingpt, or best (few samples)."),
+    typer.Option(help="fast (no dropout), paper (its figures), literal, mingpt, or best (few samples)."),
 ]
 Positions = Annotated[
     str | None,

@@ -146,7 +146,7 @@ def law(
             trials at each m = 50, 60, .., 200. By default joint; adaptive for one or two T.
         policy: how joint and adaptive go about it: width wanted at each T, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
-        preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
+        preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
         workers: processes, one thread each.
         cluster: a Dask cluster in their place: "tcp://host:port" of its scheduler, or "local:N".
         shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call

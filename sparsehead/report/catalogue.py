@@ -197,6 +197,12 @@ BUILTIN = (
         needs="law-matched",
     ),
     Figure(
+        "law-literal",
+        "Paper 2 under its text read literally.",
+        _named_law("law-literal"),
+        needs="law-literal",
+    ),
+    Figure(
         "law-matched-decades",
         "Ours: that reading without dropout, over decades of T.",
         _named_law("law-matched-decades"),

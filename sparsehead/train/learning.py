@@ -43,7 +43,7 @@ def learn(
     Args:
         f: the function, or its expression, which then needs T.
         m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
-        preset: "fast" (no dropout), "paper", "mingpt" or "best": see `spec.preset`.
+        preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
         progress: called after every check with the trial's state (see `Trial.state`).
         record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention,
             influence and norms (0: at the end only).

@@ -77,7 +77,10 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
         "slope-norms": "slope-norms",
         "law-functions": "functions",
     }
-    alone |= {name: name for name in ("law-matched", "law-matched-decades", "law-best", "parity-settings")}
+    alone |= {
+        name: name
+        for name in ("law-matched", "law-literal", "law-matched-decades", "law-best", "parity-settings")
+    }
     for entry in SECTIONS["Experiments"]:
         found = entry(Context(options={"results": str(tmp_path)}))
         option = " --full" if entry.label in full else ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sparsehead.cli.app import main
 from sparsehead.lab import remembered
 from sparsehead.lab.answers import Busy
 from sparsehead.lab.endpoints import build as build_page
+from sparsehead.lab.endpoints import law as law_endpoints
 from sparsehead.lab.endpoints.jobs import LearnRequest
 from sparsehead.lab.work import spec_of
 from sparsehead.model_file import packed
@@ -281,3 +283,15 @@ def test_only_models_that_the_lab_was_started_with_are_probed(api):
     assert api.get("/api/probe").json() == {"models": []}
     for name in ("/etc/passwd", "..", "bert"):
         assert api.post("/api/jobs/probe", {"model": name}).status_code == 404
+
+
+def test_a_series_of_preset_best_is_one_series_over_T():
+    """Its eps falls with T by a rule; another eps is another series."""
+
+    def spec(T, **settings):
+        return asdict(preset("best", function="and", s=3, T=T, m=50, seed=0, **settings))
+
+    assert law_endpoints._key(spec(100)) == law_endpoints._key(spec(1000))
+    assert law_endpoints._key(spec(100)) != law_endpoints._key(spec(1000, adam_eps=0.03))
+    assert law_endpoints._name(spec(1000)) == "AND of 3 bits, transformer, preset best"
+    assert "adam_eps 0.5" in law_endpoints._name(spec(1000, adam_eps=0.5))

@@ -82,6 +82,7 @@ def made_up_results():
     return {
         "law": law,
         "law-matched": law,
+        "law-literal": law,
         "law-matched-decades": law,
         "law-best": law,
         "readings": ReadingsRecord((PaperNumber("solved", "law", "24/40"),), readings, False, "law: solved"),

@@ -67,7 +67,7 @@ def test_learn_prints_one_json_object_and_writes_the_model(tmp_path, capsys):
     [
         (("x1 & x40", "--T", "12", "--m", "20"), "x40"),
         (("x1 & x4", "--T", "12", "--m", "0"), "m=0"),
-        (("x1 & x4", "--T", "12", "--m", "20", "--preset", "slow"), "fast, paper, mingpt, best"),
+        (("x1 & x4", "--T", "12", "--m", "20", "--preset", "slow"), "fast, paper, literal, mingpt, best"),
         (("x1 & x4", "--T", "12", "--m", "20", "--out", "/nowhere/m.safetensors"), "/nowhere"),
         (("x1 & x4", "--T", "12", "--m", "20", "--threads", "0"), "thread"),
     ],

@@ -172,11 +172,25 @@ def test_ids_of_earlier_specs_stay_the_same(name, key):
     assert spec_id(preset(name, function="and", s=3, T=100, m=50, seed=1)) == key
 
 
-def test_the_preset_paper_is_the_text_read_literally():
-    """Adam with an L2 penalty on all parameters, dropout, no clipping; every run has its full length."""
-    spec = preset("paper", **SMALL, m=1, seed=0)
-    assert (spec.optimiser, spec.decay, spec.weight_decay, spec.clip) == ("adam", "all", 1e-4, 0.0)
-    assert (spec.dropout, spec.learning_rate, spec.init, spec.stall) == (0.1, 1e-3, "mingpt", 0)
+def test_the_eps_of_preset_best_falls_with_T_unless_it_is_given():
+    at = [preset("best", function="and", s=3, T=T, m=50, seed=0).adam_eps for T in (100, 10_000)]
+    assert at == [0.03, 0.0003]
+    assert preset("best", function="and", s=3, T=100, m=50, seed=0, adam_eps=0.5).adam_eps == 0.5
+    with pytest.raises(DomainError, match="T"):
+        preset("best", function="and", s=3, T=0, m=50, seed=0)
+
+
+def test_the_presets_that_read_the_paper():
+    """Both have dropout and runs of full length; they differ in decay, clipping and initialisation."""
+    for name, decay, clip, init in (
+        ("paper", ("adamw", "matrices", 1e-4), 1.0, "torch-default"),
+        ("literal", ("adam", "all", 1e-4), 0.0, "mingpt"),
+        ("mingpt", ("adamw", "matrices", 1e-4), 1.0, "mingpt"),
+    ):
+        spec = preset(name, **SMALL, m=1, seed=0)
+        assert (spec.optimiser, spec.decay, spec.weight_decay) == decay
+        assert (spec.clip, spec.init) == (clip, init)
+        assert (spec.dropout, spec.learning_rate, spec.stall) == (0.1, 1e-3, 0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ router = APIRouter(tags=["Jobs"])
 
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
-PresetName = Literal["fast", "paper", "mingpt", "best"]
+PresetName = Literal["fast", "paper", "literal", "mingpt", "best"]
 LearnerName = Literal["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"]
 EncodingName = Literal["trainable", "random", "positional", "bag"]
 

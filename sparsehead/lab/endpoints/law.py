@@ -18,7 +18,7 @@ from ...experiments.stored import stored_law
 from ...functions import FAMILIES
 from ...report.catalogue import default_folder
 from ...results import SETTINGS
-from ...spec import LEARNERS, PRESETS
+from ...spec import LEARNERS, PRESETS, OverT, preset_settings
 from ...store import Record, Store
 from ..answers import Unknown, packed_json, sent
 
@@ -91,15 +91,24 @@ def _groups(db: Path) -> dict[str, list[Record]]:
 
 
 def _key(spec: Mapping[str, Any]) -> str:
-    rest = {name: value for name, value in spec.items() if name not in ("T", "m", "seed")}
+    ruled = _ruled(spec)
+    rest = {name: ruled.get(name, value) for name, value in spec.items() if name not in ("T", "m", "seed")}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The settings whose values here are those of a preset's rule over T, as rules: one series has one rule."""
+    rules = [
+        (field, rule) for own in PRESETS.values() for field, rule in own.items() if isinstance(rule, OverT)
+    ]
+    return {field: str(rule) for field, rule in rules if spec.get(field) == rule.at(spec["T"])}
 
 
 def _name(spec: Mapping[str, Any]) -> str:
     """What tells a series from others: function, learner, preset, and settings that are not the preset's."""
     own = ("function", "s", "T", "m", "seed", "learner", "decoupled")
     changed = {n: v for n, v in spec.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
-    fitting = [name for name, own in PRESETS.items() if own.items() <= changed.items()]
+    fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= changed.items()]
     known = max(fitting, key=lambda name: len(PRESETS[name]), default=None)
     if known is not None:
         changed = {name: value for name, value in changed.items() if name not in PRESETS[known]}
@@ -108,7 +117,7 @@ def _name(spec: Mapping[str, Any]) -> str:
         changed.pop("unique", None)  # as it is for this learner, without being asked
     of = "" if spec.get("s") is None else f" of {spec['s']} bits"
     function = spec["function"].upper() if spec["function"] in FAMILIES else spec["function"]
-    rest = "".join(f", {name} {value}" for name, value in changed.items())
+    rest = "".join(f", {name} {_ruled(spec).get(name, value)}" for name, value in changed.items())
     preset = "" if known is None else f", preset {known}"
     return f"{function}{of}, {learner}{preset}{rest}"
 

@@ -49,7 +49,7 @@ export default function Law() {
           <${TextField} label="T, context lengths" value=${state.T} onChange=${(T) => set({ T })} hint="with commas between them" />
           <div class="grid2">
             <${Choice} label="Learner" value=${state.learner} options=${LEARNERS} onChange=${(learner) => set({ learner })} />
-            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
+            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "literal", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
             <${NumberField} label="trials for each T" value=${state.trials} min=${4} max=${400} onChange=${(n) => set({ trials: n })} />
             <${NumberField} label="first guess at m₈₀" value=${state.start} min=${2} max=${5000} onChange=${(m) => set({ start: m })} />
           </div>

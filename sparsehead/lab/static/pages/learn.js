@@ -42,7 +42,7 @@ export default function Learn() {
         <${LogSlider} label="m, training samples" value=${state.m} min=${5} max=${5000} whole=${true} onChange=${(m) => set({ m })} />
         <details><summary>Settings</summary>
           <div class="grid2">
-            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
+            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "literal", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
             <${Choice} label="Encoding" value=${state.encoding} options=${["trainable", "random", "positional", "bag"]} onChange=${(encoding) => set({ encoding })} />
             <${NumberField} label="heads" value=${state.H} min=${1} max=${16} onChange=${(H) => set({ H })} />
             <${NumberField} label="width of a head" value=${state.k} min=${1} max=${64} onChange=${(k) => set({ k })} />
