@@ -29,7 +29,10 @@ FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial tak
 # Under preset "best" a failure takes half a minute at T = 3000 and some minutes at 10^4, many times a success: trials
 # there are few and not far below the threshold, and the law ends at 10^4.
 BEST_LENGTHS = DECADES[:5]
-NOT_FAR_BELOW = {3000: {"max_trials": 48, "m_min": 46}, 10_000: {"max_trials": 24, "m_min": 54, "start": 66}}
+NOT_FAR_BELOW = {
+    3000: {"max_trials": 48, "m_min": 46, "start": 56},
+    10_000: {"max_trials": 24, "m_min": 54, "start": 66},
+}
 FEW_LENGTHS = (50, 100, 300, 1000)
 
 
