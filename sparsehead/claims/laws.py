@@ -4,9 +4,11 @@ Verdicts are computed from intervals in the results files that `reproduce` has w
 paper has a point, or without a fit, nothing can be compared and the verdict is "not run".
 """
 
+import numpy as np
+
 from ..experiments.records import FitRow, LawRecord, ThresholdRow
 from ..jsonable import json_values
-from ..measure.published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold
+from ..measure.published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold, printed_misfit
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
@@ -25,6 +27,22 @@ DECADES = 100  # largest T over smallest T from which a law can be told from a s
 )
 def check_law(context: Context) -> Finding:
     return _against_the_paper(context, "law")
+
+
+@claim(
+    "law-points",
+    kind="ours",
+    where="paper figure 2",
+    statement="The paper's points alone do not tell log T from T: m = a + b ln T and m = a + b T meet its 17 points "
+    "with bars equally well (weighted squares within 4 of each other).",
+)
+def check_law_points(context: Context) -> Finding:
+    log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
+    ours = f"weighted squares {log:.1f} for a + b ln T and {line:.1f} for a + b T on 17 points"
+    detail = "Each point less its law, over its bar, squared and summed; a and b are the best for each law."
+    return judged(
+        "holds" if abs(log - line) <= CLOSE else "refuted", paper="no number", ours=ours, detail=detail
+    )
 
 
 @claim(

@@ -6,7 +6,12 @@ bootstrap resamples (inferred). Source: Edelman, Goel, Kakade, Zhang (ICML 2022)
 Paper: law-and, curves-and, attention-and, parity-curves
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 SOLVED = 0.99  # validation accuracy above which the paper counts a run as solved
 
@@ -78,3 +83,16 @@ class ParityCurves:
 CURVES_AND = Curves()
 ATTENTION_AND = AttentionMap()
 PARITY = (ParityCurves(10, (156, 206, 247)), ParityCurves(15, (381, 538, 1029)))
+
+
+def printed_misfit(law: Callable[[NDArray[Any]], NDArray[Any]]) -> float:
+    """Sum over the paper's points with bars of ((m - a - b law(T))/bar)^2, at the best a and b.   Paper: law-points
+
+    >>> round(printed_misfit(np.log), 1), round(printed_misfit(lambda T: T), 1)
+    (10.7, 10.4)
+    """
+    points = [point for point in LAW_AND if point.bar > 0]
+    T, m, bar = (np.array([getattr(point, name) for point in points]) for name in ("T", "m", "bar"))
+    design = np.stack([np.ones(len(points)), law(T.astype(float))], axis=1) / bar[:, None]
+    coefficients, *_ = np.linalg.lstsq(design, m / bar, rcond=None)
+    return float(np.sum((m / bar - design @ coefficients) ** 2))

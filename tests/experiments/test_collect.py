@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import curve_fit
 
 from sparsehead.claims import experiments as checks
 from sparsehead.claims import laws
@@ -29,7 +30,7 @@ from sparsehead.experiments.records import (
     ThresholdRow,
 )
 from sparsehead.experiments.run import run_experiment, write_experiment
-from sparsehead.measure.published import LAW_AND
+from sparsehead.measure.published import LAW_AND, printed_misfit
 from sparsehead.store import Store
 
 
@@ -81,7 +82,8 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
         name: name
         for name in ("law-matched", "law-literal", "law-matched-decades", "law-best", "parity-settings")
     }
-    for entry in SECTIONS["Experiments"]:
+    measured = [entry for entry in SECTIONS["Experiments"] if entry.label != "law-points"]
+    for entry in measured:
         found = entry(Context(options={"results": str(tmp_path)}))
         option = " --full" if entry.label in full else ""
         option = f" --only {alone[entry.label]}" if entry.label in alone else option
@@ -122,6 +124,15 @@ def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_p
     finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
     assert finding.verdict == verdict and f"m=50: {below[0]}/40" in finding.ours
     assert "Without the paper's dropout." in finding.detail
+
+
+@pytest.mark.claim("curves-and")
+@pytest.mark.parametrize(("solved", "verdict"), [(True, "holds"), (False, "differs")])
+def test_runs_that_fail_must_have_fitted_their_training_set(solved, verdict, tmp_path):
+    """A run that is solved ends there, fitted or not."""
+    one = CurveTrial(50, solved, 80, train_accuracy=0.98)
+    write_curves(tmp_path, [one, *trials(50, 23, 16), *trials(200, 40, 0)])
+    assert checks.check_curves(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 
 @pytest.mark.claim("curves-and")
@@ -168,6 +179,19 @@ def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, s
     ]
     write_law(tmp_path, "law", rows, {"log": fit_of(ends=slope, delta=delta)})
     assert laws.check_law(Context(options={"results": str(tmp_path)})).verdict == verdict
+
+
+@pytest.mark.claim("law-points")
+def test_the_papers_points_tell_no_logarithm_from_a_line():
+    """Against scipy's weighted fit; a law without growth is far off."""
+    points = [p for p in LAW_AND if p.bar]
+    T, m, bar = ([getattr(p, name) for p in points] for name in ("T", "m", "bar"))
+    for law in (np.log, np.asarray):
+        found, _ = curve_fit(lambda t, a, b, law=law: a + b * law(t), T, m, p0=(1.0, 0.1), sigma=bar)
+        squares = sum(((y - found[0] - found[1] * law(t)) / s) ** 2 for t, y, s in zip(T, m, bar))
+        assert printed_misfit(law) == pytest.approx(squares, rel=1e-6)
+    assert printed_misfit(np.ones_like) > 100
+    assert laws.check_law_points(Context()).verdict == "holds"
 
 
 @pytest.mark.claim("law-matched")
