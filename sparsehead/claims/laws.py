@@ -38,11 +38,10 @@ def check_law(context: Context) -> Finding:
 )
 def check_law_points(context: Context) -> Finding:
     log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
-    ours = f"weighted squares {log:.1f} for a + b ln T and {line:.1f} for a + b T on 17 points"
+    ours = f"weighted squares {log:.1f} for a + b ln T and {line:.1f} for a + b T"
     detail = "Each point less its law, over its bar, squared and summed; a and b are the best for each law."
-    return judged(
-        "holds" if abs(log - line) <= CLOSE else "refuted", paper="no number", ours=ours, detail=detail
-    )
+    verdict = "holds" if abs(log - line) <= CLOSE else "refuted"
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
 @claim(

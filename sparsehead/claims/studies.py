@@ -22,8 +22,13 @@ from ..measure.published import PARITY
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
-MATCHED = ("AdamW on matrices", "clipped", "torch-default", 0.1)  # preset paper
-MATCHED_RACES = ("law", "parity")
+PRESET_PAPER = (
+    "AdamW on matrices",
+    "clipped",
+    "torch-default",
+    0.1,
+)  # decay, clipping, initialisation, dropout
+MATCHED_RACES = ("law", "parity")  # that preset paper must stand well in
 AHEAD = 3.0  # nats behind the best up to which a reading is as good: odds of 20
 LEVEL = 0.05  # of the rank test
 
@@ -62,7 +67,7 @@ def _place(standing: StandingRow | None) -> str:
 
 
 def _is_matched(row: ReadingRow) -> bool:
-    return (row.decay, row.clip, row.init, row.dropout) == MATCHED
+    return (row.decay, row.clip, row.init, row.dropout) == PRESET_PAPER
 
 
 def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:

@@ -36,14 +36,18 @@ NOT_FAR_BELOW = {
 FEW_LENGTHS = (50, 100, 300, 1000)
 
 
+def _on_the_papers_lengths(name: str, preset_name: str) -> Law:
+    return Law(name, PAPER_TS, 64, {"preset": preset_name}, width=PAPER_WIDTH, start=70)
+
+
 def matched() -> Law:
-    """The paper's 18 context lengths under the reading that meets its figures.   Paper: law-matched"""
-    return Law("law-matched", PAPER_TS, 64, {"preset": "paper"}, width=PAPER_WIDTH, start=70)
+    """The paper's 18 context lengths under the reading that fits most of its figures.   Paper: law-matched"""
+    return _on_the_papers_lengths("law-matched", "paper")
 
 
 def literal() -> Law:
     """The same under the text read literally.   Paper: law-literal"""
-    return Law("law-literal", PAPER_TS, 64, {"preset": "literal"}, width=PAPER_WIDTH, start=70)
+    return _on_the_papers_lengths("law-literal", "literal")
 
 
 def matched_decades() -> Law:

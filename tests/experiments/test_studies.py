@@ -260,7 +260,7 @@ def test_the_verdict_on_readings_comes_from_the_evidence(matched, other, complet
 def test_preset_paper_is_the_reading_that_is_judged():
     assert preset("paper", **CASE) == preset("fast", **CASE, **MATCHED.settings)
     assert preset("literal", **CASE) == preset("fast", **CASE, **LITERAL.settings)
-    assert (MATCHED.decay, MATCHED.clip, MATCHED.init, MATCHED.dropout) == checks.MATCHED
+    assert (MATCHED.decay, MATCHED.clip, MATCHED.init, MATCHED.dropout) == checks.PRESET_PAPER
 
 
 def fit(b, low, high, delta=0.0):

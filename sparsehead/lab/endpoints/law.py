@@ -117,7 +117,8 @@ def _name(spec: Mapping[str, Any]) -> str:
         changed.pop("unique", None)  # as it is for this learner, without being asked
     of = "" if spec.get("s") is None else f" of {spec['s']} bits"
     function = spec["function"].upper() if spec["function"] in FAMILIES else spec["function"]
-    rest = "".join(f", {name} {_ruled(spec).get(name, value)}" for name, value in changed.items())
+    ruled = _ruled(spec)
+    rest = "".join(f", {name} {ruled.get(name, value)}" for name, value in changed.items())
     preset = "" if known is None else f", preset {known}"
     return f"{function}{of}, {learner}{preset}{rest}"
 
