@@ -41,6 +41,13 @@ def reproduce(
     stored: Annotated[
         bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
     ] = False,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,13 +63,22 @@ def reproduce(
         raise DomainError(
             "--stored goes with --only NAMES, which says what to collect; --no-train reports on OUT."
         )
+    if add and only is None:
+        raise DomainError("--add goes with --only NAMES, which says what to add to.")
     if only is not None:
         from ..report.reproduce import measure
 
         names = [name.strip() for name in only.split(",")]
         with SweepLine() as line:
             done = measure(
-                names, db=db, folder=out, workers=workers, report=line.report, say=line.say, stored=stored
+                names,
+                db=db,
+                folder=out,
+                workers=workers,
+                report=line.report,
+                say=line.say,
+                stored=stored,
+                add=add,
             )
         emit(done.to_dict(), as_json, lambda console: console.print(literal(*done.summary().splitlines())))
         return

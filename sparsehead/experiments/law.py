@@ -128,6 +128,7 @@ def law(
     cluster: str | None = None,
     shard: str | None = None,
     stored: bool = False,
+    known: Mapping[int, Sequence[Cell]] | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
     **settings: Any,
@@ -154,6 +155,8 @@ def law(
             "joint" decides from all outcomes at once and cannot be parted.
         progress: called as trials finish, with the round and how far it is.
         stored: run nothing; tell what the store holds of the design, in the order in which it is run.
+        known: by T, cells whose store is elsewhere, such as those of a results file. One of n trials stands for the
+            first n at its m; they count, and are not run again. With method joint or adaptive.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
@@ -173,6 +176,10 @@ def law(
     started = time.monotonic()
     T, preset = _renamed(T, preset, settings)
     _check_arguments(method, seed, workers, db, policy, settings)
+    if known and method == "grid":
+        raise DomainError(
+            "known cells go with method joint or adaptive; the grid has a fixed number of trials at each m."
+        )
     part = Shard() if shard is None else parse_shard(shard)
     lengths = _lengths(function, T)
     method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
@@ -184,7 +191,7 @@ def law(
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
-        trials = TrialSource(sweep, make, seed, progress)
+        trials = TrialSource(sweep, make, seed, progress, known or {})
         if method == "grid":
             cells, thresholds = by_grid(trials, lengths, part)
         else:

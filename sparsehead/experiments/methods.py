@@ -1,7 +1,7 @@
 """The three ways in which `law` spends its trials: on the paper's grid, on all T together, on each T by itself."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..measure.thresholds import grid as grid_threshold
 from ..rng import stream
 from ..sweep import AnySweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
 from ..sweep.shards import Shard
-from ..sweep.thresholds import MakeSpec
+from ..sweep.thresholds import MakeSpec, Propose
 
 SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
 LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
@@ -23,12 +23,21 @@ GUESS_CAUTION = 1.15  # a first guess is raised by this: trials that fail cost f
 
 @dataclass(frozen=True)
 class TrialSource:
-    """Where trials come from: the sweep that runs them, the spec of each, the seed, and a callback for progress."""
+    """Where trials come from: the sweep that runs them, the spec of each, the seed, a callback for progress; and cells
+    by T that were measured elsewhere."""
 
     sweep: AnySweep
     make: MakeSpec
     seed: int
     progress: Callable[[RoundProgress], None] | None
+    known: Mapping[int, Sequence[Cell]] = field(default_factory=dict)
+
+    def cells(self, policies: Mapping[int, Adaptive], propose: Propose) -> dict[int, list[Cell]]:
+        """Rounds of trials at the T of `policies` until `propose` has no more of them."""
+        known = {T: self.known[T] for T in policies if T in self.known}
+        return adaptive_cells(
+            self.make, propose, self.sweep, seed=self.seed, known=known, progress=self.progress
+        )
 
 
 Measured = tuple[dict[int, list[Cell]], dict[int, Threshold]]
@@ -48,16 +57,14 @@ def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measure
 def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """All T together: each round of trials goes where it tells most about all thresholds."""
     joint = Joint(policies)
-    found = adaptive_cells(
-        trials.make, joint.propose, trials.sweep, seed=trials.seed, progress=trials.progress
-    )
+    found = trials.cells(policies, joint.propose)
     cells = {T: found.get(T, []) for T in policies}
     return cells, joint.thresholds(cells)
 
 
 def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """Each T by itself."""
-    found = _adaptive(trials.sweep, policies, trials.make, trials.seed, trials.progress)
+    found = _adaptive(trials, policies)
     cells = {T: found.get(T, []) for T in policies}
     return cells, {T: fitted(cells[T]) for T in policies}
 
@@ -68,22 +75,14 @@ def above_floor(policy: Adaptive, floor: int) -> Adaptive:
     return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
-def _adaptive(
-    sweep: AnySweep,
-    policies: dict[int, Adaptive],
-    make: MakeSpec,
-    seed: int,
-    progress: Callable[[RoundProgress], None] | None,
-) -> dict[int, list[Cell]]:
+def _adaptive(trials: TrialSource, policies: dict[int, Adaptive]) -> dict[int, list[Cell]]:
     """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
     short = {T: policy for T, policy in policies.items() if T <= SIDE_BY_SIDE}
-    cells = adaptive_cells(make, each_alone(short), sweep, seed=seed, progress=progress)
+    cells = trials.cells(short, each_alone(short))
     for T, policy in policies.items():
         if T not in short:
-            start = _first_guess(T, cells, policy)
-            cells |= adaptive_cells(
-                make, each_alone({T: replace(policy, start=start)}), sweep, seed=seed, progress=progress
-            )
+            own = {T: replace(policy, start=_first_guess(T, cells, policy))}
+            cells |= trials.cells(own, each_alone(own))
     return cells
 
 

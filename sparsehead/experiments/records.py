@@ -8,6 +8,8 @@ a default, so that older files stay readable. What changes the meaning of a fiel
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..measure.curves import Cell
+
 Ends = tuple[float | None, float | None]  # of an interval; None is an open end
 
 
@@ -86,6 +88,13 @@ class LawRecord(ResultsRecord):
     target: str = "AND of 3 bits"
     in_paper: bool = True
     complete: bool = True
+
+    def cells_by_T(self) -> dict[int, list[Cell]]:
+        """The trials, as `law(known=..)` takes them."""
+        found: dict[int, list[Cell]] = {}
+        for row in self.cells:
+            found.setdefault(row.T, []).append(Cell(row.m, row.solved, row.trials))
+        return found
 
 
 @dataclass(frozen=True)

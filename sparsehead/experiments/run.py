@@ -1,23 +1,27 @@
 """Run what is missing of a scale, and write what the store then says as small JSON files, one for each figure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..errors import DomainError
 from ..jsonable import json_values
 from ..measure.adaptive import Adaptive
+from ..measure.curves import Cell
 from ..measure.published import LAW_AND
 from ..results import write as write_table
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.dispatch import RUNNER
 from . import collect, plans, read_trained
-from .folder import write_results
+from .folder import read_results, write_results
 from .law import LawResult, law
 from .race import race_readings
-from .records import ResultsRecord, SuccessRecord
-from .side_by_side import parity_settings, run_laws, slope_norms, write_readings
+from .records import LawRecord, ResultsRecord, SuccessRecord
+from .side_by_side import parity_missing, parity_settings, run_laws, slope_norms, write_readings
+from .study_records import ParitySettingRun, ParitySettingsRecord, ReadingsRecord
 
 GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "curves": collect.curves,
@@ -27,10 +31,7 @@ GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "reading": read_trained.read_models,
     "appearance": read_trained.appearances,
 }
-BY_SETTING: dict[str, Callable[[Store], ResultsRecord]] = {
-    "slope-norms": slope_norms,
-    "parity-settings": parity_settings,
-}
+PARITY_STUDY = "parity-settings"
 Report = Callable[[str, Progress | RoundProgress], None]
 Say = Callable[[str], None]
 
@@ -42,27 +43,51 @@ def run_stage(
     *,
     workers: int = 2,
     stored: bool = False,
+    add: bool = False,
     report: Report | None = None,
     say: Say | None = None,
 ) -> list[str]:
     """Run what the store lacks of a stage and write its results files; the reasons of trials that could not be run.
 
-    With `stored` nothing is run, and the results files say how far the store is.
+    With `stored` nothing is run, and the results files say how far the store is. With `add` the trials that the
+    folder's results file holds already count too, and are not run again: their store may be elsewhere.
+
+    Raises:
+        DomainError: `add` for a stage whose results file does not hold its trials.
     """
+    if add:
+        _require_addable(stage)
     measure = partial(run_law, db=db, workers=workers, stored=stored, report=report, say=say)
     if isinstance(stage, plans.Law):
-        write_law(measure(stage), stage.name, folder)
+        write_law(measure(stage, known=_known_cells(folder, stage) if add else None), stage.name, folder)
         return []
     if isinstance(stage, plans.Laws):
         run_laws(stage, folder, measure)
         return []
     if isinstance(stage, plans.Races):
-        found = race_readings(db, run=not stored, workers=workers, tell=report, say=say)
+        before = read_results(folder, stage.name, ReadingsRecord) if add else None
+        found = race_readings(db, run=not stored, workers=workers, known=before, tell=report, say=say)
         write_readings(found, folder)
         return []
-    problems = [] if stored else run_experiment(stage, db, workers=workers, report=report, say=say)
-    write_experiment(stage, db, folder)
+    done = read_results(folder, stage.name, ParitySettingsRecord).runs if add else ()
+    wanted = replace(stage, specs=parity_missing(done)) if add else stage
+    problems = [] if stored else run_experiment(wanted, db, workers=workers, report=report, say=say)
+    write_experiment(stage, db, folder, known=done)
     return problems
+
+
+def _require_addable(stage: plans.PlanStage) -> None:
+    law = isinstance(stage, plans.Law) and stage.settings.get("method") != "grid"
+    if not (law or isinstance(stage, plans.Races) or stage.name == PARITY_STUDY):
+        raise DomainError(
+            f"{stage.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
+            f"on the grid, readings and {PARITY_STUDY} can."
+        )
+
+
+def _known_cells(folder: Path, stage: plans.Law) -> dict[int, list[Cell]]:
+    cells = read_results(folder, stage.name, LawRecord).cells_by_T()
+    return {T: cells[T] for T in stage.Ts if T in cells}
 
 
 def run_experiment(
@@ -86,6 +111,7 @@ def run_law(
     *,
     workers: int = 2,
     stored: bool = False,
+    known: Mapping[int, Sequence[Cell]] | None = None,
     report: Report | None = None,
     say: Say | None = None,
 ) -> LawResult:
@@ -100,6 +126,7 @@ def run_law(
         policy=Adaptive(start=plan.start, width=plan.width, max_trials=max(1, plan.most_trials)),
         workers=workers,
         stored=stored,
+        known=known,
         progress=_named(title, report),
         say=say,
         **{"method": "joint", **plan.settings},
@@ -121,16 +148,20 @@ def write_law(result: LawResult, name: str, folder: Path) -> None:
         write_results(folder, "success", SuccessRecord(record.cells, record.thresholds))
 
 
-def write_experiment(experiment: plans.Experiment, db: Path, folder: Path) -> None:
-    """The experiment's results file(s), from whatever the store holds of it."""
+def write_experiment(
+    experiment: plans.Experiment, db: Path, folder: Path, known: Sequence[ParitySettingRun] = ()
+) -> None:
+    """The experiment's results file(s), from whatever the store holds of it, and `known` runs on parity."""
     kind = experiment.name.split("-")[0]
     with Store(db, readonly=True) as store:
         if kind == "norms":
             write_results(folder, "learned-norms", collect.learned_norms(store, experiment))
             middle = sorted({spec.T for spec in experiment.specs})[-2]
             write_results(folder, "bound-training", collect.bound_along(store, experiment, T=middle))
-        elif experiment.name in BY_SETTING:
-            write_results(folder, experiment.name, BY_SETTING[experiment.name](store))
+        elif experiment.name == "slope-norms":
+            write_results(folder, experiment.name, slope_norms(store))
+        elif experiment.name == PARITY_STUDY:
+            write_results(folder, experiment.name, parity_settings(store, known))
         else:
             write_results(folder, experiment.name, GATHER[kind](store, experiment))
 

@@ -1,6 +1,6 @@
 """What the studies leave: several laws in one results file, the race of the readings, norms and parity by setting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..jsonable import json_values
 from ..measure.falls import learned_step
 from ..measure.published import PARITY
 from ..results import write as write_table
+from ..spec import TrainSpec, spec_id
 from ..store import Record, Store
 from ..train.loop import origin_of
 from .folder import write_results
@@ -89,19 +90,37 @@ def slope_norms(store: Store) -> SlopeNormsRecord:
     return SlopeNormsRecord(tuple(rows))
 
 
-def parity_settings(store: Store) -> ParitySettingsRecord:
-    """When each run on parity was learned for good, under each setting.   Paper: parity-settings"""
+def parity_settings(store: Store, known: Sequence[ParitySettingRun] = ()) -> ParitySettingsRecord:
+    """When each run on parity was learned for good, under each setting; `known` has runs of another store.
+
+    Paper: parity-settings
+    """
+    elsewhere = {(run.setting, run.T, run.seed): run for run in known}
     runs: list[ParitySettingRun] = []
     planned = 0
-    for label in PARITY_SETTINGS:
-        for T in PARITY_STEPS:
-            specs = parity_specs(label, T)
-            planned += len(specs)
-            for record in store.find(specs, origin_of).values():
+    for label, T, specs in _parity_plan():
+        planned += len(specs)
+        found = store.find(specs, origin_of)
+        for spec in specs:
+            if (record := found.get(spec_id(spec))) is not None:
                 history = store.history(record.id)
                 learned = learned_step(history["step"], history["loss"], PARITY[0].level)
-                runs.append(ParitySettingRun(label, T, record.spec["seed"], learned, PARITY_STEPS[T]))
+                runs.append(ParitySettingRun(label, T, spec.seed, learned, PARITY_STEPS[T]))
+            elif (run := elsewhere.get((label, T, spec.seed))) is not None:
+                runs.append(run)
     return ParitySettingsRecord(tuple(runs), planned)
+
+
+def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:
+    """The runs on parity that are planned and not in `known`."""
+    done = {(run.setting, run.T, run.seed) for run in known}
+    return tuple(
+        spec for label, T, specs in _parity_plan() for spec in specs if (label, T, spec.seed) not in done
+    )
+
+
+def _parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
+    return [(label, T, parity_specs(label, T)) for label in PARITY_SETTINGS for T in PARITY_STEPS]
 
 
 def _capacity(record: Record, store: Store) -> tuple[float, float]:

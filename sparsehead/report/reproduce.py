@@ -165,18 +165,22 @@ def measure(
     report: Report,
     say: Callable[[str], None],
     stored: bool = False,
+    add: bool = False,
 ) -> Measurement:
     """Run single experiments of the full scale and draw their figures; no report is written.
 
     Args:
         names: of experiments, such as "readings" or "law-matched".
         stored: run nothing, and write what the store holds of them.
+        add: what the folder's results files hold counts as done; see `run_stage`.
     """
     stages = plans.only(names)
     make_folder(folder)
     problems: list[str] = []
     for stage in stages:
-        problems += run_stage(stage, db, folder, workers=workers, stored=stored, report=report, say=say)
+        problems += run_stage(
+            stage, db, folder, workers=workers, stored=stored, add=add, report=report, say=say
+        )
     files = tuple(name for stage in stages for name in plans.results_files(stage))
     figures = draw_all(folder, [name for name, entry in FIGURES.items() if entry.needs in files])
     problems += [f"figure {figure.name}: {figure.problem}" for figure in figures if figure.chart is None]

@@ -53,14 +53,16 @@ def adaptive_cells(
     sweep: AnySweep,
     *,
     seed: int,
+    known: Mapping[int, Sequence[Cell]] | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
 ) -> dict[int, list[Cell]]:
-    """Run rounds of trials until `propose` has no more of them; all trials that were run, as cells by T.
+    """Run rounds of trials until `propose` has no more of them; all trials, as cells by T.
 
     Proposals depend on outcomes alone, so after a kill the same rounds come again, find what was done in the store,
-    and go on from there. With a `StoredSweep` the cells are those that the store holds.
+    and go on from there. With a `StoredSweep` the cells are those that the store holds. A cell of n trials in `known`
+    stands for the trials 0 .. n - 1 at its m, which are not run again.
     """
-    cells: dict[int, list[Cell]] = {}
+    cells: dict[int, list[Cell]] = {T: merge(own) for T, own in (known or {}).items()}
     for number in range(1, 10_000):
         wanted = propose(cells)
         specs = [

@@ -16,7 +16,16 @@ from sparsehead.experiments.race import race_readings
 from sparsehead.experiments.readings import NUMBERS, READINGS, Number, PaperReading
 from sparsehead.experiments.records import FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.experiments.run import run_stage
-from sparsehead.experiments.studies import FACTORS, MATCHED_READING, functions, norm_specs, slope, studies
+from sparsehead.experiments.side_by_side import parity_missing, parity_settings
+from sparsehead.experiments.studies import (
+    FACTORS,
+    MATCHED_READING,
+    functions,
+    norm_specs,
+    parity_specs,
+    slope,
+    studies,
+)
 from sparsehead.experiments.study_records import (
     CapacityRow,
     LawsRecord,
@@ -34,6 +43,7 @@ from sparsehead.figures.parity_settings import parity_settings_chart
 from sparsehead.figures.readings import readings_chart
 from sparsehead.figures.side_by_side import laws_chart
 from sparsehead.measure.adaptive import Adaptive
+from sparsehead.measure.curves import Cell
 from sparsehead.measure.evidence import log_count
 from sparsehead.spec import preset, spec_id
 from sparsehead.store import Record, Store
@@ -374,3 +384,57 @@ def test_the_axis_of_several_laws_reaches_down_to_the_floor():
     spec = laws_chart(LawsRecord((law,), True, "1 of 1"), title="one law").to_dict()
     domain = spec["vconcat"][0]["hconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert domain[0] < 20 and domain[1] > 65
+
+
+def stored_trials(db):
+    with Store(db, readonly=True) as store:
+        return {(r.spec["T"], r.spec["m"], r.spec["seed"]): r.solved for r in store.records()}
+
+
+def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
+    """The store of the first trials is gone; what is added has other numbers, and the cells are those of both."""
+    few = plans.Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    more = replace(few, most_trials=24)
+    run_stage(few, tmp_path / "gone.db", tmp_path, workers=1)
+    run_stage(more, tmp_path / "new.db", tmp_path, workers=1, add=True)
+    before, after = stored_trials(tmp_path / "gone.db"), stored_trials(tmp_path / "new.db")
+    assert before and after and not before.keys() & after.keys()
+    cells = read_results(tmp_path, "law-best", LawRecord).cells
+    assert sum(cell.trials for cell in cells) == len(before) + len(after)
+    both = {**before, **after}
+    for cell in cells:
+        own = [solved for (T, m, _), solved in both.items() if (T, m) == (cell.T, cell.m)]
+        assert (len(own), sum(own)) == (cell.trials, cell.solved)
+
+
+def test_the_grid_and_experiments_without_their_trials_are_not_added_to(tmp_path):
+    cells = {8: [Cell(10, 1, 2)]}
+    with pytest.raises(DomainError, match="joint or adaptive"):
+        law("and", s=2, T=8, db=tmp_path / "r.db", learner="exhaustive", method="grid", known=cells)
+    with pytest.raises(DomainError, match="cannot be added to"):
+        run_stage(plans.curves(replicates=1), tmp_path / "r.db", tmp_path, add=True)
+
+
+def test_a_race_takes_what_is_known_of_as_many_trials_as_the_round_has(raced, tmp_path):
+    _, record = raced
+    first = race_readings(tmp_path / "a.db", workers=1, readings=TWO, numbers=FAKE[:1], rounds=(2,))
+    again = race_readings(
+        tmp_path / "b.db", workers=1, readings=TWO, numbers=FAKE, rounds=(2, 4), known=first
+    )
+    assert again.readings == record.readings
+    same = race_readings(
+        tmp_path / "c.db", workers=1, readings=TWO, numbers=FAKE[:1], rounds=(2,), known=first
+    )
+    assert same.readings == first.readings
+    with Store(tmp_path / "c.db", readonly=True) as store:
+        assert not list(store.records())
+
+
+def test_runs_on_parity_of_another_store_stand_beside_those_of_this_one(tmp_path):
+    spec = parity_specs(MATCHED_READING, 10)[3]
+    known = (ParitySettingRun(MATCHED_READING, 10, spec.seed, 231, 1000),)
+    with Store(tmp_path / "r.db") as store:
+        record = parity_settings(store, known)
+    assert record.runs == known
+    missing = parity_missing(known)
+    assert spec not in missing and len(missing) + 1 == record.planned
