@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import InitVar, asdict, dataclass, fields
 from typing import Any
 
@@ -37,8 +38,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"dropout": 0.1, "init": "torch-default"},
     "literal": {"dropout": 0.1, "optimiser": "adam", "decay": "all", "clip": 0.0},
     "mingpt": {"dropout": 0.1},
-    "best": {"stall": 200, "adam_eps": OverT(3.0), "learning_rate": 1e-2, "init": "torch", "init_std": 0.005},
-}
+    "best": {
+        "d": 16, "H": 4, "mlp": 64, "init": "torch", "init_std": 0.005, "adam_eps": OverT(1.0), "learning_rate": 1e-2,
+        "decay": "all", "weight_decay": 0.03, "n_steps": 3000,
+    },
+}  # fmt: skip
 # A new learner is a file with a `train.learners.learner.Learner` in it, and a line here.
 LEARNERS: Registry[Any] = Registry(
     "learner",
@@ -212,7 +216,7 @@ class TrainSpec(Short):
 
 
 def preset(name: str, **settings: Any) -> TrainSpec:
-    """A spec with the settings of a preset, and `settings` on top.   Paper: law-and
+    """A spec with the settings of a preset, and `settings` on top; an `OverT` becomes its value at T.   Paper: law-and
 
     "fast": the defaults of `TrainSpec`, which have no dropout, and runs that have stalled are given up.
     "paper": of 36 readings of the paper's text the one that fits most of its figures (results/readings): dropout 0.1,
@@ -237,16 +241,20 @@ def preset(name: str, **settings: Any) -> TrainSpec:
     """
     if name not in PRESETS:
         raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
-    return TrainSpec(**{**preset_settings(name, settings.get("T", 1)), **settings})
+    return TrainSpec(**_at({**PRESETS[name], **settings}, settings.get("T", 1)))
 
 
 def preset_settings(name: str, T: int) -> dict[str, Any]:
     """What a preset changes in the defaults of `TrainSpec` at context length T.
 
     >>> preset_settings("best", 1000)["adam_eps"]
-    0.003
+    0.001
     """
-    return {key: value.at(T) if isinstance(value, OverT) else value for key, value in PRESETS[name].items()}
+    return _at(PRESETS[name], T)
+
+
+def _at(settings: Mapping[str, Any], T: int) -> dict[str, Any]:
+    return {key: value.at(T) if isinstance(value, OverT) else value for key, value in settings.items()}
 
 
 def spec_text(spec: TrainSpec) -> str:

@@ -18,7 +18,7 @@ from .folder import write_results
 from .law import LawResult
 from .plans import PARITY_STEPS, Law, Laws
 from .records import LawRecord
-from .studies import COARSE, FACTORS, PARITY_SETTINGS, norm_specs, parity_specs
+from .studies import FACTORS, lengths_of, norm_specs, parity_plan
 from .study_records import (
     CapacityRow,
     LawsRecord,
@@ -81,7 +81,7 @@ def slope_norms(store: Store) -> SlopeNormsRecord:
     """
     rows: list[CapacityRow] = []
     for label in (label for changes in FACTORS.values() for label in changes):
-        for T in COARSE:
+        for T in lengths_of(label):
             records = store.find(norm_specs(label, T), origin_of).values()
             ends = [_capacity(record, store) for record in records if record.solved]
             if ends:
@@ -98,7 +98,7 @@ def parity_settings(store: Store, known: Sequence[ParitySettingRun] = ()) -> Par
     elsewhere = {(run.setting, run.T, run.seed): run for run in known}
     runs: list[ParitySettingRun] = []
     planned = 0
-    for label, T, specs in _parity_plan():
+    for label, T, specs in parity_plan():
         planned += len(specs)
         found = store.find(specs, origin_of)
         for spec in specs:
@@ -115,12 +115,8 @@ def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:
     """The runs on parity that are planned and not in `known`."""
     done = {(run.setting, run.T, run.seed) for run in known}
     return tuple(
-        spec for label, T, specs in _parity_plan() for spec in specs if (label, T, spec.seed) not in done
+        spec for label, T, specs in parity_plan() for spec in specs if (label, T, spec.seed) not in done
     )
-
-
-def _parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
-    return [(label, T, parity_specs(label, T)) for label in PARITY_SETTINGS for T in PARITY_STEPS]
 
 
 def _capacity(record: Record, store: Store) -> tuple[float, float]:

@@ -7,7 +7,7 @@ PAPER_WIDTH is the width of interval that the paper's bars have: its thresholds 
 from typing import Any
 
 from ..measure.published import PARITY
-from ..spec import TrainSpec, preset
+from ..spec import OverT, TrainSpec, preset
 from ..sweep.thresholds import trial_seed
 from .plans import (
     PAPER_TS,
@@ -24,14 +24,15 @@ from .plans import (
 
 PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-COARSE = (100, 1000)  # where settings are compared
+COARSE = (100, 1000, 10_000)  # where settings are compared
 FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
-# Under preset "best" a failure takes half a minute at T = 3000 and some minutes at 10^4, many times a success: trials
-# there are few and not far below the threshold, and the law ends at 10^4.
-BEST_LENGTHS = DECADES[:5]
+# Under preset "best" a failure takes 40 s at T = 10^4 and eight minutes at 10^5, many times a success: trials there are
+# few and not far below the threshold.
 NOT_FAR_BELOW = {
-    3000: {"max_trials": 48, "m_min": 46, "start": 56},
-    10_000: {"max_trials": 24, "m_min": 54, "start": 66},
+    3000: {"max_trials": 64, "m_min": 46, "start": 56},
+    10_000: {"max_trials": 48, "m_min": 54, "start": 62},
+    30_000: {"max_trials": 24, "m_min": 60, "start": 70},
+    100_000: {"max_trials": 16, "m_min": 66, "start": 78},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
 
@@ -43,6 +44,15 @@ def _on_the_papers_lengths(name: str, preset_name: str) -> Law:
 def matched() -> Law:
     """The paper's 18 context lengths under the reading that fits most of its figures.   Paper: law-matched"""
     return _on_the_papers_lengths("law-matched", "paper")
+
+
+def matched_beyond() -> Law:
+    """The same at T = 3000, beyond the paper's range, with its dropout: a failure takes a quarter of an hour.
+
+    Paper: law-matched-beyond
+    """
+    settings = {"preset": "paper", "method": "adaptive", "exceptions": {3000: {"batch": 4}}}
+    return Law("law-matched-beyond", (3000,), 8, settings, width=PAPER_WIDTH, start=140)
 
 
 def literal() -> Law:
@@ -60,52 +70,51 @@ def matched_decades() -> Law:
 
 
 def best() -> Law:
-    """A recipe meant to need few samples, over two decades of T.   Paper: law-best"""
-    return Law("law-best", BEST_LENGTHS, 96, {"preset": "best", "exceptions": NOT_FAR_BELOW}, start=45)
+    """A recipe meant to need few samples, over three decades of T.   Paper: law-best"""
+    return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": NOT_FAR_BELOW}, start=45)
 
 
-# One setting changed at a time. Dropout is not among them: law-matched has it, and law-matched-decades is the same
-# reading without it.
-AROUND: dict[str, Any] = {
-    "preset": "fast", "stall": 200, "adam_eps": 1e-3, "learning_rate": 1e-2, "weight_decay": 0.1, "n_steps": 2000,
-}  # fmt: skip
+# One setting of preset "best" changed at a time, then those that matter together; what tells most comes first.
 FACTORS: dict[str, dict[str, dict[str, Any]]] = {
-    "as it is": {"eps 1e-3, rate 1e-2, decay 0.1": {}},
-    "rate and eps": {
-        "eps 1e-8, rate 1e-3": {"adam_eps": 1e-8, "learning_rate": 1e-3},
-        "eps 1e-2": {"adam_eps": 1e-2},
-        "rate 3e-3": {"learning_rate": 3e-3},
-    },
-    "initial scale": {
-        "half": {"init_scale": 0.5}, "double": {"init_scale": 2.0}, "torch init": {"init": "torch"},
-    },
+    "as it is": {"preset best": {}},
+    "Adam's eps": {"eps 1e-8": {"adam_eps": 1e-8}, "eps 10/T": {"adam_eps": OverT(10.0)}},
+    "initial embeddings": {"N(0, 0.1^2)": {"init_std": 0.1}, "N(0, 1)": {"init": "torch-default"}},
     "decay": {
-        "1e-4 on matrices": {"weight_decay": 1e-4},
-        "L2 of 1e-4 on all": {"optimiser": "adam", "decay": "all", "weight_decay": 1e-4},
+        "none": {"weight_decay": 0.0},
+        "0.03 on matrices": {"decay": "matrices"},
+        "L2 of 1e-4 on all": {"optimiser": "adam", "weight_decay": 1e-4},
+    },
+    "eps, embeddings, decay": {
+        "eps 1e-8, N(0, 1)": {"adam_eps": 1e-8, "init": "torch-default"},
+        "eps 1e-8, no decay": {"adam_eps": 1e-8, "weight_decay": 0.0},
+        "eps 1e-8, N(0, 1), no decay": {"adam_eps": 1e-8, "init": "torch-default", "weight_decay": 0.0},
+    },
+    "rate": {"rate 3e-3": {"learning_rate": 3e-3}, "rate 3e-2": {"learning_rate": 3e-2}},
+    "initial linear maps": {
+        "half": {"init_scale": 0.5}, "double": {"init_scale": 2.0},
+        "N(0, 0.02^2)": {"init": "mingpt", "init_std": 0.02},
     },
     "clipping": {"not clipped": {"clip": 0.0}},
-    "heads": {"1 head of 64": {"H": 1, "k": 64}, "4 heads of 16": {"H": 4, "k": 16}},
-    "width": {"d = 32": {"d": 32, "H": 8, "mlp": 128}, "d = 128": {"d": 128, "H": 32, "mlp": 512}},
-    "eps 1e-8, rate 1e-3": {
-        "with decay 1e-4": {"adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4},
-        "with L2 of 1e-4 on all, not clipped": {
-            "adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4, "optimiser": "adam", "decay": "all",
-            "clip": 0.0,
-        },
-        "with decay 1e-4, torch init": {
-            "adam_eps": 1e-8, "learning_rate": 1e-3, "weight_decay": 1e-4, "init": "torch",
-        },
-    },
+    "heads": {"1 head of 16": {"H": 1, "k": 16}, "16 heads of 1": {"H": 16, "k": 1}},
+    "width": {"d = 8": {"d": 8, "H": 2, "mlp": 32}, "d = 64": {"d": 64, "H": 16, "mlp": 256}},
+    "dropout": {"dropout 0.1": {"dropout": 0.1}},
 }  # fmt: skip
+AT_COARSE = {10_000: {"max_trials": 8}}  # a failure takes a minute there
+WITHOUT_LONGEST = ("dropout 0.1", "d = 64")  # a failure at T = 10^4 takes several minutes
+
+
+def lengths_of(label: str) -> tuple[int, ...]:
+    """The context lengths at which `slope` compares a setting."""
+    return COARSE[:-1] if label in WITHOUT_LONGEST else COARSE
 
 
 def slope() -> Laws:
-    """What decides the slope: settings around AROUND, no dropout, T = 100 and 1000.   Paper: law-slope"""
+    """What decides the slope: settings around preset "best", T = 100, 1000, 10^4.   Paper: law-slope"""
     laws, groups = {}, {}
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
-            given = {**AROUND, **settings}
-            laws[label] = Law(f"slope-{label}", COARSE, 16, given, width=PAPER_WIDTH, start=45)
+            given = {"preset": "best", "exceptions": AT_COARSE, **settings}
+            laws[label] = Law(f"slope-{label}", lengths_of(label), 24, given, width=PAPER_WIDTH, start=45)
             groups[label] = group
     return Laws("slope", "What decides the slope", laws, groups)
 
@@ -113,27 +122,39 @@ def slope() -> Laws:
 def norm_specs(label: str, T: int, runs: int = 3, m: int = 300) -> list[TrainSpec]:
     """Single runs from ample samples under one setting of `slope`, whose norms are looked at.   Paper: law-slope"""
     settings = next(changes[label] for changes in FACTORS.values() if label in changes)
-    given = {**AROUND, **settings}
-    return conjunctions(T=T, m=m, trials=range(runs), preset_name=given.pop("preset"), restarts=1, **given)
+    return conjunctions(T=T, m=m, trials=range(runs), preset_name="best", restarts=1, **settings)
 
 
 def slope_norms() -> Experiment:
-    """The norms under each setting of `slope`, at T = 100 and 1000.   Paper: law-slope, slope-norms"""
+    """The norms under each setting of `slope`, at its context lengths.   Paper: law-slope, slope-norms"""
     labels = [label for changes in FACTORS.values() for label in changes]
-    specs = [spec for label in labels for T in COARSE for spec in norm_specs(label, T)]
+    specs = [spec for label in labels for T in lengths_of(label) for spec in norm_specs(label, T)]
     return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})
 
 
 MATCHED_READING = "the paper's reading"  # under which the paper's law and curves are met: preset "paper"
+LITERAL_READING = "the literal reading"
 PARITY_SETTINGS: dict[str, dict[str, Any]] = {
     MATCHED_READING: {"preset": "paper"},
-    "the literal reading": {"preset": "literal"},
+    LITERAL_READING: {"preset": "literal"},
     "the literal reading, no dropout": {"preset": "literal", "dropout": 0.0},
     "torch init": {"init": "torch"},
     "torch init, not clipped": {"init": "torch", "clip": 0.0},
     "torch default": {"init": "torch-default"},
     "torch default, not clipped": {"init": "torch-default", "clip": 0.0},
 }
+
+
+def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
+    """The settings of parity with the context lengths at which each is run.   Paper: parity-settings
+
+    The literal reading with dropout hardly learns at T = 10, and a run takes minutes: longer contexts are left out.
+    """
+    return [
+        (label, T, parity_specs(label, T))
+        for label in PARITY_SETTINGS
+        for T in (PARITY_STEPS if label != LITERAL_READING else (10,))
+    ]
 
 
 def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
@@ -151,7 +172,7 @@ def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
 
 def parity_settings() -> Experiment:
     """Parity under the matched reading and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
-    specs = [spec for label in PARITY_SETTINGS for T in PARITY_STEPS for spec in parity_specs(label, T)]
+    specs = [spec for _, _, own in parity_plan() for spec in own]
     return Experiment(
         "parity-settings", "Parity under several settings", tuple(specs), options={"record_every": 1}
     )
@@ -196,5 +217,5 @@ def studies() -> list[PlanStage]:
     """All of them, in the order in which they run: what tells most for its time comes first."""
     return [
         curves("paper"), Races(), matched(), attention("paper"), best(), parity_settings(), slope(), slope_norms(),
-        functions(), matched_decades(), curves("literal"), attention("literal"), literal(),
+        functions(), matched_decades(), matched_beyond(), curves("literal"), attention("literal"), literal(),
     ]  # fmt: skip

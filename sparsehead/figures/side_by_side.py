@@ -11,7 +11,7 @@ from .theme import BLACK, GREY, Chart, Panel, finish, log_axis, named
 
 PANEL_WIDTH, PANEL_HEIGHT = 230, 170
 LONG_LABEL = 18  # characters, of which two fit side by side below a panel
-REFERENCE = "eps 1e-3, rate 1e-2, decay 0.1"  # stands in every panel of the study of settings
+REFERENCE = "preset best"  # stands in every panel of the study of settings
 
 
 def laws_chart(record: LawsRecord, *, title: str) -> Chart:

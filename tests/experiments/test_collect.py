@@ -80,7 +80,14 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
     }
     alone |= {
         name: name
-        for name in ("law-matched", "law-literal", "law-matched-decades", "law-best", "parity-settings")
+        for name in (
+            "law-matched",
+            "law-literal",
+            "law-matched-decades",
+            "law-matched-beyond",
+            "law-best",
+            "parity-settings",
+        )
     }
     measured = [entry for entry in SECTIONS["Experiments"] if entry.label != "law-points"]
     for entry in measured:

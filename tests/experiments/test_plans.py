@@ -38,6 +38,7 @@ def test_laws_come_in_every_scale_and_reach_a_hundred_thousand():
         "law-mingpt",
         "law-matched",
         "law-matched-decades",
+        "law-matched-beyond",
         "law-literal",
         "law-best",
         "law-grid",

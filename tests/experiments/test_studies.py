@@ -14,7 +14,7 @@ from sparsehead.experiments.folder import read_results, write_results
 from sparsehead.experiments.law import law
 from sparsehead.experiments.race import race_readings
 from sparsehead.experiments.readings import NUMBERS, READINGS, Number, PaperReading
-from sparsehead.experiments.records import FitRow, FloorRow, LawRecord, ThresholdRow
+from sparsehead.experiments.records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.experiments.run import run_stage
 from sparsehead.experiments.side_by_side import parity_missing, parity_settings
 from sparsehead.experiments.studies import (
@@ -438,3 +438,26 @@ def test_runs_on_parity_of_another_store_stand_beside_those_of_this_one(tmp_path
     assert record.runs == known
     missing = parity_missing(known)
     assert spec not in missing and len(missing) + 1 == record.planned
+
+
+@pytest.mark.claim("law-matched-beyond")
+def test_trials_beyond_the_papers_range_tell_the_laws_apart(tmp_path):
+    """Thresholds of 40 and 100 at T = 100 and 1000 fit any law; what succeeds at T = 3000 does not."""
+    context = Context(options={"results": str(tmp_path)})
+    assert law_checks.check_law_matched_beyond(context).verdict == "not run"
+
+    def write(name, cells, *, complete=True):
+        rows = [ThresholdRow(T, 100.0, 90.0, 110.0, 40) for T in sorted({cell.T for cell in cells})]
+        write_results(tmp_path, name, replace(law_record(rows, complete=complete), cells=tuple(cells)))
+
+    def around(T, m80, trials):
+        return [
+            CellRow(T, round(m80 * x), round(trials * p), trials)
+            for x, p in ((0.8, 0.55), (1, 0.8), (1.3, 0.95))
+        ]
+
+    write("law-matched", [*around(100, 40, 80), *around(400, 76, 80), *around(1000, 100, 80)])
+    assert law_checks.check_law_matched_beyond(context).verdict == "not run"
+    for m80, complete, verdict in ((128, True, "holds"), (280, True, "refuted"), (128, False, "undecided")):
+        write("law-matched-beyond", around(3000, m80, 40), complete=complete)
+        assert law_checks.check_law_matched_beyond(context).verdict == verdict

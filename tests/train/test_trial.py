@@ -174,7 +174,7 @@ def test_ids_of_earlier_specs_stay_the_same(name, key):
 
 def test_the_eps_of_preset_best_falls_with_T_unless_it_is_given():
     at = [preset("best", function="and", s=3, T=T, m=50, seed=0).adam_eps for T in (100, 10_000)]
-    assert at == [0.03, 0.0003]
+    assert at == [0.01, 0.0001]
     assert preset("best", function="and", s=3, T=100, m=50, seed=0, adam_eps=0.5).adam_eps == 0.5
     with pytest.raises(DomainError, match="T"):
         preset("best", function="and", s=3, T=0, m=50, seed=0)
