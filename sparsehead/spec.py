@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "mingpt": {"dropout": 0.1},
     "best": {
         "d": 16, "H": 4, "mlp": 64, "init": "torch", "init_std": 0.005, "adam_eps": OverT(1.0), "learning_rate": 1e-2,
-        "decay": "all", "weight_decay": 0.03, "n_steps": 3000,
+        "optimiser": "adam", "decay": "all", "weight_decay": OverT(0.1), "n_steps": 3000,
     },
 }  # fmt: skip
 # A new learner is a file with a `train.learners.learner.Learner` in it, and a line here.

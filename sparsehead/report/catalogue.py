@@ -81,7 +81,7 @@ def _law(folder: Path) -> Chart:
 
 
 def _story(folder: Path) -> Chart:
-    return library.story_figure(read_results(folder, "law-decades", LawRecord).thresholds)
+    return library.story_figure(read_results(folder, "law-best", LawRecord).thresholds)
 
 
 def _law_grid(folder: Path) -> Chart:
@@ -175,7 +175,7 @@ BUILTIN = (
         "story",
         "Ours: the README's picture, a head that reads 3 bits and the samples it takes to find them.",
         _story,
-        needs="law-decades",
+        needs="law-best",
     ),
     Figure(
         "law",
