@@ -18,7 +18,7 @@ from .folder import write_results
 from .law import LawResult
 from .plans import PARITY_STEPS, Law, Laws
 from .records import LawRecord
-from .studies import FACTORS, lengths_of, norm_specs, parity_plan
+from .studies import COARSE, FACTORS, norm_specs, parity_plan
 from .study_records import (
     CapacityRow,
     LawsRecord,
@@ -81,7 +81,7 @@ def slope_norms(store: Store) -> SlopeNormsRecord:
     """
     rows: list[CapacityRow] = []
     for label in (label for changes in FACTORS.values() for label in changes):
-        for T in lengths_of(label):
+        for T in COARSE:
             records = store.find(norm_specs(label, T), origin_of).values()
             ends = [_capacity(record, store) for record in records if record.solved]
             if ends:
