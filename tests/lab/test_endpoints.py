@@ -16,7 +16,7 @@ from sparsehead.lab.endpoints import law as law_endpoints
 from sparsehead.lab.endpoints.jobs import LearnRequest
 from sparsehead.lab.work import spec_of
 from sparsehead.model_file import packed
-from sparsehead.spec import preset
+from sparsehead.spec import preset, spec_text
 
 from .serving import elsewhere
 
@@ -295,3 +295,19 @@ def test_a_series_of_preset_best_is_one_series_over_T():
     assert law_endpoints._key(spec(100)) != law_endpoints._key(spec(1000, adam_eps=0.03))
     assert law_endpoints._name(spec(1000)) == "AND of 3 bits, transformer, preset best"
     assert "adam_eps 0.5" in law_endpoints._name(spec(1000, adam_eps=0.5))
+
+
+def test_a_value_that_is_a_rules_by_chance_does_not_part_a_series():
+    """The default decay of 1e-4 is that of preset best at T = 1000."""
+    fast, stored = ([_spec_in_store(name, T) for T in (100, 1000)] for name in ("fast", "best"))
+    assert (
+        len({law_endpoints._key(spec) for spec in fast})
+        == len({law_endpoints._key(spec) for spec in stored})
+        == 1
+    )
+    names = [law_endpoints._name(spec) for spec in (*fast, *stored, _spec_in_store("literal", 100))]
+    assert [name.rpartition(" ")[2] for name in names] == ["fast", "fast", "best", "best", "literal"]
+
+
+def _spec_in_store(name, T):
+    return json.loads(spec_text(preset(name, function="and", s=3, T=T, m=50, seed=0)))

@@ -97,18 +97,24 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The settings whose values here are those of a preset's rule over T, as rules: one series has one rule."""
-    rules = [
-        (field, rule) for own in PRESETS.values() for field, rule in own.items() if isinstance(rule, OverT)
-    ]
-    return {field: str(rule) for field, rule in rules if spec.get(field) == rule.at(spec["T"])}
+    """The settings whose values here are those of a preset's rules over T, as rules: one series has one rule.
+
+    All rules of the preset must fit: a single value may be that of a rule at this T by chance.
+    """
+    ruled: dict[str, str] = {}
+    for own in PRESETS.values():
+        rules = {field: rule for field, rule in own.items() if isinstance(rule, OverT)}
+        if all(spec.get(field) == rule.at(spec["T"]) for field, rule in rules.items()):
+            ruled |= {field: str(rule) for field, rule in rules.items()}
+    return ruled
 
 
 def _name(spec: Mapping[str, Any]) -> str:
     """What tells a series from others: function, learner, preset, and settings that are not the preset's."""
     own = ("function", "s", "T", "m", "seed", "learner", "decoupled")
-    changed = {n: v for n, v in spec.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
-    fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= changed.items()]
+    settings = {**SETTINGS, **({"optimiser": "adam"} if spec.get("decoupled") is False else {}), **spec}
+    changed = {n: v for n, v in settings.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
+    fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= settings.items()]
     known = max(fitting, key=lambda name: len(PRESETS[name]), default=None)
     if known is not None:
         changed = {name: value for name, value in changed.items() if name not in PRESETS[known]}
