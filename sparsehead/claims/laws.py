@@ -4,12 +4,14 @@ Verdicts are computed from intervals in the results files that `reproduce` has w
 paper has a point, or without a fit, nothing can be compared and the verdict is "not run".
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..experiments.records import FitRow, LawRecord, ThresholdRow
 from ..jsonable import json_values
 from ..measure.joint import LAW_CAUTION
-from ..measure.laws import fit_laws, law_value
+from ..measure.laws import LawFit, fit_laws, law_value
 from ..measure.published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold, printed_misfit
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
@@ -163,11 +165,10 @@ def check_law_matched_beyond(context: Context) -> Finding:
         f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(c.T for c in beyond.cells)):.0f}"
         for kind, fit in fit_laws(near.cells_by_T(), caution=LAW_CAUTION).fits.items()
     )
-    above = ", ".join(f"{kind} {fit.delta_aic:+.1f}" for kind, fit in fits.items())
     stopped = "" if whole else " The design was stopped before its end."
     detail = (
-        f"m_80 there as the laws fitted to T <= 1100 foresee it: {foreseen}. AIC above the best law, with these "
-        f"trials: {above}.{stopped}"
+        f"m_80 there as the laws fitted to T <= 1100 foresee it: {foreseen}. With these trials: "
+        f"{_above_best(fits)}{stopped}"
     )
     return judged(verdict, paper=paper, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
 
@@ -237,7 +238,7 @@ def _points(rows: list[ThresholdRow]) -> str:
     return "; ".join(f"T={r.T}: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}]" for r in rows)
 
 
-def _above_best(fits: dict[str, FitRow]) -> str:
+def _above_best(fits: Mapping[str, FitRow] | Mapping[str, LawFit]) -> str:
     above = [f"{name} {fit.delta_aic:+.1f}" for name, fit in fits.items()]
     return f"AIC above the best law: {', '.join(above)}."
 

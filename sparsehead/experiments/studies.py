@@ -32,7 +32,7 @@ NOT_FAR_BELOW = {
     3000: {"max_trials": 64, "m_min": 42, "start": 50},
     10_000: {"max_trials": 32, "m_min": 48, "start": 56},
     30_000: {"max_trials": 16, "m_min": 54, "start": 62},
-    100_000: {"max_trials": 8, "batch": 4, "m_min": 74, "m_max": 74, "start": 74},  # 1.4 times the floor
+    100_000: {"max_trials": 8, "m_min": 66, "start": 74},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
 
