@@ -49,8 +49,7 @@ static int mix(const spec *S, long m, work *W, int form)
 {
     long T = S->T, H = S->H, k = S->k, w = k * H, col = W->columns;
     int unsafe = 0;
-    sums_by_sample(m, T, col, W->by_sample, 0, W->change, W->sums, 0, W->bits);
-    if (form == APART) sums_by_sample(m, T, col, W->by_sample, 15, W->clear, W->sums, 1, W->bits);
+    sums_by_sample(m, T, col, W->by_sample, W->change, form == APART ? W->clear : 0, W->sums, W->bits);
     for (long n = 0; n < m; n++) {
         real *restrict sum = W->sums + n * col, *restrict inv = W->inverse + n * H, *restrict v = W->values + n * w;
         for (long h = 0; h < H; h++) {
