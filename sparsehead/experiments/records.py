@@ -5,6 +5,7 @@ a default, so that older files stay readable. What changes the meaning of a fiel
 `schema`, and files of the older schema are refused with a sentence.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -91,10 +92,15 @@ class LawRecord(ResultsRecord):
 
     def cells_by_T(self) -> dict[int, list[Cell]]:
         """The trials, as `law(known=..)` takes them."""
-        found: dict[int, list[Cell]] = {}
-        for row in self.cells:
-            found.setdefault(row.T, []).append(Cell(row.m, row.solved, row.trials))
-        return found
+        return cells_by_T(self.cells)
+
+
+def cells_by_T(rows: Iterable[CellRow]) -> dict[int, list[Cell]]:
+    """Rows of trials as cells by T."""
+    found: dict[int, list[Cell]] = {}
+    for row in rows:
+        found.setdefault(row.T, []).append(Cell(row.m, row.solved, row.trials))
+    return found
 
 
 @dataclass(frozen=True)

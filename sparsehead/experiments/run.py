@@ -21,7 +21,7 @@ from .law import LawResult, law
 from .race import race_readings
 from .records import LawRecord, ResultsRecord, SuccessRecord
 from .side_by_side import parity_missing, parity_settings, run_laws, slope_norms, write_readings
-from .study_records import ParitySettingRun, ParitySettingsRecord, ReadingsRecord
+from .study_records import LawsRecord, ParitySettingRun, ParitySettingsRecord, ReadingsRecord
 
 GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "curves": collect.curves,
@@ -62,7 +62,7 @@ def run_stage(
         write_law(measure(stage, known=_known_cells(folder, stage) if add else None), stage.name, folder)
         return []
     if isinstance(stage, plans.Laws):
-        run_laws(stage, folder, measure)
+        run_laws(stage, folder, measure, known=_known_laws(folder, stage) if add else None)
         return []
     if isinstance(stage, plans.Races):
         before = read_results(folder, stage.name, ReadingsRecord) if add else None
@@ -78,11 +78,23 @@ def run_stage(
 
 def _require_addable(stage: plans.PlanStage) -> None:
     law = isinstance(stage, plans.Law) and stage.settings.get("method") != "grid"
-    if not (law or isinstance(stage, plans.Races) or stage.name == PARITY_STUDY):
-        raise DomainError(
-            f"{stage.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
-            f"on the grid, readings and {PARITY_STUDY} can."
-        )
+    if not (law or isinstance(stage, plans.Laws | plans.Races) or stage.name == PARITY_STUDY):
+        raise _not_addable(stage)
+
+
+def _not_addable(stage: plans.PlanStage) -> DomainError:
+    return DomainError(
+        f"{stage.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
+        f"on the grid, readings and {PARITY_STUDY} can."
+    )
+
+
+def _known_laws(folder: Path, stage: plans.Laws) -> LawsRecord:
+    """The laws of the results file, which must hold the trials behind them."""
+    found = read_results(folder, stage.name, LawsRecord)
+    if any(row.trials and not law.cells for law in found.laws for row in law.thresholds):
+        raise _not_addable(stage)
+    return found
 
 
 def _known_cells(folder: Path, stage: plans.Law) -> dict[int, list[Cell]]:

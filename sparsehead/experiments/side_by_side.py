@@ -17,7 +17,7 @@ from ..train.loop import origin_of
 from .folder import write_results
 from .law import LawResult
 from .plans import PARITY_STEPS, Law, Laws
-from .records import LawRecord
+from .records import LawRecord, cells_by_T
 from .studies import COARSE, FACTORS, norm_specs, parity_plan
 from .study_records import (
     CapacityRow,
@@ -30,11 +30,19 @@ from .study_records import (
 )
 
 
-def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> None:
-    """Measure one law after another. The results file is written after each and says how many are yet to come."""
+def run_laws(
+    stage: Laws, folder: Path, measure: Callable[..., LawResult], known: LawsRecord | None = None
+) -> None:
+    """Measure one law after another. The results file is written after each and says how many are yet to come.
+
+    Trials of `known` laws with the same label count, and are not run again.
+    """
+    elsewhere = {law.label: cells_by_T(law.cells) for law in (known.laws if known else ())}
     done: list[OneLaw] = []
     for label, plan in stage.laws.items():
-        done.append(_one_law(label, stage.groups[label], plan.settings, measure(plan).record()))
+        cells = {T: found for T, found in elsewhere.get(label, {}).items() if T in plan.Ts}
+        measured = measure(plan, known=cells).record()
+        done.append(_one_law(label, stage.groups[label], plan.settings, measured))
         whole = sum(law.complete for law in done)
         state = f"{whole} of {len(stage.laws)} laws are measured to the end of their design"
         record = LawsRecord(tuple(done), whole == len(stage.laws), state)
@@ -45,8 +53,8 @@ def run_laws(stage: Laws, folder: Path, measure: Callable[[Law], LawResult]) -> 
 def _one_law(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
     told = {name: str(value) for name, value in settings.items()}
     return OneLaw(
-        label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note
-    )
+        label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note, record.cells
+    )  # fmt: skip
 
 
 def law_rows(record: LawsRecord) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .records import FitRow, FloorRow, ResultsRecord, ThresholdRow
+from .records import CellRow, FitRow, FloorRow, ResultsRecord, ThresholdRow
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ class SlopeNormsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class OneLaw:
-    """One law of several: what was changed, thresholds, fits. `complete`: the design was run to its end."""
+    """One law of several: what was changed, thresholds, fits, and the trials behind them (older files lack these).
+
+    `complete`: the design was run to its end.
+    """
 
     label: str
     group: str
@@ -87,6 +90,7 @@ class OneLaw:
     floor: tuple[FloorRow, ...]
     complete: bool
     note: str = ""
+    cells: tuple[CellRow, ...] = ()
 
 
 @dataclass(frozen=True)
