@@ -386,25 +386,55 @@ def test_the_axis_of_several_laws_reaches_down_to_the_floor():
     assert domain[0] < 20 and domain[1] > 65
 
 
-def stored_trials(db):
+def stored_trials(db, s=2):
     with Store(db, readonly=True) as store:
-        return {(r.spec["T"], r.spec["m"], r.spec["seed"]): r.solved for r in store.records()}
+        records = [r for r in store.records() if r.spec["s"] == s]
+    return {(r.spec["T"], r.spec["m"], r.spec["seed"]): r.solved for r in records}
 
 
-def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
-    """The store of the first trials is gone; what is added has other numbers, and the cells are those of both."""
-    few = plans.Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
-    more = replace(few, most_trials=24)
-    run_stage(few, tmp_path / "gone.db", tmp_path, workers=1)
-    run_stage(more, tmp_path / "new.db", tmp_path, workers=1, add=True)
-    before, after = stored_trials(tmp_path / "gone.db"), stored_trials(tmp_path / "new.db")
+def assert_cells_are_those_of_both(cells, before, after):
+    """Trials of the first store and of the second, none of them in both."""
     assert before and after and not before.keys() & after.keys()
-    cells = read_results(tmp_path, "law-best", LawRecord).cells
     assert sum(cell.trials for cell in cells) == len(before) + len(after)
     both = {**before, **after}
     for cell in cells:
         own = [solved for (T, m, _), solved in both.items() if (T, m) == (cell.T, cell.m)]
         assert (len(own), sum(own)) == (cell.trials, cell.solved)
+
+
+def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
+    """The store of the first trials is gone; what is added has other numbers, and the cells are those of both."""
+    few = plans.Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    run_stage(few, tmp_path / "gone.db", tmp_path, workers=1)
+    run_stage(replace(few, most_trials=24), tmp_path / "new.db", tmp_path, workers=1, add=True)
+    cells = read_results(tmp_path, "law-best", LawRecord).cells
+    assert_cells_are_those_of_both(
+        cells, stored_trials(tmp_path / "gone.db"), stored_trials(tmp_path / "new.db")
+    )
+
+
+def test_laws_side_by_side_are_added_to_with_their_own_trials(tmp_path):
+    """The same for each of several laws in one file."""
+    few = plans.Law("x", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    stage = plans.Laws("functions", "two", {"2": few, "1": replace(few, s=1)}, {"2": "g", "1": "g"})
+    more = {label: replace(plan, most_trials=24) for label, plan in stage.laws.items()}
+    run_stage(stage, tmp_path / "gone.db", tmp_path, workers=1)
+    run_stage(replace(stage, laws=more), tmp_path / "new.db", tmp_path, workers=1, add=True)
+    for law in read_results(tmp_path, "functions", LawsRecord).laws:
+        before, after = (stored_trials(tmp_path / db, s=int(law.label)) for db in ("gone.db", "new.db"))
+        assert_cells_are_those_of_both(law.cells, before, after)
+
+
+def test_laws_whose_file_lacks_their_trials_are_not_added_to(tmp_path):
+    one = plans.Law("x", (8,), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    stage = plans.Laws("functions", "one", {"a": one}, {"a": "g"})
+    run_stage(stage, tmp_path / "r.db", tmp_path, workers=1)
+    record = read_results(tmp_path, "functions", LawsRecord)
+    write_results(
+        tmp_path, "functions", replace(record, laws=tuple(replace(law, cells=()) for law in record.laws))
+    )
+    with pytest.raises(DomainError, match="cannot be added to"):
+        run_stage(stage, tmp_path / "new.db", tmp_path, workers=1, add=True)
 
 
 def test_the_grid_and_experiments_without_their_trials_are_not_added_to(tmp_path):
