@@ -16,7 +16,7 @@ from ..store import Record, Store
 from ..train.loop import origin_of
 from .folder import write_results
 from .law import LawResult
-from .plans import PARITY_STEPS, Law, Laws
+from .plans import PARITY_STEPS, Laws
 from .records import LawRecord, cells_by_T
 from .studies import COARSE, FACTORS, norm_specs, parity_plan
 from .study_records import (

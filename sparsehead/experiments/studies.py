@@ -27,8 +27,8 @@ DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 COARSE = (100, 1000)  # where settings are compared and norms are looked at
 SPREAD = (*COARSE, 10_000)
 FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
-# Under preset "best" a failure takes half a minute at T = 10^4 and seven at 10^5, many times a success: trials there are
-# fewer and not far below the threshold.
+# Under preset "best" a failure takes half a minute at T = 10^4 and seven at 10^5, many times a success: trials are
+# fewer there, and not far below the threshold.
 NOT_FAR_BELOW = {
     3000: {"max_trials": 96, "m_min": 42, "start": 50},
     10_000: {"max_trials": 64, "m_min": 48, "start": 56},

@@ -305,15 +305,17 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
     return failed;
 }
 
-/* Mean loss of the m samples and its gradient g; margins too. Returns 1 if some denominator underflows. */
+/* Mean loss of the m samples and its gradient g; margins too. Returns 1 if some denominator underflows. Once sums had
+   to be formed APART, the steps that follow in this call do so at once: what cancelled will mostly cancel again. */
 static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin,
                       real *loss, work *W)
 {
     long m = S->m;
-    int form = DIFFERENCE;
-    tables(S, p, W, DIFFERENCE);
-    if (mix(S, m, W, DIFFERENCE)) {
-        form = APART;
+    if (W->form == DIFFERENCE) {
+        tables(S, p, W, DIFFERENCE);
+        if (mix(S, m, W, DIFFERENCE)) W->form = APART;
+    }
+    if (W->form == APART) {
         tables(S, p, W, APART);
         if (mix(S, m, W, APART)) return 1;
     }
@@ -322,7 +324,7 @@ static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits
     read_out_gradient(S, p, g, m, W);
     output_gradient(S, p, g, m, W);
     mix_gradient(S, m, W);
-    if (form == APART) tables_gradient(S, m, W, APART);
+    if (W->form == APART) tables_gradient(S, m, W, APART);
     else tables_gradient(S, m, W, DIFFERENCE);
     weights_gradient(S, p, g, W, cls_gradient(S, W));
     return 0;

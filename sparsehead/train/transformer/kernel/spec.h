@@ -21,6 +21,7 @@ enum { IDENTITY, RELU, GELU, TANH };
 /* Scratch arrays of one run, in the letters of kernel.c; d_name is the gradient at name. */
 typedef struct {
     long columns, C; /* w + H; with a norm three more */
+    int form;        /* how a step forms its sums over samples: DIFFERENCE or APART */
     /* the query */
     real *x_cls, *xhat_cls, *h_cls; /* (d): [CLS], normalised, with gain and shift; with dropout one row a sample */
     real *q;                        /* (w) */
@@ -51,7 +52,7 @@ typedef struct {
     real *gemm; /* packed operands */
 } work;
 
-/* Sums over samples in one product, base + B (bit 1 - bit 0), or in two that cannot cancel, B bit1 + (1 - B) bit0. */
+/* Sums over samples as base + B (bit 1 - bit 0), or in a form that cannot cancel, B bit1 + (1 - B) bit0. */
 enum { DIFFERENCE, APART };
 
 static real *take(real **at, long n)
