@@ -30,10 +30,10 @@ FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial tak
 # Under preset "best" a failure takes half a minute at T = 10^4 and seven at 10^5, many times a success: trials are
 # fewer there, and not far below the threshold.
 NOT_FAR_BELOW = {
-    3000: {"max_trials": 96, "m_min": 42, "start": 50},
-    10_000: {"max_trials": 64, "m_min": 48, "start": 56},
-    30_000: {"max_trials": 40, "m_min": 54, "start": 62},
-    100_000: {"max_trials": 24, "m_min": 60, "start": 70},
+    3000: {"max_trials": 80, "m_min": 42, "start": 50},
+    10_000: {"max_trials": 40, "m_min": 48, "start": 56},
+    30_000: {"max_trials": 20, "m_min": 54, "start": 62},
+    100_000: {"max_trials": 10, "m_min": 60, "start": 70},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
 

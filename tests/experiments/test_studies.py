@@ -420,9 +420,9 @@ def test_laws_side_by_side_are_added_to_with_their_own_trials(tmp_path):
     more = {label: replace(plan, most_trials=24) for label, plan in stage.laws.items()}
     run_stage(stage, tmp_path / "gone.db", tmp_path, workers=1)
     run_stage(replace(stage, laws=more), tmp_path / "new.db", tmp_path, workers=1, add=True)
-    for law in read_results(tmp_path, "functions", LawsRecord).laws:
-        before, after = (stored_trials(tmp_path / db, s=int(law.label)) for db in ("gone.db", "new.db"))
-        assert_cells_are_those_of_both(law.cells, before, after)
+    for one in read_results(tmp_path, "functions", LawsRecord).laws:
+        before, after = (stored_trials(tmp_path / db, s=int(one.label)) for db in ("gone.db", "new.db"))
+        assert_cells_are_those_of_both(one.cells, before, after)
 
 
 def test_laws_whose_file_lacks_their_trials_are_not_added_to(tmp_path):
