@@ -205,7 +205,8 @@ def check_parity_settings(context: Context) -> Finding:
         "The step from which the smoothed loss stays below .35: least, median, greatest, and how many of the seeds "
         f"learn. Meets the paper's figure: {', '.join(meets) or 'none'}. {len(data.runs)} of {data.planned} runs."
     )
-    return judged(verdict, paper=paper, ours=ours, detail=detail)
+    own = "; ".join(f"T={T}: {_steps(runs)}" for T, runs in matched.items())
+    return judged(verdict, paper=paper, ours=ours, detail=detail, matched=own, figure="parity-settings")
 
 
 def _runs(data: ParitySettingsRecord, setting: str, T: int) -> list[ParitySettingRun]:

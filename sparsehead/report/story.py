@@ -60,13 +60,24 @@ def _told(finding: Finding) -> tuple[str, str]:
     return finding.paper, finding.ours
 
 
+def _parity(finding: Finding) -> tuple[str, str]:
+    """Of the settings that were tried, the paper's reading."""
+    return finding.paper, finding.data.get("matched", finding.ours)
+
+
 Numbers = Callable[[Finding], tuple[str, str]]
 # Title, question, claims of which the first that was run is told, figure unless the finding names another, numbers.
 TOPICS: tuple[tuple[str, str, tuple[str, ...], str, Numbers], ...] = (
     ("Law", "How many samples does a head need?", ("law-matched", "law-and"), "law", _law),
     ("Curves", f"Is it learned above the threshold, not below? {STEPS}.", ("curves-and",), "curves", _told),
     ("Attention", "Does attention rest on the bits that matter?", ("attention-and",), "attention", _told),
-    ("Parity", f"Is parity of three bits learned? {STEPS}.", ("parity-curves",), "parity", _told),
+    (
+        "Parity",
+        f"Is parity of three bits learned? {STEPS}.",
+        ("parity-settings", "parity-curves"),
+        "parity",
+        _parity,
+    ),
     ("Representation", "How large must the weights be?", ("representation-norms",), "norms", _told),
     ("Capacity", "Does capacity grow with ln T?", ("single-layer-capacity",), "bound-terms", _told),
     ("Reading", "Can the function be read back?", ("read-trained",), "reading", _told),

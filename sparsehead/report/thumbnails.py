@@ -7,6 +7,7 @@ import altair as alt
 from markupsafe import Markup
 
 from ..errors import SparseheadError
+from ..experiments.studies import MATCHED_READING
 from ..figures.data import plain
 from ..figures.render import render, specification
 from ..figures.theme import BLACK, BLUE, FONT, GREY, RED, Chart, named
@@ -101,6 +102,21 @@ def _parity(sets: Sets) -> tuple[Any, Sets]:
     return chart, {"curves": rows}
 
 
+def _parity_settings(sets: Sets) -> tuple[Any, Sets]:
+    """The paper's reading at the paper's context lengths: a point for each seed, over the paper's range."""
+    ranges = list(sets["ranges"])
+    Ts = {row["T"] for row in ranges}
+    runs = [row for row in sets["runs"] if row["setting"] == MATCHED_READING and row["T"] in Ts]
+    x, y = _x("step", "step", log=True), alt.Y("T:O", axis=_axis("T"))
+    band = named("ranges").mark_rule(color=GREY, strokeWidth=12, opacity=0.45)
+    seeds = named("runs").mark_point(size=22, strokeWidth=1.2)
+    colour: Any = alt.Scale(domain=["learned"], range=[BLUE, RED])
+    return alt.layer(
+        band.encode(x=alt.X("low:Q"), x2="high:Q", y=y),
+        seeds.encode(x=x, y=y, color=alt.Color("learned:N", scale=colour, legend=None)),
+    ), {"runs": runs, "ranges": ranges}
+
+
 def _norms(sets: Sets) -> tuple[Any, Sets]:
     order = list(dict.fromkeys(row["builder"] for row in sets["norms"]))
     chart = (
@@ -156,6 +172,7 @@ THUMBNAILS: dict[str, Callable[[Sets], tuple[Any, Sets]]] = {
     "attention": _attention,
     "attention-paper": _attention,
     "parity": _parity,
+    "parity-settings": _parity_settings,
     "norms": _norms,
     "bound-terms": _terms,
     "reading": _reading,

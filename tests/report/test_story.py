@@ -45,6 +45,18 @@ def test_the_law_of_the_papers_reading_comes_before_ours_once_it_was_run():
         assert law.figure == {"law-matched": "law-matched", "law-and": "law"}[told]
 
 
+def test_parity_is_told_by_the_papers_reading_once_it_was_run():
+    ours = Finding("parity-curves", "differs", "1", "ours")
+    data = {"matched": "matched", "figure": "parity-settings"}
+    for verdict, told in (
+        ("holds", ("parity-settings", "parity-settings", "matched")),
+        ("not run", ("parity-curves", "parity", "ours")),
+    ):
+        studied = Finding("parity-settings", verdict, "1", "all seven settings", data=data)
+        parity = story([ours, studied])[3]
+        assert (parity.claim, parity.figure, parity.ours) == told
+
+
 def test_what_was_not_checked_is_not_run_and_long_numbers_are_cut_at_a_part():
     chapters = story([Finding("curves-and", "holds", "1", "; ".join(["m=200: 40/40"] * 40))])
     assert chapters[0].verdict == "not run"
@@ -61,6 +73,24 @@ def test_small_charts_are_drawn_without_a_script(results):
         assert "<script" not in svg
         assert "<image" not in svg
     assert thumbnail("law", draw_all(results.parent / "nowhere", ["law"])) is None
+
+
+def test_the_small_chart_of_parity_shows_the_papers_reading_at_its_lengths(tmp_path):
+    from sparsehead.experiments.folder import write_results
+    from sparsehead.experiments.studies import MATCHED_READING
+    from sparsehead.experiments.study_records import ParitySettingRun, ParitySettingsRecord
+    from sparsehead.figures.render import specification
+    from sparsehead.report.thumbnails import thumbnail_chart
+
+    runs = tuple(
+        ParitySettingRun(setting, T, seed=T, learned=200, steps=1000)
+        for setting in (MATCHED_READING, "another")
+        for T in (10, 15, 20)
+    )
+    write_results(tmp_path, "parity-settings", ParitySettingsRecord(runs, 6))
+    chart = thumbnail_chart("parity-settings", draw_all(tmp_path, ["parity-settings"])[0].chart)
+    shown = specification(chart)["datasets"]["runs"]
+    assert [(row["setting"], row["T"]) for row in shown] == [(MATCHED_READING, 10), (MATCHED_READING, 15)]
 
 
 def test_the_small_curves_show_the_share_that_was_solved(results):
