@@ -7,6 +7,7 @@ All are computed from the results files that `reproduce --only NAME` writes. A s
 from itertools import combinations
 from statistics import median
 
+from ..experiments.odds import shares
 from ..experiments.studies import MATCHED_READING
 from ..experiments.study_records import (
     LawsRecord,
@@ -58,7 +59,16 @@ def check_readings(context: Context) -> Finding:
     else:
         verdict = "undecided"
     places = [f"{race}: {_place(standing)}" for race, standing in standings.items()]
-    detail = f"Best by race so far. Nats of preset paper behind: {', '.join(places)}. {_told(matched)} {data.state}."
+    sure = [
+        f"{race} {share:.0%}"
+        for race in MATCHED_RACES
+        for row, share in shares(data, [race])
+        if row is matched
+    ]
+    detail = (
+        f"Best by race so far. Nats of preset paper behind: {', '.join(places)}. Its probability among the readings, "
+        f"all equally likely before: {', '.join(sure) or 'not known yet'}. {_told(matched)} {data.state}."
+    )
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 

@@ -12,6 +12,7 @@ from sparsehead.errors import DomainError
 from sparsehead.experiments import plans
 from sparsehead.experiments.folder import read_results, write_results
 from sparsehead.experiments.law import law
+from sparsehead.experiments.odds import compared_races, shares, shares_by_choice
 from sparsehead.experiments.race import race_readings
 from sparsehead.experiments.readings import NUMBERS, READINGS, Number, PaperReading
 from sparsehead.experiments.records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
@@ -231,6 +232,41 @@ def test_several_laws_go_into_one_file_that_says_how_far_it_is(tmp_path):
     record = read_results(tmp_path, "functions", LawsRecord)
     assert record.complete and [law.label for law in record.laws] == ["a", "b"]
     assert (tmp_path / "functions.csv").read_text().count("\n") == 5
+
+
+@pytest.mark.claim("readings")
+def test_shares_of_the_evidence_are_probabilities():
+    """Two readings ln 3 apart in one race and ln 3 the other way in another; a third has left."""
+    nats = {"a": (0.0, math.log(3)), "b": (math.log(3), 0.0), "c": (9.0, 0.0)}
+    rows = tuple(
+        ReadingRow(
+            name, "L2 on all", "clipped" if name == "a" else "not clipped", "mingpt", 0.1, (),
+            {"law": StandingRow(law, "n, 4 trials" if name == "c" else ""), "parity": StandingRow(parity)},
+        )
+        for name, (law, parity) in nats.items()
+    )  # fmt: skip
+    numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
+    record = ReadingsRecord(numbers, rows, False, "")
+    assert [share for _, share in shares(record, ["law"])] == pytest.approx([0.75, 0.25, 0.0])
+    assert [share for _, share in shares(record, ["parity"])] == pytest.approx([1 / 7, 3 / 7, 3 / 7])
+    assert [share for _, share in shares(record, ["law", "parity"])] == pytest.approx([0.5, 0.5, 0.0])
+    assert shares_by_choice(record, ["law"]) == pytest.approx(
+        {("decay", "L2 on all"): 1, ("clip", "clipped"): 0.75, ("clip", "not clipped"): 0.25,
+         ("init", "mingpt"): 1, ("dropout", "0.1"): 1}
+    )  # fmt: skip
+    drawn = readings_chart(record).to_dict()["datasets"]["choices"]
+    both = {row["choice"]: row["share"] for row in drawn if row["group"] == "all together"}
+    assert both["gradients: clipped"] == pytest.approx(0.5)
+
+
+def test_a_race_that_has_not_compared_every_reading_has_no_shares():
+    rows = tuple(
+        ReadingRow(name, "L2 on all", "clipped", "mingpt", 0.1, (), standings)
+        for name, standings in (("a", {"law": StandingRow(0.0)}), ("b", {}))
+    )
+    record = ReadingsRecord((PaperNumber("n", "law", "1"),), rows, False, "")
+    assert compared_races(record) == () and shares(record, ["law"]) == []
+    assert "choices" not in readings_chart(record).to_dict()["datasets"]
 
 
 def standing(law, parity=0.0, left=""):
