@@ -91,6 +91,27 @@ def test_large_scores_are_never_wrong(norm, encoding, size):
         assert (predicted == (expected > 0)).all()
 
 
+@pytest.mark.parametrize(("H", "k"), [(1, 2), (2, 7), (4, 4), (3, 9), (16, 2), (16, 4), (16, 5)])
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_any_number_of_columns_is_summed(H, k, size):
+    """k H values and H scores, from part of a vector to more than are summed at once; large scores sum set and clear
+    bits apart."""
+    spec = tiny("trainable", True, True, True, 0, T=27, H=H, k=k)
+    row = random_row(spec, seed=1)
+    layout(spec.architecture).views(row)["W_K.0"][...] *= size / largest_score(spec, row)
+    (margins, gradient), found = one_step(spec, "torch", row), one_step(spec, "compiled", row)
+    assert close(found[0], margins, OUTPUT) and close(found[1], gradient, GRADIENT)
+
+
+def test_steps_after_one_that_sums_apart_are_the_same_in_one_call_and_in_many():
+    spec = tiny("trainable", True, True, True, 9, T=23, m=40, n_steps=20)
+    row = random_row(spec, seed=3)
+    layout(spec.architecture).views(row)["W_K.0"][...] *= 30.0 / largest_score(spec, row)
+    at_once, one_by_one = (engine_of(spec, "compiled", row) for _ in range(2))
+    together = at_once.advance(8)[0]
+    assert close(np.array(together), np.concatenate([one_by_one.advance(1)[0] for _ in range(8)]), 1e-9)
+
+
 def gathered(made):
     """The gradient that autograd left at the weights, as a row."""
     at = layout(made.a)
