@@ -31,6 +31,7 @@ PRESET_PAPER = (
 )  # decay, clipping, initialisation, dropout
 MATCHED_RACES = ("law", "parity")  # that preset paper must stand well in
 AHEAD = 3.0  # nats behind the best up to which a reading is as good: odds of 20
+SURE = 0.95  # share of the evidence with which readings are taken for the paper's
 LEVEL = 0.05  # of the rank test
 
 
@@ -72,12 +73,43 @@ def check_readings(context: Context) -> Finding:
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
+@claim(
+    "readings-together",
+    kind="ours",
+    where="not in the paper",
+    statement="If one reading of the text gave the paper's thresholds, curves, attention and parity, it has AdamW on "
+    "matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: the two have at least 95 % of the "
+    "evidence from all races together.",
+)
+def check_readings_together(context: Context) -> Finding:
+    data = results(context, "readings", ReadingsRecord)
+    found = shares(data, list(dict.fromkeys(number.race for number in data.numbers))) if data else []
+    if data is None or not found:
+        return not_run(
+            context, "readings", "no number", "" if data is None else "not every race has compared all"
+        )
+    ours = sum(share for row, share in found if _but_for_clipping(row))
+    verdict = "holds" if ours >= SURE else "refuted" if ours <= 1 - SURE else "undecided"
+    best = sorted(found, key=lambda pair: -pair[1])[:3]
+    detail = (
+        f"The most likely: {'; '.join(f'{row.name} {share:.1%}' for row, share in best)}. All readings are equally "
+        f"likely before the numbers are seen. {'' if data.complete else 'Stopped early: '}{data.state}."
+    )
+    return judged(verdict, paper="no number", ours=f"{ours:.1%} of the evidence", detail=detail)
+
+
 def _place(standing: StandingRow | None) -> str:
     return "not compared" if standing is None or standing.behind is None else f"{standing.behind:.1f}"
 
 
 def _is_matched(row: ReadingRow) -> bool:
     return (row.decay, row.clip, row.init, row.dropout) == PRESET_PAPER
+
+
+def _but_for_clipping(row: ReadingRow) -> bool:
+    """Preset paper, clipped or not."""
+    decay, _, init, dropout = PRESET_PAPER
+    return (row.decay, row.init, row.dropout) == (decay, init, dropout)
 
 
 def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:

@@ -1,7 +1,7 @@
 """How sure the race of the readings is: the share of the evidence that each reading, and each choice, has.
 
 Shares are probabilities where all readings are equally likely before the paper's numbers are seen, the paper's reading
-is one of them, and each race stands by itself.   Paper: readings
+is one of them, and each race stands by itself.   Paper: readings, readings-together
 """
 
 import math

@@ -303,6 +303,23 @@ def test_the_verdict_on_readings_comes_from_the_evidence(matched, other, complet
     readings_chart(record).to_dict()
 
 
+@pytest.mark.claim("readings-together")
+@pytest.mark.parametrize(("behind", "verdict"), [(4.0, "holds"), (1.0, "undecided"), (-4.0, "refuted")])
+def test_readings_are_taken_for_the_papers_by_the_evidence_of_all_races(behind, verdict, tmp_path):
+    """`behind`: nats of the literal reading behind preset paper, over two races; a third race decides nothing."""
+    context = Context(options={"results": str(tmp_path)})
+    assert checks.check_readings_together(context).verdict == "not run"
+    lead, lag = max(behind, 0.0) / 2, max(-behind, 0.0) / 2
+    record = readings_record(standing(lag, lag), standing(lead, lead), complete=False)
+    numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
+    write_results(tmp_path, "readings", replace(record, numbers=numbers))
+    finding = checks.check_readings_together(context)
+    assert finding.verdict == verdict and "Stopped early" in finding.detail
+    more = (*numbers, PaperNumber("attention", "attention", "1"))  # which has compared nobody
+    write_results(tmp_path, "readings", replace(record, numbers=more))
+    assert checks.check_readings_together(context).verdict == "not run"
+
+
 def test_preset_paper_is_the_reading_that_is_judged():
     assert preset("paper", **CASE) == preset("fast", **CASE, **MATCHED.settings)
     assert preset("literal", **CASE) == preset("fast", **CASE, **LITERAL.settings)
