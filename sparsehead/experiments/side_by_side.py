@@ -51,7 +51,7 @@ def run_laws(
 
 
 def _one_law(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
-    told = {name: str(value) for name, value in settings.items()}
+    told = {name: str(value) for name, value in settings.items() if name != "exceptions"}  # of the design
     return OneLaw(
         label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note, record.cells
     )  # fmt: skip
