@@ -35,7 +35,9 @@ def test_it_is_short():
 
 def test_the_table_of_the_law_is_the_committed_result():
     with (ROOT / "results" / "law-best.csv").open() as file:
-        rows = list(csv.DictReader(file))
+        rows = [
+            row for row in csv.DictReader(file) if int(row["trials"])
+        ]  # others are foreseen, not measured
     assert len(rows) >= 5
 
     def line(row):

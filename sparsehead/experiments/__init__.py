@@ -4,6 +4,7 @@ plans       an experiment as a list of specs, at a quick and at a full scale
 studies     the law under the matched reading, near the floor, and what decides its slope, as plans
 readings    the readings of the paper's text, and the evidence for each
 race        readings against each other, in rounds of trials
+odds        how sure the race is: the share of each reading, and of each choice
 maps        the runner that keeps attention maps beside the outcome
 read_trained  the runner that reads every trained model, and what it found
 records     what each results file holds, one dataclass per kind

@@ -74,6 +74,7 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
     full = {"law-grid", "law-dropout", "law-decades", "dropout-cost"}
     alone = {
         "readings": "readings",
+        "readings-together": "readings",
         "law-slope": "slope",
         "slope-norms": "slope-norms",
         "law-functions": "functions",
