@@ -103,7 +103,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-# Settings that are compared at T = 10^4 too, where a failure takes a minute; the first is not tried below the floor.
+# Settings that are compared at T = 10^4 too; the first is not tried below the floor.
 LONG: dict[str, dict[str, int]] = {
     "preset best": {"max_trials": 12, "m_min": 48, "start": 56},
     "none": {"max_trials": 12},

@@ -306,7 +306,8 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
 }
 
 /* Mean loss of the m samples and its gradient g; margins too. Returns 1 if some denominator underflows. Once sums had
-   to be formed APART, the steps that follow in this call do so at once: what cancelled will mostly cancel again. */
+   to be formed APART, the steps that follow in this call do so at once: what cancelled will mostly cancel again.
+   (So calls of another length may round otherwise; trials call from check to check.) */
 static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits, const real *labels, real *margin,
                       real *loss, work *W)
 {
