@@ -106,9 +106,11 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 # At T = 10^4 a failure takes one to three minutes: fewer trials, none below the floor. With dropout it takes a minute at
 # T = 1000 already, and 10^4 is left out.
 LONG: dict[str, dict[str, int]] = {
-    label: {"max_trials": 12, "m_min": 48} for changes in FACTORS.values() for label in changes if label != "dropout 0.1"
+    label: {"max_trials": 12, "m_min": 48, "start": 56}
+    for changes in FACTORS.values()
+    for label in changes
+    if label != "dropout 0.1"
 }
-LONG["preset best"]["start"] = 56
 LONG["N(0, 1)"]["max_trials"] = 8  # a failure takes minutes: it needs hundreds of samples
 DEAR = {"dropout 0.1": {1000: {"max_trials": 12}}}
 
