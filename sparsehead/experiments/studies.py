@@ -103,8 +103,8 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-# At T = 10^4 a failure takes one to three minutes: fewer trials, none below the floor. With dropout it takes a minute at
-# T = 1000 already, and 10^4 is left out.
+# At T = 10^4 a failure takes one to three minutes: fewer trials, none below the floor. With dropout it takes a minute
+# at T = 1000 already, and 10^4 is left out.
 LONG: dict[str, dict[str, int]] = {
     label: {"max_trials": 12, "m_min": 48, "start": 56}
     for changes in FACTORS.values()
