@@ -10,6 +10,7 @@ from statistics import median
 from ..experiments.odds import shares
 from ..experiments.studies import MATCHED_READING
 from ..experiments.study_records import (
+    FailuresRecord,
     LawsRecord,
     OneLaw,
     ParitySettingRun,
@@ -192,6 +193,44 @@ def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
 
     found = spearmanr(x, y)
     return float(found.statistic), float(found.pvalue)
+
+
+@claim(
+    "failures-sign",
+    kind="ours",
+    where="not in the paper",
+    statement="Near the threshold many runs fail by a sign that is settled early: a single run of preset best that has "
+    "moved positions which disagree with the label on the training set is solved less often than one that has moved "
+    "positions which agree with it.",
+)
+def check_failures(context: Context) -> Finding:
+    """Runs by the mean correlation of the positions they moved: Fisher's exact test, one-sided."""
+    data = results(context, "failures", FailuresRecord)
+    agree, against = (
+        [r.solved for r in (data.runs if data else ()) if (r.lean > 0) == sign] for sign in (True, False)
+    )
+    if data is None or not agree or not against:
+        return not_run(context, "failures", "no number")
+    table = [[sum(runs), len(runs) - sum(runs)] for runs in (agree, against)]
+    chance, reverse = exact_test(table), exact_test(table[::-1])
+    verdict = "holds" if chance < LEVEL else "refuted" if reverse < LEVEL else "undecided"
+    failed = table[0][1] + table[1][1]
+    ours = (
+        f"moved with the label: {sum(agree)} of {len(agree)} solved; against it: {sum(against)} of {len(against)}; "
+        f"of {failed} that fail, {table[1][1]} moved against it"
+    )
+    detail = (
+        f"Fisher's exact test, one-sided: p = {chance:.2g}, in the other direction {reverse:.2g}. "
+        f"{len(data.runs)} of {data.planned} runs."
+    )
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
+
+
+def exact_test(table: list[list[int]]) -> float:
+    """Fisher's exact test of a 2 x 2 table, one-sided: the chance of so large a count at the top left."""
+    from scipy.stats import fisher_exact
+
+    return float(fisher_exact(table, alternative="greater").pvalue)
 
 
 @claim(

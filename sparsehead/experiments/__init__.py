@@ -7,6 +7,7 @@ race        readings against each other, in rounds of trials
 odds        how sure the race is: the share of each reading, and of each choice
 maps        the runner that keeps attention maps beside the outcome
 read_trained  the runner that reads every trained model, and what it found
+failures    the runner that looks at the positions a run has moved, and what it saw
 records     what each results file holds, one dataclass per kind
 collect     store -> records
 folder      the one reader and the one writer of results files

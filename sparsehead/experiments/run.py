@@ -15,7 +15,7 @@ from ..results import write as write_table
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.dispatch import RUNNER
-from . import collect, plans, read_trained
+from . import collect, failures, plans, read_trained
 from .folder import read_results, write_results
 from .law import LawResult, law
 from .race import race_readings
@@ -30,6 +30,7 @@ GATHER: dict[str, Callable[[Store, plans.Experiment], ResultsRecord]] = {
     "dropout": collect.dropout,
     "reading": read_trained.read_models,
     "appearance": read_trained.appearances,
+    "failures": failures.look_at_failures,
 }
 PARITY_STUDY = "parity-settings"
 Report = Callable[[str, Progress | RoundProgress], None]

@@ -141,6 +141,20 @@ def slope_norms() -> Experiment:
     return Experiment("slope-norms", "Norms under each setting", tuple(specs), options={"mass_every": 10})
 
 
+FAILURES = {1000: 42, 3000: 52, 10_000: 61}  # by T, the m of single runs that fail about as often as not
+FAILURES_RUNNER = "sparsehead.experiments.failures:run_and_look"
+
+
+def failures(runs: int = 48) -> Experiment:
+    """Single runs of preset "best" near its threshold, and the positions that they moved.   Paper: failures-sign"""
+    specs = [
+        spec
+        for T, m in FAILURES.items()
+        for spec in conjunctions(T=T, m=m, trials=range(runs), preset_name="best", restarts=1)
+    ]
+    return Experiment("failures", "Why runs near the threshold fail", tuple(specs), FAILURES_RUNNER)
+
+
 MATCHED_READING = "the paper's reading"  # under which the paper's law and curves are met: preset "paper"
 LITERAL_READING = "the literal reading"
 PARITY_SETTINGS: dict[str, dict[str, Any]] = {
@@ -225,6 +239,7 @@ def functions() -> Laws:
 def studies() -> list[PlanStage]:
     """All of them, in the order in which they run: what tells most for its time comes first."""
     return [
-        curves("paper"), Races(), matched(), attention("paper"), best(), parity_settings(), slope(), slope_norms(),
-        functions(), matched_decades(), matched_beyond(), curves("literal"), attention("literal"), literal(),
+        curves("paper"), Races(), matched(), attention("paper"), best(), failures(), parity_settings(), slope(),
+        slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"), attention("literal"),
+        literal(),
     ]  # fmt: skip

@@ -122,10 +122,36 @@ class ParitySettingsRecord(ResultsRecord):
     planned: int
 
 
+@dataclass(frozen=True)
+class FailureRun:
+    """A single run near the threshold, and the positions that it moved.
+
+    `lean`: the mean correlation of their bits with the label, on the training set. `ahead`: how many positions outside
+    the support correlate more with the label than the support's weakest.
+    """
+
+    T: int
+    m: int
+    seed: int
+    solved: bool
+    steps: int
+    lean: float
+    ahead: int
+
+
+@dataclass(frozen=True)
+class FailuresRecord(ResultsRecord):
+    """failures.json. `planned`: how many runs the study has when it is complete."""
+
+    runs: tuple[FailureRun, ...]
+    planned: int
+
+
 STUDY_RECORDS: dict[str, type[ResultsRecord]] = {
     "readings": ReadingsRecord,
     "slope": LawsRecord,
     "slope-norms": SlopeNormsRecord,
     "functions": LawsRecord,
     "parity-settings": ParitySettingsRecord,
+    "failures": FailuresRecord,
 }

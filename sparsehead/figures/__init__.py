@@ -9,5 +9,5 @@ attention, built, diagram, heads     where a head looks; a written head; drawing
 covers, norms, bounds, certificates  what each is named after
 appearance, read_trained, readings   supports along training; trained models, read; readings of the paper's text
 overlay, side_by_side                several laws on the same axes, together or in panels
-parity_settings                      when parity is learned, by setting
+parity_settings, failures            when parity is learned, by setting; the positions that failing runs moved
 """

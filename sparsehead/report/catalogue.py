@@ -25,11 +25,12 @@ from ..experiments.records import (
     ParityRecord,
     SuccessRecord,
 )
-from ..experiments.study_records import LawsRecord, ParitySettingsRecord, ReadingsRecord
+from ..experiments.study_records import FailuresRecord, LawsRecord, ParitySettingsRecord, ReadingsRecord
 from ..figures.appearance import appearance_chart
 from ..figures.attention import attention_weights
 from ..figures.bounds import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
+from ..figures.failures import failures_chart
 from ..figures.law import law_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
@@ -131,6 +132,10 @@ def _parity_settings(folder: Path) -> Chart:
     return parity_settings_chart(read_results(folder, "parity-settings", ParitySettingsRecord))
 
 
+def _failures(folder: Path) -> Chart:
+    return failures_chart(read_results(folder, "failures", FailuresRecord))
+
+
 def _norms(folder: Path) -> Chart:
     """Tracr's points are those of benchmarks/build.py, with the temperature of its scores included."""
     name = "build_vs_tracr"
@@ -209,6 +214,7 @@ BUILTIN = (
         needs="law-matched-decades",
     ),
     Figure("law-best", "Ours: a recipe meant to need few samples.", _named_law("law-best"), needs="law-best"),
+    Figure("failures", "Ours: why runs near the threshold fail.", _failures, needs="failures"),
     Figure("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
     Figure(
         "slope", "Ours: what decides the law's slope.", _laws("slope", "One setting changed"), needs="slope"

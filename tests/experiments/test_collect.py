@@ -78,6 +78,7 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
         "law-slope": "slope",
         "slope-norms": "slope-norms",
         "law-functions": "functions",
+        "failures-sign": "failures",
     }
     alone |= {
         name: name

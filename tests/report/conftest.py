@@ -27,6 +27,8 @@ from sparsehead.experiments.records import (
     ThresholdRow,
 )
 from sparsehead.experiments.study_records import (
+    FailureRun,
+    FailuresRecord,
     LawsRecord,
     NumberRow,
     OneLaw,
@@ -89,6 +91,7 @@ def made_up_results():
         "slope": several,
         "functions": several,
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
+        "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
         "law-grid": law,
         "law-decades": law,
         "success": SuccessRecord(cells),
