@@ -52,9 +52,9 @@ def failures_chart(record: FailuresRecord) -> Chart:
     middle = named("zero").mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="lean:Q")
     return finish(
         alt.layer(middle, ticks).properties(width=WIDTH, height=ROW * len(order)),
-        title=f"Runs that moved positions with the label: {sum(with_it)} of {len(with_it)} solved; "
+        title=f"Moved with the label: {sum(with_it)} of {count(with_it, 'run')} solved; "
         f"against it: {sum(against)} of {len(against)}",
-        subtitle=f"Single runs of preset best near its threshold; {count(record.runs, 'run')} of {record.planned}.",
+        subtitle=f"Single runs of preset best near its threshold; {len(record.runs)} of {record.planned} are done.",
         data={"runs": rows, "zero": [{"lean": 0.0}]},
     )
 

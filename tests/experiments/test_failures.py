@@ -103,6 +103,8 @@ def test_the_exact_test_counts_tables_with_the_same_margins():
 def test_the_plan_looks_at_three_lengths_and_the_chart_tells_its_counts():
     assert {(spec.T, spec.m) for spec in failures().specs} == set(FAILURES.items())
     title = failures_chart(runs((12, 20), (1, 20))).to_dict()["title"]["text"]
-    assert "12 of 20 solved; against it: 1 of 20" in (title if isinstance(title, str) else " ".join(title))
+    assert "12 of 20 runs solved; against it: 1 of 20" in (
+        title if isinstance(title, str) else " ".join(title)
+    )
     with pytest.raises(DomainError, match="0 runs arrived"):
         failures_chart(FailuresRecord((), 9))
