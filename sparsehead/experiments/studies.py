@@ -109,7 +109,7 @@ LONG: dict[str, dict[str, int]] = {
     label: {"max_trials": 12, "m_min": 48, "start": 56}
     for label in (
         "preset best", "none", "L2 on matrices only", "L2 of 1e-4 at every T", "AdamW, 0.03", "N(0, 0.1^2)", "eps 1e-8",
-        "rate 3e-3", "rate 3e-2", "half", "double", "not clipped", "1 head of 16", "16 heads of 1", "d = 8",
+        "rate 3e-3", "double", "not clipped", "1 head of 16", "d = 8",
     )
 }  # fmt: skip
 DEAR = {"dropout 0.1": {1000: {"max_trials": 12}}}
