@@ -238,8 +238,8 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         lead. The penalty acts on embeddings and positions as well: after the training set is fitted it takes back what
         only fits noise, and runs succeed hundreds of steps later. Found by trials at T = 100 and 1000: of 24 at
         T = 1000, m = 42 (1.2 times the floor), 20 succeed; of 48 at T = 100, m = 31, 39 with 0.1/T, 31 with 1e-4.
-        results/law-best has the law (1.2 times the floor up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures why
-        runs fail, results/slope the same with one setting changed at a time.
+        results/law-best has the law (1.2 times the floor up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures
+        why runs fail, results/slope the same with one setting changed at a time.
     """
     if name not in PRESETS:
         raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
