@@ -13,7 +13,7 @@ from ..sweep.thresholds import trial_seed
 # studies of settings that are measured by themselves
 ALONE = (
     "curves-paper", "attention-paper", "law-matched", "law-matched-decades", "law-matched-beyond", "law-best",
-    "parity-settings", "slope-norms", "curves-literal", "attention-literal", "law-literal",
+    "parity-settings", "slope-norms", "failures", "curves-literal", "attention-literal", "law-literal",
 )  # fmt: skip
 SCALES = ("quick", "default", "full")
 MAPS = "sparsehead.experiments.maps:run_with_maps"

@@ -23,20 +23,21 @@ def failures_chart(record: FailuresRecord) -> Chart:
     rows: list[dict[str, Any]] = [
         {
             "T": run.T, "m": run.m, "seed": run.seed, "lean": run.lean, "steps": run.steps, "ahead": run.ahead,
-            "ended": SOLVED if run.solved else FAILED, "row": _row(run.T, run.m, run.solved),
+            "ended": SOLVED if run.solved else FAILED, "row": _row(run.T, run.solved),
         }
         for run in record.runs
     ]  # fmt: skip
     sizes = sorted({(run.T, run.m) for run in record.runs})
-    order = [_row(T, m, solved) for T, m in sizes for solved in (True, False)]
+    order = [_row(T, solved) for T, _ in sizes for solved in (True, False)]
     with_it, against = (
         [run.solved for run in record.runs if (run.lean > 0) == sign] for sign in (True, False)
     )
+    told = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
     reach = 1.1 * max(abs(run.lean) for run in record.runs)
     x = alt.X(
         "lean:Q",
         scale=alt.Scale(domain=[-reach, reach], nice=False),
-        axis=alt.Axis(title="mean correlation with the label of the 20 positions moved most", format=".1f"),
+        axis=alt.Axis(title="mean correlation with the label", format=".1f"),
     )
     colour: Any = alt.Scale(domain=[SOLVED, FAILED], range=[BLUE, RED])
     ticks = (
@@ -54,10 +55,13 @@ def failures_chart(record: FailuresRecord) -> Chart:
         alt.layer(middle, ticks).properties(width=WIDTH, height=ROW * len(order)),
         title=f"Moved with the label: {sum(with_it)} of {count(with_it, 'run')} solved; "
         f"against it: {sum(against)} of {len(against)}",
-        subtitle=f"Single runs of preset best near its threshold; {len(record.runs)} of {record.planned} are done.",
+        subtitle=[
+            f"Single runs of preset best, {told}; {len(record.runs)} of {record.planned} are done.",
+            "One tick: the 20 positions that a run moved most, how they correlate with the label.",
+        ],
         data={"runs": rows, "zero": [{"lean": 0.0}]},
     )
 
 
-def _row(T: int, m: int, solved: bool) -> str:
-    return f"T = {number(T)}, m = {number(m)}: {SOLVED if solved else FAILED}"
+def _row(T: int, solved: bool) -> str:
+    return f"T = {number(T)} {SOLVED if solved else FAILED}"
