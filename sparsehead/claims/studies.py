@@ -199,16 +199,14 @@ def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
     "failures-sign",
     kind="ours",
     where="not in the paper",
-    statement="Near the threshold many runs fail by a sign that is settled early: a single run of preset best that has "
-    "moved positions which disagree with the label on the training set is solved less often than one that has moved "
-    "positions which agree with it.",
+    statement="Near the threshold runs fail by a sign: a single run of preset best that has moved positions which "
+    "disagree with the label on the training set is solved less often than one that has moved positions which agree "
+    "with it.",
 )
 def check_failures(context: Context) -> Finding:
     """Runs by the mean correlation of the positions they moved: Fisher's exact test, one-sided."""
     data = results(context, "failures", FailuresRecord)
-    agree, against = (
-        [r.solved for r in (data.runs if data else ()) if (r.lean > 0) == sign] for sign in (True, False)
-    )
+    agree, against = data.solved_by_sign() if data else ([], [])
     if data is None or not agree or not against:
         return not_run(context, "failures", "no number")
     table = [[sum(runs), len(runs) - sum(runs)] for runs in (agree, against)]

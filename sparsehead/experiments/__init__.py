@@ -6,10 +6,10 @@ readings    the readings of the paper's text, and the evidence for each
 race        readings against each other, in rounds of trials
 odds        how sure the race is: the share of each reading, and of each choice
 maps        the runner that keeps attention maps beside the outcome
-read_trained  the runner that reads every trained model, and what it found
-failures    the runner that looks at the positions a run has moved, and what it saw
 records     what each results file holds, one dataclass per kind
 collect     store -> records
+read_trained  the runner that reads every trained model, and what it found
+failures    the runner that looks at the positions a run has moved, and what it saw
 folder      the one reader and the one writer of results files
 times       how long the stages of a scale take
 methods     how `law` spends its trials

@@ -34,7 +34,7 @@ from .records import (
 )
 
 
-def _known(store: Store, experiment: Experiment) -> list[Record]:
+def known_records(store: Store, experiment: Experiment) -> list[Record]:
     """The experiment's records that the store holds, in the plan's order."""
     found = store.find(experiment.specs, origin_of)
     return [found[key] for key in map(spec_id, experiment.specs) if key in found]
@@ -47,7 +47,7 @@ def curves(store: Store, experiment: Experiment) -> CurvesRecord:
     """
     points: list[AccuracyPoint] = []
     trials: list[CurveTrial] = []
-    for i, record in enumerate(_known(store, experiment)):
+    for i, record in enumerate(known_records(store, experiment)):
         m, history = record.spec["m"], store.history(record.id)
         points += [
             AccuracyPoint(m, i, int(step), round(accuracy, 4))
@@ -67,7 +67,7 @@ def attention(store: Store, experiment: Experiment) -> AttentionRecord:
     runs: list[AttentionRun] = []
     shown: list[list[float]] = []
     support = list(ATTENTION_AND.support)
-    for record in _known(store, experiment):
+    for record in known_records(store, experiment):
         weights = store.arrays(record.id).get("attention")
         if weights is None:
             continue
@@ -97,7 +97,7 @@ def parity(store: Store, experiment: Experiment) -> ParityRecord:
     """
     points: list[LossPoint] = []
     runs: list[ParityRun] = []
-    for record in _known(store, experiment):
+    for record in known_records(store, experiment):
         T, seed = record.spec["T"], record.spec["seed"]
         history = store.history(record.id)
         steps, losses = history["step"], history["loss"]
@@ -112,7 +112,7 @@ def dropout(store: Store, experiment: Experiment) -> DropoutRecord:
     """Runs with and without dropout on the same data.   Paper: dropout-cost"""
     runs = [
         DropoutRun(record.spec["dropout"], record.spec["seed"], record.solved, record.outcome["steps"])
-        for record in _known(store, experiment)
+        for record in known_records(store, experiment)
     ]
     return DropoutRecord(experiment.specs[0].T, experiment.specs[0].m, tuple(runs))
 
@@ -126,7 +126,7 @@ def learned_norms(store: Store, experiment: Experiment) -> NormsRecord:
     Paper: norms-learned
     """
     found: dict[int, list[dict[str, list[float]]]] = {}
-    for record in _known(store, experiment):
+    for record in known_records(store, experiment):
         history = store.history(record.id)
         if record.solved and history.get("norm_X"):
             found.setdefault(record.spec["T"], []).append(history)
@@ -157,7 +157,7 @@ def bound_along(store: Store, experiment: Experiment, *, T: int) -> BoundRecord:
 
     `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
     """
-    for record in _known(store, experiment):
+    for record in known_records(store, experiment):
         history = store.history(record.id)
         if record.spec["T"] != T or not record.solved or "norm_X" not in history:
             continue

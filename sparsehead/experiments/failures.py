@@ -1,9 +1,8 @@
 """Why runs fail: whether the positions that a run has moved agree with the label or disagree with it.
 
-A head can raise its output on ones or on zeros. Which it will be is settled early, while attention is still spread over
-all positions. If ones raise the output, the positions that training moves are those that agree with the label on the
-training set, and those of the support are among the first. If ones lower it, they are positions that disagree: none of
-an AND does but by chance.
+When a run has fitted its training set it has moved some positions far more than the others. In most runs nearly all of
+them agree with the label there, or nearly all disagree. An AND has no position that disagrees but by chance. How we
+read it: a head can raise its output on ones or on zeros, and a run that took the wrong sign can only fit noise.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..spec import TrainSpec, spec_id, target_function
+from ..spec import TrainSpec, target_function
 from ..store import Store
 from ..task import Sample
 from ..train.data import training_set
 from ..train.learning import learn_spec
-from ..train.loop import origin_of
 from ..train.outcome import TrialProgress
 from ..types import Array, Float
+from .collect import known_records
 from .plans import Experiment
 from .study_records import FailureRun, FailuresRecord
 
@@ -62,16 +61,12 @@ def run_and_look(
 
 def look_at_failures(store: Store, experiment: Experiment) -> FailuresRecord:
     """One row for each run that the store has.   Paper: failures-sign"""
-    found = store.find(experiment.specs, origin_of)
     rows = []
-    for record in (found[key] for key in map(spec_id, experiment.specs) if key in found):
+    for record in known_records(store, experiment):
         seen = store.arrays(record.id).get("lean")
         if seen is not None:
-            about = {name: record.spec[name] for name in ("T", "m", "seed")}
-            steps = record.outcome["steps"]
+            T, m, seed = (record.spec[name] for name in ("T", "m", "seed"))
             rows.append(
-                FailureRun(
-                    **about, solved=record.solved, steps=steps, lean=float(seen[0]), ahead=int(seen[1])
-                )
+                FailureRun(T, m, seed, record.solved, record.outcome["steps"], float(seen[0]), int(seen[1]))
             )
     return FailuresRecord(tuple(rows), planned=len(experiment.specs))

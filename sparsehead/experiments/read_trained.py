@@ -17,13 +17,13 @@ from ..reading.appearance import appearance
 from ..reading.queries import Oracle
 from ..reading.reader import certify, find_function
 from ..rng import stream
-from ..spec import TrainSpec, spec_id, target_function, task_of
+from ..spec import TrainSpec, target_function, task_of
 from ..store import Store
 from ..task import Task
 from ..train.data import training_set
 from ..train.learning import learn_spec
-from ..train.loop import origin_of
 from ..train.outcome import TrialProgress
+from .collect import known_records
 from .plans import Experiment
 from .reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadModel, ReadTrial
 
@@ -74,9 +74,8 @@ def _packed(reading: ReadModel) -> Any:
 
 def read_models(store: Store, experiment: Experiment) -> ReadingRecord:
     """One row for each trained model.   Paper: read-trained, read-certificate"""
-    found = store.find(experiment.specs, origin_of)
     rows = []
-    for record in (found[key] for key in map(spec_id, experiment.specs) if key in found):
+    for record in known_records(store, experiment):
         packed = store.arrays(record.id).get("reading")
         if packed is None:
             continue
@@ -89,9 +88,8 @@ def read_models(store: Store, experiment: Experiment) -> ReadingRecord:
 
 def appearances(store: Store, experiment: Experiment) -> AppearanceRecord:
     """One row for each run whose support was looked at.   Paper: support-appears"""
-    found = store.find(experiment.specs, origin_of)
     rows = []
-    for record in (found[key] for key in map(spec_id, experiment.specs) if key in found):
+    for record in known_records(store, experiment):
         when = appearance(store.history(record.id))
         if when is None:
             continue

@@ -103,8 +103,8 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-# At T = 10^4, where a failure takes one to three minutes, each factor but one has a setting or more, with fewer trials
-# and none below the floor. With dropout a failure takes a minute at T = 1000 already.
+# Settings that are compared at T = 10^4 too, where a failure takes one to three minutes: fewer trials, and none below
+# the floor. With dropout a failure takes a minute at T = 1000 already.
 LONG: dict[str, dict[str, int]] = {
     label: {"max_trials": 12, "m_min": 48, "start": 56}
     for label in (

@@ -146,6 +146,10 @@ class FailuresRecord(ResultsRecord):
     runs: tuple[FailureRun, ...]
     planned: int
 
+    def solved_by_sign(self) -> tuple[list[bool], list[bool]]:
+        """Which runs were solved: of those that moved positions with the label, and of those that moved against it."""
+        return [r.solved for r in self.runs if r.lean > 0], [r.solved for r in self.runs if r.lean <= 0]
+
 
 STUDY_RECORDS: dict[str, type[ResultsRecord]] = {
     "readings": ReadingsRecord,

@@ -29,9 +29,7 @@ def failures_chart(record: FailuresRecord) -> Chart:
     ]  # fmt: skip
     sizes = sorted({(run.T, run.m) for run in record.runs})
     order = [_row(T, solved) for T, _ in sizes for solved in (True, False)]
-    with_it, against = (
-        [run.solved for run in record.runs if (run.lean > 0) == sign] for sign in (True, False)
-    )
+    with_it, against = record.solved_by_sign()
     told = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
     reach = 1.1 * max(abs(run.lean) for run in record.runs)
     x = alt.X(
@@ -57,7 +55,7 @@ def failures_chart(record: FailuresRecord) -> Chart:
         f"against it: {sum(against)} of {len(against)}",
         subtitle=[
             f"Single runs of preset best, {told}; {len(record.runs)} of {record.planned} are done.",
-            "One tick: the 20 positions that a run moved most, how they correlate with the label.",
+            "One tick for each run: how the positions that it moved most correlate with the label.",
         ],
         data={"runs": rows, "zero": [{"lean": 0.0}]},
     )
