@@ -26,13 +26,18 @@ PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 COARSE = (100, 1000)  # where settings are compared and norms are looked at
 SPREAD = (*COARSE, 10_000)
-FEW = {30_000: {"max_trials": 32}, 100_000: {"max_trials": 16}}  # one trial takes minutes there
+# Under preset "paper" without dropout a failure takes five minutes at T = 3*10^4 and most of an hour at 10^5.
+FEW = {
+    10_000: {"max_trials": 20, "m_min": 500, "start": 850},
+    30_000: {"max_trials": 12, "m_min": 1000, "start": 1500},
+    100_000: {"max_trials": 4, "m_min": 2500, "start": 3000},
+}
 # Under preset "best" a failure takes half a minute at T = 10^4 and seven at 10^5, many times a success: trials are
 # fewer there, and not far below the threshold.
 NOT_FAR_BELOW = {
     3000: {"max_trials": 80, "m_min": 42, "start": 50},
-    10_000: {"max_trials": 40, "m_min": 48, "start": 56},
-    30_000: {"max_trials": 20, "m_min": 66, "start": 70},
+    10_000: {"max_trials": 72, "m_min": 48, "start": 56},
+    30_000: {"max_trials": 44, "m_min": 66, "start": 70},
     100_000: {"max_trials": 10, "m_min": 74, "start": 80},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
