@@ -32,7 +32,7 @@ FEW = {
     30_000: {"max_trials": 12, "m_min": 1000, "start": 1500},
     100_000: {"max_trials": 4, "m_min": 2500, "start": 3000},
 }
-# Under preset "best" a failure takes half a minute at T = 10^4 and seven at 10^5, many times a success: trials are
+# Under preset "best" a failure takes a minute at T = 10^4 and ten to thirty at 10^5, many times a success: trials are
 # fewer there, and not far below the threshold.
 NOT_FAR_BELOW = {
     3000: {"max_trials": 80, "m_min": 42, "start": 50},
