@@ -50,12 +50,14 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     pairs = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     rows = [alt.hconcat(*pair).resolve_scale(color="independent") for pair in pairs]
     dashed = f" Dashed: {REFERENCE}." if reference else ""
+    slopes = _slopes(record)
     return finish(
         alt.vconcat(*rows).resolve_scale(color="independent"),
-        title=f"{title}: {_slopes(record) or _ends(points)}",
+        title=f"{title}: {slopes or _ends(points)}",
         subtitle=[
             record.state + ".",
             f"Bars: 95 % intervals. Grey: the information floor.{dashed}",
+            *(["The title names slopes that are known to within a factor of ten only."] if slopes else []),
         ],
         data={"points": points, "reference": reference, "floor": floor},
         width=2 * PANEL_WIDTH + 80,

@@ -347,7 +347,21 @@ def test_slopes_differ_when_their_intervals_exclude_each_other(tmp_path):
         laws = (one_law("steep", fit(25, 20.0, 30)), one_law("flat", fit(12, 8, high)))
         write_results(tmp_path, "slope", LawsRecord(laws, complete, "2 of 2"))
         assert checks.check_slope(context).verdict == verdict
-    laws_chart(LawsRecord(laws, True, "2 of 2"), title="two laws").to_dict()
+
+
+def test_a_title_names_known_slopes_only_and_says_so():
+    steep, flat, vague = fit(25, 20.0, 30), fit(12, 8, 19.0), fit(40, 2.0, 80)
+
+    def heading(*fits):
+        laws = tuple(one_law(f"law {i}", each) for i, each in enumerate(fits))
+        title = laws_chart(LawsRecord(laws, True, "all"), title="laws").to_dict()["title"]
+        return " ".join(title["text"]), " ".join(title["subtitle"])
+
+    title, subtitle = heading(steep, flat, vague)
+    assert title == "laws: 12 (law 1) to 25 (law 0) samples per ln T"
+    assert "within a factor of ten" in subtitle
+    title, subtitle = heading(steep, vague)
+    assert "per ln T" not in title and "factor" not in subtitle
 
 
 @pytest.mark.claim("slope-norms")
