@@ -216,8 +216,10 @@ def functions() -> Laws:
         given: dict[str, Any] = {"Ts": FEW_LENGTHS, "most_trials": 32, "width": PAPER_WIDTH, **changes}
         laws[label], groups[label] = Law(f"functions-{label}", **given), group
 
+    # Slopes that differ by a factor of two are told apart by 128 trials at each T, not by 32.
     for s in (2, 3, 4, 5):
-        add("AND of s bits", f"AND of {s}", s=s, start=(30, 40, 60, 90)[s - 2])
+        start = (30, 40, 60, 90)[s - 2]
+        add("AND of s bits", f"AND of {s}", s=s, start=start, most_trials=128, width=0.15)
     add("functions of 3 bits", "OR of 3", function="or")
     add("functions of 3 bits", "majority of 3", function="majority", start=100)
     add("functions of 3 bits", "random 3-juntas", function="junta", start=200)
