@@ -38,7 +38,7 @@ FEW = {
 NOT_FAR_BELOW = {
     3000: {"max_trials": 80, "m_min": 42, "start": 50},
     10_000: {"max_trials": 72, "m_min": 48, "start": 56},
-    30_000: {"max_trials": 44, "m_min": 66, "start": 70},
+    30_000: {"max_trials": 64, "m_min": 66, "start": 70},
     100_000: {"max_trials": 10, "m_min": 74, "start": 80},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
