@@ -10,7 +10,7 @@ The bracketed terms are the residuals. Dropping everything optional gives tf_hea
 (I, W_C) gives tf_deep; LayerNorms, biases, temperature sqrt(k), a GELU MLP and residuals give the practical block.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .display import Short
 from .errors import DomainError, ShapeError
 from .heads import activation, layer_norm, project_rows, softmax
 from .types import Array, Float
+from .weights import check_shapes, to_float64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +28,9 @@ class LayerNorm(Short):
     gain: Float[Array, " d"]
     bias: Float[Array, " d"]
     eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        to_float64(self, "LayerNorm")
 
     def __call__(self, X: Float[Array, "*rows d"]) -> Float[Array, "*rows d"]:
         return layer_norm(X, self.gain, self.bias, eps=self.eps)
@@ -41,6 +45,9 @@ class Mlp(Short):
     W_2: Float[Array, "f d"]
     b_2: Float[Array, " d"]
     activation: str = "gelu"
+
+    def __post_init__(self) -> None:
+        to_float64(self, "mlp")
 
     def __call__(self, X: Float[Array, "*rows d"]) -> Float[Array, "*rows d"]:
         return activation(self.activation)(X @ self.W_1 + self.b_1) @ self.W_2 + self.b_2
@@ -78,6 +85,7 @@ class Layer(Short):
     project: bool = False
 
     def __post_init__(self) -> None:
+        to_float64(self, "layer")
         activation(self.sigma)
         if not self.temperature > 0:
             raise DomainError(
@@ -109,22 +117,6 @@ class Layer(Short):
         """The query vector of each head for the token z: W_Q^T z + b_Q, z normalised first where the layer does."""
         seen = z if self.norm_attention is None else self.norm_attention(z)
         return np.einsum("d,hdk->hk", seen, self.W_Q) + (0 if self.b_Q is None else self.b_Q)
-
-
-def check_shapes(part: object, wants: dict[str, tuple[int, ...]], where: str) -> None:
-    """Refuse an array of `part` that has another shape, or holds a number that is not finite."""
-    for name, shape in wants.items():
-        array = getattr(part, name)
-        if array is None:
-            continue
-        if array.shape != shape:
-            raise ShapeError(f"{where} has {name} of shape {array.shape}; its other weights need {shape}.")
-    for field in fields(part):  # type: ignore[arg-type]
-        array = getattr(part, field.name)
-        if isinstance(array, np.ndarray) and not np.isfinite(array).all():
-            raise DomainError(
-                f"{where} has NaN or infinite entries in {field.name}; weights must be finite numbers."
-            )
 
 
 def attention_rows(

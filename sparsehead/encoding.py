@@ -20,6 +20,7 @@ from .errors import DomainError, ShapeError
 from .functions import check_bits
 from .registry import Registry
 from .types import Array, Float, Shaped
+from .weights import to_float64
 
 KINDS = ("positional", "random", "trainable", "bag")
 RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
@@ -56,6 +57,7 @@ class Encoding(Displayed):
             raise DomainError(f"encoding {self.kind!r} is unknown; the encodings are {', '.join(KINDS)}.")
         if self.T < 1:
             raise DomainError(f"an encoding needs T >= 1 positions, got T={self.T}.")
+        to_float64(self, "encoding")
         d = self.cls.shape[0]
         wants = {"E": (2, d), "P": (self.T, d)}
         for name, array in (("E", self.E), ("P", self.P)):

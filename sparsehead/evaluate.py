@@ -8,9 +8,8 @@ The attention of all inputs B in {0,1}^{n x T} is then a ratio of sums that one 
 
 Columns in which both bits agree are left out of the product. Where nothing but linear maps stands between the heads
 and the next activation, those maps are multiplied once, so that no vector of length d is formed per input. Inputs
-whose denominator
-is far below the sums that it is the difference of would lose digits: these, and models of more than one layer, go
-through `Model.__call__`.
+whose denominator is far below the sums that it is the difference of, or so small that its terms may be subnormal,
+would lose digits: these, and models of more than one layer, go through `Model.__call__`.
 """
 
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from .types import Array, Float, Shaped
 
 CHUNK = 2**23  # bits held as float64 at once: 64 MB
 DIGITS_LOST = 1e-4  # least ratio of a denominator to the sums behind it
+SMALLEST = 1e-200  # least denominator; weights below 1e-308 have few digits
 
 Outputs = Callable[[Shaped[Array, "n T"]], Float[Array, " n"]]
 
@@ -48,7 +48,7 @@ class _OneLayer:
         self.base = parts[-1, 0].reshape(-1) + zero.sum(axis=0)
         self.moved = np.flatnonzero((one != zero).any(axis=0))
         self.change = one[:, self.moved] - zero[:, self.moved]
-        self.least = DIGITS_LOST * self.base.reshape(self.H, self.width)[:, -1]
+        self.least = np.maximum(SMALLEST, DIGITS_LOST * self.base.reshape(self.H, self.width)[:, -1])
         self.tail = _short_tail(model) or _whole_tail(model)
 
     def __call__(self, bits: Shaped[Array, "n T"]) -> Float[Array, " n"]:
@@ -62,7 +62,7 @@ class _OneLayer:
         sums = sums.reshape(-1, self.H, self.width)
         total = sums[..., -1]
         # Written so that NaN counts as too small.
-        small = ~(total >= self.least).all(axis=1) | ~(total > 0).all(axis=1)
+        small = ~(total >= self.least).all(axis=1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             outputs = self.tail(sums[..., :-1] / total[..., None])
         if small.any():

@@ -6,6 +6,7 @@ stops being true. Everything between the norms and the printed figure is therefo
 """
 
 import math
+import numbers
 from collections.abc import Iterable
 
 from .errors import DomainError
@@ -57,10 +58,10 @@ def as_float(x: Real) -> float:
 
 
 def is_number(x: object) -> bool:
-    """An int of any size, or a float that is not NaN; a bool is neither."""
-    if isinstance(x, bool) or not isinstance(x, int | float):
+    """A whole number of any size, or a real one that is not NaN, NumPy's included; a bool is neither."""
+    if isinstance(x, bool) or not isinstance(x, numbers.Real):
         return False
-    return isinstance(x, int) or not math.isnan(x)
+    return isinstance(x, numbers.Integral) or not math.isnan(x)
 
 
 def check_norm(name: str, value: Real) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .block import Layer, LayerNorm, attention_rows, block, check_shapes, finish_attention, finish_mlp
+from .block import Layer, LayerNorm, attention_rows, block, finish_attention, finish_mlp
 from .display import Card, Plotted, Short, clipped
 from .encoding import Encoding
 from .errors import DomainError, ShapeError
@@ -19,6 +19,7 @@ from .frame import Frame
 from .functions import check_bits
 from .heads import softmax, token_mix
 from .types import Array, Float, Int, Shaped
+from .weights import check_shapes, to_float64
 
 NOTED = ("function", "source", "made_by", "method", "m", "seed", "steps")  # of `meta`, in a notebook
 CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
@@ -30,6 +31,9 @@ class Dense(Short):
 
     W: Float[Array, "a c"]
     b: Float[Array, " c"]
+
+    def __post_init__(self) -> None:
+        to_float64(self, "decoder")
 
     def __call__(self, y: Float[Array, "*n a"]) -> Float[Array, "*n c"]:
         return np.maximum(y @ self.W + self.b, 0)
@@ -70,6 +74,7 @@ class Model(Plotted):
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        to_float64(self, "model")
         if not self.layers:
             raise DomainError("a model needs at least one layer, got none.")
         d = width = self.encoding.d

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from ..block import Layer
+from ..encoding import RESERVED
 from ..logs import LOG_ZERO, Real, ln, log_sum
 from ..model import Model
 from ..types import Array, Float
@@ -53,8 +54,10 @@ def token_radius(model: Model) -> float:
     """B_X: the longest token there can be, [CLS] included."""
     encoding = model.encoding
     if encoding.P is None:
-        longest = math.sqrt(1 + (float(np.abs(encoding.E).max()) ** 2 if encoding.additive else 0.0))
-        return max(longest, float(np.linalg.norm(encoding.cls)))
+        E = encoding.E if encoding.additive else np.zeros((1, encoding.d))
+        # |E_b + e_{3+t}|^2 = |E_b|^2 + 2 E_b[3+t] + 1, of which the largest over t
+        squares = (E**2).sum(axis=1) + 2 * E[:, RESERVED:].max(axis=1) + 1
+        return max(math.sqrt(float(squares.max())), float(np.linalg.norm(encoding.cls)))
     tokens, cls = encoding.token_table()
     return max(float(np.linalg.norm(tokens, axis=-1).max()), float(np.linalg.norm(cls)))
 

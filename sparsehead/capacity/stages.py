@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..block import LayerNorm, Mlp
+from ..errors import DomainError
 from ..logs import LOG_ZERO, ln, log_sum
 from ..model import Dense
 from ..types import Array, Float
@@ -73,6 +74,11 @@ def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float
     """ln radius and ln Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
     if norm is None:
         return log_radius, 0.0
+    if norm.eps <= 0:
+        raise DomainError(
+            f"a LayerNorm with eps = {norm.eps:g} stretches small inputs without limit, so no bound holds; "
+            "bounds need eps > 0."
+        )
     return math.log(d) / 2, -math.log(norm.eps) / 2
 
 

@@ -86,3 +86,5 @@ def show_certificate(console: Console, reading: "Reading") -> None:
     )
     if c.model_bound is not None:
         console.print(f"error of the model at most {c.model_bound:.3f} (confidence {1 - c.delta:g})")
+    for note in reading.notes:
+        console.print(note)

@@ -125,6 +125,8 @@ def _fraction(x: Any) -> Fraction:
         return fraction_of(x)
     if isinstance(x, np.integer | np.bool_):
         return Fraction(int(x))
+    if isinstance(x, complex | np.complexfloating):  # float() would drop the imaginary part of NumPy's
+        raise TypeError(f"{x} is complex")
     return Fraction(x if isinstance(x, int | Fraction | Decimal) else float(x))
 
 

@@ -126,28 +126,36 @@ def identification(
     ]
 
 
-def agreement(kind: str, *, s: int, r: int, p: float) -> float:
-    """Probability that two s-sets with r positions in common give the same label to a Bernoulli(p) input.
+def difference(kind: str, *, s: int, r: int, p: float) -> float:
+    """Probability that two s-sets with r positions in common give different labels to a Bernoulli(p) input.
 
     With a, b, c the ones in the common and in the two private parts, independent binomials, it is
-    P(g(a + b) = g(a + c)); for the conjunction 1 - 2(p^s - p^(2s-r)).
+    P(g(a + b) != g(a + c)); for the conjunction 2(p^s - p^(2s-r)). A sum of positive terms: none of it is lost to
+    rounding where labels are nearly constant.
     """
     g = labels(kind, s)
     pa, pb = _binomial(r, p), _binomial(s - r, p)
     total = 0.0
     for a, weight in enumerate(pa):
-        one = sum(q for b, q in enumerate(pb) if g[a + b])
-        total += weight * (one**2 + (1 - one) ** 2)
-    return total
+        one, zero = (sum(q for b, q in enumerate(pb) if g[a + b] == label) for label in (1, 0))
+        total += weight * 2 * one * zero
+    return min(1.0, total)
 
 
 def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
-    """mu = sum over r < s of C(s, r) C(T-s, s-r) agreement_r^m: the expected number of wrong explanations."""
+    """mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m: the expected number of wrong explanations."""
     check_class(s=s, T=T, m=m, p=p)
     mu = 0.0
     for r in range(max(0, 2 * s - T), s):
         pairs = math.comb(s, r) * math.comb(T - s, s - r)
-        mu += math.exp(min(700.0, math.log(pairs) + m * math.log(agreement(kind, s=s, r=r, p=p))))
+        differ = difference(kind, s=s, r=r, p=p)
+        if m and differ == 0:
+            raise DomainError(
+                f"with p={p:g} a label of {kind} of {s} bits is constant but for a probability below 1e-308; "
+                "no number of samples that a float holds tells its positions."
+            )
+        survive = -math.inf if m and differ == 1 else m * math.log1p(-differ) if m else 0.0
+        mu += math.exp(min(700.0, math.log(pairs) + survive))
     return mu
 
 
@@ -163,10 +171,10 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     input its probability varies around that mean, and h is concave.   Paper: sample-lower-bound
     """
     g = labels(kind, s)
-    rate = sum(q for j, q in enumerate(_binomial(s, p)) if g[j])
-    bits = target * math.log2(math.comb(T, s)) - _entropy(target)
+    one, zero = (sum(q for j, q in enumerate(_binomial(s, p)) if g[j] == label) for label in (1, 0))
+    bits = target * math.log2(math.comb(T, s)) - _entropy(target, 1 - target)
     # rounded down by more than the arithmetic can be off, so that the bound is never a sample too high
-    return max(0, math.ceil(bits / _entropy(rate) * (1 - 1e-12)))
+    return max(0, math.ceil(bits / _entropy(one, zero) * (1 - 1e-12)))
 
 
 def floor_slope(*, s: int, p: float) -> float:
@@ -182,7 +190,7 @@ def floor_slope(*, s: int, p: float) -> float:
     >>> round(floor_slope(s=3, p=0.5), 2), round(floor_slope(s=3, p=0.5 ** (1 / 3)), 2)
     (7.96, 4.33)
     """
-    return max((s - r) / (math.log(2) * p**r * _entropy(p ** (s - r))) for r in range(s))
+    return max((s - r) / (math.log(2) * p**r * _entropy(p ** (s - r), 1 - p ** (s - r))) for r in range(s))
 
 
 @dataclass(frozen=True)
@@ -249,11 +257,11 @@ def _binomial(n: int, p: float) -> list[float]:
     return binomial(np.arange(n + 1), n, p).tolist()
 
 
-def _entropy(q: float) -> float:
-    """The binary entropy h(q) in bits."""
-    from scipy.special import entr
-
-    return float(entr(q) + entr(1 - q)) / math.log(2)
+def _entropy(one: float, zero: float) -> float:
+    """The binary entropy h in bits of two probabilities that sum to 1; each is given, as 1 - q has lost a small q."""
+    pairs = ((one, zero), (zero, one))
+    nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
+    return nats / math.log(2)
 
 
 def _ratio(a: int, b: int) -> float:

@@ -7,6 +7,7 @@ of every trial, and (a, b, slope) maximise the likelihood of all of them. The sl
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .scoring import Curve, CurveFamily, Trials, least
 LAWS = ("log", "power", "linear")
 FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
 N_PARAMETERS = 3  # a, b, slope
+MIDDLE, EVERYWHERE = (0.5,), (0.0, 0.5, 1.0)  # places between the first and the last T
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,33 +181,41 @@ def _intervals(
 ) -> dict[str, tuple[float | None, float | None]]:
     """Profile intervals of a, b and slope: the other two parameters are refitted at every value."""
     best = _params(law, x, data.Ts)
-
-    def rise(name: str) -> Callable[[float], float]:
-        return lambda value: _profile_loss(law, name, value, best, data) - loss
-
     steps = {
-        "a": max(1.0, 0.1 * abs(best["a"])),
+        "a": 0.2 * best["a"] if law == "power" else max(1.0, 0.1 * abs(best["a"])),
         "b": 0.1 * abs(best["b"]) + 1e-6,
         "slope": 0.2 * best["slope"],
     }
-    if law == "power":
-        steps["a"] = 0.2 * best["a"]
-    return {
-        name: (_edge(rise(name), best[name], -step, drop), _edge(rise(name), best[name], step, drop))
-        for name, step in steps.items()
-    }
+
+    def end(name: str, step: float) -> float | None:
+        def rise(value: float, anchors: Sequence[float]) -> float:
+            return _profile_loss(law, name, value, x, data, anchors) - loss
+
+        place = _edge(partial(rise, anchors=MIDDLE), best[name], step, drop)
+        if place is None or name == "slope" or rise(place, EVERYWHERE) > 0.98 * drop:
+            return place
+        return _edge(partial(rise, anchors=EVERYWHERE), best[name], step, drop)
+
+    return {name: (end(name, -step), end(name, step)) for name, step in steps.items()}
 
 
-def _profile_loss(law: str, name: str, value: float, best: dict[str, float], data: Trials) -> float:
-    """The least loss with one parameter held at `value`; infinite where it allows no positive curve."""
+def _profile_loss(
+    law: str, name: str, value: float, best: Float[Array, " 3"], data: Trials, anchors: Sequence[float]
+) -> float:
+    """The least loss with one parameter held at `value`; infinite where it allows no positive curve.
+
+    With a or b held, the search starts from curves that keep the best fit's m_80 at one place: `anchors`, of which 0
+    is the first T and 1 the last. The middle mostly serves; where the trials at one end say little, it is far off.
+    """
     if value <= 0 and (name == "slope" or (law == "power" and name == "a")):
         return math.inf
     if name == "slope":
-        ends = [math.log(law_value(law, best["a"], best["b"], T)) for T in (data.Ts[0], data.Ts[-1])]
-        return least(data, _with_slope(_between_ends(law, data.Ts), math.log(value)), [ends])[1]
+        return least(data, _with_slope(_between_ends(law, data.Ts), math.log(value)), [best[:2].tolist()])[1]
     axis = _axis(law, data.Ts)
-    start = _free_start(law, name, value, best, axis)
-    return least(data, _with_fixed(law, name, value, axis), [[start, math.log(best["slope"])]])[1]
+    first, last = best[:2] if law == "power" else np.exp(best[:2])
+    places = [(axis[0] + part * (axis[-1] - axis[0]), first + part * (last - first)) for part in anchors]
+    starts = [[_free_start(law, name, value, *place, axis), float(best[2])] for place in places]
+    return least(data, _with_fixed(law, name, value, axis), starts)[1]
 
 
 def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
@@ -230,11 +240,11 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
     least_free = float((-value * held / along).max())
 
     def curve(x: Float[Array, " 2"]) -> Curve:
-        y = float(np.clip(x[0], -500, 500))
         if law == "power":
-            log_m80 = y * along + (math.log(value) if name == "a" else value) * held
+            log_m80 = float(x[0]) * along + (math.log(value) if name == "a" else value) * held
             by_y = along
         else:
+            y = float(np.clip(x[0], -500, 500))
             # written without cancelling: the first two terms are zero where m_80 is least
             m80 = (value * held + least_free * along).clip(min=0.0) + math.exp(y) * along
             log_m80, by_y = np.log(m80), math.exp(y) * along / m80
@@ -244,17 +254,15 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
 
 
 def _free_start(
-    law: str, name: str, value: float, best: dict[str, float], axis: Float[Array, " n_T"]
+    law: str, name: str, value: float, at: float, height: float, axis: Float[Array, " n_T"]
 ) -> float:
-    """Where the free parameter starts: the curve then passes through the best fit at the middle of the axis."""
-    middle = float(axis.mean())
+    """Where the free parameter starts: the curve then has this height (ln m_80 for a power, m_80 else) at one place."""
+    held = math.log(value) if law == "power" and name == "a" else value
+    free = float((height - held) / at if name == "a" else height - held * at)
     if law == "power":
-        height = math.log(best["a"]) + best["b"] * middle
-        return (height - math.log(value)) / middle if name == "a" else height - value * middle
-    height = best["a"] + best["b"] * middle
-    if name == "a":
-        return math.log(max(1e-9, (height - value) / middle - float((-value / axis).max())))
-    return math.log(max(1e-9, height - value * middle - float((-value * axis).max())))
+        return free
+    least_free = float((-value / axis).max() if name == "a" else (-value * axis).max())
+    return math.log(max(1e-9, free - least_free))
 
 
 def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:

@@ -54,6 +54,8 @@ def grid(
     target. The value is the mean over resamples and the bar their standard deviation. This is how values such as
     52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
     The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
+    A resample that reaches the target nowhere counts as the last m in mean and bar; where these are
+    too many for the interval, its upper end is open.
 
     Paper: law-and, law-grid
     """
@@ -69,10 +71,18 @@ def grid(
     if not (share >= target - 1e-12).any():
         note = f"no m up to {ms[-1]:.0f} reaches {target:.0%}: m_80 is larger"
         return Threshold(None, float(ms[-1]), None, trials, "grid", note)
-    first = np.where(passed.any(axis=1), ms[passed.argmax(axis=1)], ms[-1])
+    reached = passed.any(axis=1)
+    first = np.where(reached, ms[passed.argmax(axis=1)], ms[-1])
     low, high = percentile(first, level)
-    note = f"the grid starts at {ms[0]:.0f}: m_80 may be smaller" if first.mean() <= ms[0] else ""
-    return Threshold(float(first.mean()), low, high, trials, "grid", note, bar=float(first.std()))
+    notes = [f"the grid starts at {ms[0]:.0f}: m_80 may be smaller"] if first.mean() <= ms[0] else []
+    open_above = (~reached).mean() > (
+        1 - level
+    ) / 2  # the upper percentile lies among resamples that reach no m
+    if open_above:
+        notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
+    bar = float(first.std())
+    upper = None if open_above else high
+    return Threshold(float(first.mean()), low, upper, trials, "grid", "; ".join(notes), bar=bar)
 
 
 def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -> Threshold:

@@ -4,8 +4,9 @@ For one input b let the score be (output - threshold), signed so that it is posi
 The irrelevant positions are ranked by how far a single flip lowers the score, and the shortest prefix of that order
 which changes the label is taken. Where flips interact the order goes stale, so half of the prefix is flipped and the
 rest is ranked again, until one flip is left: a logarithmic number of rankings. For a one-layer model whose bits move
-no attention and whose tail is monotone in one mixed scalar the first order is the best one, because every flip then
-shifts the scalar by an amount that does not depend on the others, and `exact` is True.
+no attention and whose tail is monotone in one mixed scalar every flip shifts the scalar by an amount that does not
+depend on the others. There the positions are ranked by that shift (the output may be flat where a single flip leads),
+their first order is the best one, and `exact` is True.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ..display import Short
 from ..evaluate import evaluator
 from ..functions import SparseFunction
 from ..model import Model
-from ..types import Array, Shaped
+from ..types import Array, Float, Shaped
 
 STARTS = 8  # inputs from which flips are searched
 MOST_FLIPS = 512
@@ -50,23 +51,33 @@ def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) ->
     free = np.setdiff1d(np.arange(model.T), f.support)
     agree = bits[model.predict(bits) == f(bits)][:STARTS] if len(bits) else bits
     best = Breaking(None, (), None, False)
-    exact = _shifts_add_up(model)
+    shifts = _shifts(model)
     for b in agree:
         most = MOST_FLIPS if best.flips is None else best.flips - 1
-        found = _search(model, outputs, b, int(f(b)), free, most)
+        found = _search(model, outputs, b, int(f(b)), free, most, shifts)
         if found is not None:
-            best = Breaking(len(found[0]), tuple(sorted(found[0])), found[1], exact)
+            best = Breaking(len(found[0]), tuple(sorted(found[0])), found[1], shifts is not None)
     return best
 
 
 def _search(
-    model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int
+    model: Model,
+    outputs: Any,
+    b: Shaped[Array, " T"],
+    label: int,
+    free: Shaped[Array, " k"],
+    most: int,
+    shifts: Float[Array, " T"] | None,
 ) -> tuple[list[int], Shaped[Array, " T"]] | None:
     """The shortest list of flips found from b, and the input after them; None if `most` flips break nothing."""
     sign = 1.0 if label else -1.0
     current, flipped, best = b.copy(), np.empty(0, dtype=np.int64), None
     while len(free):
-        ranked = _strongest(model, outputs, current, sign, free)[: most - len(flipped)]
+        if shifts is not None:
+            order = np.argsort(sign * (shifts * (1.0 - 2.0 * current))[free], kind="stable")
+            ranked = free[order[: most - len(flipped)]]
+        else:
+            ranked = _strongest(model, outputs, current, sign, free)[: most - len(flipped)]
         k = _breaking_prefix(model, outputs, current, sign, ranked)
         if k is None:
             break
@@ -115,16 +126,19 @@ def _strongest(
     return free[np.argsort(scores, kind="stable")[:MOST_FLIPS]]
 
 
-def _shifts_add_up(model: Model) -> bool:
-    """Whether each flip shifts the one mixed scalar by an amount that does not depend on the other bits.
+def _shifts(model: Model) -> Float[Array, " T"] | None:
+    """How far raising each bit moves the one mixed scalar towards larger outputs; None where that is not so simple.
 
-    True for one layer and one head of value width 1 whose scores do not depend on the bits, read without LayerNorm
+    It is for one layer and one head of value width 1 whose scores do not depend on the bits, read without LayerNorm
     or MLP through one monotone activation.
     """
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:
-        return False
+        return None
     if model.final_norm is not None or layer.project or layer.sigma == "gelu":
-        return False
-    scores, _ = model.cls_tables()
-    return bool(np.array_equal(scores[:, 0], scores[:, 1]))
+        return None
+    scores, values = model.cls_tables()
+    if not np.array_equal(scores[:, 0], scores[:, 1]):
+        return None
+    weight = np.exp(scores[:-1, 0, 0] - scores[:, 0, 0].max())
+    return weight * (values[:-1, 1, 0, 0] - values[:-1, 0, 0, 0]) * np.sign(layer.W_C[0, 0] @ model.w)

@@ -22,12 +22,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..display import Short
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..logs import log_binomial
 from ..types import Array, Shaped
 
+UNDERFLOW = 700  # nats beyond which a probability is near the least float64
 METHODS = ("binomial tail inversion", "empirical Bernstein")
 
 
@@ -80,7 +83,24 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
         return 1.0
     if mistakes == 0:
         return -math.expm1(-log_confidence / m)
+    if log_confidence > UNDERFLOW:
+        return _invert_log_tail(mistakes, m, log_confidence)
     return float(betainccinv(mistakes + 1, m - mistakes, math.exp(-log_confidence)))
+
+
+def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
+    """The same where exp(-log_confidence) is no float64 number any more: bisection on the logarithm of the tail."""
+    from scipy.special import gammaln, logsumexp
+
+    i = np.arange(mistakes + 1.0)
+    log_choices = gammaln(m + 1.0) - gammaln(i + 1) - gammaln(m - i + 1)
+    low, high = mistakes / m, 1.0
+    while True:
+        q = (low + high) / 2
+        if not low < q < high or high - low <= 1e-12 * high:
+            return high
+        log_tail = float(logsumexp(log_choices + i * math.log(q) + (m - i) * math.log1p(-q)))
+        low, high = (q, high) if log_tail >= -log_confidence else (low, q)
 
 
 def empirical_bernstein(mistakes: int, m: int, log_confidence: float) -> float:

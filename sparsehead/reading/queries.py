@@ -1,14 +1,16 @@
 """A model as an oracle: bits in, one label out, every question counted."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..arguments import shown
 from ..certify.certificate import spell_bits
 from ..errors import DomainError, ShapeError
 from ..evaluate import evaluator
 from ..model import Model
-from ..types import Array, Shaped
+from ..types import Array, Float, Shaped
 
 Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 HALF = 0.5  # a plain function of bits answers 1 where its value exceeds this
@@ -50,7 +52,7 @@ class Oracle:
         """
         if not len(bits):
             return np.empty(0, dtype=np.uint8)
-        outputs = np.asarray(self._outputs(bits), dtype=np.float64)
+        outputs = _as_numbers(self._outputs(bits))
         if outputs.shape != (len(bits),):
             raise ShapeError(
                 f"{len(bits)} inputs need {len(bits)} outputs; the function answered with shape {outputs.shape}."
@@ -63,3 +65,16 @@ class Oracle:
                 "a model with NaN or infinite outputs computes no function."
             )
         return (outputs > self.threshold).astype(np.uint8)
+
+
+def _as_numbers(answers: Any) -> Float[Array, "*shape"]:
+    """Answers of a function as float64; texts, complex numbers and ragged lists are refused."""
+    try:
+        array = np.asarray(answers)
+        if array.dtype.kind not in "fiubO":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(
+            f"a function of bits answers with one real number for each input; got {shown(answers)}."
+        ) from None

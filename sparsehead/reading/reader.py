@@ -28,6 +28,7 @@ from .sampling import FLIPPED, PAIRS, Agreement, inputs_for, measure_agreement, 
 Examples = tuple[Shaped[Array, "m T"], Shaped[Array, " m"]]
 PROVABLE_TOKENS = 2**24  # patterns x tokens up to which a proof is tried
 EVIDENCE_INPUTS = 256
+MOST_DEVIATIONS = 6  # standard deviations by which the share of ones in the examples may differ from p
 
 
 def read(
@@ -50,9 +51,11 @@ def read(
         T: length of the input; needed for a plain function only.
         p: share of ones in the inputs on which the model is used; taken from the model's own notes where they have
             it, else 1/2.
-        data: (bits, labels) that the model was trained on, for the Occam bound.
+        data: (bits, labels) that the model was trained on, for the Occam bound; one on the model's own error needs p,
+            given or noted, and independent bits.
         most: the most positions that a function may have, up to 12.
-        least_agreement: a function is claimed only if the lower end of the agreement's interval reaches this.
+        least_agreement: a function is claimed only if it is proved on all inputs, or the lower end of the agreement's
+            interval reaches this.
         delta: probability with which the certificate may fail.
     Raises:
         DomainError: the model's outputs are not finite, or an argument is outside its range.
@@ -73,13 +76,16 @@ def read(
         arguments.whole("T", T)
     _check(most, least_agreement, p)
     oracle = Oracle(model, T)
-    p = _share_of_ones(model, p)
+    known = _known_share_of_ones(model, p)
+    p = 0.5 if known is None else known
     examples = None if data is None else _examples(data, oracle.T)
 
     found = find_function(oracle, seed=seed, p=p, most=most, least_agreement=least_agreement)
     best, function, agreement = found.best, found.function, found.agreement
-    proof = None if function is None else _prove(model, function)
+    proof = None if function is None and agreement.value < 1 else _prove(model, best)
     proved = proof is not None and proof.correct is True
+    function = best if proved else function
+    unlike = None if function is None or examples is None else _unlike(examples, known)
     bits = bernoulli(p, (min(EVIDENCE_INPUTS, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence"))
     bits = bits.view(np.uint8)
     also = sorted(found.influences, key=lambda t: -found.influences[t])
@@ -89,8 +95,8 @@ def read(
         best=best,
         agreement=agreement,
         proved=proved,
-        proof=proof,
-        certificate=certify(function, examples, agreement, delta),
+        proof=None if function is None else proof,
+        certificate=certify(function, examples, None if unlike else agreement, delta),
         evidence=gather_evidence(model, oracle, best, bits, p=p, also=also),
         breaking=fewest_flips(model, best, bits) if whole and not proved else None,  # type: ignore[arg-type]
         ablation=ablate(model, best, bits) if whole else None,  # type: ignore[arg-type]
@@ -98,6 +104,7 @@ def read(
         queries=found.queries,
         query_bound=found.query_bound,
         p=p,
+        notes=() if unlike is None else (f"No bound on the error of the model itself: {unlike}.",),
     )
 
 
@@ -139,12 +146,31 @@ def _check(most: int, least_agreement: float, p: float | None) -> None:
         raise DomainError(f"p is the share of ones, strictly between 0 and 1, got {p}.")
 
 
-def _share_of_ones(model: Any, p: float | None) -> float:
+def _known_share_of_ones(model: Any, p: float | None) -> float | None:
+    """p as it was given, else as the model's notes have it; None where neither says."""
     noted = model.meta.get("p") if p is None and isinstance(model, Model) else p
-    return float(noted) if isinstance(noted, (int, float)) and 0 < noted < 1 else 0.5
+    return float(noted) if isinstance(noted, (int, float)) and 0 < noted < 1 else None
 
 
-def _examples(data: Examples, T: int) -> Examples:
+def _unlike(examples: Examples, p: float | None) -> str | None:
+    """Why agreement on Bernoulli(p) inputs says nothing about inputs like the examples; None where it does.
+
+    That the bits of the examples are independent is taken for granted; their share of ones is not.
+    """
+    bits, _ = examples
+    if p is None:
+        return "it needs the share of ones in the inputs, p, which was not given and is not among the model's notes"
+    share = float(np.mean(bits)) if bits.size else p
+    if abs(share - p) > MOST_DEVIATIONS * float(np.sqrt(p * (1 - p) / max(1, bits.size))):
+        return (
+            f"its agreement with the function was measured at p = {p:.3g}, the examples have {share:.3g} ones"
+        )
+    return None
+
+
+def _examples(data: Any, T: int) -> Examples:
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        raise DomainError(f"data is a pair (bits, labels); got {arguments.shown(data)}.")
     bits, labels = data
     checked, y = check_bits(bits, T), np.asarray(labels)
     if checked.ndim != 2 or y.shape != (len(checked),) or not np.isin(y, (0, 1)).all():
@@ -171,10 +197,14 @@ def _prove(model: Any, f: SparseFunction) -> Certificate | None:
 
 
 def certify(
-    f: SparseFunction | None, examples: Examples | None, agreement: Agreement, delta: float
+    f: SparseFunction | None, examples: Examples | None, agreement: Agreement | None, delta: float
 ) -> OccamBound | None:
-    """The Occam bound of the function read and of its model; None without a function or without examples."""
+    """The Occam bound of the function read, and of its model where `agreement` is about inputs like the examples.
+
+    None without a function or without examples.
+    """
     if f is None or examples is None:
         return None
-    n = agreement.n
-    return occam_bound(f, *examples, delta=delta, disagreements=(n - round(agreement.value * n), n))
+    n = 0 if agreement is None else agreement.n
+    differ = None if agreement is None else (n - round(agreement.value * n), n)
+    return occam_bound(f, *examples, delta=delta, disagreements=differ)

@@ -70,7 +70,9 @@ class Reading(Plotted):
             return f"computes no function of few positions: the best one found, {best}, agrees on {share}."
         if self.proved:
             return f"computes {clipped(str(self.function), 160)}, proved on all 2^{self.function.T} inputs."
-        return f"computes {clipped(str(self.function), 160)} on {share}; not proved."
+        refuted = self.proof is not None and self.proof.correct is False
+        how = "not on all inputs" if refuted else "not proved"
+        return f"computes {clipped(str(self.function), 160)} on {share}; {how}."
 
     def __repr__(self) -> str:
         return f"<Reading: {self.verdict}>"

@@ -11,10 +11,12 @@ import sparsehead as sh
 from sparsehead import encoding
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity import bound
+from sparsehead.capacity.attention_stages import token_radius
 from sparsehead.capacity.forms import FORMS
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.errors import DomainError
+from sparsehead.logs import is_number
 from sparsehead.model import Model
 from sparsehead.rng import stream
 
@@ -183,6 +185,28 @@ def test_misuse_is_one_clear_line(arguments, match):
     with pytest.raises(DomainError, match=match) as caught:
         bound(**{"norms": NORMS, "T": 300, "m": 1000, **arguments})
     assert "\n" not in str(caught.value)
+
+
+def test_the_longest_token_is_found_whatever_the_vectors_of_the_bits():
+    """One-hot positions that are not written out are as long as the same written out."""
+    T, d = 12, 15
+    for E in (np.ones((2, d)), -np.ones((2, d)), np.eye(2, d), stream(0, "E").normal(size=(2, d))):
+        short = encoding.Encoding("positional", T, E, None, encoding.positional(T).cls)
+        written = replace(short, P=np.eye(T, d, k=3))
+        radius = [token_radius(replace(small_model(T=T), encoding=each)) for each in (short, written)]
+        assert radius[0] == pytest.approx(radius[1], rel=1e-15)
+
+
+def test_a_layer_norm_without_eps_has_no_bound():
+    model = small_model()
+    norm = LayerNorm(np.ones(model.d), np.zeros(model.d), eps=0.0)
+    with pytest.raises(DomainError, match="bounds need eps > 0"):
+        bound(replace(model, layers=(replace(model.layers[0], norm_attention=norm),)), m=100)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert all(map(is_number, (np.int64(3), np.float32(0.5), np.float64(2), 10**400)))
+    assert not any(map(is_number, (np.float32("nan"), np.bool_(True), True, "3", 1j)))
 
 
 @pytest.mark.parametrize("exponent", [20, 400, 3000])

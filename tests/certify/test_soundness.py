@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mpmath
@@ -24,12 +24,14 @@ from sparsehead.certify.lines import line_of
 from sparsehead.certify.patterns import worst
 from sparsehead.certify.verify import finite_weights
 from sparsehead.construct import build
-from sparsehead.encoding import positional
+from sparsehead.encoding import Encoding, positional
+from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
 from sparsehead.heads import activation, layer_norm, project_rows, softmax, token_mix, token_sum
 from sparsehead.model import Dense, Model
 from sparsehead.ranges import Choices, attaining, extremes
 from sparsehead.rng import stream
+from sparsehead.weights import to_float64
 
 from .adversarial import exact_output, long_outputs, run
 from .fooling_models import BUILDS
@@ -407,6 +409,39 @@ def test_a_counterexample_is_wrong_when_run_alone():
     """Sums depend on how many inputs are evaluated at once: these three are wrong, by a tie, only among others."""
     for number in (2, 585, 686):
         assert run(1, 7, first=number).false == []
+
+
+@pytest.mark.parametrize("precision", [np.float16, np.float32])
+def test_weights_of_less_precision_are_multiplied_in_float64(precision):
+    """P[0] sums to -1 exactly; in its own precision it sums to something else, and the label would be another."""
+    T, d, large = 24, 4, 1e8 if precision is np.float32 else 2048.0
+    P = np.zeros((T, d), precision)
+    P[:, 0], P[1, 0], P[0] = 1, -3, [large, 5, -large, -6]
+    no, ones = np.zeros((1, d, 1), precision), np.ones((1, d, 1), precision)
+    bag_of = Encoding("bag", T, np.zeros((2, d), precision), P, np.zeros(d, precision))
+    layer = Layer(no, no, ones, np.eye(1, d, dtype=precision)[None])
+    model = Model(bag_of, (layer,), w=T * np.eye(d, dtype=precision)[0], threshold=22.5, attends_cls=False)
+    input_ = np.ones((1, T), np.uint8)
+    input_[0, 1] = 0
+    assert model(input_)[0] == pytest.approx(21) and model(input_).dtype == np.float64
+    certificate = verify(model, constant(T, support=()))
+    assert certificate.correct == (model.predict(input_)[0] == 0)
+    for part in (model.encoding.P, model.layers[0].W_V, model.w):
+        assert part.dtype == np.float64
+
+
+@dataclass
+class Part:
+    W: object
+
+
+def test_weights_that_are_no_real_numbers_are_refused():
+    with pytest.raises(
+        DomainError, match=r"the part has W of complex128 values; weights must be real numbers\."
+    ):
+        to_float64(Part(np.ones(2, complex)), "the part")
+    no = np.zeros((1, 2, 1))
+    assert Layer(no, no, no, np.zeros((1, 1, 2))).W_Q is no  # float64 is taken as it is
 
 
 def test_what_is_right_only_up_to_rounding_is_undecided():

@@ -12,6 +12,7 @@ from sparsehead.covering import covering_number, metrics
 from sparsehead.covering.covers import packing_number
 from sparsehead.covering.function_classes import class_covering_number, class_packing_number, evaluate
 from sparsehead.covering.metrics import read_points, within
+from sparsehead.errors import ParseError
 from sparsehead.rng import stream
 
 FAST, ALL = 300, 10_000
@@ -238,3 +239,9 @@ def test_function_classes_with_vector_values_keep_exact_numbers():
     assert class_covering_number(values, eps="4.9999999999999999").size == 3
     assert class_packing_number(values, r="4.9999999999999999").size == 3
     assert class_covering_number(values.astype(float), eps=5.0).ties == metrics.FLOAT_TIES
+
+
+@pytest.mark.parametrize("points", [np.array([1j, 2]), [1j, 2], np.array([1, 2], dtype=np.complex64)])
+def test_complex_points_are_refused(points):
+    with pytest.raises(ParseError, match="complex"):
+        covering_number(points, eps=1)

@@ -1,6 +1,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -8,7 +9,7 @@ from sparsehead.errors import DomainError
 from sparsehead.floor.elimination import consistent_counts, parity_counts
 from sparsehead.floor.floor import (
     Floor,
-    agreement,
+    difference,
     expected_wrong,
     fano,
     floor,
@@ -65,8 +66,35 @@ def test_agreement_of_symmetric_functions():
         "parity": (0.5, 0.5, 0.5),
     }
     for kind, values in table.items():
-        assert [agreement(kind, s=3, r=r, p=0.5) for r in range(3)] == pytest.approx(values, abs=1e-12)
-    assert agreement("and", s=4, r=1, p=0.7) == pytest.approx(1 - 2 * (0.7**4 - 0.7**7))
+        assert [1 - difference(kind, s=3, r=r, p=0.5) for r in range(3)] == pytest.approx(values, abs=1e-12)
+    assert difference("and", s=4, r=1, p=0.7) == pytest.approx(2 * (0.7**4 - 0.7**7))
+
+
+@pytest.mark.parametrize(("s", "p"), [(3, 1e-5), (3, 1e-6), (16, 0.1)])
+def test_labels_that_are_nearly_constant_keep_their_digits(s, p):
+    """A label is 1 with probability p^s: mu = .4 at the m that is enough, from mpmath's logarithms."""
+    T = 100
+    with mpmath.workdps(60):
+        q = mpmath.mpf(p)
+
+        def mu(m):
+            return sum(
+                mpmath.binomial(s, r)
+                * mpmath.binomial(T - s, s - r)
+                * (1 - 2 * (q**s - q ** (2 * s - r))) ** m
+                for r in range(s)
+            )
+
+        enough = floor("and", s=s, T=T, p=p).enough
+        assert mu(int(enough * (1 + 1e-9)) + 1) <= 0.4 < mu(int(enough * (1 - 1e-9)) - 1)
+        bits = 0.8 * mpmath.log(mpmath.binomial(T, s), 2) + sum(x * mpmath.log(x, 2) for x in (0.8, 0.2))
+        rate = -sum(x * mpmath.log(x, 2) for x in (q**s, 1 - q**s))
+        assert fano("and", s=s, T=T, p=p) == pytest.approx(float(bits / rate), rel=1e-9)
+
+
+def test_labels_that_never_change_are_refused():
+    with pytest.raises(DomainError, match="constant"):
+        floor("and", s=3, T=100, p=1e-200)
 
 
 def test_the_expected_number_of_wrong_sets_is_exact():

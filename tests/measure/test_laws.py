@@ -9,7 +9,8 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.experiments.folder import read_results
-from sparsehead.experiments.records import LawRecord
+from sparsehead.experiments.records import LawRecord, cells_by_T
+from sparsehead.experiments.study_records import LawsRecord
 from sparsehead.measure import Cell, fit_laws, law_value
 from sparsehead.measure.laws import _between_ends, _with_fixed
 from sparsehead.measure.scoring import Trials
@@ -144,6 +145,30 @@ def test_profile_interval_is_where_the_likelihood_drops():
     assert fit.params["b"] == pytest.approx(math.log(3) / math.log(100), abs=1e-3)
     low, high = fit.intervals["b"]
     assert (low + high) / 2 == pytest.approx(fit.params["b"], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("law", "data"),
+    [
+        ("log", {100: [Cell(40, 5, 8), Cell(60, 8, 8)], 300: [Cell(40, 0, 8)]}),
+        ("power", {100: [Cell(50, 40, 40)], 1000: [Cell(50, 0, 40), Cell(80, 20, 40), Cell(120, 38, 40)]}),
+    ],
+)
+def test_a_slope_that_the_trials_bound_from_below_only_is_open_above(law, data):
+    """At one T all trials agree: whatever is far beyond it explains them as well."""
+    low, high = fit_laws(data).fits[law].intervals["b"]
+    assert low is not None and low > 0 and high is None
+
+
+def test_an_interval_reaches_the_second_basin_of_the_likelihood():
+    """Thresholds of N(0, 1) in results/slope: with b held at 200 a curve through the last T is within the drop."""
+    (law,) = (law for law in read_results(RESULTS, "slope", LawsRecord).laws if law.label == "N(0, 1)")
+    assert fit_laws(cells_by_T(law.cells)).fits["log"].intervals["b"][1] > 200
+
+
+def test_a_fit_that_falls_to_nothing_at_one_end_is_fitted():
+    data = {5: [Cell(39345, 0, 5)], 10: [Cell(9655, 28, 29), Cell(31219, 9, 24)]}
+    assert fit_laws(data, laws=("linear",)).best == "linear"
 
 
 def test_the_papers_range_cannot_tell_the_laws_apart_with_few_trials():

@@ -81,6 +81,10 @@ def passing_mean(ms, shares, n=40, need=32):
 
 
 def test_grid_says_when_it_is_censored():
+    open_above = grid([Cell(50, 10, 40), Cell(60, 20, 40), Cell(70, 32, 40)], rng=stream(0, "g"))
+    assert open_above.high is None and open_above.m80 == 70 and "may be larger" in open_above.note
+    closed = grid([Cell(50, 10, 40), Cell(60, 32, 40), Cell(70, 40, 40)], rng=stream(0, "g"))
+    assert closed.high == 70 and closed.note == ""
     assert "may be smaller" in grid([Cell(50, 40, 40), Cell(60, 40, 40)], rng=stream(0, "g")).note
     above = grid([Cell(50, 3, 40), Cell(60, 5, 40)], rng=stream(0, "g"))
     assert above.m80 is None and above.low == 60 and "no m up to 60" in above.note

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -84,6 +85,45 @@ def test_the_certificate_is_not_vacuous_and_grows_with_log_T(longest):
     assert bounds[-1] < 0.3
     price = log_price(3, longest) - log_price(3, 300)
     assert price == pytest.approx(3 * math.log(longest / 300), rel=0.01)  # ln C(T,3) ~ 3 ln T
+
+
+@pytest.mark.claim("occam-bound")
+def test_no_bound_on_the_model_for_inputs_on_which_it_was_not_asked():
+    """A model that is right on fair bits only: examples with 95 % ones say nothing that its agreement could carry."""
+    T = 20
+    bits = (stream(0, "often one").random((2000, T)) < 0.95).astype(np.uint8)
+
+    def model(b):
+        return np.where(b.sum(axis=1) >= 18, 0, b[:, 0])
+
+    for p, words in (
+        (None, "needs the share of ones"),
+        (0.5, "measured at p = 0.5, the examples have 0.948 ones"),
+    ):
+        r = read(model, T=T, seed=0, data=(bits, bits[:, 0]), p=p)
+        assert r.function is not None and r.certificate.model_bound is None
+        assert words in r.notes[0]
+    honest = read(model, T=T, seed=0, data=(bits, bits[:, 0]), p=0.95, least_agreement=0.5)
+    error = (model(bits) != bits[:, 0]).mean()
+    assert error > 0.8 and (honest.certificate is None or honest.certificate.model_bound > error)
+
+
+@pytest.mark.claim("occam-bound")
+@pytest.mark.parametrize("mistakes", [1, 100])
+def test_the_price_of_many_positions_does_not_underflow(mistakes):
+    """exp(-746) is zero in float64; the tail is inverted by its logarithm there, with mpmath as the judge."""
+    price = log_price(10, 1000) + 3.7
+    m, q = 10**6, tail_inversion(mistakes, 10**6, price)
+    with mpmath.workdps(50):
+        tail = sum(
+            mpmath.binomial(m, i) * mpmath.mpf(q) ** i * (1 - mpmath.mpf(q)) ** (m - i)
+            for i in range(mistakes + 1)
+        )
+        assert float(mpmath.log(tail)) == pytest.approx(-price, abs=1e-6)
+    assert q < empirical_bernstein(mistakes, m, price)
+    assert tail_inversion(mistakes, 1000, 700.5) == pytest.approx(
+        tail_inversion(mistakes, 1000, 699.5), rel=1e-2
+    )
 
 
 def test_mistakes_raise_the_bound_and_disagreement_is_added():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sparsehead.reading.evidence import disagreement, exact_influences
 from sparsehead.reading.examples import read_examples
 from sparsehead.reading.junta import query_bound, read_junta
 from sparsehead.reading.queries import Oracle
+from sparsehead.reading.reader import _examples
 from sparsehead.rng import stream
 
 ENCODINGS = {"positional": {}, "trainable": {}, "bag": {}, "random": {"d": 60, "seed": 1}}
@@ -149,11 +151,26 @@ def test_nan_outputs_are_refused_with_an_input():
             DomainError,
             "labels 0 or 1",
         ),
+        (lambda: read(lambda b: ["a"] * len(b), T=5, seed=0), DomainError, "one real number for each input"),
+        (lambda: read(lambda b: 1j * b[:, 0], T=5, seed=0), DomainError, "one real number for each input"),
     ],
 )
 def test_misuse_is_one_line(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_examples_that_are_no_pair_are_refused():
+    with pytest.raises(DomainError, match=r"data is a pair \(bits, labels\)"):
+        _examples(np.zeros((3, 6)), 6)
+
+
+def test_what_is_proved_is_read_whatever_agreement_is_asked():
+    """No number of fresh inputs shows agreement on all of them; a proof does."""
+    r = read(sh.build(sh.parse("x1 & x2", T=6)), seed=0, least_agreement=1.0)
+    assert r.proved and r.formula == "x1 & x2"
+    noisy = read(lambda b: b[:, 0] & (b[:, 1:9].sum(axis=1) < 8), T=20, seed=0, least_agreement=1.0)
+    assert noisy.function is None and noisy.proof is None
 
 
 def test_more_positions_than_asked_for_is_none():
@@ -202,6 +219,29 @@ def test_the_fast_evaluation_keeps_its_digits_where_bits_move_scores_far():
     assert np.abs(evaluator(model)(bits) - model(bits)).max() < 1e-12
 
 
+def test_weights_that_are_subnormal_beside_the_largest_keep_their_digits():
+    """Scores 744 and -.9: one shift for all inputs leaves two bits of the weights without the first."""
+    T, P = 3, np.array([[744.0, 0, 0], [-0.9, 1, 0], [0, 0, 0]])
+    bag = encoding.Encoding("bag", T, np.zeros((2, 3)), P, np.array([0, 0, 1.0]))
+    unit = np.eye(3)[None, :, :]
+    layer = Layer(unit[..., 2:], unit[..., :1], unit[..., 1:2], np.eye(1, 3)[None])
+    model = Model(bag, (layer,), w=np.array([1.0, 0, 0]), threshold=0.185, attends_cls=False)
+    bits = sh.functions.assignments(T)
+    assert evaluator(model)(bits) == pytest.approx(model(bits), rel=1e-12)
+    r = read(model, seed=0)
+    assert (model.predict(bits) == r.best(bits)).all()
+
+
+def test_a_reading_that_its_proof_refutes_says_so():
+    """x1 but for one input of 2^16: sampling does not meet it, enumeration does."""
+    T = 16
+    f = sh.parse("x1", T=T)
+    model = sh.build(f)
+    refuted = replace(read(model, seed=0), proved=False, proof=sh.verify(model, sh.parse("x2", T=T)))
+    assert refuted.verdict.endswith("not on all inputs.")
+    assert replace(refuted, proof=None).verdict.endswith("not proved.")
+
+
 def test_exact_influences_by_enumeration():
     f = sh.parse("x0 & x1 | x2", T=3)
     p, expected = 0.3, np.zeros(3)
@@ -242,6 +282,17 @@ def test_fewest_flips_is_exact_where_shifts_add_up():
     found = fewest_flips(model, sh.from_table(T=T, support=(), table=(0,)), np.zeros((1, T), dtype=np.uint8))
     assert (found.flips, found.exact) == (5, True)
     assert model.predict(found.input[None])[0] == 1
+
+
+def test_fewest_flips_is_exact_where_a_single_flip_moves_nothing():
+    """Below the kink of the ReLU all single flips tie; two flips of the three large values cross it."""
+    T, values = 12, np.array([0.1] * 6 + [1.0] * 3 + [0.1] * 3)
+    bag = encoding.Encoding("bag", T, np.zeros((2, 3)), np.outer(values, [1.0, 0, 0]), np.zeros(3))
+    no, V = np.zeros((1, 3, 1)), np.array([[[float(T)], [0], [0]]])
+    layer = Layer(no, no, V, np.eye(1, 3)[None], b_V=np.array([[-1.5]]), sigma="relu")
+    model = Model(bag, (layer,), w=np.array([1.0, 0, 0]), threshold=0.4, attends_cls=False)
+    found = fewest_flips(model, sh.from_table(T=T, support=(), table=(0,)), np.zeros((1, T), dtype=np.uint8))
+    assert (found.flips, found.exact) == (2, True) and set(found.positions) <= {6, 7, 8}
 
 
 def test_fewest_flips_breaks_the_reading():
