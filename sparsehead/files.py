@@ -65,6 +65,22 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
     return target
 
 
+def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
+    """Refuse an output file that is the store `db`, by whatever name: writing it would replace all outcomes.
+
+    Args:
+        what: what is to be written, such as "chart".
+    """
+    try:
+        same = os.path.realpath(path) == os.path.realpath(db) or os.path.samefile(path, db)
+    except (OSError, ValueError):  # one of them is not there, or is no path
+        same = False
+    if same:
+        raise FileError(
+            f"cannot write {shown_path(path)}: it is the store (--db); give the {what} another name."
+        )
+
+
 def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Path:
     """Write `content` to `path` under the rules above; returns `path`.
 

@@ -66,6 +66,8 @@ def text_of(size: int | float) -> str:
     >>> text_of(3_400_000), text_of(17.4e9), text_of(10**30)
     ('3.4 MB', '17.4 GB', '1e+18 TB')
     """
+    if math.isinf(size):
+        return "1e290 TB or more"
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"

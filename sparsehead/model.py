@@ -255,7 +255,9 @@ class Model(Plotted):
     ) -> Array:
         checked = check_bits(bits, self.T).astype(np.int64)
         if checked.ndim != 2:
-            raise ShapeError(f"bits of shape {bits.shape} arrived; pass (n, T), one sequence per row.")
+            raise ShapeError(
+                f"bits of shape {checked.shape} arrived; pass (n, {self.T}), one sequence per row."
+            )
         rows = max(1, CHUNK // (self.H * (self.T + 1) + self.d))
         parts = [evaluate(checked[i : i + rows]) for i in range(0, len(checked), rows)]
         return np.concatenate(parts) if parts else np.empty((0, *shape))

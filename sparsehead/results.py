@@ -3,17 +3,24 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from .arguments import shown
 from .errors import DomainError, MissingExtra, StoreError
 from .files import check_target, shown_path, write_whole
-from .spec import TrainSpec
+from .spec import OPTIONAL, WHOLE, TrainSpec, full_settings
 from .store import Record, Store
 
 FORMATS = (".csv", ".parquet", ".json")
-SETTINGS = {name: field.default for name, field in TrainSpec.__dataclass_fields__.items()}
+SETTINGS = {field.name: field.default for field in fields(TrainSpec)}
+KINDS: dict[str, Any] = {field.name: field.type for field in fields(TrainSpec)}
+BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
+MOST_DIGITS = 1000  # of a whole number; 1e999999999 would fill the memory with zeros
 
 
 def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -31,7 +38,7 @@ def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
 def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
     spec = group[0].spec
     own = ("function", "s", "T", "m", "seed")
-    changed = {n: v for n, v in spec.items() if n not in own and v != SETTINGS.get(n)}
+    changed = {n: v for n, v in full_settings(spec).items() if n not in own and v != SETTINGS.get(n)}
     return {
         "function": spec["function"],
         "s": spec.get("s"),
@@ -42,7 +49,7 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
         "solved": sum(record.solved for record in group),
         "seconds": float(sum(record.outcome.get("seconds") or 0.0 for record in group)),
         "created": group[0].created_at,
-        "settings": " ".join(f"{name}={value}" for name, value in changed.items()),
+        "settings": " ".join(f"{name}={value}" for name, value in sorted(changed.items())),
     }
 
 
@@ -82,23 +89,66 @@ def named(damage: Sequence[str]) -> str:
 
 
 def condition(text: str) -> tuple[str, Any]:
-    """("T", 300) from "T=300": the name of a spec's field and a JSON value, or else a string."""
+    """("T", 300) from "T=300": the name of a field of `TrainSpec`, and a value of its type.
+
+    `decoupled`, which version 0.1 had and `spec_text` still writes, is answered by `optimiser`.
+
+    >>> condition("adam_eps=1e-8"), condition("p=None"), condition("decoupled=True")
+    (('adam_eps', 1e-08), ('p', None), ('optimiser', 'adamw'))
+    """
     name, equals, value = text.partition("=")
+    if equals and name == "decoupled":
+        return "optimiser", "adamw" if _value(name, bool, value) else "adam"
     if not equals or name not in SETTINGS:
-        raise DomainError(f"--where takes NAME=VALUE with NAME one of {', '.join(SETTINGS)}; got {text!r}.")
+        raise DomainError(
+            f"--where takes NAME=VALUE with NAME one of {', '.join(SETTINGS)}; got {shown(text)}."
+        )
+    return name, _value(name, KINDS[name], value)
+
+
+def _value(name: str, kind: Any, text: str) -> Any:
+    """The value of type `kind` that `text` means; a text may stand in double quotes."""
+    word = text.strip()
+    if kind is str:
+        return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    if kind in OPTIONAL and word in ("None", "null"):
+        return None
     try:
-        parsed = json.loads(value)
-    except ValueError:
-        parsed = value
-    return name, parsed if isinstance(parsed, bool | int | float | str | None) else value
+        return BOOLEANS[word] if kind is bool else _whole(word) if kind in WHOLE else _real(word)
+    except (KeyError, ValueError, ArithmeticError):
+        what = "True or False" if kind is bool else "a whole number" if kind in WHOLE else "a number"
+        example = "" if kind is bool else ", such as 300" if kind in WHOLE else ", such as 0.1 or 1e-8"
+        none = ", or None" if kind in OPTIONAL else ""
+        raise DomainError(f"--where {name}=VALUE takes {what}{example}{none}; got {shown(text)}.") from None
+
+
+def _whole(text: str) -> int:
+    number = Decimal(text)
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
+        raise ValueError
+    return int(number)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 def select(records: Iterable[Record], conditions: Iterable[tuple[str, Any]]) -> Iterator[Record]:
-    """Records whose spec has, for every name among the conditions, one of the values given for it."""
+    """Records whose spec has, for every name among the conditions, one of the values given for it.
+
+    Settings that a stored spec leaves out have their defaults: see `full_settings`.
+    """
     wanted: dict[str, list[Any]] = {}
     for name, value in conditions:
         wanted.setdefault(name, []).append(value)
-    return (r for r in records if all(r.spec.get(name) in values for name, values in wanted.items()))
+    return (record for record in records if _fits(full_settings(record.spec), wanted))
+
+
+def _fits(settings: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
+    return all(settings.get(name) in values for name, values in wanted.items())
 
 
 def outcome_row(record: Record) -> dict[str, Any]:

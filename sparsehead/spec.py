@@ -59,6 +59,7 @@ LEARNERS: Registry[Any] = Registry(
 WHOLE: tuple[Any, ...] = (int, int | None)
 REAL: tuple[Any, ...] = (float, float | None)
 OPTIONAL: tuple[Any, ...] = (int | None, float | None)
+AT_LEAST_ONE = ("T", "m", "d", "H", "k", "L", "check_every", "restarts", "holdout")
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
@@ -159,12 +160,6 @@ class TrainSpec(Short):
         self._check_types()
         if decoupled is False and self.optimiser == "adamw":
             object.__setattr__(self, "optimiser", "adam")
-        if self.m < 1 or self.n_steps < 0 or self.check_every < 1 or self.restarts < 1 or self.holdout < 1:
-            raise DomainError(
-                f"a trial needs m, check_every, restarts and holdout >= 1 and n_steps >= 0, got m={shown(self.m)}, "
-                f"check_every={shown(self.check_every)}, restarts={shown(self.restarts)}, "
-                f"holdout={shown(self.holdout)}, n_steps={shown(self.n_steps)}."
-            )
         if not 0 <= self.dropout < 1:
             raise DomainError(f"dropout is a share, at least 0 and below 1, got {shown(self.dropout)}.")
         if not 0 < self.target < 1:
@@ -192,7 +187,7 @@ class TrainSpec(Short):
             if value is None and field.type in OPTIONAL:
                 continue
             if field.type in WHOLE:
-                object.__setattr__(self, name, whole(name, value, least=0))
+                object.__setattr__(self, name, whole(name, value, least=int(name in AT_LEAST_ONE)))
             elif field.type in REAL:
                 real(name, value)
             else:
@@ -265,6 +260,20 @@ def spec_text(spec: TrainSpec) -> str:
     kind = content.pop("optimiser")
     content |= {"optimiser": kind} if kind == "sgd" else {"decoupled": kind == "adamw"}
     return json.dumps(content, sort_keys=True, allow_nan=False)
+
+
+def full_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting of a spec that was read from `spec_text`, under its name in `TrainSpec`.
+
+    What `spec_text` leaves out is filled in, `decoupled` becomes `optimiser`, and fields that are not known stay.
+
+    >>> full_settings({"T": 8, "decoupled": False})["optimiser"], full_settings({"T": 8})["init"]
+    ('adam', 'mingpt')
+    """
+    content = {"optimiser": "adamw", **LATER, **stored}
+    if content.pop("decoupled", None) is False and content["optimiser"] == "adamw":
+        content["optimiser"] = "adam"
+    return content
 
 
 def spec_id(spec: TrainSpec) -> str:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from sparsehead.cli import app
+from sparsehead.cli.entry import farewell
 from sparsehead.errors import DomainError
 
 FAILURES = {
@@ -60,9 +61,9 @@ def test_a_mistake_of_ours_keeps_its_traceback(error, command):
     assert code == 1 and "Traceback (most recent call last)" in said
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt()])
-def test_an_interrupt_is_130(error, command):
-    assert command(error) == (130, "sparsehead: interrupted; what was finished is kept.\n")
+def test_an_interrupt_is_130_and_says_what_it_leaves(command):
+    assert command(KeyboardInterrupt()) == (130, "sparsehead: interrupted; nothing was written.\n")
+    assert farewell(["--debug", "law", "and"]) == "interrupted; what was finished is kept."
 
 
 def shell(command, **options):

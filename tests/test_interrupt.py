@@ -13,7 +13,7 @@ import pytest
 
 LEARN = ["learn", "x0 ^ x1 ^ x2 ^ x3 ^ x4", "--T", "400", "--m", "300"]
 BUILD = ["build", "x1 & x2", "--T", "10"]
-LINE = "sparsehead: interrupted; what was finished is kept.\n"
+LINE = "sparsehead: interrupted; nothing was written.\n"
 
 
 def start(arguments, **environment):

@@ -21,7 +21,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # The data flow, read downwards: a file imports only from files above it, or from its own folder.
 FLOW = """
     errors registry arguments files jsonable memory lazy rng types logs frame display
-    functions explain task encoding heads block model evaluate model_file ranges torch_activations architecture spec
+    functions explain task weights encoding heads block model evaluate
+    model_file ranges torch_activations architecture spec
     covering capacity floor construct certify reading train measure
     provenance store results records sweep experiments probing figures claims report lab cli __main__
 """

@@ -21,6 +21,7 @@ from ..errors import SparseheadError
 from ..files import shown_path
 from ..lazy import missing_extra
 from .completion import VARIABLE
+from .entry import farewell
 from .numbers import takes_whole_numbers
 
 VERBS = {
@@ -84,7 +85,7 @@ def main(argv: list[str] | None = None) -> None:
             sys.stdout.flush()  # a full disk shows here, and not while Python shuts down
     except (KeyboardInterrupt, typer.Abort):
         _silence()
-        fail("interrupted; what was finished is kept.", 130)
+        fail(farewell(arguments), 130)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         _silence()
         code = 0

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED = 130
-MESSAGE = "sparsehead: interrupted; what was finished is kept.\n"
+KEEPS = ("law", "reproduce", "results", "lab")  # commands that write as they go
+
+
+def farewell(arguments: "list[str]") -> str:
+    """What an interrupt of the command in `arguments` leaves: what it finished, or nothing."""
+    verb = next((text for text in arguments if not text.startswith("-")), "")
+    return f"interrupted; {'what was finished is kept' if verb in KEEPS else 'nothing was written'}."
 
 
 def main() -> None:
@@ -45,7 +51,7 @@ def leave(*_: object) -> None:
     """One line, and out: no clean-up, so only where there is nothing to clean up or it has failed."""
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""
     try:
-        os.write(2, (show_cursor + MESSAGE).encode())
+        os.write(2, f"{show_cursor}sparsehead: {farewell(sys.argv[1:])}\n".encode())
     finally:
         os._exit(INTERRUPTED)
 

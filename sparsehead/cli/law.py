@@ -26,11 +26,9 @@ def law(
     preset: settings.Preset = "fast",
     encoding: settings.EncodingName = "trainable",
     positions: settings.Positions = None,
-    d: Annotated[int | None, typer.Option("--d", help="Embedding width.", show_default="64")] = None,
-    heads: Annotated[int | None, typer.Option("--heads", help="Heads.", show_default="16")] = None,
-    width_inside: Annotated[
-        int | None, typer.Option("--k", help="Width inside a head.", show_default="4")
-    ] = None,
+    d: settings.Width = None,
+    heads: settings.Heads = None,
+    width_inside: settings.HeadWidth = None,
     dropout: settings.Dropout = None,
     optimiser: settings.Optimiser = None,
     learning_rate: settings.LearningRate = None,
@@ -42,9 +40,7 @@ def law(
     init_scale: settings.InitScale = None,
     stall: settings.Stall = None,
     steps: settings.Steps = None,
-    restarts: Annotated[
-        int | None, typer.Option(help="Initialisations of a trial.", show_default="5")
-    ] = None,
+    restarts: settings.Restarts = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -74,6 +70,7 @@ def law(
 ) -> None:
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
     from ..experiments.law import law as measure
+    from ..files import check_apart
     from ..measure.adaptive import Adaptive
 
     lengths = _lengths(Ts)
@@ -83,6 +80,7 @@ def law(
         init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts,
     )  # fmt: skip
     if out is not None:
+        check_apart(out, db, what="chart")
         check_chart_file(out, "--out", force=force)
     with SweepLine() as line:
         found = measure(

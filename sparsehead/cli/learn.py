@@ -27,10 +27,12 @@ def learn(
     learner: settings.Learner = "transformer",
     encoding: settings.EncodingName = "trainable",
     positions: settings.Positions = None,
-    d: Annotated[int, typer.Option("--d", help="Embedding width.")] = 64,
-    heads: Annotated[int, typer.Option("--heads", help="Heads per layer.")] = 16,
-    width: Annotated[int, typer.Option("--k", help="Width inside a head.")] = 4,
-    layers: Annotated[int, typer.Option("--layers", help="Layers.")] = 1,
+    d: settings.Width = None,
+    heads: settings.Heads = None,
+    width: settings.HeadWidth = None,
+    layers: Annotated[
+        int | None, typer.Option("--layers", help="Layers.", show_default="the preset's")
+    ] = None,
     dropout: settings.Dropout = None,
     optimiser: settings.Optimiser = None,
     learning_rate: settings.LearningRate = None,
@@ -46,7 +48,7 @@ def learn(
     ] = False,
     noise: Annotated[float, typer.Option(help="Share of training labels that are flipped.")] = 0.0,
     steps: settings.Steps = None,
-    restarts: Annotated[int, typer.Option(help="Initialisations before the trial counts as failed.")] = 5,
+    restarts: settings.Restarts = None,
     engine: Annotated[str, typer.Option(help="auto, compiled or torch.")] = "auto",
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu",
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
@@ -62,31 +64,38 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
+    from ..errors import DomainError
     from ..records.learn import LearnRecord
+    from ..spec import TrainSpec
     from ..train.learning import learn as train
     from ..train.learning import read_back
     from ..train.threads import use_threads
 
-    _check_files(out, chart, learner, force=force)
+    _check_files(out, chart, learner, steps, force=force)
     use_threads(threads)
     chosen = settings.given(
-        positions=positions, dropout=dropout, optimiser=optimiser, learning_rate=learning_rate,
-        weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init, init_scale=init_scale,
-        stall=stall, n_steps=steps, keep_training=keep_training or None,
+        positions=positions, d=d, H=heads, k=width, L=layers, dropout=dropout, optimiser=optimiser,
+        learning_rate=learning_rate, weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init,
+        init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts, keep_training=keep_training or None,
     )  # fmt: skip
-    with TrainingDisplay(restarts) as display:
+    with TrainingDisplay(TrainSpec.restarts if restarts is None else restarts) as display:
         run = train(
-            expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding, d=d,
-            H=heads, k=width, L=layers, noise=noise, restarts=restarts, engine=engine,
-            device=device, dtype=dtype, progress=display, **chosen,
+            expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding,
+            noise=noise, engine=engine, device=device, dtype=dtype, progress=display, **chosen,
         )  # fmt: skip
     reading = read_back(run) if run.solved else None
     result = LearnRecord(run.outcome, reading).to_dict()
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
     with emit_on_failure(result, as_json, show):
-        if out is not None and run.model is not None:
+        if out is not None:
             from ..model_file import save
 
+            result["model"] = None
+            if run.model is None:
+                raise DomainError(
+                    f"--out {out} was not written: training diverged and left no finite weights; "
+                    "a smaller --learning-rate may not."
+                )
             result["model"] = str(save(run.model, out, force=force))
         if chart is not None:
             write_chart(chart, _chart(run), force=force)
@@ -94,10 +103,13 @@ def learn(
     emit(result, as_json, show)
 
 
-def _check_files(out: Path | None, chart: Path | None, learner: str, *, force: bool) -> None:
+def _check_files(
+    out: Path | None, chart: Path | None, learner: str, steps: int | None, *, force: bool
+) -> None:
     """Refuse, before any training, files that could not be made of its result or not be written."""
     from ..errors import DomainError
     from ..spec import LEARNERS
+    from ..train.learning import LOOK_EVERY
 
     if out is not None:
         if not LEARNERS.find(learner).has_model:
@@ -106,6 +118,11 @@ def _check_files(out: Path | None, chart: Path | None, learner: str, *, force: b
     if chart is not None:
         if learner != "transformer":
             raise DomainError(f"--chart {chart} cannot be drawn: a {learner} has no attention to follow.")
+        if steps is not None and steps < LOOK_EVERY:
+            raise DomainError(
+                f"--chart {chart} cannot be drawn: attention is looked at every {LOOK_EVERY} steps, and --steps is "
+                f"{steps}."
+            )
         check_chart_file(chart, "--chart", force=force)
 
 
@@ -120,16 +137,17 @@ def _show(
 ) -> None:
     word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
     console.print(f"{expression}: {word}, step {result['steps']} of restart {result['restarts_used']}")
-    console.print(f"  training accuracy    {result['train_accuracy']:.4f}")
-    console.print(f"  validation accuracy  {result['val_accuracy']:.4f}")
+    for name, key in (("training", "train_accuracy"), ("validation", "val_accuracy")):
+        measured = "not measured" if result[key] is None else f"{result[key]:.4f}"
+        console.print(f"  {name + ' accuracy':<20} {measured}")
     if result["support_mass"] is not None:
         heads = run.spec.H
-        of = f", mean of {heads} heads; --heads 1 --k 64 trains one" if heads > 1 else ""
+        of = f", mean of {heads} heads; --heads 1 --k {run.spec.d} trains one" if heads > 1 else ""
         console.print(f"  attention on support {result['support_mass']:.3f}{of}")
     if run.appearance is not None:
         console.print(f"  {run.appearance.sentence()}")
     console.print(f"  seconds              {result['seconds']:.2f}")
-    if "model" in result:
+    if result.get("model") is not None:
         console.print(f"  model                {result['model']}")
     if "chart" in result:
         console.print(f"  chart                {result['chart']}")

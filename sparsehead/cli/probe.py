@@ -7,7 +7,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .output import AsJson, Force, emit, literal, status_console
+from .output import (
+    AsJson,
+    Force,
+    check_chart_file,
+    emit,
+    emit_on_failure,
+    literal,
+    status_console,
+    write_chart,
+)
 
 if TYPE_CHECKING:
     from ..probing.result import Probe
@@ -20,7 +29,9 @@ def probe(
     ] = None,
     s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4,
     heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None,
-    longest: Annotated[int | None, typer.Option(help="Cut sequences to this many tokens.")] = None,
+    longest: Annotated[
+        int | None, typer.Option(help="Cut sequences to this many tokens, at least 2.")
+    ] = None,
     influence: Annotated[
         int, typer.Option(help="Sequences on which positions are substituted at each layer's input.")
     ] = 0,
@@ -47,7 +58,8 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Measure every attention head of a pretrained model, beside what heads without structure give."""
-    form = None if chart is None else chart_form(chart, force)
+    if chart is not None:
+        check_chart(chart, path, force=force)
     from ..probing.inputs import read_texts
     from ..probing.prober import probe as probe_model
 
@@ -70,30 +82,29 @@ def probe(
             seed=seed,
             progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
         )
-    if chart is not None and form is not None:
+    result = found.to_dict()
+    if chart is not None:
         from ..figures.heads import head_map
-        from ..figures.render import render
-        from ..files import write_whole
 
-        write_whole(chart, render(head_map(found.rows(), name=found.name, s=s), form), force=force)
-    emit(found.to_dict(), as_json, lambda console: show(console, found, top, chart))
+        with emit_on_failure(result, as_json, lambda console: show(console, found, top, None)):
+            write_chart(chart, head_map(found.rows(), name=found.name, s=s), force=force)
+    emit(result, as_json, lambda console: show(console, found, top, chart))
 
 
-def chart_form(path: Path, force: bool) -> str:
-    """The format that a chart's name asks for; refused before the work starts."""
+def check_chart(chart: Path, model: Path, *, force: bool) -> None:
+    """Refuse, before any work, a chart that could not be drawn or written."""
     from ..errors import DomainError
-    from ..figures.render import FORMATS
-    from ..files import check_target
+    from ..files import shown_path
     from ..lazy import require_module
+    from ..probing.load import is_state_dict
 
-    form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise DomainError(
-            f"--chart {path} ends in {path.suffix or 'nothing'!r}; use .svg, .png, .pdf or .html."
-        )
     require_module("altair")
-    check_target(path, force=force)
-    return form
+    check_chart_file(chart, "--chart", force=force)
+    if is_state_dict(model):
+        raise DomainError(
+            f"--chart draws scores, which take running a model; {shown_path(model)} is a state dict, with weights "
+            "alone: leave --chart out."
+        )
 
 
 def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:

@@ -14,6 +14,8 @@ from .progress import SweepLine
 if TYPE_CHECKING:
     from ..report.reproduce import Reproduction
 
+WRITTEN = (".html", ".json", ".csv", ".svg", ".png")  # how the names of the files in OUT end
+
 
 def reproduce(
     quick: Annotated[
@@ -55,6 +57,7 @@ def reproduce(
     from ..errors import DomainError
     from ..report.reproduce import reproduce as run
 
+    _check_store(db, out)
     if quick and full:
         raise DomainError(
             "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
@@ -90,6 +93,15 @@ def reproduce(
         import webbrowser
 
         webbrowser.open(result.path.resolve().as_uri())
+
+
+def _check_store(db: Path, out: Path) -> None:
+    """Refuse a store that is the folder OUT, or that one of OUT's files may replace."""
+    from ..files import check_apart
+
+    check_apart(out, db, what="folder")
+    if db.suffix.lower() in WRITTEN:
+        check_apart(out / db.name, db, what="store")
 
 
 def show_story(console: Console, result: "Reproduction") -> None:

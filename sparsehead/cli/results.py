@@ -18,7 +18,8 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
-        help="Keep outcomes whose spec has NAME=VALUE; repeated: any of the values given for one name, all names.",
+        help="Keep outcomes whose spec has NAME=VALUE, as the list prints it, defaults included; repeated: any of the "
+        "values given for one name, all names.",
     ),
 ]
 DEFAULT = Path("results.db")
@@ -71,8 +72,10 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Every outcome as one row of a table."""
+    from ..files import check_apart
     from ..results import check_table, write
 
+    check_apart(out, db, what="table")
     check_table(out, force=force)
     records, damage = _read(db, where)
     rows = [record.flat() for record in records]

@@ -30,6 +30,7 @@ LADDER = 1.25  # d grows by this factor while a sufficient one is looked for
 # Bytes at the peak of building and proving, for each position and head, and for each number in given rows; measured
 # at T = 3*10^5 (positional 700, trainable 570, most of it for the proof) and for random rows of width 352 (15).
 PER_POSITION, PER_COORDINATE = 720, 16
+LEAST_EPSILON = 1e-100  # scores grow with ln(1/epsilon); weights below 1e-250 underflow
 LARGEST = 2**28  # numbers in P beyond which no larger d is tried
 TIMES_USUAL = 8  # nor a d beyond this many times the usual one: where that fails, so do larger ones
 
@@ -82,7 +83,8 @@ def build(
     instance("attends_cls", attends_cls, bool, "True or False")
     count = {"one": 1, "s": max(1, f.s), "cancel": 2}[heads]
     width = d if isinstance(encoding, str) and d is not None and encoding in ("random", "bag") else 0
-    require_memory("build", lambda T: float(T) * (PER_POSITION * count + PER_COORDINATE * width), T=f.T)
+    sizes = {"T": f.T, **({"d": width} if width else {})}
+    require_memory("build", lambda T, d=0: float(T) * (PER_POSITION * count + PER_COORDINATE * d), **sizes)
     construct: Constructed = partial(
         CONSTRUCTIONS[method] if f.s else _constant,
         f, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls,
@@ -115,6 +117,11 @@ def _check(
         raise DomainError(f"readout {readout!r} is unknown; choose one of {', '.join(READOUTS)}.")
     if epsilon is not None and not real("epsilon", epsilon) > 0:
         raise DomainError(f"epsilon is an allowed error > 0, got {epsilon}; leave it out for an exact head.")
+    if epsilon is not None and epsilon < LEAST_EPSILON:
+        raise DomainError(
+            f"epsilon = {epsilon:g} needs scores beyond the range of float64; give at least {LEAST_EPSILON:g}, or "
+            "leave it out for an exact head."
+        )
     if heads != "one" and readout == "head":
         raise DomainError(f"readout 'head' decodes inside one head; heads={heads!r} needs readout 'mlp'.")
 

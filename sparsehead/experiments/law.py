@@ -140,7 +140,7 @@ def law(
     Args:
         function: a family (and, or, parity, majority, junta; needs s), an expression, or a SparseFunction.
         T: context lengths, one or several; for a SparseFunction its own by default.
-        s: how many positions a family's functions read.
+        s: how many positions a family's functions read. An expression says so itself; s may repeat it.
         db: the store. seed: names every random stream.
         method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
             ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
@@ -185,9 +185,12 @@ def law(
     method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
-    make = _trials_of(function, s, preset, settings)
+    size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
+    make = _trials_of(function, size, preset, settings)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
+    if s is not size:
+        _check_repeated(s, target_function(make(lengths[0], 50, 0)))
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
@@ -204,8 +207,8 @@ def law(
         laws=laws,
         floor=floor,
         seconds=time.monotonic() - started,
-        target=_target(function, s),
-        in_paper=(function, s) == ("and", 3),
+        target=_target(function, size),
+        in_paper=(function, size) == ("and", 3),
         complete=made.complete if isinstance(made, StoredSweep) else True,
     )
 
@@ -233,6 +236,14 @@ def _refuse_early(
         parse_cluster(cluster)
     for T in lengths:
         target_function(make(T, 50, 0))
+
+
+def _check_repeated(s: Any, f: SparseFunction) -> None:
+    """Refuse an s that is not the number of positions that an expression reads."""
+    if s != f.s:
+        raise DomainError(
+            f"the expression reads {f.s} positions, and s (--s) says {shown(s)}; leave s out, which only families need."
+        )
 
 
 def _policies(

@@ -19,9 +19,9 @@ def compared_races(record: ReadingsRecord) -> tuple[str, ...]:
 
 
 def shares(record: ReadingsRecord, races: Sequence[str]) -> list[tuple[ReadingRow, float]]:
-    """Each reading's share of the evidence from these races together; 0 for one that has left any of them.
+    """Each reading's share of the evidence from these races together; one that has left a race counts as it left.
 
-    Empty where some race has not compared every reading, or nobody is left in all of them.
+    Empty where some race has not compared every reading.
     """
     if not set(races) <= set(compared_races(record)):
         return []
@@ -45,6 +45,6 @@ def shares_by_choice(record: ReadingsRecord, races: Sequence[str]) -> dict[tuple
 
 
 def _behind(row: ReadingRow, race: str) -> float:
-    """Nats behind the best of a race; without end once it has left."""
-    standing = row.standings[race]
-    return math.inf if standing.left or standing.behind is None else standing.behind
+    """Nats behind the best of a race; of a reading that has left it, when it left."""
+    behind = row.standings[race].behind
+    return math.inf if behind is None else behind

@@ -38,7 +38,7 @@ FEW = {
 NOT_FAR_BELOW = {
     3000: {"max_trials": 80, "m_min": 42, "start": 50},
     10_000: {"max_trials": 72, "m_min": 48, "start": 56},
-    30_000: {"max_trials": 64, "m_min": 66, "start": 70},
+    30_000: {"max_trials": 44, "m_min": 66, "start": 70},
     100_000: {"max_trials": 10, "m_min": 74, "start": 80},
 }
 FEW_LENGTHS = (50, 100, 300, 1000)
@@ -216,10 +216,9 @@ def functions() -> Laws:
         given: dict[str, Any] = {"Ts": FEW_LENGTHS, "most_trials": 32, "width": PAPER_WIDTH, **changes}
         laws[label], groups[label] = Law(f"functions-{label}", **given), group
 
-    # Slopes that differ by a factor of two are told apart by 128 trials at each T, not by 32.
     for s in (2, 3, 4, 5):
         start = (30, 40, 60, 90)[s - 2]
-        add("AND of s bits", f"AND of {s}", s=s, start=start, most_trials=128, width=0.15)
+        add("AND of s bits", f"AND of {s}", s=s, start=start)
     add("functions of 3 bits", "OR of 3", function="or")
     add("functions of 3 bits", "majority of 3", function="majority", start=100)
     add("functions of 3 bits", "random 3-juntas", function="junta", start=200)

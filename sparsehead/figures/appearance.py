@@ -30,7 +30,10 @@ def support_chart(history: Mapping[str, Sequence[Any]], *, formula: str, T: int,
     """
     found = appearance(history)
     if found is None:
-        raise DomainError("along training: nothing was looked at; train with mass_every=10.")
+        raise DomainError(
+            "along training: there was no look at attention; the run needs mass_every > 0 (`learn` has 10) and as many "
+            "steps before it ends or diverges."
+        )
     steps = [int(step) for step in history["mass_step"]]
     rows = [
         {"step": step, "value": value, "quantity": quantity, "positions": who}

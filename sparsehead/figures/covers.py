@@ -12,6 +12,7 @@ from .theme import BLUE, GREY, ORANGE, Chart, Panel, finish, named
 
 CORNERS = 72  # of the polygon that stands for a circle
 SIDE = 250  # pixels of a panel's longer side
+LEAST, MOST = 1e-300, 1e300  # across what is drawn: pixels to the unit are a finite number then
 
 
 def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: str = "") -> Chart:
@@ -76,19 +77,30 @@ def _above(point: tuple[float, ...], points: Sequence[tuple[float, ...]]) -> boo
     return not others or min(others, key=lambda q: math.dist(point, q))[1] <= point[1]
 
 
-def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
-    """One set, with the same number of pixels to the unit on both axes, so that balls are round."""
+def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
+    """From where to where the axes go; refused where numbers of this size leave no finite extent to draw."""
     spans = {}
     for axis in ("x", "y"):
         values = [r[axis] for r in [*rows["balls"], *rows["points"]]]
         # Labels need room above and below.
         margin = (0.06 if axis == "x" else 0.13) * (max(values) - min(values))
         spans[axis] = (min(values) - margin, max(values) + margin)
-    size = {axis: high - low for axis, (low, high) in spans.items()}
-    least = max(size.values()) * 0.6  # a narrow set still gets a panel wide enough for its labels
+    sizes = [high - low for low, high in spans.values()]
+    if not all(map(math.isfinite, sizes)) or not LEAST <= max(sizes) <= MOST:
+        raise DomainError(
+            f"a cover is drawn from {LEAST:g} to {MOST:g} across; this one is {sizes[0]:g} by {sizes[1]:g}: "
+            "scale points and eps."
+        )
+    least = max(sizes) * 0.6  # a narrow set still gets a panel wide enough for its labels
     for axis, (low, high) in spans.items():
         grow = max(0.0, least - (high - low)) / 2
         spans[axis] = (low - grow, high + grow)
+    return spans
+
+
+def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
+    """One set, with the same number of pixels to the unit on both axes, so that balls are round."""
+    spans = _spans(rows)
     unit = SIDE / max(high - low for low, high in spans.values())
     radius = unit * panel["eps"]
     away = 13 if radius > 50 else radius + 11  # inside a large ball, outside a small one

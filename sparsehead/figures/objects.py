@@ -113,7 +113,12 @@ def run_chart(run: Run) -> Chart:
     """Loss and accuracies against the training step, of the run that solved it or came closest."""
     rows = [row for row in run.to_frame() if row["step"] is not None]
     if not any(row.get("loss") is not None for row in rows):
-        raise DomainError(f"a {run.spec.learner} keeps no curves; there is nothing to draw.")
+        why = (
+            f"the run ended at step {run.outcome.steps}, before a loss was recorded"
+            if run.spec.learner == "transformer"
+            else f"a {run.spec.learner} keeps no curves"
+        )
+        raise DomainError(f"{why}; there is nothing to draw.")
     names = {
         "train_accuracy": "training",
         "val_accuracy": "validation",

@@ -27,7 +27,10 @@ def check_s(s: int, what: str) -> None:
 
 def check_bits(bits: Shaped[Array, "..."] | Sequence[Any], T: int) -> Shaped[Array, "..."]:
     """`bits` as an array of shape (n, T) or (T,), refused unless every entry is 0 or 1."""
-    array = np.asarray(bits)
+    try:
+        array = np.asarray(bits)
+    except ValueError:
+        raise ShapeError(f"rows of different lengths arrived; T={T} needs (n, {T}).") from None
     if array.ndim not in (1, 2) or array.shape[-1] != T:
         raise ShapeError(
             f"bits of shape {array.shape} arrived; T={T} needs (n, {T}), or ({T},) for one sequence."

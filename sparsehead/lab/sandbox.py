@@ -176,12 +176,14 @@ def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
 
 
 def _probe(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    from ..probing.load import is_state_dict
     from ..probing.prober import probe
     from .work import probed
     from .worker import finite
 
     with _file(content) as path:
-        return finite(probed(probe(path, **options)))
+        heads = options["heads"] if is_state_dict(path) else None  # the page's field is for a state dict
+        return finite(probed(probe(path, **options | {"heads": heads})))
 
 
 def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ import uvicorn
 
 from ..errors import DomainError, FileError
 from ..files import shown_path
+from ..store import Store
+from ..store.opening import inspect
 from .app import Settings, make_app
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -50,9 +52,11 @@ def serve(
     """Serve the lab until Ctrl-C. The first line on standard output is the address with its token.
 
     Raises:
-        DomainError: the host may not or cannot be served; FileError: one of the models to probe is not there.
+        DomainError: the host may not or cannot be served; FileError: one of the models to probe is not there;
+        StoreError: jobs could not write to `db`.
     """
     check_host(host, allow_remote=allow_remote)
+    check_store(db)
     offered = named_models(models)
     listening = listen(host, port)
     bound = listening.getsockname()[1]
@@ -69,6 +73,12 @@ def serve(
     with contextlib.suppress(KeyboardInterrupt), listening:
         asyncio.run(server.serve(sockets=[listening]))
     print("stopped; jobs that were running can be resumed.", file=sys.stderr)
+
+
+def check_store(db: Path) -> None:
+    """Refuse what is no store, and a damaged one, as `law` does; nothing is made, the first job makes the store."""
+    if inspect(db, readonly=False):
+        Store(db, readonly=True).close()
 
 
 def named_models(paths: Sequence[Path]) -> dict[str, Path]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..arguments import real, whole
 from ..errors import DomainError
 from .curves import TYPICAL_SLOPE, Cell, merge, offset
 from .thresholds import Threshold, fitted
@@ -39,8 +40,9 @@ class Adaptive:
     def __post_init__(self) -> None:
         if not 1 <= self.m_min <= self.start <= self.m_max:
             raise DomainError(f"start must lie in [{self.m_min}, {self.m_max}], got {self.start}.")
-        if self.batch < 1 or not self.width > 0 or self.max_trials < 1:
-            raise DomainError(f"batch, width and max_trials must be positive, got {self}.")
+        whole("batch", self.batch)
+        whole("max_trials (--trials)", self.max_trials)
+        real("width (--width)", self.width, above=0)
 
     def propose(self, cells: Iterable[Cell]) -> list[tuple[int, int]]:
         """The next (m, number of trials) batches; none when the threshold is known well enough."""

@@ -80,6 +80,10 @@ def inputs_of(
             )
         return None
     limit = min((n for n in (source.longest, longest) if n is not None), default=None)
+    if limit is not None and limit < 2:
+        raise DomainError(
+            f"probe measures sequences of at least two tokens; {source.name} would get {limit}."
+        )
     if tokens is not None:
         return _given(source, tokens, limit)
     if text is not None:
@@ -187,7 +191,7 @@ def _specials(source: Source) -> tuple[int | None, int | None]:
 
 
 def _random(source: Source, limit: int | None, seed: int) -> Inputs:
-    length = min(RANDOM_LENGTH, limit or RANDOM_LENGTH)
+    length = RANDOM_LENGTH if limit is None else min(RANDOM_LENGTH, limit)
     ids = stream(seed, "tokens").integers(0, int(source.config.vocab_size), (RANDOM_COUNT, length))
     note = f"no text was given: {RANDOM_COUNT} sequences of {length} random tokens"
     return Inputs(tuple(ids), ids=True, notes=(note,))

@@ -4,6 +4,8 @@ Files are read from the disk only, never from a hub. Weights are safetensors or 
 read only if the caller asks for it, and then with torch's `weights_only=True`, which builds tensors and runs no code.
 """
 
+import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +17,11 @@ import torch
 from torch import nn
 
 from ..arguments import shown, whole
-from ..errors import DomainError, FileError, SparseheadError
+from ..errors import DomainError, FileError
 from ..files import check_source, read_json, shown_path
 from ..lazy import require_module
 from ..model import Model
+from ..model_file import HEADER, MOST_HEADER, SUM
 from ..model_file import load as load_own
 from .families import MODEL_FAMILIES, SUPPORTED
 from .modules import Site, sites_of, weights_of_layer, weights_of_state
@@ -65,8 +68,21 @@ def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> 
     """The model behind a path or an object.
 
     Raises:
-        FileError: there is no model at the path, or it cannot be read; DomainError: it is of a kind that is not known.
+        FileError: there is no model at the path, or it cannot be read; DomainError: it is of a kind that is not known,
+            or has another number of heads than `heads`.
     """
+    wanted = None if heads is None else whole("heads", heads)
+    source = _source(given, wanted, pickle)
+    found = sorted({w.H for w in source.weights})
+    if wanted is not None and found != [wanted]:
+        has = " or ".join(map(str, found))
+        raise DomainError(
+            f"{source.name} says itself how many heads a layer has, {has}; heads={wanted} (--heads) contradicts it."
+        )
+    return source
+
+
+def _source(given: Any, heads: int | None, pickle: bool) -> Source:
     if isinstance(given, str | Path):
         return _from_path(Path(given), heads=heads, pickle=pickle)
     if isinstance(given, nn.Module):
@@ -115,8 +131,34 @@ def _from_model(model: Model, name: str) -> Source:
 def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Source:
     if heads is None:
         raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
-    found = weights_of_state(state, heads=whole("heads", heads))
+    found = weights_of_state(state, heads=heads)
     return Source(name, "state dict", tuple(w for _, w in found), tuple(p for p, _ in found))
+
+
+def is_state_dict(path: Path) -> bool:
+    """Whether a file holds weights alone, which compute nothing; looks at its name and its header only."""
+    if not os.path.isfile(path):
+        return False
+    if path.suffix == ".safetensors":
+        metadata = _metadata(path)
+        return metadata is not None and not _is_ours(metadata)
+    return path.suffix in PICKLED
+
+
+def _metadata(path: Path) -> dict[str, Any] | None:
+    """The metadata in the header of a safetensors file; None where it has no header that can be read."""
+    try:
+        with path.open("rb") as file:
+            n = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(n, MOST_HEADER)))
+        return dict(header.get("__metadata__", {}))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _is_ours(metadata: Mapping[str, Any]) -> bool:
+    """Whether one of our own models has this metadata; one changed byte leaves at least one of the two names."""
+    return HEADER in metadata or SUM in metadata
 
 
 def _from_safetensors(path: Path, heads: int | None) -> Source:
@@ -124,10 +166,8 @@ def _from_safetensors(path: Path, heads: int | None) -> Source:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
+    if _is_ours(_metadata(path) or {}):
         return _from_model(load_own(path), path.name)
-    except SparseheadError:
-        pass
     try:
         state = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:

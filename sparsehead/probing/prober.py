@@ -59,13 +59,13 @@ def probe(
         tokens: instead of text, one array per sequence: ids (T,), embedded tokens (T, d) for a torch encoder, bits (T,)
             for our own models.
         queries: rows to measure, such as [0] for [CLS] in BERT or [-1]; by default all of them.
-        heads: heads per layer of a state dict, which does not say.
+        heads: heads per layer of a state dict, which does not say; another model must have as many.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4, 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too.
         bounds: whether to bound every head and layer, which takes as long as a few sequences.
         influence: sequences on which the direct influence of positions is computed; total: the same through the whole
             model (T passes each); ablation: sequences on which each head is taken out (one pass per head).
-        longest: longer sequences are cut to this many tokens.
+        longest: longer sequences are cut to this many tokens, at least two.
         m: sequences that the bounds are stated for.
         pickle: allow weights that are pickled, read with torch's weights_only=True.
         progress: called with a stage, how far it is and how far it goes.
@@ -77,7 +77,7 @@ def probe(
     >>> found.summary, round(found.heads[0].score(2), 6)
     ('a sparsehead model (sparsehead): 1 layer of 1 head on 1 sequence, 8 tokens', 1.0)
     """
-    _check_arguments(s, m, influence=influence, total=total, ablation=ablation)
+    _check_arguments(s, m, longest, influence=influence, total=total, ablation=ablation)
     say = progress or (lambda stage, done, of: None)
     source = source_of(model, heads=heads, pickle=pickle)
     inputs = inputs_of(source, text=text, tokens=tokens, tokenizer=tokenizer, longest=longest, seed=seed)
@@ -105,10 +105,12 @@ def probe(
     )
 
 
-def _check_arguments(s: Any, m: Any, **counts: Any) -> None:
+def _check_arguments(s: Any, m: Any, longest: Any, **counts: Any) -> None:
     if s not in SIZES:
         raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {s!r}.")
     whole("m", m)
+    if longest is not None:
+        whole("longest", longest, least=2)
     for name, count in counts.items():
         whole(name, count, least=0)
 

@@ -28,6 +28,8 @@ def read_examples(path: str | Path, *, T: int) -> tuple[Shaped[Array, "m T"], Sh
         if file.stat().st_size > LARGEST:
             raise FileError(f"{file} has {file.stat().st_size} bytes; examples are read up to {LARGEST}.")
         lines = file.read_bytes().splitlines()
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"{file} cannot be read: {error.strerror or error}.") from None
     rows = []

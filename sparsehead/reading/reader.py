@@ -75,6 +75,7 @@ def read(
     if T is not None:
         arguments.whole("T", T)
     _check(most, least_agreement, p)
+    arguments.real("delta", delta, above=0, below=1)
     oracle = Oracle(model, T)
     known = _known_share_of_ones(model, p)
     p = 0.5 if known is None else known

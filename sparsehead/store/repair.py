@@ -1,6 +1,7 @@
 """A store looked through from end to end, and what is sound in a damaged one copied to a new file."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, StoreError
-from ..files import check_target
+from ..files import check_target, shown_path
 from .arrays import digest
 from .opening import connect, damaged, inspect
 from .rows import Damage, read_row, sealed
@@ -55,10 +56,7 @@ def repair(path: str | Path, new: str | Path) -> Checked:
     """
     old = Path(path)
     inspect(old, readonly=True)
-    try:
-        check_target(new)
-    except FileError as error:
-        raise StoreError(str(error)) from None
+    _check_new(old, new)
     damage: list[str] = []
     rows = sound_rows(old, damage)
     with Store(new) as store:
@@ -66,6 +64,19 @@ def repair(path: str | Path, new: str | Path) -> Checked:
             store.add_row(row, blobs)
         sound = len(store)
     return Checked(sound, tuple(damage))
+
+
+def _check_new(old: Path, new: str | Path) -> None:
+    """Refuse a place where no new store can be made; a repair replaces no file."""
+    if os.path.isfile(new):
+        why = "is the store to repair itself, which stays as it is" if old.samefile(new) else "exists"
+        raise StoreError(
+            f"{shown_path(new)} {why}; a repair writes a new file: name one that does not exist yet."
+        )
+    try:
+        check_target(new)
+    except FileError as error:
+        raise StoreError(str(error)) from None
 
 
 def sound_rows(path: Path, damage: list[str]) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:

@@ -19,6 +19,7 @@ from .outcome import Run, TrialProgress
 from .transformer.weights import own_name
 from .trial import Trial
 
+LOOK_EVERY = 10  # steps between looks at attention, influence and norms
 SETTINGS = [f.name for f in fields(TrainSpec) if f.name != "encoding"]
 
 
@@ -31,7 +32,7 @@ def learn(
     preset: str = "fast",
     progress: TrialProgress | None = None,
     record_every: int = 0,
-    mass_every: int = 10,
+    mass_every: int = LOOK_EVERY,
     engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",
@@ -91,7 +92,7 @@ def learn_spec(
     *,
     progress: TrialProgress | None = None,
     record_every: int = 0,
-    mass_every: int = 10,
+    mass_every: int = LOOK_EVERY,
     engine: str = "auto",
     dtype: str = "float32",
     device: str = "cpu",

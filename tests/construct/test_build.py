@@ -114,6 +114,7 @@ def test_the_search_for_a_width_ends(monkeypatch):
         return random_positions(T, d, rng=rng)
 
     monkeypatch.setattr(module, "random_positions", counted)
+    monkeypatch.setattr(module, "LEAST_EPSILON", 0.0)  # no width is enough then
     with pytest.raises(DomainError, match="random positions need d >= 4"):
         build("x2 & x5 & x11", "random", T=16, d=1, epsilon=1e-300, seed=0)
     assert 192 < widths[-1] <= 1536
@@ -126,6 +127,7 @@ def test_the_search_for_a_width_ends(monkeypatch):
         ({"epsilon": 0}, "epsilon is an allowed error > 0"),
         ({"epsilon": float("nan")}, "epsilon is a finite number; got nan"),
         ({"epsilon": -1.0}, "epsilon is an allowed error > 0"),
+        ({"epsilon": 1e-300}, "give at least 1e-100"),
         ({"method": "tracr"}, "choose one of compact, paper"),
         ({"heads": "two"}, "choose one of one, s, cancel"),
         ({"readout": "both"}, "choose one of head, mlp"),

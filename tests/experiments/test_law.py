@@ -7,10 +7,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from sparsehead.cli.app import app
+from sparsehead.cli.app import app, main
 from sparsehead.errors import DomainError
 from sparsehead.experiments.law import law
 from sparsehead.measure.adaptive import Adaptive
+from sparsehead.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,49 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
 def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):
     with pytest.raises(DomainError, match=says):
         law("and", db=tmp_path / "r.db", **call)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_expression_says_itself_how_many_positions_it_reads(tmp_path):
+    call = {"T": 10, "learner": "exhaustive", "workers": 1, "policy": Adaptive(start=12, max_trials=8)}
+    with pytest.raises(DomainError, match=r"reads 2 positions, and s \(--s\) says 5; leave s out"):
+        law("x1 & x3", s=5, db=tmp_path / "r.db", **call)
+    assert list(tmp_path.iterdir()) == []
+    with_s = law("x1 & x3", s=2, db=tmp_path / "r.db", **call)
+    without = law("x1 & x3", db=tmp_path / "r.db", **call)
+    assert (with_s.cells, with_s.target) == (without.cells, without.target)
+    with Store(tmp_path / "r.db", readonly=True) as store:
+        assert len(store) == with_s.thresholds[10].trials  # the second call found every trial done
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--trials", "0"), "max_trials (--trials) is a whole number >= 1; got 0."),
+        (("--width", "nan"), "width (--width) is a finite number > 0; got nan."),
+        (("--db", "same.html", "--out", "same.html"), "cannot write same.html: it is the store (--db);"),
+        (("--db", "same.html", "--out", "./same.html", "--force"), "it is the store (--db); give the chart another"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_or_written_is_one_line(options, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["law", "and", "--s", "2", "--T", "10", *options])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1) and says in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("db", ["o", "o/report.html", "o/../o/run.json"])
+def test_the_files_of_reproduce_never_replace_the_store(db, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "sparsehead.report.reproduce.reproduce", lambda *_, **__: 1 / 0
+    )  # nothing is measured
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "--quick", "--out", "o", "--db", db])
+    _, err = capsys.readouterr()
+    assert (ended.value.code, err.count("\n")) == (2, 1) and "it is the store (--db)" in err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -236,8 +236,8 @@ def test_several_laws_go_into_one_file_that_says_how_far_it_is(tmp_path):
 
 @pytest.mark.claim("readings")
 def test_shares_of_the_evidence_are_probabilities():
-    """Two readings ln 3 apart in one race and ln 3 the other way in another; a third has left."""
-    nats = {"a": (0.0, math.log(3)), "b": (math.log(3), 0.0), "c": (9.0, 0.0)}
+    """Two readings ln 3 apart in one race and ln 3 the other way in another; a third has left at odds of 12."""
+    nats = {"a": (0.0, math.log(3)), "b": (math.log(3), 0.0), "c": (math.log(12), 0.0)}
     rows = tuple(
         ReadingRow(
             name, "L2 on all", "clipped" if name == "a" else "not clipped", "mingpt", 0.1, (),
@@ -247,16 +247,16 @@ def test_shares_of_the_evidence_are_probabilities():
     )  # fmt: skip
     numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
     record = ReadingsRecord(numbers, rows, False, "")
-    assert [share for _, share in shares(record, ["law"])] == pytest.approx([0.75, 0.25, 0.0])
+    assert [share for _, share in shares(record, ["law"])] == pytest.approx([12 / 17, 4 / 17, 1 / 17])
     assert [share for _, share in shares(record, ["parity"])] == pytest.approx([1 / 7, 3 / 7, 3 / 7])
-    assert [share for _, share in shares(record, ["law", "parity"])] == pytest.approx([0.5, 0.5, 0.0])
+    assert [share for _, share in shares(record, ["law", "parity"])] == pytest.approx([4 / 9, 4 / 9, 1 / 9])
     assert shares_by_choice(record, ["law"]) == pytest.approx(
-        {("decay", "L2 on all"): 1, ("clip", "clipped"): 0.75, ("clip", "not clipped"): 0.25,
+        {("decay", "L2 on all"): 1, ("clip", "clipped"): 12 / 17, ("clip", "not clipped"): 5 / 17,
          ("init", "mingpt"): 1, ("dropout", "0.1"): 1}
     )  # fmt: skip
     drawn = readings_chart(record).to_dict()["datasets"]["choices"]
     both = {row["choice"]: row["share"] for row in drawn if row["group"] == "all together"}
-    assert both["gradients: clipped"] == pytest.approx(0.5)
+    assert both["gradients: clipped"] == pytest.approx(4 / 9)
 
 
 def test_a_race_that_has_not_compared_every_reading_has_no_shares():

@@ -42,6 +42,21 @@ def test_a_cover_is_drawn_in_the_plane_only():
         cover_chart([{"points": [(1.0, 2.0, 3.0)], "eps": 1, "centers": [], "name": "solid"}])
 
 
+@pytest.mark.parametrize(
+    ("points", "eps", "extent"),
+    [
+        ([(1e308, 0.0), (-1e308, 2.0)], 0.5, "inf by"),
+        ([(0.0, 1e308), (2.0, -1e308)], 0.5, "by inf"),
+        ([(1.7e308, 0.0)], 1.7e308, "inf by inf"),
+        ([(1.0, 1.0)], 1e-17, "0 by 0"),
+        ([(0.0, 0.0)], 1e-320, "e-320 by"),
+    ],
+)
+def test_a_cover_without_an_extent_that_can_be_drawn_is_refused(points, eps, extent):
+    with pytest.raises(DomainError, match=extent):
+        cover_chart([{"points": points, "eps": eps, "centers": points, "name": "far"}])
+
+
 def test_norms_name_their_growth_and_keep_the_papers_style(shown):
     rows = [
         {"T": T, "builder": b, "norm": n}

@@ -98,6 +98,12 @@ def test_points_of_a_csv_stay_exact(api):
     assert answer.json() == {"points": [["0.1", "1/3"], ["-2", "0.30"]]}
 
 
+def test_a_cover_of_fractions_is_a_picture(api):
+    answer = api.post("/api/cover/picture", {"points": [["1/3", "0"], ["1", "2"]], "eps": "1/2"})
+    assert answer.status_code == 200, answer.text
+    assert answer.content.startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
@@ -115,6 +121,8 @@ def test_points_of_a_csv_stay_exact(api):
         ("/api/cover", {"points": [["a"]], "eps": "1"}, ""),
         ("/api/cover", {"points": [["1", "2"], ["1"]], "eps": "1"}, ""),
         ("/api/cover", {"points": [["1"]], "eps": "0"}, "eps"),
+        ("/api/cover/picture", {"points": [["1e308", "0"], ["-1e308", "2"]], "eps": "0.5"}, "inf by"),
+        ("/api/cover/picture", {"points": [["1e20", "1e20"]], "eps": "0.5"}, "0 by 0"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(api, path, body, words):
@@ -253,6 +261,11 @@ def test_a_probed_file_has_the_record_of_the_command_its_rows_and_its_chart(api,
     assert own["rows"][0]["score"] == record["heads"][0]["measured"]["score"]["2"]
     chart = specification(head_map(own["rows"], name=record["name"], s=2))  # as `probe --chart` draws it
     assert own["chart"] == json.loads(json.dumps(chart))
+
+
+def test_the_heads_that_the_page_asks_for_a_state_dict_are_no_matter_to_a_model_of_ours(api):
+    found = api.send("/api/probe?heads=12", packed(sh.build(sh.parse("x1 & x2", T=8)))).json()
+    assert found["heads_per_layer"] == 1
 
 
 def test_a_state_dict_is_probed_by_its_weights_and_says_what_it_needs(api):

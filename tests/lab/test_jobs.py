@@ -104,6 +104,22 @@ def test_jobs_that_cannot_be_meant_are_refused_at_once(trained):
     assert api.get("/api/jobs/../../etc").status_code in (404, 422)
 
 
+@pytest.mark.parametrize(
+    ("body", "s"),
+    [({"function": "x1 & x3"}, None), ({"function": "and"}, 3), ({"function": "x1", "s": 1}, 1)],
+)
+def test_an_expression_says_itself_how_many_positions_it_has(body, s, trained, monkeypatch):
+    asked = []
+
+    def start(self, kind, request):
+        asked.append(request)
+        return Job("id", kind, request)
+
+    monkeypatch.setattr(Jobs, "start", start)
+    assert trained[0].post("/api/jobs/law", {"T": [10], **body}).status_code == 202
+    assert asked[0]["s"] == s
+
+
 def in_loop(db, work, **settings):
     """Run `work(jobs)` in an event loop of its own; the jobs' processes are never started."""
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sparsehead.cli.app import main
+from sparsehead.lab import server as lab_server
 from sparsehead.store import Store
 
 from .serving import ROOT, elsewhere, served
@@ -60,6 +62,45 @@ def test_options_that_cannot_be_meant_end_with_one_line():
         ran.stderr.startswith("sparsehead: --host 0.0.0.0 is every address at once")
         and ran.stderr.count("\n") == 1
     )
+
+
+@pytest.mark.parametrize(
+    ("db", "words"),
+    [
+        (".", "is a folder"),
+        ("/", "is a folder"),
+        ("nodir/x.db", "nodir is no folder"),
+        ("txt.db", "txt.db is not a sparsehead store"),
+        ("damaged.db", "damaged.db is damaged"),
+    ],
+)
+def test_a_store_that_no_job_could_use_is_refused_before_anything_is_served(
+    db, words, tmp_path, monkeypatch, capsys
+):
+    def listen(*_):
+        raise AssertionError("the lab listens")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab_server, "listen", listen)
+    Path("txt.db").write_text("not a store\n")
+    Store("damaged.db").close()
+    content = Path("damaged.db").read_bytes()
+    Path("damaged.db").write_bytes(content[:4096] + b"\xff" * len(content[4096:]))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SystemExit) as done:
+        main(["lab", "--no-browser", "--port", "0", "--db", db])
+    out, err = capsys.readouterr()
+    assert (done.value.code, out) == (2, "") and words in err and err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_store_that_is_sound_empty_or_not_there_yet_is_served_and_nothing_is_made(tmp_path):
+    Store(tmp_path / "sound.db").close()
+    (tmp_path / "empty.db").touch()
+    before = sorted(tmp_path.iterdir())
+    for name in ("sound.db", "empty.db", "new.db"):
+        lab_server.check_store(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.slow

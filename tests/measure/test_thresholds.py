@@ -134,8 +134,21 @@ def test_policy_stops_at_its_limits():
     assert sum(n for _, n in Adaptive(max_trials=20).propose([Cell(60, 4, 8), Cell(84, 8, 8)])) == 4
     with pytest.raises(DomainError, match="start must lie"):
         Adaptive(start=0)
-    with pytest.raises(DomainError, match="positive"):
-        Adaptive(batch=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"batch": 0}, "batch is a whole number >= 1; got 0."),
+        ({"max_trials": 0}, "max_trials (--trials) is a whole number >= 1; got 0."),
+        ({"width": 0.0}, "width (--width) is a finite number > 0; got 0.0."),
+        ({"width": float("nan")}, "width (--width) is a finite number > 0; got nan."),
+    ],
+)
+def test_a_policy_out_of_range_is_one_sentence_about_the_one_field(given, says):
+    with pytest.raises(DomainError) as refused:
+        Adaptive(**given)
+    assert str(refused.value) == says
 
 
 def test_proposals_do_not_depend_on_the_order_of_outcomes():

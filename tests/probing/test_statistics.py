@@ -328,6 +328,15 @@ def test_what_cannot_be_measured_is_refused_in_one_line(tiny, encoder):
     assert weights_only.heads[0].measured is None and "weights only" in weights_only.summary
 
 
+def test_a_limit_below_two_tokens_is_refused_and_never_taken_for_none(tiny):
+    bert = source_of(tiny("bert"))
+    how = {"text": None, "tokens": None, "tokenizer": None, "seed": 0}
+    assert inputs_of(bert, longest=2, **how).longest == 2
+    for limit in (0, 1):
+        with pytest.raises(DomainError, match=f"at least two tokens; BertModel would get {limit}"):
+            inputs_of(bert, longest=limit, **how)
+
+
 def test_long_sequences_are_cut_and_said_to_be(tiny):
     given = inputs_of(
         source_of(tiny("roberta")), text=None, tokens=[np.arange(2, 98)], tokenizer=None, longest=None, seed=0

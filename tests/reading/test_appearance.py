@@ -103,7 +103,7 @@ def test_the_chart_of_one_run_marks_the_steps(run, tmp_path):
     marks = {row["quantity"]: row["step"] for row in spec["datasets"]["appeared"]}
     assert marks["influence"] == run.appearance.influence
     assert len(spec["datasets"]["looks"]) == 4 * 15
-    with pytest.raises(DomainError, match="nothing was looked at"):
+    with pytest.raises(DomainError, match="no look at attention"):
         support_chart({"check_step": [10], "val_accuracy": [0.5]}, formula="x1", T=3, m=5)
 
 

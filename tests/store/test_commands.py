@@ -72,6 +72,12 @@ def test_dates_are_iso_8601_and_origins_are_told(results, tmp_path):
         (["T=1e999"], []),
         (["p=null"], [50, 100, 300]),
         (["online=false"], [50, 100, 300]),
+        (["online=False", "unique=True"], [50, 100, 300]),
+        (["optimiser=adamw", "init=mingpt", "init_scale=1.0"], [50, 100, 300]),
+        (["positions=trainable", "decay=matrices", "adam_eps=1e-8"], [50, 100, 300]),
+        (["decoupled=True"], [50, 100, 300]),
+        (["decoupled=False"], []),
+        (["optimiser=sgd", "optimiser=adam"], []),
         (["function=[and]"], []),
     ],
 )
@@ -81,6 +87,38 @@ def test_conditions_on_one_name_are_alternatives_and_on_several_all_hold(results
     assert code == 0 and [row["T"] for row in json.loads(out)["experiments"]] == Ts
     if not Ts:
         assert results("list", *options)[1] == "no outcomes match.\n"
+
+
+def test_every_setting_that_the_list_prints_is_a_condition(results, path):
+    """The words of the settings column, each put behind --where, keep the row that they were printed for."""
+    others = {"optimiser": "adam", "decay": "all", "adam_eps": 1e-3, "unique": False, "clip": 0.0, "p": 0.25}
+    with Store(path) as store:
+        store.add(spec(7, **others), outcome())
+    rows = json.loads(results("list", "--json")[1])["experiments"]
+    assert [row["settings"] for row in rows[:3]] == ["stall=100"] * 3
+    words = rows[3]["settings"].split()
+    assert {"optimiser=adam", "unique=False", "adam_eps=0.001"} <= set(words)
+    for word in words:
+        assert rows[3] in json.loads(results("list", "--where", word, "--json")[1])["experiments"]
+    options = [part for word in words for part in ("--where", word)]
+    assert json.loads(results("list", *options, "--json")[1])["experiments"] == rows[3:]
+
+
+def test_a_condition_that_cannot_hold_is_refused_and_nothing_is_written(results, tmp_path):
+    for command in (["list"], ["export", tmp_path / "o.csv"]):
+        code, out, err = results(*command, "--where", "T=abc")
+        assert (code, out, err.count("\n")) == (2, "", 1) and "a whole number" in err and "'abc'" in err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_an_export_never_replaces_the_store(results, path, tmp_path):
+    store = path.rename(tmp_path / "o.csv")
+    (tmp_path / "link.csv").symlink_to(store)
+    before = store.read_bytes()
+    for out in ("o.csv", "link.csv"):
+        code, _, err = results("export", tmp_path / out, "--force", db=store)
+        assert (code, err.count("\n")) == (2, 1) and "it is the store (--db)" in err
+    assert store.read_bytes() == before
 
 
 def test_a_damaged_row_is_named_and_the_others_are_printed(results, path, tmp_path):

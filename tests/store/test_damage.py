@@ -177,8 +177,19 @@ def test_repair_copies_what_is_sound_and_names_the_rest(full, tmp_path):
         for key in kept:
             assert {n: a.tolist() for n, a in store.arrays(key).items()} == sound[1][key]
     assert full.read_bytes() == data
-    with pytest.raises(StoreError, match="it exists"):
-        repair(full, tmp_path / "new.db")
+
+
+@pytest.mark.parametrize(
+    ("new", "says"), [("new.db", "new.db exists"), ("link.db", "store to repair itself")]
+)
+def test_a_repair_replaces_no_file_and_offers_no_option_that_it_lacks(full, new, says, tmp_path):
+    (tmp_path / "new.db").write_text("something else")
+    (tmp_path / "link.db").symlink_to(full)
+    before = full.read_bytes()
+    with pytest.raises(StoreError, match=f"{says}.*name one that does not exist yet") as refused:
+        repair(full, tmp_path / new)
+    assert "force" not in str(refused.value) and full.read_bytes() == before
+    assert (tmp_path / "new.db").read_text() == "something else"
 
 
 @pytest.mark.parametrize("keep", [0.9, 0.5])

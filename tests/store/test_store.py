@@ -4,13 +4,14 @@ import multiprocessing
 import sqlite3
 import subprocess
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from sparsehead.errors import DomainError, MissingExtra, StoreError
 from sparsehead.results import condition, find, select, summary, write
-from sparsehead.spec import preset, spec_id
+from sparsehead.spec import full_settings, preset, spec_id, spec_text
 from sparsehead.store import Store
 from sparsehead.store.arrays import pack, unpack
 from sparsehead.store.schema import APPLICATION_ID
@@ -201,7 +202,55 @@ def test_tables_in_three_formats(path, tmp_path, monkeypatch):
 def test_conditions_are_parsed_not_evaluated():
     assert condition("T=300") == ("T", 300)
     assert condition("function=and") == ("function", "and")
-    assert condition("p=null") == ("p", None)
-    for text in ("T", "colour=red"):
+    assert condition("p=null") == condition("p=None") == ("p", None)
+    for text in ("T", "colour=red", "decoupled"):
         with pytest.raises(DomainError, match="NAME=VALUE"):
             condition(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("T=1e3", 1000),
+        ("unique=True", True),
+        ("unique=true", True),
+        ("online=False", False),
+        ("adam_eps=1e-08", 1e-8),
+        ("clip=1", 1.0),
+        ("s=None", None),
+        ("init=null", "null"),
+        ("function=1", "1"),
+        ('function="and"', "and"),
+        ("seed=9007199254740993", 2**53 + 1),
+    ],
+)
+def test_a_condition_has_the_type_of_its_field(text, value):
+    found = condition(text)[1]
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("T=abc", r"--where T=VALUE takes a whole number, such as 300; got 'abc'\."),
+        ("T=2.5", "takes a whole number"),
+        ("T=", "takes a whole number"),
+        ("T=None", "takes a whole number, such as 300; got"),
+        ("T=1e999999999", "takes a whole number"),
+        ("s=three", "takes a whole number, such as 300, or None; got 'three'"),
+        ("clip=nan", r"takes a number, such as 0\.1 or 1e-8; got 'nan'"),
+        ("p=half", "or None; got 'half'"),
+        ("unique=yes", "takes True or False; got 'yes'"),
+        ("decoupled=1", "takes True or False"),
+    ],
+)
+def test_a_value_that_no_spec_can_have_is_refused(text, says):
+    with pytest.raises(DomainError, match=says):
+        condition(text)
+
+
+@pytest.mark.parametrize("changes", [{"optimiser": "adam", "decay": "all"}, {"optimiser": "sgd"}, {}])
+def test_a_stored_spec_has_every_setting_under_its_name_and_may_have_more(changes):
+    own = preset("fast", function="and", s=3, T=50, m=40, seed=0, **changes)
+    assert full_settings(json.loads(spec_text(own))) == asdict(own)
+    assert full_settings({"T": 8, "colour": "red"})["colour"] == "red"

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from sparsehead.cli.app import main
+from sparsehead.cli.learn import learn as command
 from sparsehead.errors import DomainError
 from sparsehead.model_file import load
-from sparsehead.spec import preset
+from sparsehead.spec import PRESETS, TrainSpec, preset
 from sparsehead.train import run_trials
 
 
@@ -66,7 +67,9 @@ def test_learn_prints_one_json_object_and_writes_the_model(tmp_path, capsys):
     ("words", "message"),
     [
         (("x1 & x40", "--T", "12", "--m", "20"), "x40"),
-        (("x1 & x4", "--T", "12", "--m", "0"), "m=0"),
+        (("x1 & x4", "--T", "12", "--m", "0"), "m is a whole number >= 1; got 0."),
+        (("x1 & x4", "--T", "12", "--m", "20", "--heads", "0"), "H is a whole number >= 1; got 0."),
+        (("x1 & x4", "--T", "12", "--m", "20", "--steps", "9", "--chart", "a.svg"), "every 10 steps"),
         (("x1 & x4", "--T", "12", "--m", "20", "--preset", "slow"), "fast, paper, literal, mingpt, best"),
         (("x1 & x4", "--T", "12", "--m", "20", "--out", "/nowhere/m.safetensors"), "/nowhere"),
         (("x1 & x4", "--T", "12", "--m", "20", "--threads", "0"), "thread"),
@@ -76,3 +79,31 @@ def test_bad_input_is_one_line_and_code_two(words, message, capsys):
     assert ran(*words) == 2
     errors = capsys.readouterr().err
     assert message in errors and len(errors.strip().splitlines()) == 1
+
+
+class Asked(Exception):
+    """What `learn` was called with."""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_command_leaves_every_setting_to_the_preset(name, monkeypatch):
+    def asked(expression, **settings):
+        raise Asked(settings)
+
+    monkeypatch.setattr("sparsehead.train.learning.learn", asked)
+    with pytest.raises(Asked) as caught:
+        command("x1 & x4", T=12, m=20, preset=name)
+    (given,) = caught.value.args
+    fields = {key: value for key, value in given.items() if key in TrainSpec.__dataclass_fields__}
+    wanted = preset(name, function="x1 & x4", T=12, m=20, seed=0)
+    assert preset(name, function="x1 & x4", **fields) == wanted
+
+
+def test_a_run_that_diverged_leaves_no_model_and_says_so(tmp_path, capsys):
+    out = tmp_path / "model.safetensors"
+    words = ("--T", "10", "--m", "100", "--learning-rate", "1e300", "--steps", "20", "--restarts", "1")
+    assert ran("x1 & x2", *words, "--out", str(out), "--json") == 2
+    said = capsys.readouterr()
+    result = json.loads(said.out)
+    assert result["status"] == "diverged" and result["model"] is result["val_accuracy"] is None
+    assert "was not written: training diverged" in said.err and not out.exists()

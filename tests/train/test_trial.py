@@ -196,7 +196,7 @@ def test_the_presets_that_read_the_paper():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"m": 0}, "m=0"),
+        ({"m": 0}, "m is a whole number >= 1; got 0"),
         ({"dropout": 1.0}, "dropout"),
         ({"learner": "oracle"}, "oracle"),
         ({"s": None}, "support size"),

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...covering.metrics import fraction_of
 from ...records.cover import CoverRecord, cover_record
 from ..answers import packed_json, sent
 from ..sandbox import CSV_FILE, uploaded
@@ -22,7 +23,7 @@ Point = Annotated[tuple[Number, ...], Field(min_length=1, max_length=MOST_COORDI
 
 
 class CoverRequest(BaseModel):
-    """Points as decimal texts, which are exact, and the radius of the closed balls."""
+    """Points as texts of decimals or fractions, which are exact, and the radius of the closed balls."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +49,7 @@ def cover_picture(asked: CoverRequest) -> Response:
     from ...figures.render import render
 
     found = _covered(asked)
-    plane = [tuple(map(float, point)) for point in asked.points]
+    plane = [tuple(float(fraction_of(number)) for number in point) for point in asked.points]
     panel = {"points": plane, "eps": found.eps, "centers": found.cover.centers, "name": "these points"}
     name = {"content-disposition": 'attachment; filename="cover.png"'}
     return Response(render(cover_chart([panel]), "png"), media_type="image/png", headers=name)

@@ -104,6 +104,8 @@ async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
     if asked.function not in FAMILIES:
         for T in asked.T:
             parse(asked.function, T=T)
+        if "s" not in asked.model_fields_set:  # an expression says itself how many positions it has
+            asked = asked.model_copy(update={"s": None})
     elif asked.s is None or any(asked.s >= T for T in asked.T):
         raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
     return _jobs(request).start("law", asked.model_dump()).summary()

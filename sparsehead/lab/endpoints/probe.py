@@ -58,6 +58,6 @@ async def probe_file(
     seed: Seed = 0,
 ) -> Response:
     """The same record for an uploaded safetensors file: a model of ours, measured on random inputs, or a state dict,
-    of which the weights alone are measured and which needs `heads`."""
+    of which the weights alone are measured and which needs `heads`; a model of ours says how many it has."""
     options = {"s": s, "heads": heads, "seed": seed}
     return sent(await request.app.state.sandbox.run("probe", await uploaded(request), options))
