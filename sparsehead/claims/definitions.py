@@ -1,6 +1,7 @@
 """The definitions agree with one another: every special form is the general head with its parts filled in."""
 
 import itertools
+import math
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from ..heads import (
     activation,
     attention_head,
     mlp,
-    project_rows,
     softmax,
     tf_deep,
     tf_head,
@@ -197,10 +197,17 @@ def check_tf_mlp(context: Context) -> Finding:
 def check_tf_deep(context: Context) -> Finding:
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
-    step = lambda Z: project_rows(  # noqa: E731
-        np.maximum(project_rows(softmax(Z @ W.W_Q @ (Z @ W.W_K).T) @ Z @ W.W_V), 0) @ W.W_C
-    )
-    error = float(np.abs(tf_deep(X, [[one], [one], [one]]) - step(step(step(X)))).max())
+
+    def into_ball(Y: Array) -> Array:
+        return np.array([row / length if (length := math.sqrt(sum(row**2))) > 1 else row for row in Y])
+
+    def step(Z: Array) -> Array:
+        mixed = softmax(Z @ W.W_Q @ (Z @ W.W_K).T) @ Z @ W.W_V
+        return into_ball(np.tanh(into_ball(mixed)) @ W.W_C)
+
+    # long rows and short ones: those inside the ball stay where they are
+    cases = [(tf_deep(size * X, [[one]] * 3, sigma="tanh"), step(step(step(size * X)))) for size in (1, 0.05)]
+    error = float(max(np.abs(ours - theirs).max() for ours, theirs in cases))
     longest = float(np.linalg.norm(step(X), axis=1).max())
     return agreement(
         "unit-ball projection",

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -211,6 +211,28 @@ def _aligned(scores: float = 0.0) -> Model:
     return Model(encoding=X, layers=(first, last), w=4 * u, attends_cls=False)
 
 
+def _before_a_relu() -> float:
+    """The error of W_V replaced by .9 W_V over p eps, in a head with a ReLU between W_V and a W_C of norm 5.
+
+    The head looks at one token, whose value is 1 and becomes .9: the output falls from 5 to 4.5.
+    """
+    X = positional(2)
+    one, two = X(np.array([1, 0]))[:2]
+    apart, u = (one - two) / 2, np.eye(X.d)[0]
+    layer = Layer(
+        (40 * X.cls)[None, :, None],
+        apart[None, :, None],
+        apart[None, :, None],
+        5 * u[None, None, :],
+        sigma="relu",
+    )
+    model = Model(encoding=X, layers=(layer,), w=u, attends_cls=False)
+    other = replace(model, layers=(replace(layer, W_V=0.9 * layer.W_V),))
+    bits = np.array([[1, 0]])
+    off = float(np.abs(np.stack([one, two]) @ (0.1 * layer.W_V[0])).max())
+    return float(np.abs(model(bits) - other(bits)).max()) / (_items(model, 4)["layer0.head0.V"].p * off)
+
+
 @claim(
     "layer-parameters",
     kind="lemma",
@@ -229,6 +251,7 @@ def check_layer_parameters(context: Context) -> Finding:
     for name in ("layer0.head0.V", "layer1.head0.V", "layer1.mlp.W_1", "layer1.mlp.W_2", "w"):
         shrunk = _Replaced(focused, _maps(focused) | {name: 0.9 * _maps(focused)[name]}).run()
         ratios[name] = shrunk.moved / (_items(focused, 4)[name].p * shrunk.off[name])
+    ratios["V before a ReLU"] = _before_a_relu()
     return finding(
         min(ratios.values()) > 0.7 and max(ratios.values()) <= ROUNDING,
         paper="the factor 2 of softmax in the score's",

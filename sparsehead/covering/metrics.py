@@ -12,7 +12,7 @@ distances are not rational.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -72,9 +72,13 @@ def read_points(points: Any) -> Points:
     A list of plain numbers is n points on a line. Raises ParseError for text that is no number, ShapeError
     for rows of different lengths, DomainError for NaN, infinities, or no points at all.
     """
+    if hasattr(points, "__array__") and not isinstance(
+        points, np.ndarray
+    ):  # iterating a DataFrame gives its labels
+        points = np.asarray(points)
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and points.ndim in (1, 2):
         return _from_floats(points[:, None] if points.ndim == 1 else points)
-    if isinstance(points, str) or not isinstance(points, Iterable):
+    if isinstance(points, str | Mapping) or not isinstance(points, Iterable):
         raise ShapeError(f"points are rows of numbers, such as [[0, 1], [2, 3]]; got {str(points)[:40]!r}.")
     table = [
         list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]

@@ -19,13 +19,14 @@ def compared_races(record: ReadingsRecord) -> tuple[str, ...]:
 
 
 def shares(record: ReadingsRecord, races: Sequence[str]) -> list[tuple[ReadingRow, float]]:
-    """Each reading's share of the evidence from these races together; one that has left a race counts as it left.
+    """Each reading's share of the evidence from these races together.
 
+    One that has left a race is compared with the best that is still in it, by the numbers that it has.
     Empty where some race has not compared every reading.
     """
     if not set(races) <= set(compared_races(record)):
         return []
-    nats = [sum(_behind(row, race) for race in races) for row in record.readings]
+    nats = [sum(_behind(record, row, race) for race in races) for row in record.readings]
     best = min(nats, default=math.inf)
     if best == math.inf:
         return []
@@ -44,7 +45,20 @@ def shares_by_choice(record: ReadingsRecord, races: Sequence[str]) -> dict[tuple
     return found
 
 
-def _behind(row: ReadingRow, race: str) -> float:
-    """Nats behind the best of a race; of a reading that has left it, when it left."""
-    behind = row.standings[race].behind
-    return math.inf if behind is None else behind
+def _behind(record: ReadingsRecord, row: ReadingRow, race: str) -> float:
+    """Nats behind the best of a race. Where the numbers of one that has left cannot be compared: as it left."""
+    standing = row.standings[race]
+    if standing.behind is None:
+        return math.inf
+    left = [other for other in record.readings if not other.standings[race].left]
+    best = min(left, key=lambda other: other.standings[race].behind or 0.0, default=None)
+    if not standing.left or best is None:
+        return standing.behind
+    ours, theirs = ({n.name: n for n in r.numbers if n.name in _numbers(record, race)} for r in (row, best))
+    if not ours or any(name not in theirs or theirs[name].trials != n.trials for name, n in ours.items()):
+        return standing.behind
+    return sum(theirs[name].log_evidence - n.log_evidence for name, n in ours.items())
+
+
+def _numbers(record: ReadingsRecord, race: str) -> set[str]:
+    return {number.name for number in record.numbers if number.race == race}

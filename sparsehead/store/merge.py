@@ -10,6 +10,7 @@ from ..errors import StoreError
 from ..files import shown_path
 from .opening import inspect
 from .repair import sound_rows
+from .rows import FAILED
 from .store import Store
 
 TIMES = ("seconds",)  # what differs between two runs of one experiment on one engine
@@ -64,13 +65,16 @@ def _rows(path: Path) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
 
 
 def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
-    """Raise if one id has different outcomes, times aside; every row is read and checked on the way."""
+    """Raise if one id has different outcomes, times aside; every row is read and checked on the way.
+
+    That a spec was given up is no outcome: it counts as missing, and two reasons for it do not contradict each other.
+    """
     known: dict[str, str] = {}
     contradicted: dict[str, None] = {}
     for path in [*([into] if into.exists() else []), *paths]:
         for row, _ in _rows(path):
             found = _content(row)
-            if known.setdefault(row[0], found) != found:
+            if found is not None and known.setdefault(row[0], found) != found:
                 contradicted[row[0]] = None
     if contradicted:
         names = ", ".join(list(contradicted)[:3]) + (", ..." if len(contradicted) > 3 else "")
@@ -80,7 +84,9 @@ def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
         )
 
 
-def _content(row: tuple[Any, ...]) -> str:
-    """What must agree: the spec, the outcome without times, the arrays."""
+def _content(row: tuple[Any, ...]) -> str | None:
+    """What must agree: the spec, the outcome without times, the arrays; None where the spec was given up."""
+    if json.loads(row[2]).get("status") == FAILED:
+        return None
     outcome = {name: value for name, value in json.loads(row[2]).items() if name not in TIMES}
     return json.dumps([row[1], outcome, json.loads(row[5])], sort_keys=True)

@@ -161,13 +161,16 @@ class DaskCrew(Crew):
             while len(news) < 1000:
                 news.append(self._inbox.get_nowait())
         heard: list[tuple[DaskWorker | None, Message | None]] = []
+        left: set[str] = set()  # each of a worker's units may say that it is gone
         for kind, content in news:
             if kind == "answer":
-                heard += self._answer(*content)
+                heard += [] if content[0].address in left else self._answer(*content)
             elif kind == "progress":
                 heard.append((None, {"progress": json.loads(content)}))
             elif kind == "left":
-                heard += [(worker, None) for worker in self.workers if worker.address in content]
+                gone = [w for w in self.workers if w.address in content and w.address not in left]
+                left |= {worker.address for worker in gone}
+                heard += [(worker, None) for worker in gone]
             else:
                 self._arrivals(kind, content)
         return heard

@@ -12,7 +12,7 @@ from sparsehead.covering import covering_number, metrics
 from sparsehead.covering.covers import packing_number
 from sparsehead.covering.function_classes import class_covering_number, class_packing_number, evaluate
 from sparsehead.covering.metrics import read_points, within
-from sparsehead.errors import ParseError
+from sparsehead.errors import ParseError, ShapeError
 from sparsehead.rng import stream
 
 FAST, ALL = 300, 10_000
@@ -245,3 +245,13 @@ def test_function_classes_with_vector_values_keep_exact_numbers():
 def test_complex_points_are_refused(points):
     with pytest.raises(ParseError, match="complex"):
         covering_number(points, eps=1)
+
+
+def test_points_of_a_table_are_its_rows():
+    """Iterating a DataFrame gives the names of its columns, and a dict its keys."""
+    pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    P = np.array([[0.0, 0.0], [5, 5], [9, 9], [20, 20]])
+    assert covering_number(pandas.DataFrame(P), eps=0.5).size == covering_number(P, eps=0.5).size == 4
+    assert covering_number(torch.tensor(P), eps=0.5).size == 4
+    with pytest.raises(ShapeError, match="rows of numbers"):
+        covering_number({1: [0, 0], 2: [5, 5]}, eps=0.5)

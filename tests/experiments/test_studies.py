@@ -259,6 +259,23 @@ def test_shares_of_the_evidence_are_probabilities():
     assert both["gradients: clipped"] == pytest.approx(4 / 9)
 
 
+def test_who_has_left_is_compared_with_who_leads_now():
+    """L left 9 nats behind A, who led and then fell; B, who leads now, is 3 nats ahead of L on what they share."""
+    evidence = {"A": (0.0, -20.0), "B": (-6.0, 0.0), "L": (-9.0,)}
+    behind = {"A": (14.0, "n2, 4 trials"), "B": (0.0, ""), "L": (9.0, "n1, 4 trials")}
+    rows = tuple(
+        ReadingRow(
+            name, "L2 on all", "clipped", "mingpt", 0.1,
+            tuple(NumberRow(f"n{i + 1}", 4, nats, "") for i, nats in enumerate(evidence[name])),
+            {"law": StandingRow(*behind[name])},
+        )
+        for name in evidence
+    )  # fmt: skip
+    numbers = tuple(PaperNumber(name, "law", "1") for name in ("n1", "n2"))
+    found = {row.name: share for row, share in shares(ReadingsRecord(numbers, rows, False, ""), ["law"])}
+    assert found["L"] / found["B"] == pytest.approx(math.exp(-3))
+
+
 def test_a_race_that_has_not_compared_every_reading_has_no_shares():
     rows = tuple(
         ReadingRow(name, "L2 on all", "clipped", "mingpt", 0.1, (), standings)

@@ -12,7 +12,7 @@ from sparsehead.results import find
 from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
-from sparsehead.store.rows import row_id, sealed
+from sparsehead.store.rows import FAILED, row_id, sealed
 
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)
@@ -111,6 +111,16 @@ def test_contradictions_are_refused_by_id_and_nothing_is_written(tmp_path):
     with pytest.raises(StoreError, match="contradict"):
         merge([a, worse], tmp_path / "e.db")
     assert not (tmp_path / "e.db").exists()
+
+
+def test_reasons_for_which_a_spec_was_given_up_do_not_contradict(tmp_path):
+    """A spec that was given up counts as missing; on a cluster the reason names a host and a port."""
+    paths = [tmp_path / "a.db", tmp_path / "b.db"]
+    for path, reason in zip(paths, ("tcp://one:1 left the cluster", "tcp://two:2 left the cluster")):
+        with Store(path) as store:
+            store.add(spec(1), {"status": FAILED, "reason": reason}, engine={"engine": "none"})
+    fill(paths[1], [2])
+    assert merge(paths, tmp_path / "all.db").total == 2
 
 
 def test_a_damaged_source_is_not_merged(tmp_path):

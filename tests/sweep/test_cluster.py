@@ -407,3 +407,19 @@ def test_a_scheduler_that_was_killed_is_a_sentence():
     ):
         crew.give(worker, Unit(fake.specs(1)))
     assert crew.remove(worker).endswith("left the cluster") and crew.workers == []
+
+
+def test_a_worker_ends_once_however_many_of_its_units_say_so():
+    """Both of its units, the one that ran and the one given ahead, report that it was killed; a late answer is none."""
+    crew = DaskCrew("tcp://127.0.0.1:9")
+    worker, other = (DaskWorker(f"tcp://127.0.0.1:{port}", 0.0, 1) for port in (10, 11))
+    crew.workers += [worker, other]
+    unit = Unit(fake.specs(1))
+    worker.futures[id(unit)] = None
+    for news in (
+        ("left", [worker.address]),
+        ("left", [worker.address]),
+        ("answer", (worker, unit, [{}], [])),
+    ):
+        crew._inbox.put(news)
+    assert crew.receive() == [(worker, None)]

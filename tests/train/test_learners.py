@@ -9,7 +9,7 @@ from sparsehead.cli.learn import learn as command
 from sparsehead.errors import DomainError
 from sparsehead.model_file import load
 from sparsehead.spec import PRESETS, TrainSpec, preset
-from sparsehead.train import run_trials
+from sparsehead.train import learn, run_trials
 
 
 @pytest.mark.parametrize("learner", ["mlp", "logistic", "tree", "exhaustive"])
@@ -107,3 +107,29 @@ def test_a_run_that_diverged_leaves_no_model_and_says_so(tmp_path, capsys):
     result = json.loads(said.out)
     assert result["status"] == "diverged" and result["model"] is result["val_accuracy"] is None
     assert "was not written: training diverged" in said.err and not out.exists()
+
+
+def test_a_network_warms_up_as_the_transformer_does():
+    """With a warm-up that is longer than the run, the loss falls less; the first step is the same for both."""
+    losses = [
+        learn(
+            "x1 & x4",
+            T=12,
+            m=60,
+            seed=3,
+            n_steps=60,
+            learner="mlp",
+            restarts=1,
+            record_every=1,
+            keep_training=True,
+            warmup=w,
+        )
+        for w in (0, 200)
+    ]
+    fast, slow = (run.history["loss"] for run in losses)
+    assert slow[0] == fast[0] and slow[15] > fast[15] + 0.01
+
+
+def test_what_takes_no_steps_has_no_fresh_samples():
+    with pytest.raises(DomainError, match="a tree is fitted to one training set"):
+        learn("x1 & x4", T=12, m=60, seed=3, learner="tree", online=True)

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from ... import __version__
+from ...errors import DomainError
 from ...reading.queries import Predict
 from ...spec import TrainSpec, spec_id
 from ..data import Holdout, check_on, training_set
@@ -14,6 +15,11 @@ from .learner import Learner
 
 def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
     """Fit, check on the holdout, try again up to `restarts` times; one label only counts as a failure."""
+    if spec.online:
+        raise DomainError(
+            f"a {spec.learner} is fitted to one training set and takes no steps; online=True is for transformer, mlp "
+            "and lstm."
+        )
     started = time.perf_counter()
     assert learner.fit is not None  # the caller chose this way
     sample, holdout = training_set(spec), Holdout(spec)

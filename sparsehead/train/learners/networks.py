@@ -1,4 +1,7 @@
-"""A torch module in the place of the Transformer: same data, same optimiser, same checks."""
+"""A torch module in the place of the Transformer: same data, same optimiser, same checks.
+
+Dropout and initialisation are the module's own affair: the spec's settings of these are the Transformer's.
+"""
 
 import math
 from collections.abc import Callable
@@ -40,14 +43,14 @@ class NetworkEngine:
     def __init__(self, spec: TrainSpec, make: Callable[[int], nn.Module], *, dtype: str, device: str) -> None:
         self.spec, self._make, self._here = spec, make, (device, getattr(torch, dtype))
         self.made_by = torch_origin(dtype, device)
-        self._right = 0.0
+        self._right, self._steps = 0.0, 0
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
         """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
             network = self._make(spec.T)
-        self._network, self._source = network.to(*self._here), source
+        self._network, self._source, self._steps = network.to(*self._here), source, 0
         sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
         decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)
         groups = [{"params": w, "weight_decay": decay} for w, decay in zip(sorts, decays, strict=True)]
@@ -71,6 +74,10 @@ class NetworkEngine:
             loss.backward()
             if self.spec.clip:
                 nn.utils.clip_grad_norm_(self._network.parameters(), self.spec.clip)
+            self._steps += 1
+            if self.spec.warmup:
+                for group in self._optimiser.param_groups:
+                    group["lr"] = self.spec.learning_rate * min(1.0, self._steps / self.spec.warmup)
             self._optimiser.step()
         return [out]
 
