@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from sparsehead.spec import preset
+
 pytestmark = pytest.mark.browser
 PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "claims")
 WAIT = 600_000  # only ends what would never end
@@ -145,6 +147,78 @@ def test_bound_follows_its_sliders_and_a_dropped_model(visit, tmp_path):
     v.wait_text("main", "among 5 in 80 %")
 
 
+def test_bound_says_why_there_is_no_floor_and_no_figure(visit):
+    v = visit("/bound?T=2000000")
+    v.wait_text(".halves .problem[role=alert]", "s < T <= 10^6; got s=3, T=2000000.")
+    assert "computing" not in v.text(".halves")
+    v.page.route("**/api/bound/chart", lambda r: r.fulfill(status=422, json={"error": "no figure of this."}))
+    v.page.click("summary >> text=figure")
+    v.wait_text("details .problem[role=alert]", "no figure of this.")
+    v.page.unroute("**/api/bound/chart")
+    v.page.get_by_label("T, context length, as a number").fill("100")
+    v.page.wait_for_selector(".halves .stat")
+    v.page.wait_for_selector(".plot[data-drawn] svg")
+    assert v.page.locator(".problem").count() == 0
+    v.problems = [text for text in v.problems if "422" not in text]  # the browser notes the refusal itself
+
+
+def refused(v, box):
+    """The sentence beside a box, None where its text is taken; a screen reader finds it from the box."""
+    if box.get_attribute("aria-invalid") is None:
+        assert v.page.locator(".refused").count() == 0
+        return None
+    assert box.get_attribute("aria-invalid") == "true"
+    said = v.page.locator(".refused[role=alert]")
+    assert said.get_attribute("id") in box.get_attribute("aria-describedby").split()
+    return said.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "label", "wrong", "said", "right"),
+    [
+        ("/build?f=x0&T=16", "T, bits of the input", "5000", "1 to 4096", "17"),
+        ("/build?f=x0&T=16", "T, bits of the input", "", "1 to 4096", "17"),
+        ("/build?f=x0&T=16", "T, bits of the input", "2.5", "a whole number, 1 to 4096", "17"),
+        ("/bound", "T, context length, as a number", "1", "2 to 1000000", "200"),
+        ("/bound", "margin, as a number", "11", "0.01 to 10", "0.25"),
+        ("/cover", "ε, as a number", "0", "a number above 0, such as 0.5 or 1/2", "1/4"),
+        ("/cover", "ε, as a number", "wide", "a number above 0, such as 0.5 or 1/2", "0.050"),
+    ],
+)
+def test_a_refused_number_stays_with_what_is_allowed_beside_it(visit, path, label, wrong, said, right):
+    v = visit(path)
+    box = v.page.get_by_label(label, exact=True)
+    box.fill(wrong)
+    v.page.wait_for_selector("[role=alert].refused")
+    assert (refused(v, box), box.input_value()) == (said, wrong)
+    box.fill(right)
+    v.page.wait_for_function("() => !document.querySelector('.refused')")
+    assert (refused(v, box), box.input_value()) == (None, right)
+
+
+def test_a_decimal_can_be_typed_key_by_key_and_the_slider_follows(visit):
+    v = visit("/bound")
+    box = v.page.get_by_label("margin, as a number", exact=True)
+    box.fill("")
+    box.press_sequentially("1.05", delay=30)
+    v.page.wait_for_function("() => location.search === '?margin=1.05'")
+    assert (refused(v, box), box.input_value()) == (None, "1.05")
+    box.fill("99")
+    v.page.wait_for_selector(".refused")
+    v.page.get_by_label("margin", exact=True).press("ArrowRight")  # a value from elsewhere takes its place
+    v.page.wait_for_function("() => !document.querySelector('.refused')")
+    assert 1.05 < float(box.input_value()) < 1.2
+
+
+def test_a_job_does_not_start_with_other_numbers_than_the_page_shows(visit):
+    v = visit("/learn?f=x1&T=4&m=20")
+    v.page.get_by_label("T, bits", exact=True).fill("5000")
+    v.page.wait_for_selector(".refused")
+    v.page.click("button.main")
+    v.wait_text(".problem", "T, bits: 5000 is not allowed.")
+    assert "job=" not in v.page.url and not any(url.endswith("/api/jobs/learn") for url in v.requests)
+
+
 def test_cover_counts_balls_as_points_are_added_moved_and_imported(visit, tmp_path):
     v = visit("/cover")
     v.page.wait_for_selector(".row.list button")
@@ -179,6 +253,55 @@ def test_read_gives_the_formula_back_and_refuses_other_files(visit, tmp_path):
     v.page.set_input_files("input[type=file]", tmp_path / "bad.safetensors")
     v.wait_text(".problem", "safetensors")
     v.problems = [text for text in v.problems if "422" not in text]  # the browser notes the refusal itself
+
+
+LEARN_FIELDS = {
+    "heads": "H",
+    "width of a head": "k",
+    "steps": "n_steps",
+    "restarts": "restarts",
+    "learning rate": "learning_rate",
+    "Encoding": "encoding",
+    "steps between checks": "check_every",
+}
+
+
+def settings_shown(v):
+    """The settings of the Learn page, under their names in a request."""
+    texts = {n: v.page.get_by_label(label, exact=True).input_value() for label, n in LEARN_FIELDS.items()}
+    return {name: text if name == "encoding" else float(text) for name, text in texts.items()}
+
+
+def settings_sent(v):
+    """What Train sends, and what the server says that it trains."""
+    with v.page.expect_response("**/api/jobs/learn") as answer:
+        v.page.click("button.main")
+    sent, trained = answer.value.request.post_data_json, answer.value.json()["request"]
+    assert {name: trained[name] for name in sent} == sent
+    return {name: sent[name] for name in LEARN_FIELDS.values()}
+
+
+def test_learn_trains_the_preset_that_is_chosen_and_what_is_shown(visit):
+    best = preset("best", function="x1", T=4, m=20, seed=0)
+    v = visit("/learn?f=x1&T=4&m=20&on=false")
+    v.page.click("summary >> text=Settings")
+    v.page.wait_for_selector("button.main:enabled")
+    quick = {"H": 1, "k": 64, "n_steps": 500, "restarts": 1, "check_every": 5}
+    assert settings_shown(v) == {**settings_shown(v), **quick}
+    assert settings_sent(v) == settings_shown(v)
+    v.page.wait_for_selector(".job[data-state=done]")
+
+    v.page.get_by_label("Preset", exact=True).select_option("best")
+    v.page.wait_for_function("() => location.search.includes('preset=best')")
+    assert settings_shown(v) == {name: getattr(best, name) for name in LEARN_FIELDS.values()}
+    v.page.get_by_label("steps", exact=True).fill("7")
+    v.page.wait_for_function("() => location.search.includes('steps=7')")
+    own = {name: getattr(best, name) for name in LEARN_FIELDS.values()} | {"n_steps": 7}
+    assert settings_sent(v) == settings_shown(v) == own
+    v.page.wait_for_selector(".job[data-state=done]")
+    v.page.click("text=Undo what I set")
+    v.page.wait_for_function("() => !location.search.includes('steps=7')")
+    assert settings_shown(v)["n_steps"] == best.n_steps
 
 
 @pytest.mark.slow
@@ -231,7 +354,7 @@ def test_probe_measures_a_model_and_shows_the_head_that_is_clicked(visit):
     v = visit("/probe?s=2")
     v.page.click("button.main")
     v.page.wait_for_selector(".job[data-state=done]")
-    v.wait_text(".verdict", "1 layers of 1 heads on 32 sequences")
+    v.wait_text(".verdict", "1 layer of 1 head on 32 sequences")
     v.page.wait_for_selector(".plot[data-drawn] svg")
     v.page.locator(".plot .mark-rect path").first.click()
     v.page.wait_for_function("() => location.search.includes('head=0.0')")
@@ -254,6 +377,21 @@ def test_probe_takes_a_file_and_says_what_a_state_dict_lacks(visit, tmp_path):
     v.wait_text(".verdict", "2 layers of 3 heads, weights only")
     v.page.click("button[aria-label='layer 1, head 2']")
     v.wait_text(".details", "Layer 1, head 2")
+
+
+def test_probe_calls_a_file_by_its_own_name_as_text(visit, tmp_path):
+    import sparsehead as sh
+
+    own = tmp_path / "<b>mine & $& yours.safetensors"
+    sh.save(sh.build(sh.parse("x0 & x1", T=5)), own)
+    v = visit("/probe")
+    v.page.set_input_files("input[type=file]", own)
+    v.wait_text(".verdict", "1 layer of 1 head")
+    v.page.wait_for_selector(".plot[data-drawn] svg")
+    assert v.text(".verdict").startswith(f"{own.name} (")
+    assert v.text("figcaption").startswith(f"{own.name}: layer 0 head 0")
+    assert "model.safetensors" not in v.text("main")
+    assert v.page.locator(".verdict b, figcaption b").count() == 0
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from sparsehead.lab.endpoints import law as law_endpoints
 from sparsehead.lab.endpoints.jobs import LearnRequest
 from sparsehead.lab.work import spec_of
 from sparsehead.model_file import packed
-from sparsehead.spec import preset, spec_text
+from sparsehead.spec import PRESETS, preset, spec_text
 
 from .serving import elsewhere
 
@@ -53,6 +53,15 @@ def test_what_learn_leaves_open_is_the_presets():
     spec = spec_of(LearnRequest(function="x1", T=9, m=30, preset="best").model_dump())
     best = preset("best", function="x1", T=9, m=30, seed=0)
     assert (spec.n_steps, spec.learning_rate) == (best.n_steps, best.learning_rate) != (1000, 1e-3)
+
+
+def test_the_presets_that_the_page_shows_are_the_presets(api):
+    found = api.get("/api/learn/presets").json()["presets"]
+    assert list(found) == list(PRESETS)
+    for name, shown in found.items():
+        asked = {"function": "x1", "T": 9, "m": 30, "seed": 0}
+        request = LearnRequest(**asked, preset=name, **shown).model_dump()
+        assert spec_of(request) == preset(name, **asked), "what is shown is allowed, and is the preset"
 
 
 def test_cover_answers_with_the_record_of_the_command(api, capsys, tmp_path):

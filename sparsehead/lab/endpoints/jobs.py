@@ -34,10 +34,10 @@ class LearnRequest(BaseModel):
     m: Annotated[int, Field(ge=1, le=5000, examples=[300])]
     seed: Seed = 0
     preset: PresetName = "fast"
-    H: Annotated[int, Field(ge=1, le=16)] = 1
-    k: Annotated[int, Field(ge=1, le=64)] = 64
+    H: Annotated[int | None, Field(ge=1, le=16)] = None
+    k: Annotated[int | None, Field(ge=1, le=64)] = None
     n_steps: Annotated[int | None, Field(ge=1, le=5000)] = None
-    restarts: Annotated[int, Field(ge=1, le=5)] = 1
+    restarts: Annotated[int | None, Field(ge=1, le=5)] = None
     noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
     learning_rate: Annotated[float | None, Field(gt=0, le=1)] = None
     encoding: EncodingName = "trainable"

@@ -1,12 +1,29 @@
-"""Learn: the chart of a run, and the model that a job left in the store."""
+"""Learn: the presets, the chart of a run, and the model that a job left in the store."""
+
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from ...spec import PRESETS, preset
 from ..answers import Unknown, packed_json, sent
 from .jobs import Key
 
 router = APIRouter(tags=["Learn"])
+
+# The settings of a preset that the page shows; none of them depends on T.
+SHOWN = ("H", "k", "n_steps", "restarts", "learning_rate", "encoding", "check_every")
+
+
+@router.get("/api/learn/presets")
+def learn_presets() -> dict[str, Any]:
+    """What each preset trains with, in the fields of a request to learn."""
+    return {"presets": {name: _shown(name) for name in PRESETS}}
+
+
+def _shown(name: str) -> dict[str, Any]:
+    spec = preset(name, function="x0", T=2, m=1, seed=0)
+    return {field: getattr(spec, field) for field in SHOWN}
 
 
 @router.get("/api/learn/chart")

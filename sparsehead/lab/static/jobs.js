@@ -50,7 +50,13 @@ export function useJobs(kind, turn) {
   return jobs;
 }
 
-export const start = (kind, request) => post(`/api/jobs/${kind}`, request);
+/** Start a job, unless a box on the page shows something else than what would be sent. */
+export async function start(kind, request) {
+  const wrong = document.querySelector("main input[aria-invalid=true]");
+  if (wrong) throw new Error(`${wrong.labels[0]?.textContent || wrong.ariaLabel}: ${wrong.value || "nothing"} is not allowed.`);
+  return post(`/api/jobs/${kind}`, request);
+}
+
 export const cancel = (id) => remove(`/api/jobs/${id}`);
 export const resume = (id) => post(`/api/jobs/${id}/resume`, {});
 

@@ -35,8 +35,8 @@ export function Card({ title, children, className = "", actions }) {
   </section>`;
 }
 
-export function Field({ label, hint, children, id }) {
-  return html`<div class="field"><label for=${id}>${label}</label>${children}
+export function Field({ label, hint, refused, children, id }) {
+  return html`<div class="field"><label for=${id}>${label}</label>${children}<${Refused} id=${id}>${refused}<//>
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}</div>`;
 }
 
@@ -57,13 +57,43 @@ export function AreaField({ label, value, onChange, hint, rows = 4 }) {
   <//>`;
 }
 
+/** What is allowed, beside a box whose text is not. */
+export function Refused({ id, children }) {
+  return children ? html`<p class="hint refused" role="alert" id=${`${id}-refused`}>${children}</p>` : null;
+}
+
+/** [text, refused, onInput] of a box: what was typed stays in it, taken or not, until the value changes elsewhere.
+ * `read` gives the value of an input, undefined to refuse it; `allows` says whether a value from elsewhere is allowed. */
+export function useTyped(value, onChange, read, allows) {
+  const [typed, setTyped] = useState(null);
+  useEffect(() => setTyped((old) => (old && old.value === value ? old : null)), [value]);
+  const onInput = (e) => {
+    const found = read(e.target);
+    const refused = found === undefined;
+    setTyped({ text: e.target.value, refused, value: refused ? value : found });
+    if (!refused) onChange(found);
+  };
+  if (typed && typed.value === value) return [typed.text, typed.refused, onInput];
+  return [value, value !== undefined && !allows(value), onInput];
+}
+
+/** The input of a number between two others: [attributes, what is wrong with it]. */
+function useNumber({ id, value, onChange, min, max, step, hint }) {
+  const read = (input) => (input.value !== "" && input.validity.valid ? Number(input.value) : undefined);
+  const allows = (x) => x >= min && x <= max && (step !== 1 || Number.isInteger(x));
+  const [text, refused, onInput] = useTyped(value, onChange, read, allows);
+  const whole = step === 1 && !Number.isInteger(Number(text)) ? "a whole number, " : "";
+  const notes = [refused && `${id}-refused`, hint && `${id}-hint`].filter(Boolean).join(" ");
+  const attributes = {
+    type: "number", value: text, min, max, step, inputmode: "decimal", "aria-invalid": refused ? "true" : null, "aria-describedby": notes || null, onInput,
+  };
+  return [attributes, refused ? `${whole}${min} to ${max}` : ""];
+}
+
 export function NumberField({ label, value, onChange, min, max, step = 1, hint }) {
   const id = useName("number");
-  return html`<${Field} label=${label} id=${id} hint=${hint}>
-    <input id=${id} type="number" value=${value} min=${min} max=${max} step=${step} inputmode="decimal"
-      aria-describedby=${hint ? `${id}-hint` : null}
-      onInput=${(e) => { if (e.target.value !== "" && e.target.validity.valid) onChange(Number(e.target.value)); }} />
-  <//>`;
+  const [attributes, refused] = useNumber({ id, value, onChange, min, max, step, hint });
+  return html`<${Field} label=${label} id=${id} hint=${hint} refused=${refused}><input id=${id} ...${attributes} /><//>`;
 }
 
 export function Choice({ label, value, onChange, options, hint }) {
@@ -91,13 +121,14 @@ export function LogSlider({ label, value, onChange, min, max, whole = false, hin
     const kept = Number(x.toPrecision(x >= 100 && whole ? 2 : 3));
     return Math.min(max, Math.max(min, whole ? Math.round(kept) : kept));
   };
+  const [attributes, refused] = useNumber({ id, value, onChange, min, max, step: whole ? 1 : "any", hint });
   return html`<div class="field slider">
     <label for=${id}>${label}</label>
-    <input type="number" value=${value} min=${min} max=${max} step="any" aria-label=${`${label}, as a number`}
-      onChange=${(e) => { const x = Number(e.target.value); if (x > 0) onChange(Math.min(max, Math.max(min, whole ? Math.round(x) : x))); }} />
+    <input ...${attributes} aria-label=${`${label}, as a number`} />
     <input id=${id} type="range" min=${Math.log10(min)} max=${Math.log10(max)} step="0.01" value=${Math.log10(value)}
       aria-valuetext=${num(value)} onInput=${(e) => onChange(round(10 ** Number(e.target.value)))} />
-    ${hint && html`<p class="hint">${hint}</p>`}
+    <${Refused} id=${id}>${refused}<//>
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
   </div>`;
 }
 

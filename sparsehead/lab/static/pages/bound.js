@@ -63,13 +63,17 @@ function useUpload(file, { m, delta, form }) {
   return answer;
 }
 
+const NO_FLOOR = { row: null, error: "" };
+
+/** { row, error }: the information floor, or why there is none; both empty while it is computed. */
 function useFloor(s, T) {
-  const [floor, setFloor] = useState(null);
+  const [floor, setFloor] = useState(NO_FLOOR);
   useEffect(() => {
     let gone = false;
-    setFloor(null);
+    const found = (news) => { if (!gone) setFloor({ ...NO_FLOOR, ...news }); };
+    found({});
     if (s >= T) return undefined;
-    const timer = setTimeout(() => get(`/api/floor?s=${s}&T=${T}`).then((x) => { if (!gone) setFloor(x); }, () => {}), 400);
+    const timer = setTimeout(() => get(`/api/floor?s=${s}&T=${T}`).then((row) => found({ row }), (e) => found({ error: e.message })), 400);
     return () => { gone = true; clearTimeout(timer); };
   }, [s, T]);
   return floor;
@@ -97,8 +101,7 @@ function Result({ data, busy, floor, s, onS, chart }) {
     <//>
     <div class="halves">
       <${Card} title="No learner does with less" actions=${html`<label class="soft">s = <select aria-label="s, relevant bits" value=${s} onChange=${(e) => onS(Number(e.target.value))}>${[1, 2, 3, 4, 5].map((n) => html`<option value=${n} selected=${n === s}>${n}</option>`)}</select></label>`}>
-        ${floor ? html`<div class="stats"><${Stat} label="information floor" value=${num(floor.m)} note=${floor.status === "exact" ? "samples, exact" : `samples; ${num(floor.enough)} are enough`} /></div>`
-          : html`<p class="soft">${s >= data.T ? `needs s < T = ${data.T}.` : "computing ..."}</p>`}
+        <${Floor} floor=${floor} s=${s} T=${data.T} />
         <p class="hint">With fewer samples no learner names the ${s} positions of an AND among ${num(data.T)} in 80 % of cases.</p>
       <//>
       <${Card} title="Every form">
@@ -110,15 +113,26 @@ function Result({ data, busy, floor, s, onS, chart }) {
     ${chart && html`<${Figure} asked=${chart} />`}`;
 }
 
+function Floor({ floor: { row, error }, s, T }) {
+  if (error) return html`<${Problem}>${error}<//>`;
+  if (!row) return html`<p class="soft">${s >= T ? `needs s < T = ${T}.` : "computing ..."}</p>`;
+  const note = row.status === "exact" ? "samples, exact" : `samples; ${num(row.enough)} are enough`;
+  return html`<div class="stats"><${Stat} label="information floor" value=${num(row.m)} note=${note} /></div>`;
+}
+
 function Figure({ asked }) {
   const [open, setOpen] = useState(false);
   const [spec, setSpec] = useState(null);
+  const [problem, setProblem] = useState("");
   const key = JSON.stringify(asked);
   useEffect(() => {
     if (!open) return undefined;
-    const timer = setTimeout(() => post("/api/bound/chart", JSON.parse(key)).then(setSpec, () => setSpec(null)), 200);
-    return () => clearTimeout(timer);
+    let gone = false;
+    const show = (found, error) => { if (!gone) { setSpec(found); setProblem(error); } };
+    const timer = setTimeout(() => post("/api/bound/chart", JSON.parse(key)).then((found) => show(found, ""), (e) => show(null, e.message)), 200);
+    return () => { gone = true; clearTimeout(timer); };
   }, [open, key]);
   return html`<${Card}><details open=${open} onToggle=${(e) => setOpen(e.target.open)}><summary>The report's figure of this bound</summary>
-    ${open && html`<${Chart} spec=${spec} name="bound-terms" />`}</details><//>`;
+    <${Problem}>${problem}<//>
+    ${open && !problem && html`<${Chart} spec=${spec} name="bound-terms" />`}</details><//>`;
 }

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
 import { download, get, send, useAnswer } from "../api.js";
-import { Busy, Button, Card, Check, Choice, Copy, DropFile, Intro, Problem, Stat, num } from "../parts.js";
+import { Busy, Button, Card, Check, Choice, Copy, DropFile, Intro, Problem, Refused, Stat, num, useTyped } from "../parts.js";
 
 const DEFAULTS = { points: "0.5,0.7;0.2,0.3;0.6,0.65", eps: "0.5", p: "2", external: false };
 const SIDE = 520;
@@ -15,7 +15,7 @@ const short = (x) => String(Number(x.toFixed(3)));
 export default function Cover() {
   const [state, set] = useAddress(DEFAULTS);
   const points = useMemo(() => parse(state.points), [state.points]);
-  const asked = points.length && value(state.eps) > 0 ? { points, eps: state.eps, p: state.p, external: state.external } : null;
+  const asked = points.length && isRadius(state.eps) ? { points, eps: state.eps, p: state.p, external: state.external } : null;
   const { data, error, busy } = useAnswer("/api/cover", asked, 60);
   const [examples, setExamples] = useState([]);
   const [problem, setProblem] = useState("");
@@ -62,11 +62,16 @@ export default function Cover() {
     </div>`;
 }
 
-function Eps({ value: text, onChange }) {
-  const x = Math.max(1e-3, value(text) || 1e-3);
+const isRadius = (text) => value(text) > 0 && Number.isFinite(value(text));
+
+function Eps({ value: given, onChange }) {
+  const read = (input) => (isRadius(input.value) ? input.value.trim() : undefined);
+  const [text, refused, onInput] = useTyped(given, onChange, read, isRadius);
+  const x = Math.max(1e-3, value(given) || 1e-3);
   return html`<div class="field slider"><label for="eps">ε, radius</label>
-    <input type="text" value=${text} aria-label="ε, as a number" onChange=${(e) => { if (value(e.target.value) > 0) onChange(e.target.value.trim()); }} />
-    <input id="eps" type="range" min="-2" max="1.5" step="0.005" value=${Math.log10(x)} aria-valuetext=${text} onInput=${(e) => onChange(short(10 ** Number(e.target.value)))} /></div>`;
+    <input type="text" value=${text} aria-label="ε, as a number" aria-invalid=${refused ? "true" : null} aria-describedby=${refused ? "eps-refused" : null} onInput=${onInput} />
+    <input id="eps" type="range" min="-2" max="1.5" step="0.005" value=${Math.log10(x)} aria-valuetext=${given} onInput=${(e) => onChange(short(10 ** Number(e.target.value)))} />
+    <${Refused} id="eps">${refused ? "a number above 0, such as 0.5 or 1/2" : ""}<//></div>`;
 }
 
 function Verdict({ data }) {

@@ -8,20 +8,31 @@ import { JobLine, start, useJob } from "../jobs.js";
 import { Evidence } from "../reading.js";
 import { Button, Card, Check, Choice, Copy, Intro, LogSlider, NumberField, Problem, Stat, TextField, num } from "../parts.js";
 
-const DEFAULTS = {
-  f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", H: 1, k: 64, steps: 500, restarts: 1, noise: 0, lr: 0,
-  encoding: "trainable", on: true, job: "",
-};
+// 0 and "" stand for what nobody has set: the quick start's or the preset's.
+const UNSET = { H: 0, k: 0, steps: 0, restarts: 0, lr: 0, encoding: "", check: 0 };
+const DEFAULTS = { f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", ...UNSET, noise: 0, on: true, job: "" };
+const FIELDS = { H: "H", k: "k", steps: "n_steps", restarts: "restarts", lr: "learning_rate", encoding: "encoding", check: "check_every" };
+// What the page changes in the preset that it opens with, so that a first run takes seconds.
+const QUICK = { H: 1, k: 64, n_steps: 500, restarts: 1, check_every: 5 };
+
+/** The settings that are shown and sent: the user's, else the preset's; null while the presets are not known. */
+function settingsOf(state, presets) {
+  if (!presets) return null;
+  const start = { ...presets[state.preset], ...(state.preset === DEFAULTS.preset ? QUICK : {}) };
+  return Object.fromEntries(Object.entries(FIELDS).map(([key, name]) => [name, state[key] || start[name]]));
+}
 
 export default function Learn() {
   const [state, set] = useAddress(DEFAULTS);
   const [turn, setTurn] = useState(0);
+  const [presets, setPresets] = useState(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => { get("/api/learn/presets").then((found) => setPresets(found.presets), (e) => setProblem(e.message)); }, []);
   const live = useJob(state.job, turn);
+  const settings = settingsOf(state, presets);
   const go = async () => {
     const job = await start("learn", {
-      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, H: state.H, k: state.k, n_steps: state.steps,
-      restarts: state.restarts, noise: state.noise, learning_rate: state.lr || null, encoding: state.encoding, keep_training: state.on,
-      check_every: 5,
+      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, noise: state.noise, keep_training: state.on, ...settings,
     });
     set({ job: job.id });
     setTurn((n) => n + 1);
@@ -40,20 +51,9 @@ export default function Learn() {
           <${NumberField} label="seed" value=${state.seed} min=${0} max=${1e9} onChange=${(seed) => set({ seed })} />
         </div>
         <${LogSlider} label="m, training samples" value=${state.m} min=${5} max=${5000} whole=${true} onChange=${(m) => set({ m })} />
-        <details><summary>Settings</summary>
-          <div class="grid2">
-            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "literal", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
-            <${Choice} label="Encoding" value=${state.encoding} options=${["trainable", "random", "positional", "bag"]} onChange=${(encoding) => set({ encoding })} />
-            <${NumberField} label="heads" value=${state.H} min=${1} max=${16} onChange=${(H) => set({ H })} />
-            <${NumberField} label="width of a head" value=${state.k} min=${1} max=${64} onChange=${(k) => set({ k })} />
-            <${NumberField} label="steps" value=${state.steps} min=${1} max=${5000} onChange=${(steps) => set({ steps })} />
-            <${NumberField} label="restarts" value=${state.restarts} min=${1} max=${5} onChange=${(restarts) => set({ restarts })} />
-            <${NumberField} label="learning rate" value=${state.lr} min=${0} max=${1} step="any" onChange=${(lr) => set({ lr })} hint="0: the preset's" />
-            <${NumberField} label="label noise" value=${state.noise} min=${0} max=${0.49} step="any" onChange=${(noise) => set({ noise })} />
-          </div>
-          <${Check} label="Go on after success" value=${state.on} onChange=${(on) => set({ on })} />
-        </details>
-        <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running}>${running ? "Training" : "Train"}<//><${Copy} /></div>
+        <details><summary>Settings</summary><${Settings} state=${state} set=${set} presets=${presets} settings=${settings || {}} /></details>
+        <${Problem}>${problem}<//>
+        <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running || !settings}>${running ? "Training" : "Train"}<//><${Copy} /></div>
       <//></div>
       <div class="stack">
         ${state.job && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live)}<//><//>`}
@@ -63,6 +63,27 @@ export default function Learn() {
           <p class="soft">With m below the threshold (about 40 here) training succeeds on the samples and fails on new inputs: try it.</p><//>`}
       </div>
     </div>`;
+}
+
+function Settings({ state, set, presets, settings }) {
+  const number = (key, label, min, max, step = 1) => html`<${NumberField} label=${label} value=${settings[FIELDS[key]]} min=${min} max=${max} step=${step}
+    onChange=${(value) => set({ [key]: value })} />`;
+  const own = Object.keys(UNSET).some((key) => state[key]);
+  return html`
+    <div class="grid2">
+      <${Choice} label="Preset" value=${state.preset} options=${Object.keys(presets || { [state.preset]: 0 })} onChange=${(preset) => set({ preset })} />
+      <${Choice} label="Encoding" value=${settings.encoding} options=${["trainable", "random", "positional", "bag"]} onChange=${(encoding) => set({ encoding })} />
+      ${number("H", "heads", 1, 16)}
+      ${number("k", "width of a head", 1, 64)}
+      ${number("steps", "steps", 1, 5000)}
+      ${number("restarts", "restarts", 1, 5)}
+      ${number("lr", "learning rate", 1e-6, 1, "any")}
+      ${number("check", "steps between checks", 1, 100)}
+      <${NumberField} label="label noise" value=${state.noise} min=${0} max=${0.49} step="any" onChange=${(noise) => set({ noise })} />
+    </div>
+    <${Check} label="Go on after success" value=${state.on} onChange=${(on) => set({ on })} />
+    <p class="hint">${state.preset === DEFAULTS.preset ? "At first a quick start: smaller and shorter than the preset." : "At first the preset's values."} What you set stays when the preset changes.</p>
+    ${own && html`<div class="row end"><${Button} kind="plain" onClick=${() => set(UNSET)}>Undo what I set<//></div>`}`;
 }
 
 function where({ job }) {

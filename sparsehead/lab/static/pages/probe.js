@@ -29,7 +29,7 @@ export default function Probe() {
     setTurn((n) => n + 1);
   };
   const running = ["running", "waiting"].includes(live.job?.state);
-  const data = file ? upload.data : live.result;
+  const data = file ? underName(upload.data, file.name) : live.result;
   return html`
     <${Intro} title="Probe a pretrained model" claim="sparse-representation">
       A head is a sparse variable when a few of its attention weights reproduce what it puts out: the score is the share of its output's
@@ -75,6 +75,15 @@ function useUpload(file, { s, heads }) {
     return () => { gone = true; clearTimeout(timer); };
   }, [file, s, heads]);
   return answer;
+}
+
+// The server is sent a file without its name; what it says of "model.safetensors" is said of the file's own name here.
+function underName(data, name) {
+  if (!data) return data;
+  const renamed = (text) => (text.startsWith(data.name) ? name + text.slice(data.name.length) : text);
+  const title = data.chart?.title;
+  const text = Array.isArray(title?.text) ? title.text.map((line, i) => (i ? line : renamed(line))) : title?.text && renamed(title.text);
+  return { ...data, name, summary: renamed(data.summary), chart: text ? { ...data.chart, title: { ...title, text } } : data.chart };
 }
 
 function where(job) {
