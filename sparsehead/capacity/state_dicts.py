@@ -12,6 +12,7 @@ imported. Layouts that are recognised, each with its prefix (one entry per atten
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -160,7 +161,11 @@ Pair = tuple[Array, Array | None]
 
 
 def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, Pair, Array]]:
-    """(W, b) of query, key and value, and the output matrix, per attention module; they act on rows."""
+    """(W, b) of query, key and value, and the output matrix, per attention module; they act on rows.
+
+    Modules come in the order of their names, numbers in them by size: safetensors files keep names in the order of
+    texts, where h.10 is before h.2.
+    """
     found: dict[str, tuple[Pair, Pair, Pair, Array]] = {}
     for name in (name for name in state if isinstance(name, str)):
         for suffix in FUSED:
@@ -177,10 +182,17 @@ def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, P
         raise DomainError(
             f"no attention weights among {len(state)} names; known layouts end in {', '.join(FUSED[:3])}, ..."
         )
-    return found
+    return dict(sorted(found.items(), key=lambda item: _natural(item[0])))
 
 
-def _array(state: Mapping[str, Any], name: str) -> Array:
+def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """A key that sorts names as people count: h.2 before h.10. Numbers of any length: more digits are more."""
+    parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
+    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
+
+
+def array_in(state: Mapping[str, Any], name: str) -> Array:
+    """One array of a state dict, as float64; tensors may require gradients, be on a device or in half precision."""
     value = state[name]
     try:
         return _as_array(value)
@@ -196,11 +208,11 @@ def _as_array(value: Any) -> Array:
 
 def _bias(state: Mapping[str, Any], weight_name: str) -> Array | None:
     name = weight_name[: -len("weight")] + "bias"
-    return _array(state, name) if name in state else None
+    return array_in(state, name) if name in state else None
 
 
 def _fused(state: Mapping[str, Any], name: str) -> tuple[Pair, Pair, Pair]:
-    W, b = _array(state, name), _bias(state, name)
+    W, b = array_in(state, name), _bias(state, name)
     if W.ndim == 2 and W.shape[0] == 3 * W.shape[1]:
         W = W.T  # (out, in), as nn.Linear keeps it
     if W.ndim != 2 or W.shape[1] != 3 * W.shape[0]:
@@ -215,7 +227,7 @@ def _separate(state: Mapping[str, Any], prefix: str, part: str) -> Pair:
     name = f"{prefix}.{part}.weight" if prefix else f"{part}.weight"
     if name not in state:
         raise DomainError(f"the query of {prefix!r} is there, {name} is not.")
-    return _array(state, name).T, _bias(state, name)
+    return array_in(state, name).T, _bias(state, name)
 
 
 def _output(state: Mapping[str, Any], prefix: str) -> Array:
@@ -225,7 +237,7 @@ def _output(state: Mapping[str, Any], prefix: str) -> Array:
         for part in OUTPUT:
             name = f"{stem}.{part}.weight" if stem else f"{part}.weight"
             if name in state:
-                W = _array(state, name)
+                W = array_in(state, name)
                 gpt2 = part == "c_proj" and _is_conv1d(state, prefix)
                 return W if gpt2 else W.T
     raise DomainError(

@@ -1,5 +1,6 @@
 """`sparsehead probe PATH`: the heads of a pretrained model."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..arguments import shown
 from .output import (
     AsJson,
     Force,
@@ -26,6 +28,9 @@ def probe(
     path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
     ] = None,
     s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4,
     heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None,
@@ -69,6 +74,7 @@ def probe(
         found = probe_model(
             path,
             text=texts,
+            queries=None if queries is None else positions_of(queries),
             s=s,
             heads=heads,
             longest=longest,
@@ -89,6 +95,22 @@ def probe(
         with emit_on_failure(result, as_json, lambda console: show(console, found, top, None)):
             write_chart(chart, head_map(found.rows(), name=found.name, s=s), force=force)
     emit(result, as_json, lambda console: show(console, found, top, chart))
+
+
+def positions_of(text: str) -> tuple[int, ...]:
+    """Positions written with commas.
+
+    >>> positions_of("0, -1")
+    (0, -1)
+    """
+    from ..errors import ParseError
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch("-?[0-9]{1,18}", part) for part in parts):
+        raise ParseError(
+            f"--queries takes whole numbers with commas between them, such as 0,-1; got {shown(text)}."
+        )
+    return tuple(map(int, parts))
 
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:

@@ -184,7 +184,8 @@ def total_influence(
                 progress(done, passes)
         for l, account_layer in enumerate(accounts):
             for h, account in enumerate(account_layer):
-                account.add(changes[l][h], weights[l][h])
+                # our own models have one more position, [CLS], which is no input
+                account.add(changes[l][h], weights[l][h][: len(sequence)])
     return [[account.result() for account in layer] for layer in accounts]
 
 

@@ -1,6 +1,6 @@
 """What the heads are measured on: texts through the model's tokenizer, token ids, embedded tokens, or random tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was gi
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
 HALF = 32  # tokens of the random sequence that is repeated once
 
-Tokenizer = Callable[[str], Sequence[int]]
+Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def _tokenized(
     if not source.takes_ids:
         raise DomainError("text needs a model with a vocabulary; give this one tokens, one array per input.")
     encode = tokenizer or _own_tokenizer(source)
-    rows = [np.asarray(list(encode(text)), dtype=np.int64) for text in texts]
+    rows = [_ids(encode(text)) for text in texts]
     if not rows or min(map(len, rows)) < 2:
         raise DomainError("each text needs at least two tokens; an empty one arrived.")
     _check_ids(source, rows)
@@ -162,6 +162,21 @@ def _own_tokenizer(source: Source) -> Tokenizer:
     if found is None:
         raise FileError(f"there is no tokenizer in {shown_path(source.folder)}; {advice}.")
     return lambda text: found(text)["input_ids"]
+
+
+def _ids(encoded: Any) -> Array:
+    """The ids that a tokenizer returned, alone or as "input_ids" among other things, as those of transformers do."""
+    given = encoded["input_ids"] if isinstance(encoded, Mapping) and "input_ids" in encoded else encoded
+    try:
+        ids = np.asarray(given if hasattr(given, "__array__") else list(given))
+    except (TypeError, ValueError):
+        ids = np.array(None)
+    ids = ids[0] if ids.ndim == 2 and len(ids) == 1 else ids  # return_tensors= makes a batch of one text
+    if ids.ndim != 1 or (len(ids) and ids.dtype.kind not in "iu"):
+        raise ShapeError(
+            "the tokenizer returned no sequence of whole numbers; ids (T,) are needed for each text."
+        )
+    return ids.astype(np.int64)
 
 
 def _tokenizer(folder: Path) -> Any:

@@ -4,6 +4,7 @@ Files are read from the disk only, never from a hub. Weights are safetensors or 
 read only if the caller asks for it, and then with torch's `weights_only=True`, which builds tensors and runs no code.
 """
 
+import copy
 import json
 import os
 import warnings
@@ -44,6 +45,7 @@ class Source:
     sites: tuple[Site, ...] = ()
     model: Model | None = None
     folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def config(self) -> Any:
@@ -117,9 +119,19 @@ def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
 
 def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> Source:
     base = getattr(module, "base_model", module) if hasattr(module, "config") else module
+    base, notes = _in_float32(base)
     family, sites = sites_of(base)
     labels = tuple(f"layer{site.layer}" for site in sites)
-    return Source(name, family, tuple(s.weights for s in sites), labels, base, sites, None, folder)
+    return Source(name, family, tuple(s.weights for s in sites), labels, base, sites, None, folder, notes)
+
+
+def _in_float32(module: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
+    """The module itself, or a copy of it in float32, with a note: masks and tolerances are those of float32."""
+    kinds = {value.dtype for value in module.parameters() if value.is_floating_point()} - {torch.float32}
+    if not kinds:
+        return module, ()
+    names = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+    return copy.deepcopy(module).float(), (f"weights in {names}: a float32 copy of the model was measured",)
 
 
 def _from_model(model: Model, name: str) -> Source:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..block import Layer
-from ..capacity.state_dicts import OUTPUT, attention_weights
+from ..capacity.state_dicts import OUTPUT, array_in, attention_weights
 from ..errors import DomainError, ShapeError
 from .families import MODEL_FAMILIES, SUPPORTED, ModelFamily
 from .recompute import LayerWeights
@@ -140,7 +140,7 @@ def _torch_weights(module: nn.MultiheadAttention, layer: int) -> LayerWeights:
 
 
 def weights_of_state(state: Mapping[str, Any], *, heads: int) -> list[tuple[str, LayerWeights]]:
-    """The attention layers of a state dict, with their prefixes, in its order; fused or separate QKV.
+    """The attention layers of a state dict, with their prefixes, in their order; fused or separate QKV.
 
     A state dict does not say how heads are cut, scaled or masked: equal widths and scale 1/sqrt(k) are assumed.
     """
@@ -166,7 +166,7 @@ def _output_bias(state: Mapping[str, Any], prefix: str, d: int) -> Tensor | None
         for part in OUTPUT:
             name = f"{stem}.{part}.bias" if stem else f"{part}.bias"
             if name in state and tuple(state[name].shape) == (d,):
-                return torch.as_tensor(np.asarray(state[name])).float()
+                return _tensor(array_in(state, name))
     return None
 
 

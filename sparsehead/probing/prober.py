@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ProbeProgress = Callable[[str, int, int], None]
 Grid = list[list[HeadStatistics]]
+CLS_ONLY = "measured at the row of [CLS], the one that the model reads; queries= (--queries) takes others"
 UNSEEN_T = 512  # context length of the bounds where nothing was run
 
 
@@ -58,7 +59,8 @@ def probe(
         text: sequences for the model's own tokenizer, or for `tokenizer`, a function from a text to ids.
         tokens: instead of text, one array per sequence: ids (T,), embedded tokens (T, d) for a torch encoder, bits (T,)
             for our own models.
-        queries: rows to measure, such as [0] for [CLS] in BERT or [-1]; by default all of them.
+        queries: rows to measure, such as [0] for [CLS] in BERT or [-1]; by default all of them, for our own
+            models the row of [CLS], [-1], the one that they read.
         heads: heads per layer of a state dict, which does not say; another model must have as many.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4, 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too.
@@ -73,15 +75,15 @@ def probe(
         FileError, DomainError, ShapeError, MissingExtra, TooLarge: one line each, with what would work.
 
     >>> from sparsehead import build
-    >>> found = probe(build("x1 & x2", T=8), tokens=[[0, 1, 1, 0, 0, 0, 1, 0]], baselines=False)
-    >>> found.summary, round(found.heads[0].score(2), 6)
-    ('a sparsehead model (sparsehead): 1 layer of 1 head on 1 sequence, 8 tokens', 1.0)
+    >>> found = probe(build("x1 & x2", T=8), tokens=[[0, 1, 1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1, 1, 1]])
+    >>> found.summary, round(found.heads[0].score(2), 2)
+    ('a sparsehead model (sparsehead): 1 layer of 1 head on 2 sequences, 16 tokens', 1.0)
     """
     _check_arguments(s, m, longest, influence=influence, total=total, ablation=ablation)
     say = progress or (lambda stage, done, of: None)
     source = source_of(model, heads=heads, pickle=pickle)
     inputs = inputs_of(source, text=text, tokens=tokens, tokenizer=tokenizer, longest=longest, seed=seed)
-    rows = _rows(queries)
+    rows = _rows(_default_queries(source) if queries is None else queries)
     random = randomised(source, seed) if baselines else None
     measured = _Measured.of(source, inputs, random, rows, seed, say)
     bounded = _bounds(source.weights if bounds else (), measured, inputs, m, say)
@@ -93,7 +95,7 @@ def probe(
         family=source.family,
         positions=source.weights[0].positions,
         layers=len(source.weights),
-        heads_per_layer=source.weights[0].H,
+        heads_per_layer=max(w.H for w in source.weights),
         sequences=0 if inputs is None else len(inputs.sequences),
         tokens=0 if inputs is None else sum(map(len, inputs.sequences)),
         longest=0 if inputs is None else inputs.longest,
@@ -101,7 +103,7 @@ def probe(
         recomputed_error=measured.error,
         heads=ranked(found, s),
         layer_bounds=tuple(bounded.layers),
-        notes=_notes(source, inputs),
+        notes=_notes(source, inputs, queries),
     )
 
 
@@ -156,15 +158,23 @@ def _ablation(
     return ablation_of(source, _needed(inputs), count=count, progress=lambda i, n: say("ablation", i, n))
 
 
-def _notes(source: Source, inputs: Inputs | None) -> tuple[str, ...]:
+def _default_queries(source: Source) -> Sequence[int] | None:
+    """The row of [CLS], the last one, for our own models, which read nothing else; all rows for others."""
+    return None if source.model is None else (-1,)
+
+
+def _notes(source: Source, inputs: Inputs | None, queries: Sequence[int] | None) -> tuple[str, ...]:
     positions = source.weights[0].positions
+    chosen = queries is None and _default_queries(source) is not None
     nothing = (
         ("nothing was run: the bounds assume T = 512 and layer inputs of length sqrt(d)",)
         if inputs is None
         else ()
     )
     return (
+        *source.notes,
         *(() if inputs is None else inputs.notes),
+        *((CLS_ONLY,) if chosen else ()),
         *nothing,
         *((OUTSIDE[positions],) if positions in OUTSIDE else ()),
     )

@@ -1,5 +1,6 @@
 """What `probe` returns: one record per head, with its baselines, sorted by how sparse a variable it is."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -96,6 +97,7 @@ class Probe(Plotted):
     """Every head of a model, sorted by its score, and what was measured on what.
 
     Args:
+        heads_per_layer: the most that a layer has.
         positions: how the model knows positions: absolute, rotary or relative bias.
         recomputed_error: largest difference between the heads recomputed from extracted weights and the model's own.
         layer_bounds: the bound on each attention layer as a whole.
@@ -156,6 +158,8 @@ class Probe(Plotted):
         """One line: what was probed, on what."""
         counts = {"layer": self.layers, "head": self.heads_per_layer, "sequence": self.sequences}
         layers, heads, sequences = (f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
+        fewest = min(Counter(found.layer for found in self.heads).values(), default=self.heads_per_layer)
+        heads = heads if fewest == self.heads_per_layer else f"{fewest} to {heads}"
         on = f" on {sequences}, {self.tokens} tokens" if self.sequences else ", weights only"
         return f"{self.name} ({self.family}): {layers} of {heads}{on}"
 
@@ -175,5 +179,10 @@ class Probe(Plotted):
 
 
 def ranked(heads: Sequence[FoundHead], s: int) -> tuple[FoundHead, ...]:
-    """By score, highest first; heads that were not measured stay in the model's order."""
-    return tuple(sorted(heads, key=lambda found: (-(found.score(s) or 0.0), found.layer, found.head)))
+    """By score, highest first; heads whose score was not measured come last, in the model's order."""
+
+    def place(found: FoundHead) -> tuple[bool, float, int, int]:
+        score = found.score(s)
+        return score is None, -(score or 0.0), found.layer, found.head
+
+    return tuple(sorted(heads, key=place))

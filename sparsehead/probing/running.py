@@ -162,7 +162,8 @@ def _batch_first(module: Any) -> bool:
 @contextmanager
 def _prepared(module: Any) -> Iterator[None]:
     """Evaluation mode and eager attention, and afterwards everything as it was."""
-    training, config = module.training, getattr(module, "config", None)
+    training = [(part, part.training) for part in module.modules()]
+    config = getattr(module, "config", None)
     before = getattr(config, "_attn_implementation", None)
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # the fused path skips the attention module
@@ -173,7 +174,8 @@ def _prepared(module: Any) -> Iterator[None]:
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-        module.train(training)
+        for part, was in training:
+            part.training = was
         if before not in (None, "eager"):
             module.set_attn_implementation(before)
 

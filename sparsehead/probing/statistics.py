@@ -43,6 +43,8 @@ MOST_SUPPORT = 16
 class HeadStatistics(Short):
     """Averages for one head; the file's head says what each is. None where it cannot be measured.
 
+    top_mass, score, error: by size s, without sizes that cannot be measured: score takes two rows that may attend to
+    more than s positions.
     support: positions before the largest drop of the mean weights, by index, at most 16.
     """
 
@@ -57,8 +59,8 @@ class HeadStatistics(Short):
     sink_sep: float | None
     sink_rate: float
     attends_self: float
-    previous: float
-    next: float
+    previous: float | None
+    next: float | None
     same_token: float | None
     induction: float | None
     induction_back: float | None
@@ -124,7 +126,7 @@ class _Fit:
         self.error += float(((error @ gram) * error).sum())
 
     def ratio(self, gram: Tensor) -> float | None:
-        """Squared error over squared variation; None where the output does not vary (one row, or a constant)."""
+        """Squared error over squared variation; None where the output does not vary."""
         if self.n < 2 or not isinstance(self.total, Tensor):
             return None
         variation = self.square - float(self.total @ gram @ self.total) / self.n
@@ -214,7 +216,7 @@ class HeadTally:
         self._top, self._earlier = [], now
 
     def result(self) -> HeadStatistics:
-        ratios = {s: fit.ratio(self.gram) for s, fit in self.fits.items() if fit.n}
+        ratios = {s: fit.ratio(self.gram) for s, fit in self.fits.items() if fit.n >= 2}
 
         def known(name: str) -> float:
             return self.mean(name).value or 0.0
@@ -231,8 +233,8 @@ class HeadTally:
             sink_sep=self.mean("sep").value,
             sink_rate=self.sinks.value or 0.0,
             attends_self=known("attends_self"),
-            previous=known("previous"),
-            next=known("next"),
+            previous=self.mean("previous").value,
+            next=self.mean("next").value,
             same_token=self.mean("same").value,
             induction=self.mean("after").value,
             induction_back=self.mean("before").value,

@@ -99,6 +99,14 @@ def test_of_several_layers_one_is_named():
     assert one.log_covering == alone.log_covering
 
 
+def test_layers_are_in_the_order_of_their_numbers_whatever_the_order_of_the_names():
+    names = [f"h.{i}" for i in (10, 2, 0, 11, 1)]
+    state = {f"{name}.{part}": x for name in names for part, x in layer_state().items()}
+    assert list(sh.norms(state, heads=HEADS)) == ["h.0", "h.1", "h.2", "h.10", "h.11"]
+    huge = {f"{'9' * n}.{part}": x for n in (5001, 5000) for part, x in layer_state().items()}
+    assert [len(name) for name in sh.norms(huge, heads=HEADS)] == [5000, 5001]
+
+
 def test_a_model_file_and_a_torch_module_of_ours_are_the_model(tmp_path):
     model = sh.build("x1 & x2", T=8)
     path = sh.save(model, tmp_path / "m.safetensors")

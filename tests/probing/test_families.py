@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import sparsehead as sh
 from sparsehead.errors import DomainError, FileError, ShapeError
 from sparsehead.probing.families import MODEL_FAMILIES
 from sparsehead.probing.load import source_of
@@ -108,6 +109,24 @@ def test_the_model_is_left_as_it_was(tiny):
     assert model.training and model.config._attn_implementation == "sdpa"
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_every_part_of_the_model_keeps_its_own_mode(encoder):
+    """Frozen parts of a model in training are in evaluation mode, and the other way round."""
+    model = encoder().train()
+    model.layers[0].eval()
+    model.layers[1].dropout.eval()
+    before = [part.training for part in model.modules()]
+    assert len(set(before)) == 2
+    run(source_of(model), np.random.default_rng(0).normal(size=(5, 32)), lambda call: None)
+    assert [part.training for part in model.modules()] == before
+
+
+def test_layers_of_different_numbers_of_heads_are_said_to_be(encoder):
+    parts = [encoder(layers=1, heads=H).layers[0] for H in (4, 2, 4)]
+    found = sh.probe(torch.nn.Sequential(*parts), baselines=False, bounds=False)
+    assert "3 layers of 2 to 4 heads" in found.summary and found.heads_per_layer == 4
+    assert len(found.heads) == 10
 
 
 def test_misuse_is_one_line(tmp_path, tiny):

@@ -192,3 +192,15 @@ def test_a_model_without_tokenizer_says_what_to_do(tiny, tmp_path, capsys):
     capsys.readouterr()  # transformers draws a bar while it saves
     code, _, err = command(capsys, tmp_path / "m", "--text", tmp_path / "t.txt")
     assert code == 2 and "there is no tokenizer in" in err and "tokens=" in err and err.count("\n") == 1
+
+
+def test_rows_are_chosen_with_commas(ours, capsys):
+    code, out, err = command(capsys, ours, "--queries", "0,-1", "--json", "--no-baselines", "--no-bounds")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["heads"][0]["measured"]["rows"] == 2 * found["sequences"]
+    code, out, _ = command(capsys, ours, "--queries", "-1", "--total", "1", "--no-baselines", "--no-bounds")
+    assert code == 0 and "nan" not in out
+    for wrong in ("", "a", "1;2", "1.5", "9" * 5000):
+        code, out, err = command(capsys, ours, "--queries", wrong)
+        assert code != 0 and "--queries takes whole numbers with commas" in " ".join(err.split())

@@ -328,6 +328,28 @@ def test_what_cannot_be_measured_is_refused_in_one_line(tiny, encoder):
     assert weights_only.heads[0].measured is None and "weights only" in weights_only.summary
 
 
+def test_tokenizers_may_return_ids_or_what_those_of_transformers_return(tiny):
+    from transformers import BatchEncoding  # heavy: only where it is needed
+
+    ids, model = [5, 6, 7, 5], tiny("bert")
+    forms = (
+        ids,
+        np.array(ids),
+        {"input_ids": ids, "attention_mask": [1] * 4},
+        BatchEncoding({"input_ids": ids}),
+        {"input_ids": torch.tensor([ids])},
+    )
+    found = [
+        sh.probe(model, text="words", tokenizer=lambda text, form=form: form, baselines=False, bounds=False)
+        for form in forms
+    ]
+    assert {result.tokens for result in found} == {4}
+    assert {result.heads[0].score(2) for result in found} == {found[0].heads[0].score(2)}
+    for wrong in (["a", "b"], 3, {"ids": ids}, [0.5, 1.5], [[1, 2], [3, 4]]):
+        with pytest.raises(ShapeError, match="the tokenizer returned no sequence of whole numbers"):
+            sh.probe(model, text="words", tokenizer=lambda text, wrong=wrong: wrong)
+
+
 def test_a_limit_below_two_tokens_is_refused_and_never_taken_for_none(tiny):
     bert = source_of(tiny("bert"))
     how = {"text": None, "tokens": None, "tokenizer": None, "seed": 0}
