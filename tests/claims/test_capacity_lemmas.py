@@ -70,7 +70,7 @@ def test_layer_lipschitz_constant_two_is_approached_as_scores_grow(q, share):
 def test_layer_parameters_attain_their_weights():
     ratios = CLAIMS["layer-parameters"](Context(seed=5)).data["ratios"]
     assert ratios.pop("QK") == pytest.approx(math.sqrt(0.5), rel=1e-3)
-    assert list(ratios.values()) == pytest.approx([1.0] * 5, rel=2e-3)
+    assert list(ratios.values()) == pytest.approx([1.0] * 6, rel=2e-3)
 
 
 @pytest.mark.claim("score-cover")
