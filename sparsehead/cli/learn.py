@@ -94,7 +94,7 @@ def learn(
             if run.model is None:
                 raise DomainError(
                     f"--out {out} was not written: training diverged and left no finite weights; "
-                    "a smaller --learning-rate may not."
+                    "try a smaller --learning-rate."
                 )
             result["model"] = str(save(run.model, out, force=force))
         if chart is not None:

@@ -72,9 +72,8 @@ def read_points(points: Any) -> Points:
     A list of plain numbers is n points on a line. Raises ParseError for text that is no number, ShapeError
     for rows of different lengths, DomainError for NaN, infinities, or no points at all.
     """
-    if hasattr(points, "__array__") and not isinstance(
-        points, np.ndarray
-    ):  # iterating a DataFrame gives its labels
+    # a DataFrame is made an array first: iterating it would give the names of its columns
+    if hasattr(points, "__array__") and not isinstance(points, np.ndarray):
         points = np.asarray(points)
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and points.ndim in (1, 2):
         return _from_floats(points[:, None] if points.ndim == 1 else points)

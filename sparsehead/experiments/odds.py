@@ -50,8 +50,8 @@ def _behind(record: ReadingsRecord, row: ReadingRow, race: str) -> float:
     standing = row.standings[race]
     if standing.behind is None:
         return math.inf
-    left = [other for other in record.readings if not other.standings[race].left]
-    best = min(left, key=lambda other: other.standings[race].behind or 0.0, default=None)
+    staying = [other for other in record.readings if not other.standings[race].left]
+    best = min(staying, key=lambda other: other.standings[race].behind or 0.0, default=None)
     if not standing.left or best is None:
         return standing.behind
     ours, theirs = ({n.name: n for n in r.numbers if n.name in _numbers(record, race)} for r in (row, best))

@@ -154,8 +154,9 @@ def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
                 f"with p={p:g} a label of {kind} of {s} bits is constant but for a probability below 1e-308; "
                 "no number of samples that a float holds tells its positions."
             )
-        survive = -math.inf if m and differ == 1 else m * math.log1p(-differ) if m else 0.0
-        mu += math.exp(min(700.0, math.log(pairs) + survive))
+        if m and differ == 1:
+            continue  # none of them survives a single sample
+        mu += math.exp(min(700.0, math.log(pairs) + (m * math.log1p(-differ) if m else 0.0)))
     return mu
 
 

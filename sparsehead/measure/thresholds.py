@@ -75,9 +75,8 @@ def grid(
     first = np.where(reached, ms[passed.argmax(axis=1)], ms[-1])
     low, high = percentile(first, level)
     notes = [f"the grid starts at {ms[0]:.0f}: m_80 may be smaller"] if first.mean() <= ms[0] else []
-    open_above = (~reached).mean() > (
-        1 - level
-    ) / 2  # the upper percentile lies among resamples that reach no m
+    # then the upper percentile lies among resamples that reach the target nowhere
+    open_above = (~reached).mean() > (1 - level) / 2
     if open_above:
         notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
     bar = float(first.std())

@@ -127,10 +127,10 @@ def _strongest(
 
 
 def _shifts(model: Model) -> Float[Array, " T"] | None:
-    """How far raising each bit moves the one mixed scalar towards larger outputs; None where that is not so simple.
+    """How far raising each bit moves the one mixed scalar towards larger outputs; None where that depends on others.
 
-    It is for one layer and one head of value width 1 whose scores do not depend on the bits, read without LayerNorm
-    or MLP through one monotone activation.
+    It does not for one layer and one head of value width 1 whose scores do not depend on the bits, read without
+    LayerNorm or MLP through one monotone activation.
     """
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..display import Short
 from ..errors import DomainError
+from ..floor.chances import log_choose
 from ..functions import SparseFunction
 from ..logs import log_binomial
 from ..types import Array, Shaped
@@ -90,10 +91,10 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
 
 def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
     """The same where exp(-log_confidence) is no float64 number any more: bisection on the logarithm of the tail."""
-    from scipy.special import gammaln, logsumexp
+    from scipy.special import logsumexp
 
-    i = np.arange(mistakes + 1.0)
-    log_choices = gammaln(m + 1.0) - gammaln(i + 1) - gammaln(m - i + 1)
+    i = np.arange(mistakes + 1)
+    log_choices = log_choose(m, i)
     low, high = mistakes / m, 1.0
     while True:
         q = (low + high) / 2

@@ -206,6 +206,5 @@ def certify(
     """
     if f is None or examples is None:
         return None
-    n = 0 if agreement is None else agreement.n
-    differ = None if agreement is None else (n - round(agreement.value * n), n)
+    differ = None if agreement is None else (agreement.n - round(agreement.value * agreement.n), agreement.n)
     return occam_bound(f, *examples, delta=delta, disagreements=differ)

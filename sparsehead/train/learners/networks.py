@@ -20,7 +20,7 @@ from ..data import FreshBatches
 from ..origin import torch_origin
 from ..transformer.engines import check_device
 from ..transformer.forward import losses
-from ..transformer.torch_engine import TORCH_OPTIMISERS
+from ..transformer.torch_engine import TORCH_OPTIMISERS, warmed_up
 
 
 def network_engine(
@@ -77,7 +77,7 @@ class NetworkEngine:
             self._steps += 1
             if self.spec.warmup:
                 for group in self._optimiser.param_groups:
-                    group["lr"] = self.spec.learning_rate * min(1.0, self._steps / self.spec.warmup)
+                    group["lr"] = warmed_up(self.spec, self._steps)
             self._optimiser.step()
         return [out]
 

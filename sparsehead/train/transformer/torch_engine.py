@@ -29,6 +29,11 @@ ELEMENTS = 2**21  # numbers in one array of samples x tokens x width: eight mega
 TORCH_OPTIMISERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 
 
+def warmed_up(spec: TrainSpec, step: int) -> float:
+    """The learning rate at a step, counted from 1: it rises in a line over the first `warmup` steps."""
+    return spec.learning_rate * min(1.0, step / spec.warmup)
+
+
 class TorchEngine:
     """R runs of the shape and with the optimiser that `spec` has; see `engines.Engine`."""
 
@@ -150,7 +155,7 @@ class TorchEngine:
                 nn.utils.clip_grad_norm_(rows, s.clip)
             if s.warmup:
                 for group in self.optimiser.param_groups[2 * run : 2 * run + 2]:
-                    group["lr"] = s.learning_rate * min(1.0, self._steps[run] / s.warmup)
+                    group["lr"] = warmed_up(s, self._steps[run])
         self.optimiser.step()
 
     def train_accuracy(self, run: int = 0) -> float:
