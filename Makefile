@@ -75,6 +75,7 @@ bare:
 
 mutants: kernel
 	$(BIN)/python mutants/run.py $(ARGS)
+	$(BIN)/python mutants/machine.py --jobs 2
 
 # The coverage-guided part runs where atheris can be installed; the summary says whether it did.
 fuzz: kernel

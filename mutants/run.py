@@ -35,7 +35,18 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "mutants"
 sys.path.insert(0, str(HERE))
 
-from trial import Breakage, TimedOut, Unanswered, ask, copy_tree, judge, preload, run_tests  # noqa: E402
+from trial import (  # noqa: E402
+    FIRST_PART,
+    Breakage,
+    TimedOut,
+    Unanswered,
+    ask,
+    copy_tree,
+    judge,
+    preload,
+    run_tests,
+    write_part,
+)
 
 RESULTS = HERE / "results.json"
 NO_ANSWER = "no answer"
@@ -254,7 +265,7 @@ def table(results: list[Result], untried: Sequence[Mutant] = ()) -> str:
     survivors = [r for r in results if not r.by]
     claims = {r.mutant.claim for r in caught if r.by.removesuffix(LATER) == f"check {r.mutant.claim}"}
     lines = [
-        "# Deliberate breakages",
+        FIRST_PART,
         "",
         "Written by `make mutants`: each entry of `mutants/*.toml` is applied to a copy of the tree, and the check of",
         "the claim it concerns, or the test it names, must notice. `before a change`: caught; the file, the check or",
@@ -310,7 +321,7 @@ def main() -> int:
         if options.table:
             older = {r.mutant.name: r for r in outdated(changed)}
             untried = [m for m in changed if m.name not in older]
-            (HERE / "RESULT.md").write_text(table([*known.values(), *older.values()], untried))
+            write_part(HERE / "RESULT.md", FIRST_PART, table([*known.values(), *older.values()], untried))
             return 0
         print(f"{len(changed)} to try, {len(known)} known from before", flush=True)
         if changed:
@@ -321,7 +332,7 @@ def main() -> int:
     results = [known[m.name] for m in mutants]
     survivors = [r.mutant.name for r in results if not r.by]
     if not (options.area or options.name):
-        (HERE / "RESULT.md").write_text(table(results))
+        write_part(HERE / "RESULT.md", FIRST_PART, table(results))
     print(f"{len(results) - len(survivors)} of {len(results)} caught")
     print("".join(f"  survives: {name}\n" for name in survivors), end="")
     return 1 if survivors else 0

@@ -9,12 +9,13 @@ import gc
 import importlib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ LIBRARIES = (
 )  # fmt: skip
 KERNEL = "sparsehead/train/transformer"
 SEED = 1
+FIRST_PART = "# Deliberate breakages"
 # test_a_theory_claim_checks_out uses the same stride; all 256 functions of three bits take a minute
 STRIDE = 16
 
@@ -177,7 +179,7 @@ def unused_plugins(tests: list[str]) -> list[str]:
     return ["cacheprovider", "randomly", "pytest_cov", "anyio", *(() if used else ("schemathesis",))]
 
 
-def run_tests(tests: list[str], *more: str) -> list[Any]:
+def run_tests(tests: list[str], *more: str, plugins: Sequence[Any] = ()) -> list[Any]:
     """[exit code of pytest, ids that passed, ids that failed] for these tests, in the order of the files."""
     import pytest
 
@@ -194,5 +196,13 @@ def run_tests(tests: list[str], *more: str) -> list[Any]:
 
     options = ["-q", "--hypothesis-seed=0", *more]
     options += [part for name in unused_plugins(tests) for part in ("-p", f"no:{name}")]
-    code = pytest.main([*options, *tests], plugins=[Recorder()])
+    code = pytest.main([*options, *tests], plugins=[Recorder(), *plugins])
     return [int(code), passed, failed]
+
+
+def write_part(page: Path, heading: str, text: str) -> None:
+    """Replace the part of a page that begins with `heading` (a line "# ..") and ends at the next such line."""
+    parts = re.split(r"^(?=# )", page.read_text() if page.is_file() else "", flags=re.M)
+    kept = [part.rstrip("\n") for part in parts if part.strip() and not part.startswith(f"{heading}\n")]
+    at = 0 if heading == FIRST_PART else len(kept)
+    page.write_text("\n\n".join([*kept[:at], text.rstrip("\n"), *kept[at:]]) + "\n")
