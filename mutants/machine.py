@@ -356,7 +356,8 @@ def remember(new: dict[str, Result]) -> None:
 
 def equivalents() -> dict[str, str]:
     """Why no test can notice, by the id of the change."""
-    return dict(tomllib.loads(EQUIVALENTS.read_text())) if EQUIVALENTS.is_file() else {}
+    folders = tomllib.loads(EQUIVALENTS.read_text()).values()
+    return {name: why for reasons in folders for name, why in reasons.items()}
 
 
 def is_known(change: Change, results: dict[str, Result], explained: dict[str, str]) -> bool:
