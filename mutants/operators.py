@@ -30,18 +30,11 @@ OPPOSITES = (
     ("lower", "upper"),
 )  # fmt: skip
 OTHER = dict(OPPOSITES) | {b: a for a, b in OPPOSITES}
+# functions of two arguments in either order, and those whose arguments cannot change places
 SYMMETRIC = (
-    "min",
-    "max",
-    "minimum",
-    "maximum",
-    "isinstance",
-    "gcd",
-    "hypot",
-    "partial",
-    "getattr",
-    "hasattr",
-)
+    "min", "max", "minimum", "maximum", "isinstance", "gcd", "hypot", "partial", "getattr", "hasattr", "array_equal",
+    "logaddexp", "isclose", "allclose",
+)  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
