@@ -134,11 +134,6 @@ def _hash(*texts: str) -> str:
 
 
 @cache
-def package_hash() -> str:
-    return _hash(*(_text(f) for f in sorted((ROOT / "sparsehead").rglob("*.py"))))
-
-
-@cache
 def file_hash(test_file: str) -> str:
     """Of a test file and the helpers beside it."""
     path = ROOT / test_file
@@ -202,13 +197,20 @@ def trace(file: str) -> dict[str, Any]:
     return {"code": code, "failed": failed, "tests": tracer.found(Path.cwd())}
 
 
+def trace_hash(test_file: str, tests: dict[str, list[Any]]) -> str:
+    """Of a test file and of the files of the package that its tests ran."""
+    ran = sorted({name for _, lines in tests.values() for name in lines})
+    return _hash(
+        file_hash(test_file), *(_text(ROOT / name) if (ROOT / name).is_file() else "" for name in ran)
+    )
+
+
 def lines_of(tree: Path, folder: str) -> Lines:
-    """Which tests run which lines, from machine-lines.json where neither the package nor the test file has changed."""
+    """Which tests run which lines, from machine-lines.json where neither the tests nor what they ran has changed."""
     known: Lines = json.loads(LINES.read_text()) if LINES.is_file() else {}
     found: Lines = {}
     for file in test_files(folder):
-        mark = _hash(package_hash(), file_hash(file))
-        if known.get(file, {}).get("hash") != mark:
+        if file not in known or known[file]["hash"] != trace_hash(file, known[file]["tests"]):
             started = time.monotonic()
             seen = ask(tree, partial(trace, file), 3600, keep_bytecode=True)
             if seen["code"] not in (0, 1, 5):
@@ -218,7 +220,7 @@ def lines_of(tree: Path, folder: str) -> Lines:
             )
             print(f"; fail without any change: {seen['failed']}" if seen["failed"] else "", flush=True)
             known = json.loads(LINES.read_text()) if LINES.is_file() else {}
-            known[file] = {"hash": mark, "tests": seen["tests"]}
+            known[file] = {"hash": trace_hash(file, seen["tests"]), "tests": seen["tests"]}
             _write(LINES, json.dumps(known))
         found[file] = known[file]
     return found
