@@ -113,7 +113,7 @@ def trainable_selection(
     """Positions chosen together with the head: P_i = (eta_i / beta) e_3 on the support, 0 elsewhere; d = 4.
 
     The same o as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the
-    values of the relevant positions.   Paper: single-head-trainable
+    values of the relevant positions; then ||P||_F <= sqrt(2 s).   Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)
     n = T - len(support) + attends_cls
