@@ -82,6 +82,9 @@ class Task(Short, Displayed):
     def training_set(self, m: int, *, rng: np.random.Generator, unique: bool = True) -> Sample:
         """m examples; with `unique`, drawn again until only one s-subset explains them.
 
+        Such a set is no independent sample: what is proved of one with probability 1 - delta holds of the n-th draw
+        with delta/(n (n+1)) for delta; `drawn_training_set` counts the draws.
+
         The test applies to conjunctions, disjunctions and parities, and looks at the labels before noise. For
         other functions the paper defines none, and the first draw is returned.
 
@@ -90,11 +93,17 @@ class Task(Short, Displayed):
                 (`explanations` says when).
         Paper: law-and
         """
-        family = kind(self.f)
-        for _ in range(MAX_DRAWS):
+        return self.drawn_training_set(m, rng=rng, unique=unique)[0]
+
+    def drawn_training_set(
+        self, m: int, *, rng: np.random.Generator, unique: bool = True
+    ) -> tuple[Sample, int | None]:
+        """`training_set`, and the number of sets drawn; None where any set would have been accepted."""
+        family = kind(self.f) if unique else None
+        for draws in range(1, MAX_DRAWS + 1):
             bits, clean = self._clean(m, rng)
-            if not unique or family is None or len(explanations(bits, clean, self.f.s, family)) == 1:
-                return bits, self._noisy(clean, rng)
+            if family is None or len(explanations(bits, clean, self.f.s, family)) == 1:
+                return (bits, self._noisy(clean, rng)), None if family is None else draws
         raise DomainError(
             f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
             f"{MAX_DRAWS} draws; a larger m would ({math.log2(math.comb(self.f.T, self.f.s)):.0f} bits are to be "

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 def read(
     model: Annotated[Path, typer.Argument(help="A saved model (.safetensors).")],
     data: Annotated[
-        Path | None, typer.Option(help="Training examples: a text file, T bits and a label on each line.")
+        Path | None, typer.Option(help="Labelled examples: a text file, T bits and a label on each line.")
     ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Training never saw these examples.", show_default=False)
+    ] = False,
     p: Annotated[
         float | None,
         typer.Option("--p", help="Share of ones in the inputs; default: the model's note, or 1/2."),
@@ -34,7 +37,7 @@ def read(
 
     loaded = load(model)
     examples = None if data is None else read_examples(data, T=loaded.T)
-    reading = read_model(loaded, seed=seed, p=p, data=examples, most=most, delta=delta)
+    reading = read_model(loaded, seed=seed, p=p, data=examples, held_out=held_out, most=most, delta=delta)
     emit(reading.to_dict(), as_json, lambda console: show(console, reading))
 
 
@@ -49,6 +52,8 @@ def show(console: Console, reading: "Reading") -> None:
     )
     if reading.certificate is not None:
         show_certificate(console, reading)
+    for note in reading.notes:
+        console.print(note)
     broken = reading.breaking
     if broken is not None and broken.flips is not None:
         word = "" if broken.exact else "found so far "
@@ -86,5 +91,4 @@ def show_certificate(console: Console, reading: "Reading") -> None:
     )
     if c.model_bound is not None:
         console.print(f"error of the model at most {c.model_bound:.3f} (confidence {1 - c.delta:g})")
-    for note in reading.notes:
-        console.print(note)
+    console.print(f"assumed: {c.assumed}")

@@ -14,16 +14,26 @@ price of a function is
 
 which grows with T only through ln C(T, s), as the paper's capacity bounds do; but at s = 3 and m = 200 it is below 1.
 
-The model itself is judged through the function: error(model) <= error(f) + P(model and f differ). The second term
-comes from fresh inputs by Clopper-Pearson, and the two statements share delta equally.
+A sample that was chosen pays for the choice: a training set that is drawn again until it has some property, and has it
+at the n-th draw, is one of a sequence of independent samples. With weight 1/(n (n+1)) for the n-th of them the union is
+over samples too, and the price rises by ln n (n+1).
+
+The model itself is judged in one of two ways.
+
+stated distribution    error(model) <= error(f) + P(model and f differ). The second term comes from fresh inputs by
+                       Clopper-Pearson, and the two statements share delta equally. Training may have seen the examples.
+held-out examples      Clopper-Pearson from the model's own mistakes on the examples, if training never saw them; their
+                       distribution may be any.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..display import Short
 from ..errors import DomainError
 from ..floor.chances import log_choose
@@ -37,16 +47,19 @@ METHODS = ("binomial tail inversion", "empirical Bernstein")
 
 @dataclass(frozen=True, repr=False)
 class OccamBound(Short):
-    """An upper bound on the error of the function read, and of the model where the distribution of inputs is known.
+    """An upper bound on the error of the function read, and of the model where there is evidence of its own.
 
     Args:
-        bound: upper bound on P(f(x) != y), with probability 1 - delta/2 over the examples.
+        bound: upper bound on P(f(x) != y), with probability 1 - delta/2 over the examples, which are independent
+            draws from any one distribution of (x, y). f and the model may depend on them.
         method: how `bound` was computed; `METHODS` names them.
         bernstein: the empirical Bernstein bound at the same confidence, for comparison; at most 1.
         model_bound: upper bound on P(model(x) != y), with probability 1 - delta over examples and fresh inputs;
-            None where the distribution of the inputs is not known.
+            None without fresh inputs from the examples' distribution and without held-out examples.
         delta, m, mistakes: confidence, examples, and how many of them f gets wrong.
         log_price: ln 1/prior(f), in nats.
+        assumed: what both bounds take for granted.
+        draws: how many samples were drawn until this one was accepted; None if it was not chosen.
     """
 
     bound: float
@@ -57,6 +70,8 @@ class OccamBound(Short):
     m: int
     mistakes: int
     log_price: float
+    assumed: str = "independent examples"
+    draws: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -123,34 +138,43 @@ def occam_bound(
     labels: Shaped[Array, " m"],
     *,
     delta: float,
-    disagreements: tuple[int, int] | None = None,
+    disagreements: Sequence[tuple[int, int]] = (),
+    model_mistakes: int | None = None,
+    draws: int | None = None,
 ) -> OccamBound:
-    """The bound for f on these examples.
+    """The bound for f on these examples, and for its model by one of the two ways above.
 
     Args:
         delta: probability with which the statement about the model may fail; half of it is spent on f.
-        disagreements: (number, n): how often model and f differed on n fresh inputs from the examples' distribution.
+        disagreements: pairs (number, n): how often model and f differed on n fresh inputs from the examples'
+            distribution. Of several samples the largest limit counts, so that one of them has to be fresh.
+        model_mistakes: the model's own mistakes on the examples, if training never saw them.
+        draws: this sample is the `draws`-th and the first that was accepted; None if it was not chosen.
     Raises:
         DomainError: delta is not strictly between 0 and 1, or there are no examples.
     Paper: occam-bound
     """
-    if not 0 < delta < 1:
-        raise DomainError(f"delta is a probability strictly between 0 and 1, got {delta}.")
+    arguments.real("delta", delta, above=0, below=1)
     m = len(labels)
     if m < 1:
         raise DomainError("an Occam bound needs at least one labelled example, got none.")
     mistakes = int((f(bits) != labels).sum())
-    price = log_price(f.s, f.T)
-    spent = price + (math.log(2) - math.log(delta))
-    bound = tail_inversion(mistakes, m, spent)
-    differ = None if disagreements is None else tail_inversion(*disagreements, math.log(2) - math.log(delta))
+    price, half = log_price(f.s, f.T), math.log(2) - math.log(delta)
+    chosen = 0.0 if draws is None else math.log(draws * (draws + 1))
+    bound = tail_inversion(mistakes, m, price + chosen + half)
+    model_bound = None
+    if model_mistakes is not None:
+        model_bound = tail_inversion(model_mistakes, m, chosen - math.log(delta))
+    elif disagreements:
+        model_bound = min(1.0, bound + max(tail_inversion(k, n, half) for k, n in disagreements))
     return OccamBound(
         bound=bound,
         method=METHODS[0],
-        bernstein=empirical_bernstein(mistakes, m, spent),
-        model_bound=None if differ is None else min(1.0, bound + differ),
+        bernstein=empirical_bernstein(mistakes, m, price + chosen + half),
+        model_bound=model_bound,
         delta=delta,
         m=m,
         mistakes=mistakes,
         log_price=price,
+        draws=draws,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import shown
+from .. import arguments
 from ..certify.certificate import spell_bits
 from ..errors import DomainError, ShapeError
 from ..evaluate import evaluator
@@ -13,21 +13,31 @@ from ..model import Model
 from ..types import Array, Float, Shaped
 
 Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
-HALF = 0.5  # a plain function of bits answers 1 where its value exceeds this
+HALF = 0.5  # where bits and probabilities become label 1
+LARGEST = 1 + 1e-6  # a probability in float32 may round to a little more than 1
 
 
 class Oracle:
     """The labels of a model, or of any function from bits (n, T) to n numbers.
 
     Args:
-        model: a `Model` (label 1 where the output exceeds its threshold), or a callable (1 where it exceeds 1/2).
+        model: a `Model` (label 1 where the output exceeds its own threshold), or a callable.
         T: length of the input; a Model knows its own.
+        threshold: a callable's label is 1 where its output exceeds this. None: 1/2, and outputs that are no
+            probabilities are refused.
     Attributes:
         queries: how many inputs have been evaluated so far.
     """
 
-    def __init__(self, model: Model | Predict, T: int | None = None) -> None:
+    def __init__(
+        self, model: Model | Predict, T: int | None = None, *, threshold: float | int | None = None
+    ) -> None:
+        self._guessing = threshold is None and not isinstance(model, Model)
         if isinstance(model, Model):
+            if threshold is not None:
+                raise DomainError(
+                    f"threshold={threshold} is for a function of bits; a Model has its own, {model.threshold:g}."
+                )
             if T not in (None, model.T):
                 raise DomainError(f"the model reads T={model.T} bits, but T={T} was asked for.")
             self.T, self.threshold, self._outputs = model.T, model.threshold, evaluator(model)
@@ -36,7 +46,8 @@ class Oracle:
                 raise DomainError(
                     "read needs the length T of the input together with a function; a Model knows its own."
                 )
-            self.T, self.threshold, self._outputs = T, HALF, model
+            self.T, self._outputs = T, model
+            self.threshold = HALF if threshold is None else arguments.real("threshold", threshold)
         else:
             raise DomainError(
                 f"read takes a Model, the path of a model file, or a function of bits; got {type(model).__name__}."
@@ -47,12 +58,15 @@ class Oracle:
         """Labels, uint8.
 
         Raises:
-            DomainError: an output is NaN or infinite, so that there is no label; names an input.
-            ShapeError: a callable answered with another number of values.
+            DomainError: an output is NaN or infinite, so that there is no label; names an input. Or a callable's
+                outputs leave [0, 1] and no threshold was given.
+            ShapeError: a callable answered with another shape than (n,) or (n, 1).
         """
         if not len(bits):
             return np.empty(0, dtype=np.uint8)
         outputs = _as_numbers(self._outputs(bits))
+        if outputs.shape == (len(bits), 1):
+            outputs = outputs[:, 0]
         if outputs.shape != (len(bits),):
             raise ShapeError(
                 f"{len(bits)} inputs need {len(bits)} outputs; the function answered with shape {outputs.shape}."
@@ -63,6 +77,12 @@ class Oracle:
             raise DomainError(
                 f"the model's output is {outputs[where]} on the input {spell_bits(bits[where])}; "
                 "a model with NaN or infinite outputs computes no function."
+            )
+        if self._guessing and (outputs.min() < 0 or outputs.max() > LARGEST):
+            raise DomainError(
+                f"the function's outputs range from {outputs.min():.4g} to {outputs.max():.4g}, so they are neither "
+                "bits nor probabilities; say above which value the label is 1: threshold=0 for logits and signs, "
+                "threshold=.5 for scores around 0 and 1."
             )
         return (outputs > self.threshold).astype(np.uint8)
 
@@ -76,5 +96,5 @@ def _as_numbers(answers: Any) -> Float[Array, "*shape"]:
         return array.astype(np.float64)
     except (TypeError, ValueError):
         raise DomainError(
-            f"a function of bits answers with one real number for each input; got {shown(answers)}."
+            f"a function of bits answers with one real number for each input; got {arguments.shown(answers)}."
         ) from None

@@ -1,7 +1,8 @@
 """`read`: from weights, or any function of bits, to the sparse function that they compute."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,16 @@ from .junta import query_bound, read_junta
 from .occam import OccamBound, occam_bound
 from .queries import Oracle
 from .result import Reading
+from .sample_checks import copies, unlike
 from .sampling import FLIPPED, PAIRS, Agreement, inputs_for, measure_agreement, read_by_sampling
 
 Examples = tuple[Shaped[Array, "m T"], Shaped[Array, " m"]]
 PROVABLE_TOKENS = 2**24  # patterns x tokens up to which a proof is tried
 EVIDENCE_INPUTS = 256
-MOST_DEVIATIONS = 6  # standard deviations by which the share of ones in the examples may differ from p
+NO_P = (
+    "it needs p, the share of ones in the inputs, which was not given and is not among the model's notes, or "
+    "held_out=True, if training never saw the examples"
+)
 
 
 def read(
@@ -36,8 +41,11 @@ def read(
     *,
     seed: int,
     T: int | None = None,
+    threshold: float | int | None = None,
     p: float | None = None,
     data: Examples | None = None,
+    held_out: bool = False,
+    draws: int | None = None,
     most: int = 8,
     least_agreement: float = 0.95,
     delta: float = 0.05,
@@ -45,20 +53,26 @@ def read(
     """The sparse function that a model computes, found by asking the model and nothing else.
 
     Args:
-        model: a Model, the path of a model file, or a function from bits (n, T) to n labels or numbers; a number
-            above 1/2 counts as 1.
+        model: a Model, the path of a model file, or a function from bits (n, T) to n labels or numbers.
         seed: names the random inputs that are asked.
         T: length of the input; needed for a plain function only.
-        p: share of ones in the inputs on which the model is used; taken from the model's own notes where they have
-            it, else 1/2.
-        data: (bits, labels) that the model was trained on, for the Occam bound; one on the model's own error needs p,
-            given or noted, and independent bits.
+        threshold: label 1 where a function's value exceeds this. None: 1/2, for values from 0 to 1; other values are
+            refused. A Model has its own.
+        p: probability of a one in the inputs on which the model is used; taken from the model's own notes where they
+            have it, else 1/2.
+        data: (bits, labels), independent draws from one distribution, for the bounds in `certificate`. That on the
+            function's error holds whether or not the model was trained on them. One on the model's own error needs
+            either `held_out`, or inputs of independent bits that are 1 with probability p, given or noted. The
+            examples are checked for copies and against p; what these checks cannot see is taken for granted.
+        held_out: the examples played no part in training.
+        draws: the examples are the `draws`-th sample drawn, the first that was accepted; None if they were not chosen.
         most: the most positions that a function may have, up to 12.
         least_agreement: a function is claimed only if it is proved on all inputs, or the lower end of the agreement's
             interval reaches this.
         delta: probability with which the certificate may fail.
     Raises:
-        DomainError: the model's outputs are not finite, or an argument is outside its range.
+        DomainError: the model's outputs are not finite, or leave [0, 1] without a threshold; or an argument is outside
+            its range.
     Paper: read-junta
 
     >>> import sparsehead as sh
@@ -76,7 +90,9 @@ def read(
         arguments.whole("T", T)
     _check(most, least_agreement, p)
     arguments.real("delta", delta, above=0, below=1)
-    oracle = Oracle(model, T)
+    if draws is not None:
+        arguments.whole("draws", draws)
+    oracle = Oracle(model, T, threshold=threshold)
     known = _known_share_of_ones(model, p)
     p = 0.5 if known is None else known
     examples = None if data is None else _examples(data, oracle.T)
@@ -86,7 +102,11 @@ def read(
     proof = None if function is None and agreement.value < 1 else _prove(model, best)
     proved = proof is not None and proof.correct is True
     function = best if proved else function
-    unlike = None if function is None or examples is None else _unlike(examples, known)
+    certificate, doubt = None, None
+    if function is not None and examples is not None:
+        certificate, doubt = _certificate(
+            oracle, function, examples, agreement, p=known, held_out=held_out, draws=draws, delta=delta
+        )
     bits = bernoulli(p, (min(EVIDENCE_INPUTS, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence"))
     bits = bits.view(np.uint8)
     also = sorted(found.influences, key=lambda t: -found.influences[t])
@@ -97,7 +117,7 @@ def read(
         agreement=agreement,
         proved=proved,
         proof=None if function is None else proof,
-        certificate=certify(function, examples, None if unlike else agreement, delta),
+        certificate=certificate,
         evidence=gather_evidence(model, oracle, best, bits, p=p, also=also),
         breaking=fewest_flips(model, best, bits) if whole and not proved else None,  # type: ignore[arg-type]
         ablation=ablate(model, best, bits) if whole else None,  # type: ignore[arg-type]
@@ -105,7 +125,7 @@ def read(
         queries=found.queries,
         query_bound=found.query_bound,
         p=p,
-        notes=() if unlike is None else (f"No bound on the error of the model itself: {unlike}.",),
+        notes=() if doubt is None else (doubt,),
     )
 
 
@@ -153,30 +173,14 @@ def _known_share_of_ones(model: Any, p: float | None) -> float | None:
     return float(noted) if isinstance(noted, (int, float)) and 0 < noted < 1 else None
 
 
-def _unlike(examples: Examples, p: float | None) -> str | None:
-    """Why agreement on Bernoulli(p) inputs says nothing about inputs like the examples; None where it does.
-
-    That the bits of the examples are independent is taken for granted; their share of ones is not.
-    """
-    bits, _ = examples
-    if p is None:
-        return "it needs the share of ones in the inputs, p, which was not given and is not among the model's notes"
-    share = float(np.mean(bits)) if bits.size else p
-    if abs(share - p) > MOST_DEVIATIONS * float(np.sqrt(p * (1 - p) / max(1, bits.size))):
-        return (
-            f"its agreement with the function was measured at p = {p:.3g}, the examples have {share:.3g} ones"
-        )
-    return None
-
-
 def _examples(data: Any, T: int) -> Examples:
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise DomainError(f"data is a pair (bits, labels); got {arguments.shown(data)}.")
     bits, labels = data
     checked, y = check_bits(bits, T), np.asarray(labels)
-    if checked.ndim != 2 or y.shape != (len(checked),) or not np.isin(y, (0, 1)).all():
+    if checked.ndim != 2 or not len(checked) or y.shape != (len(checked),) or not np.isin(y, (0, 1)).all():
         raise DomainError(
-            f"data is (bits, labels) of shapes (m, {T}) and (m,) with labels 0 or 1; "
+            f"data is (bits, labels) of shapes (m, {T}) and (m,), m >= 1, with labels 0 or 1; "
             f"got {checked.shape} and {y.shape}."
         )
     return checked, y
@@ -197,14 +201,30 @@ def _prove(model: Any, f: SparseFunction) -> Certificate | None:
     return verify(model, f)
 
 
-def certify(
-    f: SparseFunction | None, examples: Examples | None, agreement: Agreement | None, delta: float
-) -> OccamBound | None:
-    """The Occam bound of the function read, and of its model where `agreement` is about inputs like the examples.
-
-    None without a function or without examples.
-    """
-    if f is None or examples is None:
-        return None
-    differ = None if agreement is None else (agreement.n - round(agreement.value * agreement.n), agreement.n)
-    return occam_bound(f, *examples, delta=delta, disagreements=differ)
+def _certificate(
+    oracle: Oracle,
+    f: SparseFunction,
+    examples: Examples,
+    agreement: Agreement,
+    *,
+    p: float | None,
+    held_out: bool,
+    draws: int | None,
+    delta: float,
+) -> tuple[OccamBound | None, str | None]:
+    """The bounds that the examples support, and one sentence on those that they do not."""
+    bits, labels = examples
+    if (why := copies(bits)) is not None:
+        return None, f"No bound from the examples: {why}."
+    judged = partial(occam_bound, f, bits, labels, delta=delta, draws=draws)
+    if held_out:
+        mistakes = int((oracle(bits) != labels).sum())
+        found = judged(model_mistakes=mistakes)
+        return replace(found, assumed=f"{found.assumed} that training never saw"), None
+    why = NO_P if p is None else unlike(bits, p)
+    if why is not None:
+        return judged(), f"No bound on the error of the model itself: {why}."
+    # Where the inputs are not as stated, the examples still are, as far as training did not see them.
+    seen = (int((oracle(bits) != f(bits)).sum()), len(bits))
+    found = judged(disagreements=(agreement.differing, seen))
+    return replace(found, assumed=f"{found.assumed}; independent bits, 1 with p = {p:.4g}"), None

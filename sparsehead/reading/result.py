@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..certify.certificate import Certificate
+from ..certify.certificate import Certificate, spell_bits
 from ..display import Card, Plotted, clipped
 from ..frame import Frame
 from ..functions import SparseFunction
@@ -24,13 +24,14 @@ class Reading(Plotted):
         agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
         proved: True when `verify` proved that they agree on all 2^T inputs.
         proof: what `verify` returned; None where it was not asked (a plain function of bits, or no function read).
-        certificate: the Occam bound; None without labelled examples.
+        certificate: the Occam bound; None without labelled examples, or where they are no independent ones.
         evidence: attention, influence and flips by position.
         breaking: the fewest irrelevant flips found that break the reading; None where proved or not searched.
         ablation: which head carries which position; None for deep models and plain functions.
         method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (only nearly).
         queries: inputs evaluated to find `best`; `query_bound` is the most that the method takes for its s.
         p: share of ones in the random inputs.
+        notes: one sentence on each bound that the examples do not support.
     """
 
     _CHART = "figures.objects:reading_chart"
@@ -64,15 +65,23 @@ class Reading(Plotted):
     def verdict(self) -> str:
         """One sentence: what the model computes, and how this is known."""
         a = self.agreement
-        share = f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}"
+        share = (
+            f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}, bits 1 with p = {self.p:.4g}"
+        )
         if self.function is None:
             best = clipped(str(self.best), 120)
             return f"computes no function of few positions: the best one found, {best}, agrees on {share}."
         if self.proved:
             return f"computes {clipped(str(self.function), 160)}, proved on all 2^{self.function.T} inputs."
-        refuted = self.proof is not None and self.proof.correct is False
-        how = "not on all inputs" if refuted else "not proved"
-        return f"computes {clipped(str(self.function), 160)} on {share}; {how}."
+        return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
+
+    def _limits(self) -> str:
+        """Why the function is not proved: an input on which it differs from the model, where `verify` found one."""
+        wrong = None if self.proof is None else self.proof.counterexample
+        if wrong is None:
+            return "not proved"
+        spelled, value = clipped(spell_bits(wrong), 120), int(self.best(wrong))
+        return f"not on all inputs: on {spelled} the function is {value} and the model answers otherwise"
 
     def __repr__(self) -> str:
         return f"<Reading: {self.verdict}>"
@@ -92,6 +101,7 @@ class Reading(Plotted):
         if self.certificate is not None:
             facts["error of the function at most"] = self.certificate.bound
             facts["error of the model at most"] = self.certificate.model_bound
+            facts["assumed"] = self.certificate.assumed
         return Card("Reading", [f"The model {self.verdict}", *self.notes], facts, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:

@@ -43,6 +43,11 @@ class Agreement:
     high: float
     n: int
 
+    @property
+    def differing(self) -> tuple[int, int]:
+        """On how many of how many inputs they differ."""
+        return self.n - round(self.value * self.n), self.n
+
     def to_dict(self) -> dict[str, Any]:
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 

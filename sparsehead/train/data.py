@@ -17,7 +17,12 @@ CACHED = 2**26  # packed bytes of holdout kept per trial; the rest is drawn agai
 
 def training_set(spec: TrainSpec) -> Sample:
     """m samples from stream(seed, "train"); restarts share them."""
-    return task_of(spec).training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
+    return drawn_training_set(spec)[0]
+
+
+def drawn_training_set(spec: TrainSpec) -> tuple[Sample, int | None]:
+    """The training set, and the number of sets drawn until it was accepted, if they are chosen at all."""
+    return task_of(spec).drawn_training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
 
 
 class FreshBatches:

@@ -11,7 +11,7 @@ from ..functions import SparseFunction
 from ..reading import Reading, read
 from ..spec import LEARNERS, TrainSpec, task_of
 from ..spec import preset as preset_spec
-from .data import training_set
+from .data import drawn_training_set
 from .footprint import require_trial
 from .learners.at_once import fit_at_once
 from .loop import engine_for
@@ -131,11 +131,12 @@ def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
     """
     if run.model is None:
         return None
-    examples = None if run.spec.online else training_set(run.spec)
+    examples, draws = (None, None) if run.spec.online else drawn_training_set(run.spec)
     return read(
         run.model,
         seed=run.spec.seed,
         p=task_of(run.spec).p,
         data=examples,
+        draws=draws,
         delta=delta,
     )

@@ -12,7 +12,7 @@ from sparsehead.errors import DomainError
 from sparsehead.reading import read
 from sparsehead.reading.occam import empirical_bernstein, log_price, occam_bound, tail_inversion
 from sparsehead.rng import stream
-from sparsehead.task import Task
+from sparsehead.task import Task, explanations
 
 
 @pytest.mark.claim("occam-bound")
@@ -97,8 +97,8 @@ def test_no_bound_on_the_model_for_inputs_on_which_it_was_not_asked():
         return np.where(b.sum(axis=1) >= 18, 0, b[:, 0])
 
     for p, words in (
-        (None, "needs the share of ones"),
-        (0.5, "measured at p = 0.5, the examples have 0.948 ones"),
+        (None, "it needs p, the share of ones"),
+        (0.5, "of 2000 examples, which does not fit p = 0.5"),
     ):
         r = read(model, T=T, seed=0, data=(bits, bits[:, 0]), p=p)
         assert r.function is not None and r.certificate.model_bound is None
@@ -133,14 +133,52 @@ def test_mistakes_raise_the_bound_and_disagreement_is_added():
     worse = occam_bound(f, bits, labels ^ (np.arange(300) < 30), delta=0.05)
     assert worse.mistakes == 30
     assert worse.bound > clean.bound + 0.1
-    apart = occam_bound(f, bits, labels, delta=0.05, disagreements=(10, 1000))
+    apart = occam_bound(f, bits, labels, delta=0.05, disagreements=[(10, 1000), (0, 900)])
     assert apart.model_bound == pytest.approx(apart.bound + tail_inversion(10, 1000, math.log(40)))
     assert clean.model_bound is None
+    own = occam_bound(f, bits, labels, delta=0.05, model_mistakes=7, disagreements=[(10, 1000)])
+    assert own.model_bound == pytest.approx(tail_inversion(7, 300, math.log(20)))
+
+
+@pytest.mark.claim("occam-bound")
+def test_a_sample_that_was_chosen_pays_for_the_choice():
+    """Samples are drawn until x2 explains labels that are x1: its error is 1/2, and every accepted sample says 0.
+
+    A bound that forgets the choice is beyond in all of 200 cases; with ln n(n+1) it may be in delta/2 = 1/4 of them.
+    """
+    m, delta, f, rng = 9, 0.5, sh.parse("x2", T=4), stream(0, "chosen")
+    beyond = np.zeros(2)
+    for _ in range(200):
+        bits = (rng.random((8000, m, 4)) < 0.5).astype(np.uint8)
+        draws = int((bits[:, :, 1] == bits[:, :, 2]).all(axis=1).argmax()) + 1
+        sample = bits[draws - 1]
+        assert (sample[:, 1] == sample[:, 2]).all()
+        for i, count in enumerate((None, draws)):
+            beyond[i] += occam_bound(f, sample, sample[:, 1], delta=delta, draws=count).bound < 0.5
+    assert beyond[0] == 200 and beyond[1] <= 50
+    chosen = occam_bound(f, sample, sample[:, 1], delta=delta, model_mistakes=0, draws=3)
+    assert chosen.bound == pytest.approx(1 - math.exp(-(log_price(1, 4) + math.log(4) + math.log(12)) / m))
+    assert chosen.model_bound == pytest.approx(1 - math.exp(-(math.log(2) + math.log(12)) / m))
+    assert chosen.draws == 3
+
+
+@pytest.mark.claim("occam-bound")
+def test_the_training_sets_of_trials_count_their_draws():
+    task = Task.balanced(sh.conjunction((1, 3, 5), T=30))
+    found = [task.drawn_training_set(20, rng=stream(i, "sets"))[1] for i in range(40)]
+    assert min(found) == 1 and max(found) > 1
+    again = stream(found.index(max(found)), "sets")
+    for n in range(1, max(found) + 1):
+        bits, labels = task._clean(20, again)
+        assert (len(explanations(bits, labels, 3, "and")) == 1) == (n == max(found))
+    assert task.drawn_training_set(20, rng=stream(0), unique=False)[1] is None
+    majority = Task.balanced(sh.majority((1, 3, 5), T=30))
+    assert majority.drawn_training_set(3, rng=stream(0))[1] is None
 
 
 def test_bad_arguments_are_refused():
     f = sh.parse("x1", T=3)
-    with pytest.raises(DomainError, match="strictly between 0 and 1"):
+    with pytest.raises(DomainError, match="delta is a finite number > 0 and < 1"):
         occam_bound(f, np.zeros((1, 3), int), np.zeros(1, int), delta=0.0)
     with pytest.raises(DomainError, match="at least one"):
         occam_bound(f, np.zeros((0, 3), int), np.zeros(0, int), delta=0.1)

@@ -160,6 +160,61 @@ def test_misuse_is_one_line(call, error, words):
         call()
 
 
+SIGNS = "from -0.4 to 0.4, so they are neither bits nor probabilities; .* threshold=0 .* threshold=.5"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (-0.4, 0.4, SIGNS),
+        (-1, 1, "from -1 to 1,"),
+        (-7.5, -0.5, "from -7.5 to -0.5,"),
+        (1.5, 8.0, "from 1.5 to 8,"),
+        (-1e-9, 1.0, "from -1e-09 to 1,"),
+    ],
+)
+def test_numbers_that_are_no_probabilities_need_a_threshold(low, high, words):
+    def logits(bits):
+        return np.where(bits[:, 3] & bits[:, 7], high, low)
+
+    with pytest.raises(DomainError, match=words):
+        read(logits, T=10, seed=0)
+    assert read(logits, T=10, seed=0, threshold=(low + high) / 2).formula == "x3 & x7"
+
+
+def test_the_label_is_1_strictly_above_the_threshold():
+    """Integers, one column, and a threshold that is one of the values."""
+    level = lambda bits: (bits[:, 3].astype(int) + bits[:, 7] - 1)[:, None]  # noqa: E731
+    assert read(level, T=10, seed=0, threshold=0).formula == "x3 & x7"
+    assert read(level, T=10, seed=0, threshold=-0.5).formula == "x3 | x7"
+    assert read(lambda b: level(b) - 10, T=10, seed=0, threshold=0).formula == "0"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda on: on,
+        lambda on: on.astype(bool),
+        lambda on: on.astype(float)[:, None],
+        lambda on: np.where(on, 0.51, 0.5),
+        lambda on: np.where(on, np.float32(1 + 2**-23), 0),
+        lambda on: on.tolist(),
+    ],
+)
+def test_bits_and_probabilities_need_no_threshold(answer):
+    assert read(lambda b: answer(b[:, 3] & b[:, 7]), T=10, seed=0).formula == "x3 & x7"
+
+
+def test_a_model_keeps_its_own_threshold():
+    model = sh.build(sh.parse("x1", T=4))
+    with pytest.raises(
+        DomainError, match=r"threshold=0 is for a function of bits; a Model has its own, 0\.5"
+    ):
+        read(model, seed=0, threshold=0)
+    with pytest.raises(DomainError, match="threshold is a finite number; got nan"):
+        read(lambda b: b[:, 0], T=4, seed=0, threshold=float("nan"))
+
+
 def test_examples_that_are_no_pair_are_refused():
     with pytest.raises(DomainError, match=r"data is a pair \(bits, labels\)"):
         _examples(np.zeros((3, 6)), 6)
@@ -238,7 +293,11 @@ def test_a_reading_that_its_proof_refutes_says_so():
     f = sh.parse("x1", T=T)
     model = sh.build(f)
     refuted = replace(read(model, seed=0), proved=False, proof=sh.verify(model, sh.parse("x2", T=T)))
-    assert refuted.verdict.endswith("not on all inputs.")
+    wrong = "".join(map(str, refuted.proof.counterexample))
+    assert refuted.verdict.endswith(
+        f"n = 4096, bits 1 with p = 0.5; not on all inputs: on {wrong} the function is {wrong[1]} and the model "
+        "answers otherwise."
+    )
     assert replace(refuted, proof=None).verdict.endswith("not proved.")
 
 
