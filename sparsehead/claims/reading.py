@@ -76,8 +76,8 @@ def check_occam_bound(context: Context) -> Finding:
         paper="no such bound; norm-based ones are vacuous by 10^3 to 10^10",
         ours=f"error <= {limits[0]:.3f} at T = 300 and {limits[1]:.3f} at T = 10^5 (m = 200, s = 3, no mistakes)",
         detail=f"Some hypothesis broke its bound in {broken} of {trials} samples of {m} noisy examples, allowed "
-        f"{delta / 2:.0%}; the tail inversion equals the binomial tail to {max(exact, inside):.1e}. Of 100 samples drawn until a wrong function explains "
-        f"them {sum(free for free, _ in chosen)} break a bound that forgets the choice and "
+        f"{delta / 2:.0%}; the tail inversion equals the binomial tail to {max(exact, inside):.1e}. "
+        f"Of 100 samples drawn until a wrong function explains them {sum(free for free, _ in chosen)} break a bound that forgets the choice and "
         f"{sum(paid for _, paid in chosen)} one that pays for it, allowed 25.",
         broken=broken,
     )
