@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import sparsehead as sh
@@ -56,6 +57,13 @@ def test_bound(command):
 def test_read(command):
     found = command("read", "head.safetensors")
     assert found == plain(sh.read(sh.load("head.safetensors"), seed=0))
+    model = sh.load("head.safetensors")
+    bits = (np.random.default_rng(0).random((60, model.T)) < 0.3).astype(np.uint8)
+    labels = model.predict(bits)
+    Path("rows.csv").write_text("".join(f"{''.join(map(str, row))},{y}\n" for row, y in zip(bits, labels)))
+    held_out = command("read", "head.safetensors", "--data", "rows.csv", "--held-out")
+    assert held_out == plain(sh.read(model, seed=0, data=(bits, labels), held_out=True))
+    assert held_out["certificate"]["model_bound"] == pytest.approx(1 - 0.05 ** (1 / 60))
 
 
 def test_cover(command):

@@ -63,7 +63,8 @@ def read(
         data: (bits, labels), independent draws from one distribution, for the bounds in `certificate`. That on the
             function's error holds whether or not the model was trained on them. One on the model's own error needs
             either `held_out`, or inputs of independent bits that are 1 with probability p, given or noted. The
-            examples are checked for copies and against p; what these checks cannot see is taken for granted.
+            examples are checked for copies and against p; what these checks cannot see is taken for granted. Where
+            all examples share something (one source, one day), the bounds are about inputs that share it too.
         held_out: the examples played no part in training.
         draws: the examples are the `draws`-th sample drawn, the first that was accepted; None if they were not chosen.
         most: the most positions that a function may have, up to 12.
