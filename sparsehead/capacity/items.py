@@ -16,9 +16,11 @@ item with n copies: each copy has the same x, and the sums above count it n time
 logarithms.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +28,9 @@ from ..logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
 from ..types import Array
 
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
-ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4, where the split is flat
+ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4
+NEWTON = 12  # steps for ln mu, of which ln y is a nearly straight line
+FEW = 4  # up to so many items every choice of prices is tried: 3^4 = 81
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,9 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
 
     Paper: parametric-cover
 
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1.
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Among up to
+    `FEW` items the least sum is found, so that it never falls while prices rise (as they do with T and m);
+    among more it is a valid split that may be a little above the best.
     """
     live = [k for k in items if k.live]
     if not live:
@@ -126,16 +132,7 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
         return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     log_lambda = np.array([k.log_lambda for k in live])
     dim = np.array([min(k.dim, 1e300) for k in live])
-    log_weights = np.array([k.log_weight for k in live])
-    closed = log_weights - log_sum(log_weights + log_n)
-    candidates = [closed, _balance(log_rho, log_lambda, dim, log_n, parametric_only=True)]
-    if not parametric_only:
-        candidates.append(_balance(log_rho, log_lambda, dim, log_n, parametric_only=False))
-    prices = [
-        _all_copies(_prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only), log_n)
-        for y in candidates
-    ]
-    best = min(prices, key=lambda h: float(h.sum()))
+    best = _Split(log_rho, log_lambda, dim, log_n, parametric_only).least()
     total = float(best.sum())
     if not math.isfinite(total):  # a class too large for a float: the closed form still gives its logarithm
         log_C = log_capacity(items)
@@ -145,78 +142,127 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
     return Covering(total, ln(total), shares)
 
 
-# The helpers below run some hundred times per bound, so their shapes stand here and are not checked at each
-# call: log_rho, log_lambda, dim, log_n and shares have one entry per live item, log_mu one per slope tried.
+FREE, VOLUME, SQUARE = 0, 1, 2  # y = rho, where nothing is paid; dim ln(1 + 2 rho/y); lambda (rho/y)^2
 
 
-def _all_copies(price: Array, log_n: Array) -> Array:
-    """The price of n copies; inf beyond the range of a float, and 0 where a single copy costs nothing."""
-    with np.errstate(over="ignore", divide="ignore"):
-        return np.exp(np.log(price) + log_n)
+@dataclass(frozen=True)
+class _Split:
+    """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k).
 
-
-def _prices(
-    log_rho: Array,
-    log_lambda: Array,
-    dim: Array,
-    log_y: Array,
-    *,
-    parametric_only: bool,
-) -> Array:
-    """h_k at relative resolutions y_k; zero where the whole class fits into one ball."""
-    ratio = log_rho - log_y
-    price = dim * np.logaddexp(0.0, math.log(2) + ratio)
-    if not parametric_only:
-        with np.errstate(over="ignore"):  # a perceptron price beyond floats loses to the other one
-            price = np.minimum(price, np.exp(2 * ratio + log_lambda))
-    return np.where(ratio <= 0, 0.0, price)
-
-
-def _balance(
-    log_rho: Array,
-    log_lambda: Array,
-    dim: Array,
-    log_n: Array,
-    *,
-    parametric_only: bool,
-) -> Array:
-    """Shares of single copies (as logs; all copies add up to 1) at which the prices' slopes agree.
-
-    A search for the common slope mu: for each item and mu the better of the stationary points of its prices,
-    or y = rho where the price vanishes. The prices are not convex together, so this need not be the optimum;
-    whatever it returns is a valid split.
+    h_k is the least of three prices, each convex, but not convex itself. With one price chosen for every item
+    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `FEW` items all rows are
+    tried. Otherwise those at which all items like the same slope best, then rows that differ in one entry.
+    Arrays have one entry per live item, and one row per choice. Nothing is checked at each call: there are hundreds.
     """
-    high = REACH + 4 * float((np.abs(log_rho) + log_n).max())
-    low = -high
-    for _ in range(ROUNDS):
-        log_mu = np.linspace(low, high, WIDTH)
-        shares = _respond(log_mu, log_rho, log_lambda, dim, parametric_only)
-        totals = np.logaddexp.reduce(shares + log_n, axis=1)
-        first = int(np.argmax(totals <= 0)) or 1  # totals fall in mu
-        low, high = float(log_mu[first - 1]), float(log_mu[first])
-    log_y = _respond(np.array([high]), log_rho, log_lambda, dim, parametric_only)[0]
-    return log_y - log_sum(log_y + log_n)
 
+    log_rho: Array
+    log_lambda: Array
+    dim: Array
+    log_n: Array
+    parametric_only: bool
 
-def _respond(
-    log_mu: Array,
-    log_rho: Array,
-    log_lambda: Array,
-    dim: Array,
-    parametric_only: bool,
-) -> Array:
-    """ln of the y that minimises h(y) + mu y for every mu and item, among stationary points and y = rho."""
-    slope = log_mu[:, None]
-    with np.errstate(divide="ignore"):
-        # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + sqrt(1 + 2 dim/(mu rho)))
-        base = math.log(2) + np.log(dim) - slope
-    volume = base - np.logaddexp(0.0, np.logaddexp(0.0, base - log_rho) / 2)
-    options = [volume, np.broadcast_to(log_rho, volume.shape)]
-    if not parametric_only:
-        options.append((math.log(2) + log_lambda + 2 * log_rho - slope) / 3)  # lambda (rho/y)^2
-    costs = [
-        _prices(log_rho, log_lambda, dim, y, parametric_only=parametric_only)
-        + np.exp(np.minimum(slope + y, 700.0))
-        for y in options
-    ]
-    return np.choose(np.argmin(costs, axis=0), options)
+    @cached_property
+    def log_2dim(self) -> Array:
+        return math.log(2) + np.log(self.dim)
+
+    @cached_property
+    def log_square(self) -> Array:
+        """ln(2 lambda rho^2)"""
+        return math.log(2) + self.log_lambda + 2 * self.log_rho
+
+    def least(self) -> Array:
+        """The items' prices at the best split that was found."""
+        K = len(self.dim)
+        if K <= FEW:
+            return self._best(np.array(list(itertools.product(self.choices, repeat=K))))[0]
+        return self._descend()[0]
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        return (FREE, VOLUME) if self.parametric_only else (FREE, VOLUME, SQUARE)
+
+    def _descend(self) -> tuple[Array, Array]:
+        """Prices and kinds of the best row, after changing one entry at a time for as long as that helps."""
+        starts = [np.full((1, len(self.dim)), kind) for kind in self.choices[1:]] + [self._balanced()]
+        if not self.parametric_only:  # never above the same items at their parametric prices
+            starts.append(replace(self, parametric_only=True)._descend()[1][None])
+        prices, row = self._best(np.vstack(starts))
+        while True:
+            changes = [(k, kind) for k in range(len(row)) for kind in self.choices if kind != row[k]]
+            rows = np.repeat(row[None], len(changes) + 1, axis=0)  # the last stays as it is
+            rows[np.arange(len(changes)), [k for k, _ in changes]] = [kind for _, kind in changes]
+            next_prices, next_row = self._best(rows)
+            if not next_prices.sum() < prices.sum() * (1 - 1e-9):
+                return prices, row
+            prices, row = next_prices, next_row
+
+    def _best(self, kinds: Array) -> tuple[Array, Array]:
+        """Prices and kinds of the cheapest of these rows."""
+        kinds = kinds[(kinds != FREE).any(axis=1) & (self._room(kinds) > 0)]
+        prices = self._prices(self._shares(kinds))
+        first = int(np.argmin(prices.sum(axis=1)))
+        return prices[first], kinds[first]
+
+    def _prices(self, log_y: Array) -> Array:
+        """n h at shares y: zero where the whole class fits into one ball, inf beyond the range of a float."""
+        ratio = self.log_rho - log_y
+        price = self._price(ratio, VOLUME)
+        if not self.parametric_only:  # a perceptron price beyond floats loses to the other one
+            price = np.minimum(price, self._price(ratio, SQUARE))
+        with np.errstate(over="ignore", divide="ignore"):
+            return np.exp(np.log(np.where(ratio <= 0, 0.0, price)) + self.log_n)
+
+    def _respond(self, kinds: Array | int, log_mu: Array) -> tuple[Array, Array]:
+        """ln of the y at which the chosen prices fall with slope mu, and how fast ln y falls in ln mu."""
+        # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + root), root = sqrt(1 + 2 dim/(mu rho))
+        base = self.log_2dim - log_mu[:, None]
+        log_root = np.logaddexp(0.0, base - self.log_rho) / 2
+        square = kinds == SQUARE
+        log_y = np.where(square, (self.log_square - log_mu[:, None]) / 3, base - np.logaddexp(0.0, log_root))
+        fall = np.where(square, 1 / 3, 0.5 + 0.5 * np.exp(-log_root))
+        return np.where(kinds == FREE, self.log_rho, log_y), fall
+
+    def _shares(self, kinds: Array) -> Array:
+        """ln of the best y for every row of kinds, in each of which something is paid and room is left for it."""
+        free = kinds == FREE
+        log_room, paid = np.log(self._room(kinds)), np.where(free, LOG_ZERO, self.log_n)
+        log_mu = np.full(len(kinds), float(self.log_rho.max()))
+        for _ in range(NEWTON):
+            log_y, fall = self._respond(kinds, log_mu)
+            off = np.logaddexp.reduce(log_y + paid, axis=1) - log_room
+            if np.abs(off).max() < 1e-9:
+                break
+            weights = np.exp(log_y + paid - (off + log_room)[:, None])
+            log_mu = log_mu + off / (weights * fall).sum(axis=1)
+        return np.where(free, log_y, log_y - off[:, None])
+
+    def _room(self, kinds: Array) -> Array:
+        """The share of the error that the free items leave."""
+        return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == FREE)).sum(axis=1)
+
+    def _balanced(self) -> Array:
+        """Kinds that the items like best at the common slope at which their shares add up to 1, on both sides."""
+        high = REACH + 4 * float((np.abs(self.log_rho) + self.log_n).max())
+        low = -high
+        for _ in range(ROUNDS):
+            log_mu = np.linspace(low, high, WIDTH)
+            kinds = self._preferred(log_mu)
+            totals = np.logaddexp.reduce(self._respond(kinds, log_mu)[0] + self.log_n, axis=1)
+            first = int(np.argmax(totals <= 0)) or 1  # totals fall in mu
+            low, high = float(log_mu[first - 1]), float(log_mu[first])
+        return kinds[[first - 1, first]]
+
+    def _preferred(self, log_mu: Array) -> Array:
+        """For every mu and item the kind with the least h(y) + mu y."""
+        costs = []
+        for kind in self.choices:
+            log_y, _ = self._respond(kind, log_mu)
+            h = self._price(self.log_rho - log_y, kind) if kind != FREE else 0.0
+            costs.append(h + np.exp(np.minimum(log_mu[:, None] + log_y, 700.0)))
+        return np.argmin(costs, axis=0)
+
+    def _price(self, ratio: Array, kind: int) -> Array:
+        if kind == VOLUME:
+            return self.dim * np.logaddexp(0.0, math.log(2) + ratio)
+        with np.errstate(over="ignore"):
+            return np.exp(2 * ratio + self.log_lambda)
