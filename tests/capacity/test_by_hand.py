@@ -1,7 +1,9 @@
 """`sparsehead.capacity` against the slow computation of `by_hand`: equality, on models of every shape."""
 
 import importlib.util
+import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity.forms import FORMS, covering
+from sparsehead.capacity.head_class import head_class, head_class_items
+from sparsehead.capacity.items import Item
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.encoding import bag, positional, random_bag, random_positions, trainable
@@ -74,7 +78,7 @@ def random_model(seed, L=None):
     widths = [encoding.d, *rng.integers(1, 4, size=rng.integers(3))]
     decoder = tuple(
         Dense(rng.normal(size=(a, b)), rng.normal(size=b) * rng.integers(2))
-        for a, b in zip(widths, widths[1:], strict=False)
+        for a, b in itertools.pairwise(widths)
     )
     return Model(
         encoding,
@@ -91,10 +95,9 @@ def gelus(model):
     return any("gelu" in (layer.sigma, layer.mlp and layer.mlp.activation) for layer in model.layers)
 
 
-def terms_of(model, m, form):
+def terms_of(parts, form):
     """(r, lambda, dim, p) of every part, by hand."""
-    softmax = 2.0 if form == "paper" else 1.0
-    return [(*by_hand.price(part, form), part.p) for part in by_hand.items(model, m, softmax)]
+    return [(*by_hand.price(part, form), part.p) for part in parts]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -111,3 +114,118 @@ def test_every_item_is_the_one_worked_out_by_hand(seed, form):
         assert k.p == pytest.approx(part.p, rel=4 * close), k.name
         assert k.dim == pytest.approx(dim, rel=CLOSE), k.name
         assert k.log_copies == 0.0
+
+
+@pytest.mark.parametrize("form", ["ours", "paper", "trauger-tewari"])
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_closed_forms_add_up_as_by_hand(seed, form):
+    model = random_model(seed)
+    found = covering(model_items(model, m=9, price=Pricing(form)), eps=0.3, form=form)
+    parts = by_hand.items(model, 9, 2.0 if form == "paper" else 1.0)
+    expected = by_hand.closed(terms_of(parts, form), 0.3)
+    # a relative error of one p or c enters the sum at most with its third power
+    close = 20 * GELU * model.L if gelus(model) else 10 * CLOSE
+    assert found.log_covering == pytest.approx(expected, rel=close)
+    assert math.exp(found.log_log) == pytest.approx(expected, rel=close)
+    assert sum(found.shares) == pytest.approx(1.0)
+
+
+def random_items(rng, n):
+    """Items whose classes are from far below to far above eps = 1."""
+    return [
+        Item(str(i), rng.normal() * 2, rng.uniform(0, 4), rng.normal(), float(rng.integers(1, 100)))
+        for i in range(n)
+    ]
+
+
+def least_by_hand(items, eps, parametric_only):
+    terms = [(math.exp(k.log_r), math.exp(k.log_lambda), k.dim, math.exp(k.log_p)) for k in items]
+    return by_hand.least(terms, eps, parametric_only=parametric_only)
+
+
+@pytest.mark.parametrize("form", ["minimum", "parametric"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_numeric_forms_find_the_least_sum_of_prices(n, form):
+    rng = np.random.default_rng(n)
+    for _ in range(12 if n < 5 else 3):
+        items, eps = random_items(rng, n), math.exp(rng.normal())
+        expected = least_by_hand(items, eps, form == "parametric")
+        found = covering(items, eps=eps, form=form).log_covering
+        if n <= 4:  # every choice of prices is tried
+            assert found == pytest.approx(expected, rel=1e-9)  # the common slope is found to 1e-9
+        else:
+            assert expected * (1 - 1e-9) <= found <= expected * 1.05  # a search; .9 % off was the most seen
+
+
+def test_copies_cost_as_much_as_the_items_they_stand_for():
+    score, value = random_items(np.random.default_rng(1), 2)
+    many = [replace(score, log_copies=math.log(2)), replace(value, log_copies=math.log(2))]
+    for form in FORMS:
+        both = covering([score, score, value, value], eps=0.2, form=form).log_covering
+        assert covering(many, eps=0.2, form=form).log_covering == pytest.approx(both, rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["minimum", "parametric"])
+def test_items_that_fit_alone_but_not_together_cost_something(form):
+    half = Item("half", math.log(0.7), 1.0, 0.0, 5.0)
+    assert covering([half], eps=1.0, form=form).log_covering == 0
+    together = covering([half, replace(half, name="other")], eps=1.0, form=form).log_covering
+    assert together == pytest.approx(least_by_hand([half, half], 1.0, form == "parametric"), rel=1e-9)
+    assert together > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(10))
+def test_ln_N_never_falls_as_T_or_m_grows(seed, form):
+    rng = np.random.default_rng(seed)
+    sizes = dict(zip(("V21", "QK", "BX", "w"), np.exp(rng.normal(size=4)), strict=True))
+    norms = {
+        **sizes,
+        "V": 0.7 * sizes["V21"],
+        "V11": 9.0,
+        "QK11": 9.0,
+        "H": draw(rng, [1, 4]),
+        "d": 16,
+        "k": 8,
+    }
+    eps = draw(rng, [0.05, 0.3, 1.0, 2.0])
+
+    def log_covering(T, m):
+        items = head_class_items(head_class(norms), m=m, T=T, price=Pricing(form))
+        return covering(items, eps=eps, form=form).log_covering
+
+    by_T = [log_covering(T, 50) for T in (2, 3, 10, 30, 100, 10**4, 10**6)]
+    by_m = [log_covering(10, m) for m in (1, 2, 5, 20, 100, 10**4, 10**6)]
+    for values in (by_T, by_m):
+        assert all(b >= a * (1 - 1e-9) for a, b in itertools.pairwise(values)), values
+
+
+@pytest.mark.parametrize("H", [1, 5])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_head_class_has_the_items_of_its_norms(form, H):
+    norms = {"V21": 3.0, "V": 2.0, "QK": 1.5, "QK21": 2.5, "V11": 7.0, "QK11": 4.0, "BX": 1.1, "BP": 0.4}
+    norms |= {"BZ": 0.8, "L": 1.2, "w": 0.6, "H": H, "k": 5, "d": 6}
+    m, T, softmax = 4, 3, 2.0 if form == "paper" else 1.0
+    x = 1.1 + 0.4
+    score = {"paper": (2.5, math.log(6 * 12)), "trauger-tewari": (4.0, 4 * math.log(73))}
+    value = {"paper": (3.0, math.log(5 * 12)), "trauger-tewari": (7.0, 4 * math.log(61))}
+    read = {"paper": (0.6, math.log(4)), "trauger-tewari": (0.6 * math.sqrt(5), 4 * math.log(11))}
+    # size, lambda, length of the points, p, dimension, copies; the read-out sees the sum of H heads
+    by_name = {
+        "QK": (*score.get(form, (1.5, math.log(25))), 0.8 * x, softmax * 0.6 * 1.2 * 2 * x, 12, H),
+        "V": (
+            *value.get(form, (3.0, by_hand.Lambda(5, 4))),
+            x,
+            0.6 * 1.2,
+            5 * (6 if form == "paper" else 4),
+            H,
+        ),
+        "w": (*read.get(form, (0.6, math.log(9))), H * 1.2 * 2 * x, 1.0, 4, 1),
+    }
+    found = head_class_items(head_class(norms), m=m, T=T, price=Pricing(form))
+    assert [k.name for k in found] == list(by_name)
+    for k in found:
+        size, lam, b, p, dim, copies = by_name[k.name]
+        assert k.c == pytest.approx((size * b) ** 2 * lam, rel=CLOSE), k.name
+        assert (k.p, k.dim) == (pytest.approx(p, rel=CLOSE), pytest.approx(dim, rel=CLOSE)), k.name
+        assert math.exp(k.log_copies) == pytest.approx(copies, rel=CLOSE)
