@@ -79,9 +79,10 @@ def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
 
 
 def layer_norm_lipschitz(*, eps: float, gain: Real = 1.0) -> float:
-    """max|gain| / sqrt(eps), attained at constant rows: LayerNorm stretches most where the variance vanishes.
+    """max|gain| / sqrt(eps), a bound on how far LayerNorm stretches.
 
-    Paper: layer-norm
+    It stretches most at constant rows, where the variance vanishes: by ||diag(gain) (I - 11^T/d)|| / sqrt(eps), which
+    is this bound if d >= 2 and all gains are equal, and less otherwise (0 if d = 1).   Paper: layer-norm
     """
     return check_norm("gain", gain) / math.sqrt(eps)
 

@@ -266,6 +266,9 @@ def check_multi_head_capacity(context: Context) -> Finding:
         norms = {"V21": 1.0, "V": 1.0, "QK": 0.0, "BX": 1.0, "k": 1, "H": H}
         ratios[H] = _log_covering(norms, T=1, m=1, eps=H / 1.02) / math.log(2)
     one, three = _log_covering(NORMS), _log_covering({**NORMS, "H": 3})
+    # a read-out of length 2 meets the sum of 3 heads, of length 3 ||W_V|| B_X at most, on 9 points
+    read = head_class_items(head_class({**NORMS, "H": 3, "w": 2.0}), m=9, T=4, price=Pricing("ours"))[-1]
+    read_out = read.c / ((2 * 3 * NORMS["V"] * NORMS["BX"]) ** 2 * math.log(19))
     rng = stream(context.seed, "heads")
     W_Q, W_K, W_V = rng.normal(size=(3, 3, 5, 2))
     W_C = rng.normal(size=(3, 2, 5))
@@ -284,6 +287,7 @@ def check_multi_head_capacity(context: Context) -> Finding:
         all(ratio >= 1 for ratio in ratios.values())
         and ratios[2] < 4
         and abs(three / one - 27) < 1e-9
+        and abs(read_out - 1) < 1e-9
         and abs(whole - with_zero) < 1e-12
         and abs(whole - added) < 1e-9,
         paper="(sum_h ..)^3",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..block import Layer, Mlp, block
+from ..block import Layer, LayerNorm, Mlp, block
 from ..capacity.attention_stages import Counts, attention_stage
 from ..capacity.forms import covering
 from ..capacity.items import Item
@@ -17,7 +17,7 @@ from ..capacity.networks import model_items
 from ..capacity.norms import matrix_norms
 from ..capacity.pricing import Pricing
 from ..capacity.stages import mlp_stage
-from ..encoding import positional
+from ..encoding import positional, trainable
 from ..heads import project_rows, softmax
 from ..logs import log_ln
 from ..model import Model
@@ -292,6 +292,11 @@ def check_multi_layer_capacity(context: Context) -> Finding:
     listed = list(_items(model, 4).values())
     closed = sum(k.c ** (1 / 3) * k.p ** (2 / 3) for k in listed if k.live) ** 3 / 0.3**2
     total = covering(listed, eps=0.3, form="ours").log_covering / closed
+    worked = {k.name: (k.c, k.p) for k in model_items(_scalar_network(), m=3, price=Pricing("ours"))}
+    expected = _scalar_items()
+    right &= list(worked) == list(expected) and np.allclose(
+        list(worked.values()), list(expected.values()), rtol=1e-9, atol=0.0
+    )
     return finding(
         right and 0 < worst <= ROUNDING and min(prices + tight) >= 1 / ROUNDING
         and min(tight) < 1.5 and max(tight) < 4 and abs(total - 1) < 1e-9,
@@ -299,10 +304,67 @@ def check_multi_layer_capacity(context: Context) -> Finding:
         ours=f"errors add up to at most {worst:.3f} of sum p_k eps_k; prices are {min(tight):.2f} to {max(tight):.2f} "
         "times what the points met ask for, where no norm is lost on the way",
         detail="6 random networks of depth 2 and 3 with all maps replaced at once, over all inputs: an item for every "
-        "map, c_k no less than the norm, the length and the number of the points met; then rank-one maps.",
+        "map, c_k no less than the norm, the length and the number of the points met; then rank-one maps. All items "
+        "of a network of scalars with every part equal those worked out by hand.",
         worst=worst,
         tight=tight,
     )  # fmt: skip
+
+
+def _scalar_network() -> Model:
+    """Two blocks of width d = 1 on T = 1 trained tokens, with residuals, biases, MLPs; the second has LayerNorms.
+
+    With its bias as a second row every map is (3, 4) of length 5, (.6, .8) of length 1, or such a map times .2. The
+    LayerNorms' gain 2 and bias 1 are taken out of the maps behind them.
+    """
+    norm = LayerNorm(np.array([2.0]), np.array([1.0]), 0.01)
+
+    def behind(ln: LayerNorm | None) -> tuple[float, float]:
+        return (3.0, 4.0) if ln is None else (1.5, 2.5)  # (1 + 2 x) 1.5 + 2.5 = 3 x + 4
+
+    def layer(ln: LayerNorm | None) -> Layer:
+        (W, b), one = behind(ln), np.ones((1, 1, 1))
+        key = one / (5 if ln is None else 10)
+        mlp = Mlp(W * one[0], np.array([b]), 0.6 * one[0], np.array([0.8]), "relu")
+        return Layer(
+            *(W * one, key, W * one, 0.2 * one),
+            b_Q=b * one[0], b_V=b * one[0], b_C=np.array([0.5]),
+            residual=True, norm_attention=ln, norm_mlp=ln, mlp=mlp,
+        )  # fmt: skip
+
+    ones = trainable(np.ones((1, 1)), np.ones((2, 1)), np.ones(1))
+    w, bias = behind(norm)
+    return Model(ones, (layer(None), layer(norm)), w=np.array([w]), bias=bias, final_norm=norm)
+
+
+def _scalar_items() -> dict[str, tuple[float, float]]:
+    """(c, p) of `_scalar_network` on m = 3 samples, from theory 1.3, 4.3, 4.4 and 5.3 alone."""
+    found: dict[str, tuple[float, float, int]] = {}
+    stretches: list[float] = []
+
+    def add(name: str, length: float, N: int, p: float) -> None:
+        found[name] = (length**2 * math.log(2 * N + 1), p, len(stretches))
+
+    R = 2 * math.sqrt(2)  # four rows of 1 times a two-hot vector
+    add("embedding", R, 3, 1.0)
+    # 6 rows meet 2 tokens each, but there are only 3 tokens; the last block is read at [CLS] of 3 samples
+    for i, (pairs, values, rows) in enumerate(((9, 3, 6), (6, 3, 3))):
+        x, steep = (R, 1.0) if i == 0 else (1.0, 10.0)
+        z = math.sqrt(x * x + 1)
+        stretches.append(1 + steep * (1 + z * (x + z)))
+        add(f"layer{i}.head0.QK", x * z, pairs, z)
+        add(f"layer{i}.head0.V", z, values, 1.0)
+        add(f"layer{i}.b_C", 0.5, 1, 1.0)
+        R = R + z + 0.5
+        x = math.sqrt((R if i == 0 else 1.0) ** 2 + 1)
+        hidden = math.sqrt((5 * x) ** 2 + 1)
+        stretches.append(1 + steep * 5)
+        add(f"layer{i}.mlp.W_1", 5 * x, rows, 1.0)
+        add(f"layer{i}.mlp.W_2", hidden, rows, 1.0)
+        R = R + hidden
+    stretches.append(10 * 5.0)
+    add("w", 5 * math.sqrt(2), 3, 1.0)
+    return {name: (c, p * math.prod(stretches[done:])) for name, (c, p, done) in found.items()}
 
 
 def _random_network(rng: np.random.Generator, *, L: int, residual: bool, size: float) -> Model:

@@ -1,5 +1,6 @@
 """How far a head moves when its parameters or inputs do (paper assumption 4.1 and lemma 4.3)."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -167,10 +168,11 @@ def check_head_lipschitz(context: Context) -> Finding:
     kind="ours",
     where="not in the paper, whose Pi stands in for it",
     statement="LayerNorm with eps_ln in place of Pi: Lipschitz with constant max|gain| / sqrt(eps_ln), attained at "
-    "0, and rows of length at most sqrt(d) max|gain| + |bias|.",
+    "constant rows for equal gains and d >= 2 only, and rows of length at most sqrt(d) max|gain| + |bias|. The least "
+    "constant is ||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln).",
 )
 def check_layer_norm(context: Context) -> Finding:
-    """Two searches, each for the largest value of what the statement bounds."""
+    """Two searches, each for the largest value of what the statement bounds, and the stretch at constant rows."""
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0
     for trial in range(400):
@@ -189,12 +191,22 @@ def check_layer_norm(context: Context) -> Finding:
         out = layer_norm(1e4 * x, gain, aligned, eps=eps)
         limit = layer_norm_radius(d=d, gain=size, bias=float(np.linalg.norm(aligned)))
         length = max(length, float(np.linalg.norm(out)) / limit)
+    # g = (1, 0): 1/sqrt 2 of the bound; d = 1: nothing moves; equal gains, of which d = 2 at least: the bound
+    shares = {(1.0, 0.0): math.sqrt(0.5), (3.0,): 0.0, (2.0, 2.0): 1.0, (-2.0, -2.0, -2.0): 1.0}
+    exact = all(abs(_at_constant_rows(np.array(gain)) - share) < 1e-8 for gain, share in shares.items())
     return finding(
-        0.99 < stretched_flat <= stretched <= 1 + 1e-6 and 0.99 < length <= ROUNDING,
+        0.99 < stretched_flat <= stretched <= 1 + 1e-6 and 0.99 < length <= ROUNDING and exact,
         paper="-",
-        ours=f"a search reaches {stretched:.4f} of the constant and {length:.4f} of the radius",
+        ours=f"a search reaches {stretched:.4f} of the constant and {length:.4f} of the radius; at constant rows gains "
+        "(1, 0) have .7071 of it, equal ones all",
         detail="400 rows with d = 2..8, eps_ln = .001..1, equal and unequal gains: steps of 1e-5 near and far from "
         "constant rows, and outputs with a bias along them. (Rounding of the quotient: 1e-6.)",
         stretched=stretched,
         length=length,
     )
+
+
+def _at_constant_rows(gain: Float[Array, " d"]) -> float:
+    """The largest stretch at a constant row, by central differences, over the bound; eps_ln = .01."""
+    J = _jacobian(lambda x: layer_norm(x, gain, gain, eps=0.01), np.full(len(gain), 5.0))
+    return spectral_norm(J) / layer_norm_lipschitz(eps=0.01, gain=float(np.abs(gain).max()))
