@@ -1,16 +1,23 @@
 """The Occam bound: exact tails, a prior that sums to at most 1, and a bound that holds as often as it says."""
 
+import itertools
 import math
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 import sparsehead as sh
 from sparsehead.errors import DomainError
 from sparsehead.reading import read
-from sparsehead.reading.occam import empirical_bernstein, log_price, occam_bound, tail_inversion
+from sparsehead.reading.occam import (
+    _invert_log_tail,
+    empirical_bernstein,
+    log_price,
+    occam_bound,
+    tail_inversion,
+)
 from sparsehead.rng import stream
 from sparsehead.task import Task, explanations
 
@@ -184,3 +191,39 @@ def test_bad_arguments_are_refused():
         occam_bound(f, np.zeros((0, 3), int), np.zeros(0, int), delta=0.1)
     with pytest.raises(DomainError, match="between 0 and m"):
         tail_inversion(5, 4, 1.0)
+
+
+def test_empirical_bernstein_by_its_formula():
+    """Maurer and Pontil: the sample variance of k ones among m values, with m - 1; both ends."""
+    for k, m, c in ((0, 40, 3.0), (3, 50, 5.0), (7, 2, 1.0), (1, 2, 0.1), (90, 1000, 4.0)):
+        values = np.r_[np.ones(k), np.zeros(max(0, m - k))][:m]
+        variance, delta = values.var(ddof=1), math.exp(-c)
+        want = values.mean() + math.sqrt(2 * variance * math.log(2 / delta) / m)
+        want += 7 * math.log(2 / delta) / (3 * (m - 1))
+        assert empirical_bernstein(min(k, m), m, c) == pytest.approx(min(1.0, want))
+    assert empirical_bernstein(0, 1, 1.0) == 1
+    f = sh.parse("x1 & x2", T=10)
+    bits, labels = Task(f, 0.7).sample(300, rng=stream(0, "d"))
+    found = occam_bound(f, bits, labels, delta=0.1, draws=2)
+    price = math.log(3 * 4) + math.log(45) + 4 * math.log(2)
+    assert found.bernstein == pytest.approx(empirical_bernstein(0, 300, price + math.log(20) + math.log(6)))
+    assert (found.log_price, found.delta, found.m) == (pytest.approx(price), 0.1, 300)
+    assert found.to_dict()["method"] == "binomial tail inversion"
+
+
+@pytest.mark.parametrize(("s", "T"), [(0, 1), (1, 1), (1, 4), (2, 4), (3, 4)])
+def test_the_code_length_counts_supports_and_tables(s, T):
+    """Every support and every table, listed: each has its equal part of 1/((s+1)(s+2))."""
+    supports = list(itertools.combinations(range(T), s))
+    tables = list(itertools.product((0, 1), repeat=2**s))
+    share = 1 / ((s + 1) * (s + 2)) / (len(supports) * len(tables))
+    assert log_price(s, T) == pytest.approx(-math.log(share))
+
+
+def test_the_log_tail_agrees_with_the_tail_where_both_can_be_computed():
+    for k, m, c in ((1, 10, 2.0), (3, 40, 20.0), (39, 40, 1.0), (100, 1000, 50.0)):
+        assert _invert_log_tail(k, m, c) == pytest.approx(tail_inversion(k, m, c), rel=1e-9)
+        assert tail_inversion(k, m, c) == pytest.approx(beta.isf(math.exp(-c), k + 1, m - k), rel=1e-9)
+    assert tail_inversion(0, 40, 3.0) == pytest.approx(1 - math.exp(-3 / 40))
+    assert tail_inversion(4, 4, 1.0) == 1
+    assert tail_inversion(1, 10**6, 750.0) == pytest.approx(_invert_log_tail(1, 10**6, 750.0))
