@@ -1,0 +1,142 @@
+"""The parts of a covering number one by one: bounds, searches that end early, files, and the norms that are exact."""
+
+import math
+import types
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sparsehead.covering import covering_number, covers, external, metrics
+from sparsehead.covering.covers import greedy_cover, greedy_packing, packing_number, set_cover
+from sparsehead.covering.function_classes import class_covering_number
+from sparsehead.covering.points_file import points_of
+from sparsehead.covering.relations import log_cover_fat, log_cover_vc, vc_dimension
+from sparsehead.covering.shattering import head_outputs, shattered_inputs, shattering_head
+from sparsehead.errors import DomainError, ParseError, ShapeError
+
+
+def apart_at(xs, r):
+    x = np.array(xs, dtype=float)
+    return np.abs(x[:, None] - x[None]) > r
+
+
+def test_packings_beside_a_cover_are_at_twice_the_radius():
+    """On 0, 2.5, 5, 6.5: three points are more than 2 apart, two more than 3, four more than 1."""
+    line = [0.0, 2.5, 5.0, 6.5]
+    for found in (
+        covering_number(line, eps=1.0),
+        covering_number(line, eps=1.0, external=True),
+        class_covering_number(np.array(line).reshape(4, 1, 1), eps=1.0),
+    ):
+        assert found.packing == 3
+    assert [packing_number(line, r=r).size for r in (1.0, 2.0, 3.0)] == [4, 3, 2]
+
+
+def test_greedy_choices_are_those_of_their_definition():
+    """Of a chain 0-1-2-3 and a point apart: ends have fewer conflicts, and a point inside covers three."""
+    apart = apart_at([0, 1, 2, 3, 10], 1)
+    assert greedy_packing(apart) == [0, 3, 4]
+    assert greedy_cover(~apart) == [1, 2, 4]
+    assert greedy_cover(np.array([[1, 1, 0], [1, 0, 0], [1, 0, 0], [0, 1, 1]], dtype=bool)) == [0, 1]
+
+
+def test_bounds_of_a_solver_are_rounded_by_less_than_its_tolerance(monkeypatch):
+    """A bound of 2 + 1e-7 means 2, one of 2.1 means 3."""
+    near = ~apart_at(range(9), 1)
+    for bound, lower in ((2 + 1e-7, 2), (2.1, 3)):
+        monkeypatch.setattr(covers, "_solve", lambda *a, b=bound: (None, [1, 4, 6, 7], b, False))
+        found = covers.cover_graph(near, apart_at(range(9), 100), values=np.zeros((9, 1)), deadline=0.0)
+        assert (found.lower, found.upper, found.exact, found.size) == (lower, 4, False, None)
+
+
+def answer(**fields):
+    return lambda *arguments, **options: types.SimpleNamespace(**fields)
+
+
+def test_what_a_solver_says_is_checked_and_what_it_does_not_say_is_not_used(monkeypatch):
+    near = ~apart_at(range(6), 1)
+    solution = np.array([0.0, 1.0, 0, 0, 1, 0])
+    for fields, found in [
+        ({"x": solution, "mip_dual_bound": 2.0, "status": 0}, ([1, 4], 2.0, True)),
+        ({"x": solution, "mip_dual_bound": None, "status": 1}, ([1, 4], 0.0, False)),
+        ({"x": None, "mip_dual_bound": 1.5, "status": 1}, (None, 1.5, False)),
+        ({"x": 0 * solution, "mip_dual_bound": 2.0, "status": 0}, (None, 0.0, False)),  # covers nothing
+        ({"x": solution, "mip_dual_bound": -math.inf, "status": 1}, ([1, 4], 0.0, False)),
+    ]:
+        monkeypatch.setattr("scipy.optimize.milp", answer(**fields))
+        assert set_cover(near, time_limit=1.0) == found
+
+
+def test_the_greedy_cover_is_kept_where_the_solver_finds_none(monkeypatch):
+    square = [[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [3.0, 3.0], [1.5, 1.4]]
+    whole = covering_number(square, eps=1.6, external=True)
+    assert whole.exact and whole.size == 2
+    monkeypatch.setattr(external, "set_cover", lambda *a, **k: (None, 0.0, False))
+    found = covering_number(square, eps=1.6, external=True)
+    assert found.lower == found.packing and found.upper == found.greedy == len(found.centers)
+    line = covering_number([0, 2, 4, 6], eps=1, external=True)
+    assert line.exact and line.centers == ((1.0,), (5.0,)) and (line.lower, line.upper) == (2, 2)
+
+
+def test_centres_of_discs_hold_their_points_at_any_shape():
+    """Two points 7 apart in every direction, far from the origin: one disc of radius 3.6 with both on its rim."""
+    for angle in np.linspace(0, 2 * math.pi, 17):
+        a = np.array([1000.0, -77.0])
+        b = a + 7 * np.array([math.cos(angle), math.sin(angle)])
+        found = covering_number(np.stack([a, b]), eps=3.6, external=True)
+        assert found.size == 1
+        distances = [math.dist(found.centers[0], q) for q in (a, b)]
+        np.testing.assert_allclose(distances, 3.6, rtol=1e-9)
+
+
+def test_powers_up_to_a_hundred_are_exact():
+    for p, ties in ((100, metrics.EXACT_TIES), (101, metrics.POWER_TIES), (2.5, metrics.POWER_TIES)):
+        assert covering_number([[0, 0], [1, 0]], eps=1, p=p).ties == ties
+    tight = 1 + Fraction(1, 10**20)
+    assert covering_number([[0, 0], [tight, 0]], eps=1, p=100).size == 2  # nearer to a tie than the tolerance
+    assert covering_number([[0, 0], [tight, 0]], eps=1, p=101).size == 1
+
+
+@pytest.mark.parametrize("points", ["[[0, 1]]", 7, {"a": [0, 1]}])
+def test_points_are_rows(points):
+    with pytest.raises(ShapeError, match="points are rows of numbers"):
+        covering_number(points, eps=1)
+
+
+def test_files_of_points_may_have_a_header():
+    assert points_of(b"x,y\n1,2\n\n3, 4\n", "f") == [["1", "2"], ["3", "4"]]
+    with pytest.raises(ParseError, match="line 1: 'x' is not a finite number"):
+        points_of(b"x,y\n", "f")
+    with pytest.raises(ParseError, match="line 2: 'nan' is not a finite number"):
+        points_of(b"1,2\nnan,3\n", "f")
+    with pytest.raises(ParseError, match="line 3: 1 numbers where the rows above have 2"):
+        points_of(b"x,y\n1,2\n3\n", "f")
+    with pytest.raises(ParseError, match="no rows"):
+        points_of(b"\n , \n", "f")
+
+
+def test_shattering_begins_at_two_tokens():
+    assert shattered_inputs(2).shape == (1, 2, 3)
+    assert shattered_inputs(8).shape == (3, 8, 3)
+    with pytest.raises(DomainError, match="T >= 2"):
+        shattered_inputs(1)
+    key, value = shattering_head(8, 3)
+    angle = 2 * math.pi * 3 / 8
+    np.testing.assert_allclose(key, [64 * math.cos(angle), 64 * math.sin(angle), 0], atol=1e-12)
+    np.testing.assert_allclose(head_outputs(shattered_inputs(8), key, value), [1, 1, 0], atol=3e-7)
+    np.testing.assert_allclose(shattering_head(8, 3, scale=2.0)[0], key / 32)
+
+
+def test_covers_from_dimensions_are_the_printed_formulas():
+    assert log_cover_vc(m=5, d=2, eps=0.9) == pytest.approx(math.log(1 + 5 + 10))
+    assert log_cover_vc(m=5, d=2, eps=1.0) == 0
+    b, y = 5, 1 + 3 * 5 + 3 * 25  # eps = 1/2: five levels; m = 3, d = 2
+    assert log_cover_fat(m=3, d=2, eps=0.5) == pytest.approx(
+        math.log(2) + math.ceil(math.log2(y)) * math.log(3 * b * b)
+    )
+    cube = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
+    assert vc_dimension(cube) == 2
+    assert vc_dimension(cube[:3]) == 1
+    rows = (np.arange(8)[:, None] >> np.arange(3) & 1).astype(float)
+    assert [vc_dimension(rows), vc_dimension(rows[:7]), vc_dimension(rows[:6])] == [3, 2, 2]
