@@ -174,6 +174,12 @@ def test_items_that_fit_alone_but_not_together_cost_something(form):
     assert together > 0
 
 
+def test_a_small_ln_N_has_shares_too():
+    found = covering([Item("cheap", 0.1, -3.0, 0.0, 5.0)], eps=1.0, form="minimum")
+    assert found.log_covering == pytest.approx(math.exp(2 * 0.1 - 3.0), rel=1e-9)
+    assert found.shares == (1.0,)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(10))
 def test_ln_N_never_falls_as_T_or_m_grows(seed, form):

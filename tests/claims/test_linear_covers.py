@@ -66,6 +66,9 @@ def test_vector_cover_projection_keeps_the_element_in_the_class():
     w = rng.normal(size=d)
     w /= np.linalg.norm(w)
     outside, inside = (cover_vector(w, X, eps=1 / r, a=1, b=1, proper=proper).v for proper in (False, True))
+    by_default = cover_vector(w, X, eps=1 / r, a=1, b=1)
+    assert np.array_equal(by_default.v, inside)
+    assert np.array_equal(replay_vector(by_default.name, X, eps=1 / r, a=1, b=1), inside)
     assert np.linalg.norm(outside) > 1.1 and np.linalg.norm(inside) <= 1 + 1e-12
     assert max(np.abs(X @ (w - v)).max() for v in (outside, inside)) <= 1 / r * (1 + 1e-11)
 
