@@ -17,14 +17,15 @@ import json
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .errors import FileError
 
-MOST_JSON = 2**28  # bytes of a results file; ours have at most a few million
+MOST_JSON = 2**24  # bytes of a results file, of which lists of lists take 30 times as much; ours have 240,000
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISCHR, "a device"),
@@ -87,11 +88,25 @@ def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Pat
     Raises:
         FileError: nothing was written, and what was there before is as it was.
     """
+    with whole_file(path, force=force) as file:
+        file.write(content)
+    return Path(path)
+
+
+@contextmanager
+def whole_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of `path` when the block ends without an error.
+
+    Raises:
+        FileError: nothing was written, and what was there before is as it was.
+    """
     target = check_target(path, force=force)
     # Not made from the target's name, which may be as long as the file system allows.
     part = target.parent / f".sparsehead-{secrets.token_hex(8)}.part"
     try:
-        _write_part(part, content, _mode(target))
+        with _new_part(part, _mode(target)) as file:
+            yield file
+            _flush(file)
         # Another process may have made the target meanwhile.
         os.replace(part, check_target(path, force=force))
     except (OSError, ValueError) as error:
@@ -100,7 +115,6 @@ def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Pat
         with suppress(OSError):
             part.unlink(missing_ok=True)
     _flush_folder(target.parent)
-    return Path(path)
 
 
 def make_folder(path: str | Path) -> Path:
@@ -211,20 +225,24 @@ def _reason(error: BaseException) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
-def _write_part(part: Path, content: bytes, mode: int | None) -> None:
-    """A new file with this content, on the disk; it takes over the permissions of the file it will replace."""
+def _new_part(part: Path, mode: int | None) -> IO[bytes]:
+    """A new file; it takes over the permissions of the file it will replace."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    with os.fdopen(os.open(part, flags, 0o666), "wb") as file:
-        if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(file.fileno(), stat.S_IMODE(mode))
-        file.write(content)
-        file.flush()
-        try:
-            os.fsync(file.fileno())
-        except OSError as error:
-            # Some network file systems have no fsync; a full disk reports itself here and must not pass.
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
+    file = os.fdopen(os.open(part, flags, 0o666), "wb")
+    if mode is not None and hasattr(os, "fchmod"):
+        os.fchmod(file.fileno(), stat.S_IMODE(mode))
+    return file
+
+
+def _flush(file: IO[bytes]) -> None:
+    """Bring what was written to the disk."""
+    file.flush()
+    try:
+        os.fsync(file.fileno())
+    except OSError as error:
+        # Some network file systems have no fsync; a full disk reports itself here and must not pass.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
 
 
 def _flush_folder(folder: Path) -> None:

@@ -1,25 +1,31 @@
-"""What the store holds, as tables: a summary, one record by the start of its id, CSV, Parquet and JSON."""
+"""What the store holds, as tables: a summary, one record by the start of its id, CSV, Parquet and JSON.
+
+Tables are written row by row: `Outcomes` reads the store anew each time it is iterated and holds no rows.
+"""
 
 import csv
+import hashlib
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .arguments import shown
 from .errors import DomainError, MissingExtra, StoreError
-from .files import check_target, shown_path, write_whole
-from .spec import OPTIONAL, WHOLE, TrainSpec, full_settings
+from .files import check_target, shown_path, whole_file
+from .spec import KINDS, OPTIONAL, WHOLE, TrainSpec, full_settings
 from .store import Record, Store
 
 FORMATS = (".csv", ".parquet", ".json")
 SETTINGS = {field.name: field.default for field in fields(TrainSpec)}
-KINDS: dict[str, Any] = {field.name: field.type for field in fields(TrainSpec)}
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
+BATCH = 5000  # rows of a Parquet file written at a time
 MOST_DIGITS = 1000  # of a whole number; 1e999999999 would fill the memory with zeros
 
 
@@ -28,15 +34,20 @@ def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
 
     `id` is the id of its first trial.
     """
-    groups: dict[str, list[Record]] = {}
+    groups: dict[bytes, dict[str, Any]] = {}
     for record in records:
         rest = {name: value for name, value in record.spec.items() if name != "seed"}
-        groups.setdefault(json.dumps(rest, sort_keys=True), []).append(record)
-    return [_summary_row(group) for group in groups.values()]
+        key = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).digest()
+        row = groups.get(key) or groups.setdefault(key, _summary_row(record))
+        row["trials"] += 1
+        row["solved"] += record.solved
+        row["seconds"] += record.outcome.get("seconds") or 0.0
+    return list(groups.values())
 
 
-def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
-    spec = group[0].spec
+def _summary_row(record: Record) -> dict[str, Any]:
+    """The row of an experiment before its trials are counted; `record` is its first."""
+    spec = record.spec
     own = ("function", "s", "T", "m", "seed")
     changed = {n: v for n, v in full_settings(spec).items() if n not in own and v != SETTINGS.get(n)}
     return {
@@ -44,12 +55,12 @@ def _summary_row(group: Sequence[Record]) -> dict[str, Any]:
         "s": spec.get("s"),
         "T": spec["T"],
         "m": spec["m"],
-        "id": group[0].id,
-        "trials": len(group),
-        "solved": sum(record.solved for record in group),
-        "seconds": float(sum(record.outcome.get("seconds") or 0.0 for record in group)),
-        "created": group[0].created_at,
-        "settings": " ".join(f"{name}={value}" for name, value in sorted(changed.items())),
+        "id": record.id,
+        "trials": 0,
+        "solved": 0,
+        "seconds": 0.0,
+        "created": record.created_at,
+        "settings": sys.intern(" ".join(f"{name}={value}" for name, value in sorted(changed.items()))),
     }
 
 
@@ -60,19 +71,22 @@ def find(store: Store, start: str) -> Record:
         StoreError: none or several do, or that one is damaged.
     """
     damage: list[str] = []
-    found = [
-        r for r in store.records(damage) if start and (r.id + " " + r.spec_id).find(start.lower()) in (0, 17)
-    ]
+    found: list[Record] = []
+    count = 0
+    for record in store.records(damage):
+        if start and (record.id + " " + record.spec_id).find(start.lower()) in (0, 17):
+            count += 1
+            found = [*found, record][:3]
     if not start or not found:
         lost = f"; {named(damage)}" if damage else ""
         raise StoreError(
             f"{shown_path(store.path)} holds no outcome whose id starts with {start!r}; "
             f"`sparsehead results list --each` prints the ids{lost}."
         )
-    if len(found) > 1:
-        ids = ", ".join(record.id for record in found[:3])
+    if count > 1:
+        ids = ", ".join(record.id for record in found)
         raise StoreError(
-            f"{len(found)} outcomes have ids that start with {start!r} ({ids}, ...); give more digits."
+            f"{count} outcomes have ids that start with {start!r} ({ids}, ...); give more digits."
         )
     return found[0]
 
@@ -151,6 +165,31 @@ def _fits(settings: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> b
     return all(settings.get(name) in values for name, values in wanted.items())
 
 
+class Outcomes:
+    """The outcomes of a store that fit the conditions, each as a row; every iteration reads them again.
+
+    What is added to the store after the first iteration is left out of the later ones, so that all see the same rows.
+
+    Args:
+        row: makes a row of a record.
+    """
+
+    def __init__(
+        self, store: Store, conditions: Iterable[tuple[str, Any]], row: Callable[[Record], dict[str, Any]]
+    ) -> None:
+        self._store, self._conditions, self._row = store, list(conditions), row
+        self._most: int | None = None
+        self.damage: list[str] = []  # one sentence for each row that cannot be believed, after an iteration
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self.damage.clear()
+        count = 0
+        for record in islice(select(self._store.records(self.damage), self._conditions), self._most):
+            yield self._row(record)
+            count += 1
+        self._most = count
+
+
 def outcome_row(record: Record) -> dict[str, Any]:
     """One outcome as a line of `results list --each`."""
     spec, outcome = record.spec, record.outcome
@@ -171,33 +210,54 @@ def check_table(path: Path, *, force: bool = False) -> None:
     check_target(path, force=force)
 
 
-def write(rows: list[dict[str, Any]], path: Path, *, force: bool = False) -> None:
-    """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json.
+def write(rows: Iterable[Mapping[str, Any]], path: Path, *, force: bool = False) -> int:
+    """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json; how many there were.
 
     The file appears whole or not at all; one that exists is replaced only with `force`.
+
+    Args:
+        rows: iterated twice, first for the names and types of the columns.
     """
     check_table(path, force=force)
-    content = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()](rows)
-    write_whole(path, content, force=force)
+    written = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
+    with whole_file(path, force=force) as file:
+        return written(rows, file)
 
 
-def _names(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[type]]:
+    """The types of the values of each column, None aside, in the order in which the names come."""
+    kinds: dict[str, set[type]] = {}
+    for row in rows:
+        for name, value in row.items():
+            of_name = kinds.setdefault(name, set())
+            if value is not None:
+                of_name.add(type(value))
+    return kinds
 
 
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, _names(rows), lineterminator="\n")
+def _csv(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.DictWriter(text, list(_columns(rows)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    count = 0
+    for row in rows:
+        writer.writerow(row)
+        count += 1
+    text.flush()
+    text.detach()  # else it would close the file
+    return count
 
 
-def _json(rows: list[dict[str, Any]]) -> bytes:
-    return (json.dumps(rows, indent=1, allow_nan=False) + "\n").encode()
+def _json(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        item = json.dumps([row], indent=1, allow_nan=False)[1:-2]  # as in a list of all rows
+        file.write(("," if count > 1 else "[").encode() + item.encode())
+    file.write(b"\n]\n" if count else b"[]\n")
+    return count
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
+def _parquet(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -205,7 +265,28 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
         raise MissingExtra(
             "Parquet needs pyarrow: pip install 'sparsehead[parquet]', or export to .csv."
         ) from None
-    table = pyarrow.table({name: [row.get(name) for row in rows] for name in _names(rows)})
-    file = io.BytesIO()
-    parquet.write_table(table, file)
-    return file.getvalue()
+    types = {name: _arrow_type(pyarrow, kinds) for name, kinds in _columns(rows).items()}
+    schema = pyarrow.schema(types.items())
+    count, source = 0, iter(rows)
+    with parquet.ParquetWriter(file, schema) as writer:
+        while batch := list(islice(source, BATCH)):
+            columns = {
+                name: [_fitting(row.get(name), types[name] == pyarrow.string()) for row in batch]
+                for name in types
+            }
+            writer.write_table(pyarrow.table(columns, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _arrow_type(pyarrow: Any, kinds: set[type]) -> Any:
+    """The type of a column of such values; mixed values and lists become texts."""
+    if not kinds:
+        return pyarrow.null()
+    plain = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
+    kind = float if kinds == {int, float} else next(iter(kinds)) if len(kinds) == 1 else str
+    return plain.get(kind, pyarrow.string())
+
+
+def _fitting(value: Any, as_text: bool) -> Any:
+    return json.dumps(value) if as_text and value is not None and not isinstance(value, str) else value

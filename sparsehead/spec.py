@@ -157,7 +157,8 @@ class TrainSpec(Short):
     decoupled: InitVar[bool | None] = None
 
     def __post_init__(self, decoupled: bool | None) -> None:
-        self._check_types()
+        for name, value in check_fields(vars(self)).items():
+            object.__setattr__(self, name, value)
         if decoupled is False and self.optimiser == "adamw":
             object.__setattr__(self, "optimiser", "adam")
         if not 0 <= self.dropout < 1:
@@ -180,20 +181,6 @@ class TrainSpec(Short):
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, such as 3, got none.")
 
-    def _check_types(self) -> None:
-        """Every field is of its type: whole numbers, finite numbers, booleans, texts; None where it may be."""
-        for field in fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if value is None and field.type in OPTIONAL:
-                continue
-            if field.type in WHOLE:
-                object.__setattr__(self, name, whole(name, value, least=int(name in AT_LEAST_ONE)))
-            elif field.type in REAL:
-                real(name, value)
-            else:
-                kind: Any = field.type
-                instance(name, value, kind, "see TrainSpec")
-
     @property
     def architecture(self) -> Architecture:
         """The model's shape: the fields of the same names; an encoding may fix d."""
@@ -208,6 +195,29 @@ class TrainSpec(Short):
         while most >= 0 and not 1 - most / self.holdout > self.target:
             most -= 1
         return most
+
+
+KINDS: dict[str, Any] = {field.name: field.type for field in fields(TrainSpec)}
+
+
+def check_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `TrainSpec` among `given`, each of its type: whole and finite numbers, booleans, texts, None.
+
+    Raises:
+        DomainError: a value is of another type, or a number is too small.
+    """
+    checked = {name: given[name] for name in KINDS if name in given}
+    for name, value in checked.items():
+        kind = KINDS[name]
+        if value is None and kind in OPTIONAL:
+            continue
+        if kind in WHOLE:
+            checked[name] = whole(name, value, least=int(name in AT_LEAST_ONE))
+        elif kind in REAL:
+            real(name, value)
+        else:
+            instance(name, value, kind, "see TrainSpec")
+    return checked
 
 
 def preset(name: str, **settings: Any) -> TrainSpec:

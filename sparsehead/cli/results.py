@@ -1,15 +1,18 @@
 """`sparsehead results`: list, show or export what the store holds; check, repair and merge stores."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import AsJson, Force, emit, literal
+from .output import AsJson, Force, console, emit, literal
 
 if TYPE_CHECKING:
-    from ..store import Record
+    from ..store import Store
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -23,6 +26,7 @@ Where = Annotated[
     ),
 ]
 DEFAULT = Path("results.db")
+BATCH = 1000  # lines printed at a time
 
 
 @app.command("list", short_help="One line per experiment, with ids; --each per outcome.")
@@ -36,13 +40,24 @@ def list_(
 
     Then when the first trial ended (UTC), and the settings that differ from their defaults.
     """
-    from ..results import outcome_row, summary
+    from ..results import Outcomes, condition, outcome_row, select, summary
 
-    records, damage = _read(db, where)
-    rows = [outcome_row(record) for record in records] if each else summary(records)
-    result = {"db": str(db), "outcomes" if each else "experiments": rows, "damaged": damage}
-    # a line stays a line, however narrow the terminal
-    emit(result, as_json, lambda c: c.print(literal(*_aligned(rows)), soft_wrap=True))
+    conditions = [condition(text) for text in where or []]
+    with _opened(db) as store:
+        rows: Iterable[dict[str, Any]]
+        if each:
+            rows = Outcomes(store, conditions, outcome_row)
+            damage = rows.damage
+        else:
+            damage = []
+            rows = summary(select(store.records(damage), conditions))
+        if as_json:
+            _echo_object({"db": str(db)}, "outcomes" if each else "experiments", rows, {"damaged": damage})
+        else:
+            lines = _aligned(rows)
+            while batch := list(islice(lines, BATCH)):
+                # a line stays a line, however narrow the terminal
+                console().print(literal(*batch), soft_wrap=True)
     _name_damage(db, damage)
 
 
@@ -54,9 +69,8 @@ def show(
 ) -> None:
     """One outcome: its spec, what became of it, its curves, and the version that made it."""
     from ..results import find
-    from ..store import Store
 
-    with Store(db, readonly=True) as store:
+    with _opened(db) as store:
         record = find(store, spec_id)
         history = store.history(record.id)
     result = {**record.flat(), "history": history}
@@ -73,16 +87,18 @@ def export(
 ) -> None:
     """Every outcome as one row of a table."""
     from ..files import check_apart
-    from ..results import check_table, write
+    from ..results import Outcomes, check_table, condition, write
+    from ..store import Record
 
     check_apart(out, db, what="table")
     check_table(out, force=force)
-    records, damage = _read(db, where)
-    rows = [record.flat() for record in records]
-    write(rows, out, force=force)
-    result = {"path": str(out), "rows": len(rows), "damaged": damage}
-    emit(result, as_json, lambda c: c.print(literal(f"wrote {len(rows)} rows to {out}")))
-    _name_damage(db, damage)
+    conditions = [condition(text) for text in where or []]
+    with _opened(db) as store:
+        rows = Outcomes(store, conditions, Record.flat)
+        count = write(rows, out, force=force)
+    result = {"path": str(out), "rows": count, "damaged": rows.damage}
+    emit(result, as_json, lambda c: c.print(literal(f"wrote {count} rows to {out}")))
+    _name_damage(db, rows.damage)
 
 
 @app.command("check", short_help="Compare every row with its checksum.")
@@ -129,15 +145,33 @@ def merge(
     emit(result, as_json, lambda c: c.print(literal(line)))
 
 
-def _read(db: Path, where: list[str] | None) -> "tuple[list[Record], list[str]]":
-    """The records that match, and a sentence for each row that cannot be believed."""
-    from ..results import condition, select
+@contextmanager
+def _opened(db: Path) -> "Iterator[Store]":
+    """The store, to be read; a warning about it is one line on standard error."""
+    import warnings
+
     from ..store import Store
 
-    conditions = [condition(text) for text in where or []]
-    damage: list[str] = []
-    with Store(db, readonly=True) as store:
-        return list(select(store.records(damage), conditions)), damage
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        store = Store(db, readonly=True)
+    for warning in said:
+        typer.echo(f"sparsehead: {warning.message}", err=True)
+    with store:
+        yield store
+
+
+def _echo_object(
+    before: dict[str, Any], name: str, rows: Iterable[dict[str, Any]], after: dict[str, Any]
+) -> None:
+    """Print one JSON object in which `rows` stand under `name`, and hold none but a batch of them."""
+    typer.echo(f'{json.dumps(before)[:-1]}, "{name}": [', nl=False)
+    source, mark = iter(rows), ""
+    while batch := list(islice(source, BATCH)):
+        typer.echo(mark + ", ".join(json.dumps(row, allow_nan=False) for row in batch), nl=False)
+        mark = ", "
+    # `after` is complete only when all rows have been read
+    typer.echo(f"], {json.dumps(after)[1:]}")
 
 
 def _name_damage(db: Path, damage: Sequence[str]) -> None:
@@ -157,18 +191,22 @@ def _lines(result: dict[str, Any]) -> list[str]:
     return [*lines, f"{'history':{wide}}  {curves or 'none'}"]
 
 
-def _aligned(rows: list[dict[str, Any]]) -> list[str]:
-    """The rows as lines of aligned columns under their names, numbers to the right."""
-    if not rows:
-        return ["no outcomes match."]
-    columns = []
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        side = ">" if any(isinstance(value, int | float) for value in values) else "<"
-        cells = [name, *map(_cell, values)]
-        width = max(map(len, cells))
-        columns.append([f"{cell:{side}{width}}" for cell in cells])
-    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+def _aligned(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The rows as lines of aligned columns under their names, numbers to the right; reads `rows` twice."""
+    widths: dict[str, int] = {}
+    numeric = set()
+    for row in rows:
+        for name, value in row.items():
+            widths[name] = max(widths.get(name, len(name)), len(_cell(value)))
+            if isinstance(value, int | float):
+                numeric.add(name)
+    if not widths:
+        yield "no outcomes match."
+        return
+    sides = {name: f"{'>' if name in numeric else '<'}{width}" for name, width in widths.items()}
+    yield "  ".join(f"{name:{side}}" for name, side in sides.items()).rstrip()
+    for row in rows:
+        yield "  ".join(f"{_cell(row[name]):{side}}" for name, side in sides.items()).rstrip()
 
 
 def _cell(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Several stores united into one: rows are append-only and named by their content, so a merge is a union."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
 
     That a spec was given up is no outcome: it counts as missing, and two reasons for it do not contradict each other.
     """
-    known: dict[str, str] = {}
+    known: dict[str, bytes] = {}
     contradicted: dict[str, None] = {}
     for path in [*([into] if into.exists() else []), *paths]:
         for row, _ in _rows(path):
@@ -84,9 +85,10 @@ def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
         )
 
 
-def _content(row: tuple[Any, ...]) -> str | None:
-    """What must agree: the spec, the outcome without times, the arrays; None where the spec was given up."""
+def _content(row: tuple[Any, ...]) -> bytes | None:
+    """A hash of what must agree: spec, outcome without times, arrays; None where the spec was given up."""
     if json.loads(row[2]).get("status") == FAILED:
         return None
     outcome = {name: value for name, value in json.loads(row[2]).items() if name not in TIMES}
-    return json.dumps([row[1], outcome, json.loads(row[5])], sort_keys=True)
+    text = json.dumps([row[1], outcome, json.loads(row[5])], sort_keys=True)
+    return hashlib.sha256(text.encode()).digest()

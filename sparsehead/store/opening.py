@@ -1,24 +1,43 @@
 """Which files are opened as a store, and how: checked before SQLite touches them, and recovered after a kill.
 
 A store uses SQLite's rollback journal, so between two commits the file alone is whole and may be copied. Earlier
-versions used a write-ahead log ("-wal"): such a file is brought over when it is opened, and where its log is missing
-and nothing is left in it, that is an error, since rows may have been lost with the log.
+versions used a write-ahead log ("-wal"): such a file is brought over when it is opened. If its log is missing, rows may
+be missing with it: a warning says so, and where no row is left it is an error.
+
+A file may come from anybody. It must declare exactly the tables of a store (`schema.schema_of`) before any of them is
+read, and a statement that takes more steps than a file of its size can need is stopped.
 """
 
 import os
 import sqlite3
+import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import StoreError
 from ..files import check_source, printable, shown_path
-from .schema import APPLICATION_ID, VERSION
+from .rows import Damage
+from .schema import APPLICATION_ID, VERSION, schema_of
 
 BUSY_SECONDS = 60.0
 WAL = 2  # byte 18 and 19 of the header
+STRIDE = 1_000_000  # steps of SQLite's machine between two looks at the limit and at Ctrl-C
+FREE_STEPS = 100_000_000  # seconds; beyond that a statement may take one step per byte of the file
+NO_ROOM = (
+    "cannot grow: a disk quota or a limit on the size of files (ulimit -f) is reached, or the disk fails; make room "
+    "and repeat the command, finished outcomes are kept"
+)
+# By the name or the text of SQLite's error. A short read is left to `damaged`: the file ends too early.
 REASONS = {
+    "IOERR_WRITE": NO_ROOM,
+    "IOERR_FSYNC": NO_ROOM,
+    "IOERR_TRUNCATE": NO_ROOM,
+    "IOERR_READ": "cannot be read: the disk reports an error; repeat the command, or copy the file to another disk",
+    "INTERRUPT": "takes SQLite more steps than a store of its size needs; it was not read further",
     "readonly": "is read-only; make it writable or point --db at another file",
     "full": "cannot grow, the disk is full; make room and repeat the command, finished outcomes are kept",
     "locked": f"was held by another process for {BUSY_SECONDS:.0f} s; repeat the command when it is free",
@@ -43,10 +62,41 @@ def explained(path: Path) -> Iterator[None]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         # A UnicodeDecodeError comes from the sqlite3 module itself: SQLite's message quoted damaged text.
         said = str(error)
+        named = f"{getattr(error, 'sqlite_errorname', '')} {said}"
         for word, text in REASONS.items():
-            if word in said:
+            if word in named:
                 raise StoreError(f"{shown_path(path)} {text}.") from error
         raise damaged(path, said) from error
+    except Damage as why:
+        raise damaged(path, str(why)) from None
+
+
+class Connection(sqlite3.Connection):
+    """A connection whose statements end by themselves, and at Ctrl-C."""
+
+    def limit_steps(self, path: Path) -> None:
+        """Stop every statement that takes more steps than reading all of `path` can need."""
+        self._path, self._strides = path, 0
+        self.set_progress_handler(self._count, STRIDE)
+
+    def _count(self) -> bool:
+        self._strides += 1
+        return self._exceeded()
+
+    def _exceeded(self) -> bool:
+        size = self._path.stat().st_size if self._path.exists() else 0
+        return self._strides * STRIDE > FREE_STEPS + size
+
+    def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+        """Run one statement with a new count of its steps."""
+        self._strides = 0
+        try:
+            return super().execute(sql, values)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname == "SQLITE_INTERRUPT" and not self._exceeded():
+                # Ctrl-C was raised inside `_count`, where SQLite takes every exception for a wish to stop.
+                raise KeyboardInterrupt from None
+            raise
 
 
 def inspect(path: Path, *, readonly: bool) -> int:
@@ -105,11 +155,14 @@ def _schema(name: str, head: bytes, readonly: bool) -> int:
     return version
 
 
-def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
-    """An open connection; text comes back as bytes, since damaged text must not end a whole query.
+def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[sqlite3.Connection, int]:
+    """An open connection and the schema of its tables; text comes back as bytes: damaged text must not end a query.
 
     Reading leaves no file beside the store. What a killed writer left there is first brought into the store, which
     needs permission to write; without it, reading goes on where SQLite can.
+
+    Raises:
+        Damage: the file declares something else than a store does; see `schema_of`, also for `tables_only`.
     """
     beside = {ending: _size(path, ending) for ending in ("-wal", "-journal")}
     uses_wal = _uses_wal(path)
@@ -128,17 +181,25 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     else:
         # With a write-ahead log on record but none there, SQLite would make one just to read.
         db = _open(path, "immutable=1" if uses_wal and _size(path, "-wal") is None else "mode=ro")
-    if uses_wal and beside["-wal"] is None:
-        _refuse_lost_log(db, path)
-    return db
+    try:
+        schema = schema_of(db, tables_only=tables_only)
+        if uses_wal and beside["-wal"] is None:
+            _notice_lost_log(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db, schema
 
 
 def _open(path: Path, how: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?{how}"
-    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=Connection)
+    db.limit_steps(path)
     db.text_factory = bytes
-    # A foreign file may bring triggers and views: they may call nothing.
+    # What a foreign file declares may call nothing and change nothing of SQLite's own. Extensions are off in Python.
     db.execute("PRAGMA trusted_schema = OFF")
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
     db.execute("PRAGMA cell_size_check = ON")
     return db
 
@@ -158,13 +219,18 @@ def _leave_wal(db: sqlite3.Connection, *, seconds: float) -> None:
         time.sleep(0.05)  # the switch needs the file for itself, and SQLite does not wait for that
 
 
-def _refuse_lost_log(db: sqlite3.Connection, path: Path) -> None:
+def _notice_lost_log(db: sqlite3.Connection, path: Path) -> None:
+    log = f"{shown_path(path.name)}-wal"
     if db.execute("SELECT count(*) FROM outcomes").fetchone()[0] == 0:
-        db.close()
         raise StoreError(
             f"{shown_path(path)} holds no outcomes, and the write-ahead log it was used with is missing: copy "
-            f"{shown_path(path.name)}-wal along with it, or delete it and start a new one."
+            f"{log} along with it, or delete it and start a new one."
         )
+    warnings.warn(
+        f"{shown_path(path)} was used with a write-ahead log, and {log} is missing: if the store was copied while it "
+        "was in use, copy both files again, for its last outcomes are in the log.",
+        stacklevel=2,
+    )
 
 
 def _uses_wal(path: Path) -> bool:

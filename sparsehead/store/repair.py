@@ -86,11 +86,10 @@ def sound_rows(path: Path, damage: list[str]) -> Iterator[tuple[tuple[Any, ...],
         StoreError: nothing can be read.
     """
     try:
-        db = connect(path, readonly=True)
-        # The header's number may be what is damaged; the table tells for certain.
-        schema = 2 if b"checksum" in {row[1] for row in db.execute("PRAGMA table_info(outcomes)")} else 1
+        # The header's number may be what is damaged; the tables say for certain.
+        db, schema = connect(path, readonly=True, tables_only=True)
         highest = _highest(db, path)
-    except sqlite3.Error as error:
+    except (Damage, sqlite3.Error) as error:
         raise damaged(path, f"not one outcome can be read ({error})") from error
     return _each_sound_row(db, schema, highest, damage)
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError
+from ..errors import DomainError, SparseheadError
 from ..provenance import engine_identity, made_by
-from ..spec import TrainSpec, spec_id, spec_text
+from ..spec import KINDS, TrainSpec, check_fields, spec_id, spec_text
 from ..types import Array, Shaped
-from .arrays import digest, pack
+from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
 FAILED = "failed"  # the trial could not be run: it has a "reason" and no result, and counts as missing
@@ -33,6 +33,10 @@ NUMBERS = {
     "support_mass": (0.0, 1.0 + 1e-6),  # a mean of float32 sums
     "seconds": (0.0, math.inf),
 }
+
+
+MOST_TEXT = 2**20  # characters of the JSON in one column; ours have about a thousand
+LARGEST = 2**63  # whole numbers from here on fit into no table
 
 
 class Damage(Exception):
@@ -63,6 +67,11 @@ class Record:
     def solved(self) -> bool:
         """Whether the trial reached its target."""
         return self.outcome["status"] == "solved"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `TrainSpec` has all fields of the spec; a newer version may have written others."""
+        return self.spec.keys() <= {*KINDS, "decoupled"}
 
     @property
     def created_at(self) -> str:
@@ -111,6 +120,7 @@ def fields_of(outcome: Any) -> dict[str, Any]:
     finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
     try:
         check_outcome(finite)
+        _object(json.dumps(finite | {"history": None}, allow_nan=False))
     except Damage as why:
         raise DomainError(f"this outcome cannot be stored: {why}.") from None
     return finite
@@ -143,8 +153,8 @@ def new_row(
     fields = fields_of(outcome)
     fields.pop("spec_id", None)
     history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
-    named = {f"history/{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
-    blobs = {name: pack(array) for name, array in sorted((named | dict(arrays or {})).items())}
+    named = {f"{HISTORY}{name}": np.asarray(v, dtype=np.float32) for name, v in history.items()}
+    blobs = pack_all(named | dict(arrays or {}))
     origin, digests = made_by(engine), {name: digest(data) for name, data in blobs.items()}
     outcome_text = json.dumps(fields, allow_nan=False)
     values = [row_id(text, origin), text, outcome_text, json.dumps(origin), time.time(), json.dumps(digests)]
@@ -193,10 +203,16 @@ def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
         type(spec.get(n)) is not int for n in ("T", "m", "seed")
     ):
         raise Damage("its spec has no function, T, m or seed")
+    try:
+        check_fields(spec)
+    except SparseheadError as error:
+        raise Damage(f"its spec is impossible: {str(error).rstrip('.')}") from None
     check_outcome(outcome)
     if type(created) is not float or not 0 <= created < 1e11:
         raise Damage("its date is no date")
     digests = _object(arrays_text) if has_checksum else None
+    if digests is not None and not all(isinstance(value, str) for value in digests.values()):
+        raise Damage("the checksums of its arrays are no texts")
     return Record(of_spec, spec, outcome, made_by, created, digests, key)
 
 
@@ -208,11 +224,31 @@ def _text(value: Any) -> Any:
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """The JSON object that `text` holds."""
+    """The JSON object that `text` holds, of numbers and texts that every table and file can hold."""
     try:
-        found = json.loads(text)
+        found = json.loads(text) if len(text) <= MOST_TEXT else None
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Damage("it holds text that is no JSON object")
+        raise Damage(f"it holds text that is no JSON object of at most {MOST_TEXT} characters")
+    rest: list[Any] = [found]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest += [*value, *value.values()]
+        elif isinstance(value, list):
+            rest += value
+        elif isinstance(value, str) and not value.isascii() and not _is_unicode(value):
+            raise Damage("it holds text that is not Unicode")
+        elif (type(value) is int and abs(value) >= LARGEST) or (
+            isinstance(value, float) and not math.isfinite(value)
+        ):
+            raise Damage("it holds a number that is not finite or beyond 2^63")
     return found
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
+        return False

@@ -6,8 +6,11 @@ it then holds; one that fails keeps an empty checksum, and is reported as damage
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 
 from .arrays import digest
 from .rows import COLUMNS, Damage, read_row, sealed
@@ -53,7 +56,7 @@ def _add_checksums(db: sqlite3.Connection) -> None:
     """Schema 1 to 2: one table with the row's origin, its arrays' checksums and its own."""
     db.execute(SEALED_TABLE)
     places = ", ".join("?" for _ in COLUMNS)
-    for row in db.execute(f"SELECT {SELECT[1]} FROM outcomes ORDER BY rowid").fetchall():
+    for row in db.execute(f"SELECT {SELECT[1]} FROM outcomes ORDER BY rowid"):
         values = [_or_raw(value) for value in row[:5]]
         blobs = db.execute("SELECT name, data FROM arrays WHERE spec_id = ? ORDER BY name", values[:1])
         values.append(json.dumps({name.decode(errors="replace"): digest(data) for name, data in blobs}))
@@ -82,6 +85,53 @@ def migrate(db: sqlite3.Connection) -> None:
         step(db)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def schema_of(db: sqlite3.Connection, *, tables_only: bool = False) -> int:
+    """The schema whose tables, indices and triggers the file holds; 0 for an empty file.
+
+    Everything in the file must be ours to the letter: a view, a trigger or a generated column would run foreign SQL
+    when it is used. A trigger of ours may be missing; it only keeps rows from being edited by hand.
+
+    Args:
+        tables_only: look at `outcomes` and `arrays` alone, which is enough to read their rows one by one.
+    Raises:
+        Damage: there is anything else, or a table is missing.
+    """
+    found = _contents(db)
+    if tables_only:
+        found = {key: sql for key, sql in found.items() if key[1] in ("outcomes", "arrays")}
+    if not found:
+        return 0
+    for version in range(VERSION, 0, -1):
+        missing = _own(version).keys() - found.keys()
+        expected = ("trigger", "index") if tables_only else ("trigger",)
+        if found.items() <= _own(version).items() and all(kind in expected for kind, _ in missing):
+            return version
+    strange = sorted(found.items() - _own(VERSION).items(), key=str)
+    what = f"it holds the {' '.join(strange[0][0])!r}" if strange else "it lacks a table"
+    raise Damage(f"{what}: a store holds its own two tables, their indices and triggers, and nothing else")
+
+
+def _contents(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """What the file declares: SQL with single spaces, by kind and name."""
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"
+    rows = [[str(_or_raw(value))[:10_000] for value in row] for row in db.execute(query)]
+    return {(kind, name): f"{table}: {_plain(sql)}" for kind, name, table, sql in rows}
+
+
+def _plain(sql: str) -> str:
+    """SQL with single spaces; the name of a table that was renamed is written without its quotes."""
+    return " ".join(re.sub(r'^CREATE TABLE "(\w+)"', r"CREATE TABLE \1", sql).split())
+
+
+@cache
+def _own(version: int) -> dict[tuple[str, str], str]:
+    """What a store of that schema declares."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for step in MIGRATIONS[:version]:
+            step(db)
+        return _contents(db)
 
 
 def _or_raw(value: object) -> object:

@@ -21,10 +21,12 @@ from ..errors import StoreError
 from ..provenance import engine_identity
 from ..spec import TrainSpec
 from ..types import Array, Shaped
-from .arrays import digest, unpack
+from .arrays import HISTORY, MOST, MOST_HISTORY, digest, unpack
 from .opening import connect, damaged, explained, inspect
 from .rows import COLUMNS, FAILED, Damage, Record, content_of, new_row, read_row, row_id
 from .schema import SELECT, VERSION, migrate
+
+BATCH = 256  # rows read at a time
 
 
 class Store:
@@ -39,10 +41,11 @@ class Store:
 
     def __init__(self, path: str | Path, *, readonly: bool = False, check: bool = True) -> None:
         self.path, self.readonly = Path(path), readonly
-        self._schema = inspect(self.path, readonly=readonly)
+        inspect(self.path, readonly=readonly)
         with explained(self.path):
-            self._db = connect(self.path, readonly=readonly)
+            self._db, self._schema = connect(self.path, readonly=readonly)
             try:
+                self._check_header()
                 if check and self._schema:
                     self._check_structure()
                 if not readonly and self._schema < VERSION:
@@ -114,7 +117,7 @@ class Store:
         Raises:
             StoreError: the row is damaged.
         """
-        return next(self._select("WHERE spec_id = ?", (key,), None), None)
+        return next(self._records("spec_id = ?", (key,)), None)
 
     def records(self, damage: list[str] | None = None) -> Iterator[Record]:
         """Records in the order in which they came.
@@ -124,7 +127,7 @@ class Store:
         Raises:
             StoreError: a row is damaged, and `damage` is None.
         """
-        return self._select("", (), damage)
+        return self._records("TRUE", (), damage)
 
     def find(
         self, specs: Iterable[TrainSpec], engine: Callable[[TrainSpec], Mapping[str, str]] | None = None
@@ -165,12 +168,21 @@ class Store:
         Raises:
             StoreError: an array is damaged, missing or too many.
         """
-        try:
-            return {name: unpack(data) for name, data in self.blobs(key).items()}
-        except (ValueError, zlib.error, EOFError, OSError) as error:
-            if isinstance(error, StoreError):
-                raise
-            raise self._damage(key, "an array cannot be unpacked") from error
+        return self._unpacked(key, "", MOST)
+
+    def _unpacked(self, key: str, start: str, most: int) -> dict[str, Shaped[Array, "..."]]:
+        """The arrays whose names start with `start`, of at most `most` bytes together."""
+        found: dict[str, Any] = {}
+        for name, data in self.blobs(key).items():
+            if name.startswith(start):
+                try:
+                    found[name] = unpack(data, most)
+                except (ValueError, zlib.error, EOFError, OSError) as error:
+                    raise self._damage(
+                        key, f"its array {name[:40]!r} cannot be unpacked ({str(error)[:120]})"
+                    ) from error
+                most -= found[name].nbytes
+        return found
 
     def blobs(self, key: str) -> dict[str, bytes]:
         """The arrays of a spec id as they are stored, checked against the row's checksums."""
@@ -191,8 +203,8 @@ class Store:
 
     def history(self, key: str) -> dict[str, list[float]]:
         """The outcome's history, as it was added (to float32)."""
-        found = self.arrays(key).items()
-        return {name.removeprefix("history/"): a.tolist() for name, a in found if name.startswith("history/")}
+        found = self._unpacked(key, HISTORY, MOST_HISTORY)
+        return {name.removeprefix(HISTORY): a.tolist() for name, a in found.items()}
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.get(key) is not None
@@ -213,11 +225,10 @@ class Store:
                 "put the file back, or repeat the command to run everything again."
             )
 
-    def _select(self, where: str, values: tuple[Any, ...], damage: list[str] | None) -> Iterator[Record]:
-        query = f"SELECT {SELECT[self._schema]} FROM outcomes {where} ORDER BY rowid"
-        with explained(self.path):
-            rows = self._db.execute(query, values).fetchall()
-        for row in rows:
+    def _records(
+        self, where: str, values: tuple[Any, ...], damage: list[str] | None = None
+    ) -> Iterator[Record]:
+        for _, *row in self._rows(where, values):
             try:
                 yield read_row(row, has_checksum=self._schema > 1)
             except Damage as why:
@@ -225,8 +236,30 @@ class Store:
                     raise self._damage(row[0], str(why)) from None
                 damage.append(f"outcome {_name(row[0])}: {why}")
 
+    def _rows(self, where: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """Rows behind their numbers, a batch at a time: a slow reader neither holds all of them nor locks the file."""
+        query = (
+            f"SELECT rowid, {SELECT[self._schema]} FROM outcomes WHERE {where} AND rowid > ? "
+            f"ORDER BY rowid LIMIT {BATCH}"
+        )
+        last = -(2**63)
+        while True:
+            with explained(self.path):
+                rows = self._db.execute(query, (*values, last)).fetchall()
+            yield from rows
+            if len(rows) < BATCH:
+                return
+            last = rows[-1][0]
+
     def _damage(self, key: object, why: str) -> StoreError:
         return damaged(self.path, f"outcome {_name(key)}: {why}")
+
+    def _check_header(self) -> None:
+        said = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if said != self._schema:
+            raise damaged(
+                self.path, f"its header has schema {said}, its tables are those of schema {self._schema}"
+            )
 
     def _check_structure(self) -> None:
         """SQLite's own check of pages, rows and the index of ids: after it, no row can be missing unnoticed."""

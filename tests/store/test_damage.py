@@ -112,7 +112,7 @@ def forge(path, **changes):
         ({"outcome": '{"status": "Solved"}'}, "the status is one of solved, budget_spent, diverged"),
         ({"outcome": '{"status": "solved", "steps": -1}'}, "steps is a whole number"),
         ({"outcome": '{"status": "solved", "steps": "7"}'}, "steps is a whole number"),
-        ({"outcome": '{"status": "solved", "val_accuracy": NaN}'}, "val_accuracy lies between 0 and 1"),
+        ({"outcome": '{"status": "solved", "val_accuracy": NaN}'}, "a number that is not finite"),
         ({"outcome": '{"status": "solved", "seconds": true}'}, "seconds lies between"),
         ({"outcome": "[" * 5000 + "]" * 5000}, "no JSON object"),
         ({"outcome": "[1]"}, "the status is one of|no JSON object"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sparsehead.cli.app import main
 from sparsehead.errors import StoreError
 from sparsehead.spec import spec_id
 from sparsehead.store import Store
@@ -108,14 +109,38 @@ def test_a_copy_without_its_write_ahead_log_is_not_taken_for_empty(path, readonl
     live.close()
     with pytest.raises(StoreError, match=r"write-ahead log .* missing: copy copy\.db-wal"):
         Store(copy, readonly=readonly)
-    assert seeds(path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_lost_write_ahead_log_is_noticed_where_rows_are_left(path, readonly):
+    """Rows 0 to 2 are in the file, row 3 only in the log that is not copied."""
+    live = write_schema_1(path, range(3), journal="wal")
+    live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    live.execute(
+        "INSERT INTO outcomes SELECT 'x', spec, status, outcome, version, made_at_commit, 1 FROM outcomes LIMIT 1"
+    )
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    live.close()
+    with pytest.warns(UserWarning, match=r"copy\.db-wal is missing.*last outcomes are in the log"):
+        assert seeds(copy, readonly=readonly) == [0, 1, 2]
+
+
+def test_a_lost_write_ahead_log_is_one_line_of_the_command(path, capsys):
+    write_schema_1(path, range(3), journal="wal").close()
+    with pytest.raises(SystemExit):
+        main(["results", "list", "--db", str(path)])
+    said = capsys.readouterr().err
+    assert "results.db-wal is missing" in said and said.count("\n") == 1
 
 
 def test_a_store_with_a_closed_write_ahead_log_is_read_without_a_trace(path):
     write_schema_1(path, range(3), journal="wal").close()
     assert path.read_bytes()[18:20] == b"\x02\x02" and beside(path) == []
-    assert seeds(path) == [0, 1, 2] and beside(path) == []
-    Store(path).close()
+    with pytest.warns(UserWarning, match="results.db-wal is missing"):
+        assert seeds(path) == [0, 1, 2] and beside(path) == []
+    with pytest.warns(UserWarning, match="results.db-wal is missing"):
+        Store(path).close()
     assert path.read_bytes()[18:20] == b"\x01\x01"
 
 

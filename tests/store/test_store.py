@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from sparsehead.errors import DomainError, MissingExtra, StoreError
-from sparsehead.results import condition, find, select, summary, write
+from sparsehead.results import Outcomes, condition, find, outcome_row, select, summary, write
 from sparsehead.spec import full_settings, preset, spec_id, spec_text
 from sparsehead.store import Store
 from sparsehead.store.arrays import pack, unpack
+from sparsehead.store.rows import new_row
 from sparsehead.store.schema import APPLICATION_ID
 
 
@@ -254,3 +255,19 @@ def test_a_stored_spec_has_every_setting_under_its_name_and_may_have_more(change
     own = preset("fast", function="and", s=3, T=50, m=40, seed=0, **changes)
     assert full_settings(json.loads(spec_text(own))) == asdict(own)
     assert full_settings({"T": 8, "colour": "red"})["colour"] == "red"
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 600])
+def test_more_rows_than_one_batch_are_read_in_order(path, count):
+    with Store(path) as store:
+        store.add_rows(new_row(spec(seed), outcome()) for seed in range(count))
+        assert [record.spec["seed"] for record in store.records()] == list(range(count))
+
+
+def test_rows_added_between_two_iterations_are_left_out(path):
+    with Store(path) as store:
+        store.add(spec(0), outcome())
+        rows = Outcomes(store, [], outcome_row)
+        assert [row["seed"] for row in rows] == [0]
+        store.add(spec(1), outcome())
+        assert [row["seed"] for row in rows] == [0]

@@ -83,9 +83,10 @@ def _groups(db: Path) -> dict[str, list[Record]]:
     if not db.exists():
         return {}
     groups: dict[str, list[Record]] = {}
-    damage: list[str] = []  # damaged rows are left out; `sparsehead results check` names them
+    # Damaged rows are left out, and `sparsehead results check` names them; so are rows of a newer version.
+    damage: list[str] = []
     with Store(db, readonly=True, check=False) as store:
-        for record in store.records(damage):
+        for record in filter(lambda found: found.is_known, store.records(damage)):
             groups.setdefault(_key(record.spec), []).append(record)
     return {key: records for key, records in groups.items() if len(records) >= LEAST}
 
