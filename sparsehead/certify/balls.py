@@ -15,8 +15,11 @@ UNIT = 2^-52 as long as n < 2^25. TINY covers underflow of up to 2^22 terms, als
 flushed to zero (2^22 * 2^-1022). Radii are computed in float64 themselves, sums of positive numbers, and raised by
 1 + 2^-20, which is more than their own rounding for fewer than 2^30 terms.
 
-If a partial sum could overflow in any order, sum |x||w| overflows too, and rad is infinite; where a NaN arises, rad
-is NaN. A comparison that must hold is therefore written so that NaN and infinity fail it.
+Overflow.  A ball is `finite` if no value in it can overflow, not even when it is rounded. Each operation multiplies
+and adds the sizes of its operands before it scales them by a rounding unit: if a partial sum could overflow in any
+order, so does sum |x||w|, and rad is infinite or NaN. No operation makes such a radius finite again, so a finite
+output says that no value on the way to it overflowed. A comparison that must hold is written so that NaN and infinity
+fail it.
 
 Assumed of the libraries, and tested against mpmath: exp, tanh and erf of NumPy and SciPy err by at most 4 units in
 the last place (their documentation says so, or less); +, -, *, / and sqrt are rounded correctly (IEEE 754).
@@ -64,7 +67,8 @@ class Ball:
 
     @property
     def finite(self) -> Bool[Array, "*shape"]:
-        return np.isfinite(self.mid) & np.isfinite(self.rad)
+        """Whether no value in the ball overflows."""
+        return np.isfinite(self.size)
 
     def reshape(self, *shape: int) -> "Ball":
         return Ball(self.mid.reshape(shape), self.rad.reshape(shape))
@@ -101,12 +105,12 @@ def stack(balls: list[Ball], axis: int) -> Ball:
 def add(x: Ball, y: Ball) -> Ball:
     """x + y."""
     mid = x.mid + y.mid
-    return Ball(mid, (x.rad + y.rad + UNIT * (np.abs(mid) + x.rad + y.rad)) * UP)
+    return Ball(mid, (x.rad + y.rad + UNIT * ((np.abs(mid) + x.rad + y.rad) * UP)) * UP)
 
 
 def multiply(x: Ball, y: Ball) -> Ball:
     """x y, entry by entry."""
-    rad = x.rad * y.size + np.abs(x.mid) * y.rad + UNIT * x.size * y.size
+    rad = x.rad * y.size + np.abs(x.mid) * y.rad + UNIT * (x.size * y.size)
     return Ball(x.mid * y.mid, rad * UP + TINY)
 
 
@@ -115,7 +119,7 @@ def divide(x: Ball, y: Ball) -> Ball:
     quotient = x.mid / y.mid
     least = (np.abs(y.mid) - y.rad) / UP
     rad = (x.rad + np.abs(quotient) * y.rad) / least
-    rad = (rad + UNIT * (np.abs(quotient) + rad)) * UP + TINY
+    rad = (rad + UNIT * ((np.abs(quotient) + rad) * UP)) * UP + TINY
     return Ball(quotient, np.where((least > 0) & np.isfinite(y.rad), rad, np.inf))
 
 
@@ -200,7 +204,8 @@ def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*s
     The shift rounds by u |s - max|, here and in the model, whose own largest score is not larger.
     """
     shifted = scores.mid - scores.mid.max(axis=-1, keepdims=True)
-    return np.exp(shifted), (scores.rad + UNIT * np.abs(shifted) + LIBRARY) * UP
+    apart = np.abs(shifted) + scores.rad.max(axis=-1, keepdims=True)
+    return np.exp(shifted), (scores.rad + UNIT * apart + LIBRARY) * UP
 
 
 def softmax(scores: Ball) -> Ball:
@@ -231,10 +236,10 @@ def layer_norm(x: Ball, norm: LayerNorm) -> Ball:
 def project_rows(x: Ball) -> Ball:
     """Rows divided by max(norm, 1)."""
     n = x.mid.shape[-1]
-    total = np.sqrt((x.mid**2).sum(axis=-1, keepdims=True))
-    moved = np.sqrt((x.rad**2).sum(axis=-1, keepdims=True))
-    rad = moved + (n + 4) * UNIT * (total + moved)
-    # squares below 2^-1022 are lost: a norm of up to 2^-500
-    norm = Ball(total, np.where(np.isfinite(total), rad * UP + 2.0**-500, np.inf))
+    total, moved, largest = (
+        np.sqrt((part**2).sum(axis=-1, keepdims=True)) for part in (x.mid, x.rad, x.size)
+    )
+    # squares below 2^-1022 are lost: a norm of up to 2^-500; the squares of the largest values may overflow
+    norm = Ball(total, (moved + (n + 4) * UNIT * largest) * UP + 2.0**-500)
     above = between(np.maximum(norm.low, 1.0), np.maximum(norm.high, 1.0))
     return divide(x, Ball(above.mid, np.where(norm.finite, above.rad, np.inf)))

@@ -7,7 +7,9 @@ Multiplying steps out. If y = x A + a with allowance g_A (|x||A| + |a|) and z = 
 then, to first order in g, z = x AB + aB + b with allowance (g_A + g_B)(|x||A||B| + |a||B| + |b|), so |A||B| and
 |a||B| + |b| are kept beside AB and aB + b; forming AB rounds by gamma_n |A||B|, which is added. The second order,
 g_A g_B, is below the 2^-20 by which the result is raised. b_size starts at 2^-940, so that units * b_size covers
-underflow.
+underflow; where two maps are multiplied out, so does W_size, for entries of AB that underflow.
+
+Nothing here says that the values between two maps do not overflow; `patterns` asks balls for that.
 
 Along a line. On a segment of o between two neighbouring points, let c(o) join the computed pre-activations of the
 ends by a straight line and let D bound |pre-activation(o) - c(o)| over the segment. A further affine map takes D to
@@ -52,7 +54,7 @@ class Step:
     def after(self, first: "Step") -> "Step":
         """This step after an affine one."""
         W, b = first.W @ self.W, first.b @ self.W + self.b
-        W_size = first.W_size @ self.W_size * UP
+        W_size = first.W_size @ self.W_size * UP + LOST
         b_size = (first.b_size @ self.W_size + self.b_size) * UP
         inner = min(
             int(np.count_nonzero(np.vstack([first.W, first.b]), axis=1).max(initial=0)), _terms(self.W)

@@ -53,14 +53,23 @@ def tables(model: Model) -> tuple[Ball, Ball]:
     keys = [divide(matmul(exact(layer.W_K[h]), queries[h].swap(0, 1)), temperature) for h in range(H)]
     W = concatenate([*keys, exact(layer.W_V.transpose(1, 0, 2).reshape(d, H * v))], 1)
     tokens, own = _projected(model, W)
-    table = concatenate([tokens, stack([own, own], 1)], 0) if model.attends_cls else tokens
+    table = concatenate([tokens, stack([own, own], 1)], 0)
     scores, values = table[..., :H], table[..., H:].reshape(-1, 2, H, v)
     if layer.b_K is not None:
         moved = [
             divide(matmul(exact(layer.b_K[h : h + 1]), queries[h].swap(0, 1)), temperature) for h in range(H)
         ]
         scores = add(scores, concatenate(moved, 1)[0])
-    return scores, values if layer.b_V is None else add(values, exact(layer.b_V))
+    values = values if layer.b_V is None else add(values, exact(layer.b_V))
+    return (scores, values) if model.attends_cls else (_without_last(scores, 0), _without_last(values, 0))
+
+
+def _without_last(x: Ball, axis: int) -> Ball:
+    """All but the last along an axis, unknown where that one overflows: the model gives it the weight 0, and 0 times
+    infinity is NaN.
+    """
+    rows = x.swap(0, axis)
+    return Ball(rows.mid[:-1], rows.rad[:-1] + 0 * rows.size[-1:]).swap(0, axis)
 
 
 def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
@@ -160,12 +169,13 @@ def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
 def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
     """U at every token, (n, T + 1, d)."""
     Z = X if layer.norm_attention is None else layer_norm(X, layer.norm_attention)
-    keys_of = Z if attends_cls else Z[:, :-1]
     mixed = []
     for h in range(layer.H):
         Q = _with_bias(matmul(Z, exact(layer.W_Q[h])), layer.b_Q, h)
-        K = _with_bias(matmul(keys_of, exact(layer.W_K[h])), layer.b_K, h)
-        V = _with_bias(matmul(keys_of, exact(layer.W_V[h])), layer.b_V, h)
+        K = _with_bias(matmul(Z, exact(layer.W_K[h])), layer.b_K, h)
+        V = _with_bias(matmul(Z, exact(layer.W_V[h])), layer.b_V, h)
         scores = divide(matmul(Q, K.swap(-1, -2)), exact(layer.temperature))
+        if not attends_cls:
+            scores, V = _without_last(scores, -1), _without_last(V, -2)
         mixed.append(matmul(softmax(scores), V))
     return finish_attention(X, mixed, layer)

@@ -28,9 +28,12 @@ Ranges = Float[Array, "patterns 2"]
 def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
     """The proof for a one-layer model; it holds or it does not, and `Proof.holds` says which."""
     scores, values = tables(model)
-    if not (scores.finite.all() and values.finite.all()):
+    # softmax subtracts one score from another
+    if not (np.isfinite(2 * scores.size).all() and values.finite.all()):
         return nothing(f, "scores or values are not finite numbers")
     chain = relu_chain(model)
+    if chain is not None and not _stays_finite(model, values):
+        return nothing(f, "a value after the attention may overflow")
     line = line_of(values[:, :, 0]) if model.H == 1 else None
     if chain is not None and line is not None:
         return _scalar_proof(model, f, chain, scores, line)
@@ -54,12 +57,21 @@ def nothing(f: SparseFunction, why: str) -> Proof:
     return Proof(np.inf, 0.0, -np.inf, "search", f"{why}; nothing is proved.", plain_inputs(f))
 
 
+def _stays_finite(model: Model, values: Ball) -> bool:
+    """Whether no value after the attention overflows, whatever the heads mix of these values."""
+    largest = values.size.max(axis=(0, 1)) * UP
+    mixed = [Ball(np.zeros((1, len(row))), row[None]) for row in largest]
+    U = finish_attention(exact(model.encoding.cls)[None], mixed, model.layers[0])
+    return bool(after_attention(model, U).finite.all())
+
+
 def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, float]:
     """The largest error and the smallest margin that outputs in these ranges can have; NaN if any range is."""
     g = f.values.astype(np.float64)
     error = np.maximum(np.abs(ranges[:, 0] - g), np.abs(ranges[:, 1] - g))
     margin = np.where(g == 1, ranges[:, 0] - threshold, threshold - ranges[:, 1])
-    return float(error.max()), float(margin.min())
+    # the differences are rounded
+    return float(np.nextafter(error.max(), np.inf)), float(np.nextafter(margin.min(), -np.inf))
 
 
 def _scalar_proof(

@@ -81,9 +81,10 @@ def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float,
     A_low = A_high = np.eye(m)
     b_low = b_high = slack = np.zeros(m)
     size = region.size
+    lost = TINY * size.sum()  # entries of A_low and A_high that underflow
     for step in chain:
         sizes = region.size @ np.maximum(np.abs(A_low), np.abs(A_high)) + np.abs(b_low) + np.abs(b_high)
-        own = (len(step.W) + 4) * UNIT * (2 * sizes @ step.W_size + step.b_size)
+        own = (len(step.W) + 4) * UNIT * (2 * sizes @ step.W_size + step.b_size) + lost
         slack = (slack @ step.W_size + step.allowance(size) + own) * UP + TINY
         plus, minus = np.maximum(step.W, 0), np.minimum(step.W, 0)
         A_low, A_high = A_low @ plus + A_high @ minus, A_high @ plus + A_low @ minus
@@ -99,7 +100,7 @@ def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float,
             A_low, b_low = A_low * down, b_low * down
             A_high, b_high = A_high * up, b_high * up + shift
             rounded = 4 * UNIT * (region.size @ np.abs(A_high) + np.abs(b_high) + 2 * np.abs(shift))
-            slack = np.where(off, 0.0, (slack + rounded) * UP + TINY)
+            slack = np.where(off, 0.0, (slack + rounded + lost) * UP + TINY)
             size = np.maximum(high, 0)
     return float(low[0]), float(high[0]), float(slack[0])
 

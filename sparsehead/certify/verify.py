@@ -120,7 +120,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
         # fmax and fmin would drop a NaN: maximum and minimum keep it
         error = np.maximum(error, (np.abs(ball.mid - labels) + ball.rad).max())
         distance = np.where(labels == 1, ball.low - model.threshold, model.threshold - ball.high)
-        margin = np.minimum(margin, distance.min())
+        margin = np.minimum(margin, np.nextafter(distance.min(), -np.inf))
     inputs = _inputs(np.array([seen_at, signed_at]), f.T)
     error = float(error * (1 + 2.0**-50))
     note = f"all 2^{f.T} inputs were tried."
@@ -142,7 +142,7 @@ def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
     if not proof.holds and not proof.complete and not signed.min() <= 0:
         inputs = worst_inputs(model, f)
         errors, signed = judge(model, f, inputs)
-    wrong = _wrong_alone(model, f, inputs, signed)
+    wrong, margin = _wrong_alone(model, f, inputs, signed) or (None, proof.margin)
     met = float(signed.min())
     correct = False if wrong is not None else True if proof.holds and met > 0 else None
     max_error = proof.max_error if proof.max_error >= errors.max() else np.inf
@@ -151,7 +151,7 @@ def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
         rounding=float(proof.rounding) if np.isfinite(max_error) else 0.0,
         exact=bool(max_error <= TOLERANCE),
         correct=correct,
-        margin=met if wrong is not None else proof.margin if proof.margin > -np.inf else -np.inf,
+        margin=float(margin) if margin > -np.inf else -np.inf,
         leakage=worst_leak(model, f),
         gap=scalar_gap(model, f),
         method=proof.method if correct or proof.complete else "search",
@@ -165,14 +165,14 @@ def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
 
 def _wrong_alone(
     model: Model, f: SparseFunction, inputs: Shaped[Array, "n T"], signed: Float[Array, " n"]
-) -> Shaped[Array, " T"] | None:
-    """An input on which the model is wrong when it is run on that input alone.
+) -> tuple[Shaped[Array, " T"], float] | None:
+    """An input on which the model is wrong when it is run on that input alone, and its distance from the threshold.
 
     The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once.
     """
     for i in np.argsort(signed, kind="stable")[:SUSPECTS]:
-        if signed[i] <= 0 and judge(model, f, inputs[i : i + 1])[1][0] <= 0:
-            return inputs[i]
+        if signed[i] <= 0 and (alone := judge(model, f, inputs[i : i + 1])[1][0]) <= 0:
+            return inputs[i], float(alone)
     return None
 
 

@@ -1,12 +1,14 @@
 """Models made to fool `verify`, and the judge of its certificates: every input, in higher precision.
 
     python tests/certify/adversarial.py --models 100000 --seed 7
+    python tests/certify/adversarial.py --models 10000 --seed 7 --overflow --T 19 30
 
 draws models (random, practical, built, tampered; large, tiny, tied and NaN weights; several heads and layers), asks
 `verify` by enumeration and by patterns, and compares each certificate with all 2^T outputs in float64 and in long
 double (64 bits of mantissa, exponents to 10^4932), computed from the definitions. Where long double contradicts a
-certificate, mpmath decides with 60 digits or, for large scores, 1500. Any false statement is printed and counted; the
-share of "undecided" is reported.
+certificate, mpmath decides with 60 digits or, for large weights, 1500. Any false statement is printed and counted; the
+share of "undecided" is reported. With --overflow the models are those of `overflow_models`; for T > 12 certificates by
+patterns are compared with the outputs of chosen and random inputs for each pattern.
 """
 
 import argparse
@@ -21,12 +23,14 @@ import numpy as np
 from sparsehead.certify import Certificate, verify
 from sparsehead.errors import SparseheadError
 from sparsehead.functions import SparseFunction, assignments
-from sparsehead.model import Model
+from sparsehead.model import Model, arrays_of
 from sparsehead.rng import stream
 
 if __package__:
+    from . import overflow_models
     from .fooling_models import draw
 else:
+    import overflow_models
     from fooling_models import draw
 
 
@@ -41,12 +45,15 @@ def long_outputs(model: Model, bits) -> np.ndarray:
     b = bits.astype(int)
     tokens = E[b] + P[None] if encoding.additive else b[..., None] * P[None]
     X = np.concatenate([tokens, np.broadcast_to(cls, (len(b), 1, encoding.d))], axis=1)
-    for layer in model.layers:
+    for number, layer in enumerate(model.layers, 1):
         Z = _norm(X, layer.norm_attention)
+        # the last layer is read at [CLS] alone
+        X, asking = (X[:, -1:], Z[:, -1:]) if number == model.L else (X, Z)
         U = np.zeros_like(X)
         for h in range(layer.H):
-            Q, K, V = (Z @ up(W[h]) + (0 if c is None else up(c[h])) for W, c in
-                       ((layer.W_Q, layer.b_Q), (layer.W_K, layer.b_K), (layer.W_V, layer.b_V)))  # fmt: skip
+            W = {m: up(getattr(layer, f"W_{m}")[h]) for m in "QKV"}
+            b = {m: 0 if getattr(layer, f"b_{m}") is None else up(getattr(layer, f"b_{m}")[h]) for m in "QKV"}
+            Q, K, V = asking @ W["Q"] + b["Q"], Z @ W["K"] + b["K"], Z @ W["V"] + b["V"]
             scores = Q @ np.swapaxes(K, 1, 2) / LONG(layer.temperature)
             if not model.attends_cls:
                 scores[..., -1] = -np.inf
@@ -193,8 +200,14 @@ def check(
     if certificate.correct is False:
         at = certificate.counterexample[None]
         with np.errstate(all="ignore"):
-            if np.isfinite(model(at)).all() and model.predict(at)[0] == f(at)[0]:
+            alone = model(at)[0]
+            if np.isfinite(alone) and model.predict(at)[0] == f(at)[0]:
                 false("the counterexample is none")
+            own = (alone - model.threshold) * (2.0 * f(at)[0] - 1) if np.isfinite(alone) else -np.inf
+            if certificate.margin != own:
+                false("the margin is not the counterexample's")
+    if certificate.exact and not certificate.max_error <= 1e-9:
+        false("exact, with an error above 1e-9")
     if not np.isfinite(certificate.max_error) and certificate.correct is not True:
         return
     if certificate.correct:
@@ -212,7 +225,7 @@ def check(
         slip = ~(np.abs(exact_y - labels) <= certificate.max_error)
     for i in np.flatnonzero(slip)[:2]:
         tally.decided_by_mpmath += 1
-        large = max(np.abs(w).max() for w in (model.layers[0].W_Q, model.layers[0].W_K)) > 1e6
+        large = max(np.abs(w).max(initial=0.0) for _, w in arrays_of(model)) > 1e6
         try:
             true = exact_output(model, bits[i], 1500 if large else 60)
         except ZeroDivisionError:
@@ -247,11 +260,28 @@ def one(tally: Tally, seed: int, number: int) -> None:
             check(tally, name, model, f, found, bits, y, exact_y)
 
 
-def run(models: int, seed: int, *, first: int = 0, report: bool = False) -> Tally:
-    """`models` models from `seed`, beginning with number `first`."""
+def one_overflow(tally: Tally, seed: int, number: int, T: tuple[int, int]) -> None:
+    """A model of `overflow_models`: by both methods up to T = 12, by patterns beyond."""
+    rng = stream(seed, "overflow", number)
+    kind, model, f = overflow_models.draw(rng, int(rng.integers(T[0], T[1] + 1)))
+    with np.errstate(all="ignore"):
+        bits = overflow_models.probes(rng, f)
+        model = overflow_models.labelled(rng, model, f, long_outputs(model, bits))
+        y, exact_y = model(bits), long_outputs(model, bits)
+        for method in ("exhaustive", "patterns") if f.T <= 12 else ("patterns",):
+            found = verify(model, f, method=method)
+            verdict = "undecided" if found.correct is None else "correct" if found.correct else "wrong"
+            tally.counts[kind, method, verdict] += 1
+            check(tally, f"seed {seed} number {number} {kind} {method}", model, f, found, bits, y, exact_y)
+
+
+def run(
+    models: int, seed: int, *, first: int = 0, report: bool = False, overflow: tuple[int, int] | None = None
+) -> Tally:
+    """`models` models from `seed`, beginning with number `first`; of `overflow_models` where a range of T is given."""
     tally, start, seen = Tally(), time.time(), 0
     for number in range(first, first + models):
-        one(tally, seed, number)
+        one(tally, seed, number) if overflow is None else one_overflow(tally, seed, number, overflow)
         if report and tally.false[seen:]:
             print(*tally.false[seen:], sep="\n", flush=True)
             seen = len(tally.false)
@@ -268,8 +298,11 @@ def main() -> int:
     parser.add_argument("--models", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--first", type=int, default=0, help="begin with this number, to share the work")
+    parser.add_argument("--overflow", action="store_true", help="models of overflow_models")
+    parser.add_argument("--T", type=int, nargs=2, default=(2, 6), help="least and largest T of --overflow")
     options = parser.parse_args()
-    tally = run(options.models, options.seed, first=options.first, report=True)
+    lengths = tuple(options.T) if options.overflow else None
+    tally = run(options.models, options.seed, first=options.first, report=True, overflow=lengths)
     for key in sorted({k[:2] for k in tally.counts}):
         row = {k[2]: n for k, n in tally.counts.items() if k[:2] == key and n}
         total = sum(row.values())

@@ -132,9 +132,13 @@ def test_a_range_of_nan_is_an_error_of_nan():
     f = parity((0,), T=3)
     for ranges in ([[0.0, 0.0], [1.0, np.nan]], [[np.nan, 0.0], [1.0, 1.0]]):
         assert np.isnan(worst(np.array(ranges), f, 0.5)[0])
-    assert worst(np.array([[0.0, 0.0], [1.0, 1.0]]), f, 0.5) == (0.0, 0.5)
-    assert worst(np.array([[0.0, 0.25], [1.0, 1.0]]), f, 0.5) == (0.25, 0.25)
-    assert worst(np.array([[0.0, 0.0], [0.625, 1.0]]), f, 0.5) == (0.375, 0.125)
+    for ranges, error, margin in (
+        ([[0.0, 0.0], [1.0, 1.0]], 0.0, 0.5),
+        ([[0.0, 0.25], [1.0, 1.0]], 0.25, 0.25),
+        ([[0.0, 0.0], [0.625, 1.0]], 0.375, 0.125),
+    ):
+        outward = np.nextafter(error, np.inf), np.nextafter(margin, -np.inf)
+        assert worst(np.array(ranges), f, 0.5) == outward
 
 
 def test_one_unknown_ball_among_many_is_not_hidden(monkeypatch):

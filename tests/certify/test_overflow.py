@@ -1,0 +1,270 @@
+"""No certificate where a value of the float64 model overflows, or where a product of weights underflows, on the way."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sparsehead.block import Layer, LayerNorm, Mlp
+from sparsehead.certify import balls as ball
+from sparsehead.certify import verify
+from sparsehead.certify.balls import Ball, exact
+from sparsehead.certify.patterns import worst
+from sparsehead.construct import build
+from sparsehead.encoding import positional, trainable
+from sparsehead.functions import conjunction, parity, parse
+from sparsehead.model import Dense, Model
+
+from .adversarial import exact_output, run
+from .test_soundness import constant, one_head
+
+
+def swallowing(T=20, **changes):
+    """Heads of 0.8e308 and -0.8e308, a bias of 1.3e308, and a decoder whose ReLUs turn infinity into a wrong number.
+
+    Inputs with b0 = 1 and b1 = 0 overflow; those with all other bits 0 or 1 do not.
+    """
+    P, K, V, C = np.zeros((T, 3)), np.zeros((2, 3, 1)), np.zeros((2, 3, 1)), np.zeros((2, 1, 3))
+    P[0, 1] = P[1, 2] = 1
+    K[0, 1] = K[1, 2] = 40
+    V[:, 0] = 1
+    C[0, 0, 0], C[1, 0, 0] = 0.8e308, -0.8e308
+    E = np.array([[0.0, 0, 0], [1, 0, 0]])
+    parts = {"b_Q": np.ones((2, 1)), "b_C": np.array([1.3e308, 0, 0]), **changes}
+    layer = Layer(np.zeros((2, 3, 1)), K, V, C, **parts)
+    decoder = (
+        Dense(np.array([[-1e-308], [0], [0]]), np.array([3.0])),
+        Dense(np.array([[-4.0]]), np.array([2.0])),
+    )
+    return Model(trainable(P, E, np.zeros(3)), (layer,), w=np.array([-1.0]), bias=1.0, decoder=decoder,
+                 attends_cls=False)  # fmt: skip
+
+
+def fooled(model, f, input_):
+    """Whether float64 is wrong on this input while exact arithmetic is right."""
+    with np.errstate(all="ignore"):
+        right = model.predict(input_[None])[0] == f(input_[None])[0] and np.isfinite(model(input_[None])[0])
+    true = exact_output(model, input_, 700)
+    return not right and (true > model.threshold) == bool(f(input_[None])[0])
+
+
+def bits(T, *ones):
+    found = np.zeros(T, dtype=np.uint8)
+    found[list(ones)] = 1
+    return found
+
+
+def refused(model, f, input_):
+    """The input fools float64, and no method says that the model computes f."""
+    assert fooled(model, f, input_)
+    found = verify(model, f, method="patterns")
+    assert found.correct is not True
+    assert not found.exact
+    assert found.max_error == np.inf
+
+
+def test_a_sum_of_heads_that_overflows_is_not_certified():
+    """The reproduction of review A1."""
+    model, f = swallowing(), parse("1", T=20)
+    refused(model, f, bits(20, 0))
+    harmless = replace(model, layers=(replace(model.layers[0], W_C=model.layers[0].W_C / 2, b_C=None),))
+    assert verify(harmless, f).exact
+
+
+def test_a_large_map_before_a_small_one_is_not_certified():
+    """A chain on a line: o is 1 only if every bit is; 1e308 times 2, then 1e-308, overflows for it alone."""
+    T = 24
+    d = T + 3
+    decoder = (
+        Dense(np.eye(d)[:, :1] * 1e308, np.zeros(1)),
+        Dense(np.array([[-1e-308]]), np.array([3.0])),
+        Dense(np.array([[-4.0]]), np.array([2.0])),
+    )
+    model = one_head(T, one=2.0, decoder=decoder, w=np.array([-1.0]), bias=1.0)
+    refused(model, constant(T, 1), np.ones(T, dtype=np.uint8))
+    assert verify(
+        replace(model, decoder=(replace(decoder[0], W=decoder[0].W / 4), *decoder[1:])), constant(T, 1)
+    ).exact
+
+
+def test_maps_are_bounded_before_they_are_multiplied_out():
+    """W_C of 1e308, 1e-308 behind it: no ReLU between the two, so the chain sees 1."""
+    T = 24
+    decoder = (
+        Dense(np.eye(T + 3)[:, :1] * -1e-308, np.array([3.0])),
+        Dense(np.array([[-4.0]]), np.array([2.0])),
+    )
+    model = one_head(T, one=2.0, decoder=decoder, w=np.array([-1.0]), bias=1.0)
+    layer = model.layers[0]
+    refused(
+        replace(model, layers=(replace(layer, W_C=layer.W_C * 1e308),)),
+        constant(T, 1),
+        np.ones(T, dtype=np.uint8),
+    )
+
+
+def single(T, **parts):
+    """A head that mixes its positions' bits into coordinate 0, no [CLS], read as 1 - the coordinate, or by `parts`."""
+    encoding = positional(T)
+    d = encoding.d
+    W_V = np.zeros((1, d, 1))
+    W_V[0, 1] = 1.0
+    none = np.zeros((1, d, 1))
+    read = {k: parts.pop(k) for k in ("w", "bias", "final_norm", "decoder", "threshold") if k in parts}
+    layer = Layer(none, none, W_V, parts.pop("W_C", np.eye(1, d)[None]), **parts)
+    return Model(encoding, (layer,), attends_cls=False, **{"w": np.eye(1, d)[0], **read})
+
+
+def test_a_norm_that_overflows_in_a_projection_is_not_certified():
+    """Rows of more than 1.3e154 are divided by infinity; exact arithmetic projects them to the unit sphere."""
+    T = 24
+    model = single(T, W_C=1.5e154 * np.eye(1, T + 3)[None], b_C=0.1e154 * np.eye(T + 3)[0], project=True)
+    refused(model, constant(T, 1), np.ones(T, dtype=np.uint8))
+    for W in (1e150, 1.0):
+        smaller = single(
+            T, W_C=0.2 * W * np.eye(1, T + 3)[None], b_C=0.9 * W * np.eye(T + 3)[0], project=True
+        )
+        assert verify(smaller, constant(T, 1)).correct
+
+
+@pytest.mark.parametrize("large", ["gain", "centred"])
+def test_a_product_that_overflows_in_a_layer_norm_is_not_certified(large):
+    """gain * centred is formed before the division; so is centred^2."""
+    T = 19
+    d = T + 3
+    # the row's first coordinate is 1 + o, o in [0, 1]
+    gain = np.full(d, 1.79e308 if large == "gain" else 1.0)
+    scale = 2.0 if large == "gain" else 1.2e154
+    W_C, b_C = scale * np.eye(1, d)[None], 0.01 * scale * np.eye(d)[0]
+    w = np.zeros(d)
+    w[0] = -1 / (3e308 if large == "gain" else 2.5) / 4
+    decoder = (Dense(w[:, None], np.array([4.0])), Dense(np.array([[-1.0]]), np.array([2.0])))
+    norm = LayerNorm(gain, np.zeros(d), eps=1e-5)
+    model = single(T, W_C=W_C, b_C=b_C, final_norm=norm, decoder=decoder, w=np.array([-1.0]), bias=1.0)
+    found = verify(model, constant(T, 1), method="patterns")
+    assert found.correct is not True
+    assert found.max_error == np.inf
+
+
+def test_balls_whose_members_overflow_are_not_finite():
+    """Each operation, on balls with a finite middle and radius, of which some members overflow."""
+    big, wide = np.array([[1.5e308, 1.0]]), np.array([[0.5e308, 0.0]])
+    two, half = exact(np.full((1, 2), 2.0)), exact(np.full((1, 2), 0.5))
+    root = Ball(np.array([[0.5e154, 0.0]]), np.array([[1.0e154, 0.0]]))
+    norm = LayerNorm(np.full(2, 1.7e308), np.zeros(2), eps=1.0)
+    with np.errstate(all="ignore"):
+        assert Ball(big, wide / 4).finite.all()
+        assert not Ball(big, wide).finite[0, 0]
+        for found in (
+            ball.add(Ball(big, wide / 4), Ball(wide, 0 * wide)),
+            ball.multiply(Ball(big, 0 * big), two),
+            ball.divide(Ball(big, wide / 4), half),
+            ball.mean(Ball(np.full((1, 2), 1e308), 0 * big)),
+            ball.project_rows(root),
+            ball.project_rows(exact(np.array([[1.4e154, 0.0]]))),
+            ball.layer_norm(root, LayerNorm(np.ones(2), np.zeros(2))),
+            ball.layer_norm(exact(np.array([[3.0, -3.0]])), norm),
+            ball.matmul(Ball(big, wide / 4), exact(np.array([[1.0], [1e308]]))),
+            *(ball.activate(Ball(big, wide), name) for name in ("relu", "tanh", "gelu")),
+        ):
+            assert not found.finite.flat[0]
+
+
+def test_a_product_of_sizes_overflows_before_it_is_scaled():
+    """1e200 * 1e120 is infinite although 2^-52 of it, formed from the left, is not far away."""
+    with np.errstate(all="ignore"):
+        assert not ball.multiply(exact(np.array([1.2e160])), exact(np.array([1.6e148]))).finite.any()
+        assert ball.multiply(exact(np.array([1.0e160])), exact(np.array([1.6e148]))).finite.all()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_cls_token_that_gets_no_weight_still_overflows(depth):
+    """The model multiplies the value of [CLS] by 0: infinity gives NaN, on every input."""
+    f = conjunction((0, 2), T=5)
+    model = build(f, attends_cls=False)
+    layer = model.layers[0]
+    encoding = replace(model.encoding, cls=model.encoding.cls * 1e200)
+    W_V = layer.W_V.copy()
+    W_V[0, 2] = 1e200
+    model = replace(
+        model, encoding=encoding, layers=(replace(layer, W_Q=layer.W_Q * 1e-200, W_V=W_V),) * depth
+    )
+    with np.errstate(all="ignore"):
+        assert np.isnan(model(np.zeros((1, 5), dtype=np.uint8))).all()
+    for method in ("exhaustive", "patterns")[: 3 - depth]:
+        assert verify(model, f, method=method).max_error == np.inf
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("heads", [1, 2])
+def test_weights_that_underflow_when_multiplied_out_do_not_vanish(relu, heads):
+    """Values of 1e300, two maps of 1e-200 (one merged product, or two linear bounds) and a read-out of 1e100."""
+    T = 20
+    encoding = positional(T)
+    d = encoding.d
+    W_V, none = np.zeros((heads, d, 1)), np.zeros((heads, d, 1))
+    W_V[:, 1] = 1e300
+    W_C = np.repeat(np.eye(1, d)[None], heads, axis=0) * (1.0 if relu else 1e-200)
+    small = Dense(1e-200 * np.eye(d)[:, :1], np.zeros(1))
+    decoder = (small, Dense(np.array([[1e-200]]), np.zeros(1))) if relu else (small,)
+    layer = Layer(none, none, W_V, W_C)
+    model = Model(encoding, (layer,), w=np.array([1e100]), decoder=decoder, attends_cls=False)
+    every = np.ones((1, T), dtype=np.uint8)
+    assert model(every)[0] == pytest.approx(heads)
+    found = verify(model, constant(T), method="patterns")
+    assert found.max_error >= heads
+    assert not found.correct
+
+
+def test_scores_that_are_further_apart_than_the_largest_number_prove_nothing():
+    T = 24
+    model = one_head(T, zero_key=-1.2e308, one_key=1.2e308, one=0.1)
+    assert verify(model, constant(T)).max_error == np.inf
+    assert verify(one_head(T, zero_key=-1.2e300, one_key=1.2e300, one=0.1), constant(T)).correct
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_an_mlp_that_overflows_inside_is_not_certified(activation):
+    T = 20
+    d = T + 3
+    mlp = Mlp(1.5e308 * np.eye(d)[:, :1], np.zeros(1), -1e-308 * np.eye(1, d), np.zeros(d), activation)
+    model = single(T, W_C=1.5 * np.eye(1, d)[None], mlp=mlp, bias=1.0, threshold=-3.0)
+    refused(model, constant(T, 1), np.ones(T, dtype=np.uint8))
+    smaller = replace(mlp, W_1=mlp.W_1 * 1e-108, W_2=mlp.W_2 * 1e108)
+    assert verify(replace(model, layers=(replace(model.layers[0], mlp=smaller),)), constant(T, 1)).correct
+
+
+# bounds are rounded up
+
+
+def test_errors_and_margins_of_ranges_are_rounded_outwards():
+    f = parity((0,), T=3)
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        ranges = np.sort(rng.normal(size=(2, 2)) * 10.0 ** rng.integers(-17, 3), axis=1)
+        threshold = float(rng.normal())
+        error, margin = worst(ranges, f, threshold)
+        true = [[Fraction(float(x)) for x in row] for row in ranges]
+        largest = max(abs(x - label) for row, label in zip(true, (0, 1)) for x in row)
+        least = min(Fraction(threshold) - true[0][1], true[1][0] - Fraction(threshold))
+        assert largest <= Fraction(error) <= largest + 2 * Fraction(np.spacing(float(largest)))
+        assert least - 2 * Fraction(np.spacing(abs(float(least)))) <= Fraction(margin) <= least
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "patterns"])
+def test_the_margin_beside_a_counterexample_is_its_own(method):
+    f = parity((0, 2), T=6)
+    model = build(conjunction((0, 2), T=6))
+    found = verify(model, f, method=method)
+    output = model(found.counterexample[None])[0]
+    label = f(found.counterexample[None])[0]
+    assert found.margin == (output - model.threshold) * (2 * int(label) - 1)
+    assert run(30, 11, overflow=(3, 4)).false == []
+
+
+# the attack
+
+
+def test_no_model_that_may_overflow_gets_a_false_certificate():
+    assert run(25, 3, overflow=(19, 24)).false == []
