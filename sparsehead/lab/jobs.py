@@ -22,7 +22,7 @@ from typing import Any
 
 from ..errors import FileError
 from ..files import read_json, write_whole
-from ..sweep.local import ONE_THREAD
+from ..sweep.local import CHILD
 from .answers import Busy, Unknown
 
 LINE = 2**24  # bytes of one event, at most
@@ -243,7 +243,7 @@ class Jobs:
         """Start the process and note what it says, until it ends."""
         job.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sparsehead.lab.worker", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=os.environ | ONE_THREAD, start_new_session=True, limit=LINE,
+            env=os.environ | CHILD, start_new_session=True, limit=LINE,
         )  # fmt: skip
         if job.state != "running":  # cancelled while it started
             return

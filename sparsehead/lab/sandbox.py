@@ -84,12 +84,12 @@ class Sandbox:
 
 
 async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
-    from ..sweep.local import ONE_THREAD
+    from ..sweep.local import CHILD
 
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", __name__,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=os.environ | ONE_THREAD, start_new_session=True,
+        env=os.environ | CHILD, start_new_session=True,
     )  # fmt: skip
     line = json.dumps({"task": task, "options": options}).encode() + b"\n"
     try:

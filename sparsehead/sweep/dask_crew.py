@@ -7,26 +7,37 @@ happens to a lost worker's units is decided in `dispatch`, as for the embedded p
 
 import json
 import logging
+import os
 import queue
+import subprocess
+import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SparseheadError
 from ..store import Store
 from ..store.rows import Damage, received_row
 from . import remote
 from .dispatch import Crew, Message, Unit, Worker
+from .local import SAFE_PATH
+
+if TYPE_CHECKING:
+    from distributed.security import Security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
 LOOK = 0.5  # seconds between looks at who is there
 GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
 HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
 REPORTS = 20  # progress reports a second, from all workers together
+CERTIFICATE = (
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=sparsehead"
+)
 NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
 
 
@@ -66,20 +77,25 @@ class DaskCrew(Crew):
 
     def _connect(self) -> None:
         from distributed import Client, LocalCluster
+        from distributed.security import Security
 
         self._configure()
-        if not str(self._where).startswith("tls://"):
-            _forbid_if_encryption_is_required(self._where)
         if isinstance(self._where, int):
+            security = temporary_security()
             self._cluster = LocalCluster(
-                n_workers=self._where, threads_per_worker=1, processes=True, dashboard_address=None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=50,
+                n_workers=self._where, threads_per_worker=1, processes=True, protocol="tls://", host="127.0.0.1",
+                security=security, dashboard_address=None, silence_logs=50,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             )  # fmt: skip
-        address = self._cluster.scheduler_address if self._cluster else str(self._where)
-        if address.startswith("tls://"):
-            _require_certificate(address)
+            self._cluster.scheduler.http_server.stop()  # Dask starts one even without a dashboard
+            address = self._cluster.scheduler_address
+        else:
+            address, security = self._where, Security()
+            _require_certificate(address, security)
         try:
-            self._client = Client(address, timeout=CONNECT, name="sparsehead", set_as_default=False)
+            self._client = Client(
+                address, security=security, timeout=CONNECT, name="sparsehead", set_as_default=False
+            )
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise SparseheadError(
                 f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({_first_line(error)}); `dask "
@@ -101,6 +117,12 @@ class DaskCrew(Crew):
             # A worker that ends is started again; on a busy machine that takes longer than Dask's 15 s, after which it
             # would be written off for good.
             self._undo.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
+            no_pages: dict[str, list[str]] = {
+                f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
+            }
+            self._undo.enter_context(dask.config.set(no_pages))
+            # Dask starts its processes by `python -c`, which would look for modules in the current folder first.
+            self._undo.enter_context(_environment(SAFE_PATH))
 
     def room(self) -> float | None:
         """What the largest worker has for one of its threads."""
@@ -211,7 +233,8 @@ class DaskCrew(Crew):
             try:
                 there = set(self._client.nthreads())
                 new = sorted(there - known)
-                said = self._client.run(remote.introduce, workers=new, on_error="return") if new else {}
+                own = self._cluster is not None
+                said = self._client.run(remote.introduce, own, workers=new, on_error="return") if new else {}
             except Exception as error:
                 if time.monotonic() - answered > GONE or self._client.status in ("closed", "closing"):
                     self._inbox.put(("lost", _first_line(error)))
@@ -288,24 +311,57 @@ class DaskCrew(Crew):
         self._undo.close()
 
 
-def _forbid_if_encryption_is_required(where: int | str) -> None:
-    """Dask's own refusal of an address without TLS would come late, and with a traceback."""
-    import dask
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    """Environment variables of this process and of those that it starts."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
-    if dask.config.get("distributed.comm.require-encryption", None):
-        what = where if isinstance(where, str) else f"local:{where}"
-        raise SparseheadError(
-            f"Dask's configuration requires encryption, and {what} has none: name a tls:// address, or unset "
-            "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
-        )
 
+def temporary_security() -> "Security":
+    """TLS for one cluster: a new certificate that is its own authority, and whose key is only in memory afterwards.
 
-def _require_certificate(address: str) -> None:
-    """An address of TLS needs a certificate in Dask's configuration."""
+    Scheduler, workers and client show it to each other, so that nobody else on this machine can talk to them: Dask
+    unpickles, and so runs, what it receives.
+
+    Raises:
+        SparseheadError: there is no `openssl` that makes one.
+    """
     from distributed.security import Security
 
+    with tempfile.TemporaryDirectory(prefix="sparsehead-tls-") as folder:  # readable by this user only
+        key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
+        command = [*CERTIFICATE.split(), "-keyout", str(key), "-out", str(certificate)]
+        try:
+            subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, text=True)
+            secret, public = key.read_text(), certificate.read_text()
+        except (OSError, subprocess.CalledProcessError) as error:
+            why = _first_line(getattr(error, "stderr", "") or error)
+            raise SparseheadError(
+                f"--cluster local:N protects its cluster by a certificate, and openssl made none ({why}); install "
+                "openssl, or use --workers N, which needs none."
+            ) from error
+    roles = {f"tls_{role}_{part}": text for role in ("client", "scheduler", "worker")
+             for part, text in (("cert", public), ("key", secret))}  # fmt: skip
+    return Security(require_encryption=True, tls_ca_file=public, **roles)
+
+
+def _require_certificate(address: str, security: "Security") -> None:
+    """Dask's own refusals, of a tcp:// address and of a missing certificate, come late and with a traceback."""
+    if not address.startswith("tls://"):
+        if security.require_encryption:
+            raise SparseheadError(
+                f"Dask's configuration requires encryption, and {address} has none: name a tls:// address, or unset "
+                "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
+            )
+        return
     try:
-        missing = Security().get_connection_args("client")["ssl_context"] is None
+        missing = security.get_connection_args("client")["ssl_context"] is None
     except OSError as error:
         raise SparseheadError(
             f"the certificate for {address} cannot be read: {_first_line(error)}."
@@ -317,6 +373,6 @@ def _require_certificate(address: str) -> None:
         )
 
 
-def _first_line(error: BaseException) -> str:
+def _first_line(error: BaseException | str) -> str:
     """The first line of an error's message, or its name."""
     return next(iter(str(error).strip().splitlines()), "")[:200].rstrip(".") or type(error).__name__

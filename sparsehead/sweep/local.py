@@ -23,7 +23,10 @@ from ..memory import available
 from ..store import Store
 from .dispatch import Crew, Message, Sweep, SweepSettings, Unit, Worker
 
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
+# Where `-m` and `-c` put the current folder first on the path, this keeps it off: a numpy.py that lies there is never
+# imported. Folders of PYTHONPATH stay, and are the way to a runner or learner of your own.
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+CHILD = SAFE_PATH | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
 
 
 class LocalSweep(Sweep):
@@ -130,7 +133,7 @@ class _Process(Worker):
                 stdout=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                env=os.environ | ONE_THREAD,  # before any import in the child
+                env=os.environ | CHILD,  # before any import in the child
                 pass_fds=(theirs,),
                 start_new_session=True,  # Ctrl-C is the parent's to handle
             )

@@ -51,8 +51,13 @@ def difference(theirs: dict[str, str]) -> tuple[str, bool]:
     return ", ".join(words), not set(names) & set(MUST_AGREE)
 
 
-def introduce(dask_worker: Any) -> str:
-    """What a worker says of itself, as JSON: its environment, its memory in bytes (0: no limit), its threads."""
+def introduce(own: bool, dask_worker: Any) -> str:
+    """What a worker says of itself, as JSON: its environment, its memory in bytes (0: no limit), its threads.
+
+    A worker of our `own` cluster also stops the HTTP server that Dask starts in every worker.
+    """
+    if own:
+        dask_worker.http_server.stop()
     limit = dask_worker.memory_manager.memory_limit or 0
     threads = dask_worker.state.nthreads
     return json.dumps({"environment": environment(), "memory": limit, "threads": threads})
