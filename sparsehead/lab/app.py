@@ -63,6 +63,7 @@ def make_api(settings: Settings) -> FastAPI:
         app.state.sandbox = Sandbox()
         app.state.jobs = Jobs(
             settings.db,
+            kinds=jobs.KINDS | {"probe": lambda given: probe.ProbeRequest.model_validate(given).model_dump()},
             running=settings.running,
             waiting=settings.waiting,
             models=settings.models,

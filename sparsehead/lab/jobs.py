@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from ..files import read_json, write_whole
+from ..files import write_whole
 from ..sweep.local import CHILD
 from .answers import Busy, Unknown
+from .journal import Kinds, read_journal
 
 LINE = 2**24  # bytes of one event, at most
 MOST_POINTS = 2000  # events kept of one job; beyond, every other one is dropped
@@ -92,6 +93,7 @@ class Jobs:
 
     Args:
         db: the store; the journal stands beside it.
+        kinds: what a request found in the journal must pass.
         running, waiting: see the top of this file.
         models: the paths behind the names in requests to probe; a request never holds a path.
         pickle: whether their weights may be pickled.
@@ -101,6 +103,7 @@ class Jobs:
         self,
         db: Path,
         *,
+        kinds: Kinds,
         running: int,
         waiting: int,
         models: Mapping[str, Path] | None = None,
@@ -109,7 +112,11 @@ class Jobs:
         self.db, self.running, self.waiting = db, running, waiting
         self.models, self.pickle = dict(models or {}), pickle
         self.journal = db.with_name(f"{db.name}.jobs.json")
-        self.jobs: dict[str, Job] = {job.id: job for job in self._read_journal()}
+        left = [
+            Job(job_id(row.kind, row.request), row.kind, row.request, row.offered(), row.created)
+            for row in read_journal(self.journal, kinds)
+        ]
+        self.jobs: dict[str, Job] = {job.id: job for job in left}
         self.followers = 0
         self.stopping = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -295,18 +302,6 @@ class Jobs:
             return
         with suppress(FileError):  # a full disk must not end the jobs; they are in the store
             write_whole(self.journal, json.dumps({"jobs": rows}).encode(), force=True)
-
-    def _read_journal(self) -> list[Job]:
-        """What an earlier server left unfinished. A journal that cannot be read is none."""
-        if not self.journal.exists():
-            return []
-        found = []
-        with suppress(FileError, KeyError, TypeError, AttributeError):
-            for row in read_json(self.journal, wanted="a journal of jobs").get("jobs", ()):
-                kind, request, created = str(row["kind"]), dict(row["request"]), float(row["created"])
-                state = "cancelled" if row["state"] == "cancelled" else "interrupted"
-                found.append(Job(job_id(kind, request), kind, request, state, created))
-        return found
 
 
 def _end(job: Job) -> None:

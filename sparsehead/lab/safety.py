@@ -126,10 +126,15 @@ class Guard:
     async def _read_body(
         self, headers: dict[str, list[str]], receive: Receive, most: int, parts: list[bytes]
     ) -> HttpRefusal | None:
-        """Read the whole body into `parts`, and count what is held; or why it is not taken."""
+        """Read the whole body into `parts`, and count what is held; or why it is not taken.
+
+        A body that is too long is read to its end and dropped, because a client that still sends sees a connection
+        that was reset and not the answer. One that asks first (Expect) is answered at once.
+        """
         long = HttpRefusal(413, f"the request has more than {most} bytes, the most that is taken here.")
         length = headers.get("content-length", ["0"])[-1]
-        if not length.isdigit() or int(length[:20]) > most:
+        too_long = not length.isdigit() or int(length[:20]) > most
+        if too_long and "expect" in headers:
             return long
         more, size = True, 0
         try:
@@ -138,18 +143,21 @@ class Guard:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return HttpRefusal(400, "the connection ended before the request did.")
-                    parts.append(message.get("body", b""))
-                    more, size = message.get("more_body", False), size + len(parts[-1])
-                    self._held += len(parts[-1])
-                    if size > most:
-                        return long
+                    part, more = message.get("body", b""), message.get("more_body", False)
+                    size += len(part)
+                    too_long = too_long or size > most
+                    if too_long:
+                        continue
+                    parts.append(part)
+                    self._held += len(part)
                     if self._held > MOST_HELD:
                         return HttpRefusal(
                             429, "too many files are being sent at once; try again in a moment."
                         )
         except TimeoutError:
-            return HttpRefusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
-        return None
+            late = HttpRefusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds.")
+            return long if too_long else late
+        return long if too_long else None
 
     def _with_headers(self, send: Send, first_visit: bool) -> Send:
         """`send`, with HEADERS on every answer and the cookie on the first."""

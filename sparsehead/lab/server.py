@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import html
 import ipaddress
 import secrets
 import signal
 import socket
 import sys
+import tempfile
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from ..files import shown_path
 from ..store import Store
 from ..store.opening import inspect
 from .app import Settings, make_app
+from .connections import Connection
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GRACE = 2  # seconds that open connections get when the server stops
@@ -63,16 +66,32 @@ def serve(
     settings = settings_for(host, bound, db=db, running=running, models=offered, pickle=pickle)
     address = f"http://{_written(host)}:{bound}/?token={settings.token}"
     config = uvicorn.Config(
-        make_app(settings), log_level="warning", access_log=False, lifespan="on", server_header=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=GRACE, limit_concurrency=1000, ws="none",
+        make_app(settings), log_level="error", access_log=False, lifespan="on", server_header=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=GRACE, http=Connection, ws="none",
     )  # fmt: skip
     server = Server(config)
     print(address, flush=True)
-    if browser:
-        webbrowser.open(address)
-    with contextlib.suppress(KeyboardInterrupt), listening:
+    with contextlib.suppress(KeyboardInterrupt), listening, contextlib.ExitStack() as opened:
+        if browser:
+            webbrowser.open(opened.enter_context(redirecting_file(address)))
         asyncio.run(server.serve(sockets=[listening]))
     print("stopped; jobs that were running can be resumed.", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def redirecting_file(address: str) -> Iterator[str]:
+    """The address of a file that leads to `address` and that only this user can read, for as long as the server runs.
+
+    Every user of this machine can read the command line of a browser, and so a token in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
+        page = Path(folder, "open.html")
+        page.touch(0o600)
+        page.write_text(
+            f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={html.escape(address)}">'
+            "<title>sparsehead lab</title>"
+        )
+        yield page.as_uri()
 
 
 def check_store(db: Path) -> None:

@@ -7,18 +7,14 @@ happens to a lost worker's units is decided in `dispatch`, as for the embedded p
 
 import json
 import logging
-import os
 import queue
-import subprocess
-import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import SparseheadError
 from ..store import Store
@@ -26,18 +22,13 @@ from ..store.rows import Damage, received_row
 from . import remote
 from .dispatch import Crew, Message, Unit, Worker
 from .local import SAFE_PATH
-
-if TYPE_CHECKING:
-    from distributed.security import Security
+from .tls import changed_environment, first_line, require_certificate, temporary_security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
 LOOK = 0.5  # seconds between looks at who is there
 GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
 HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
 REPORTS = 20  # progress reports a second, from all workers together
-CERTIFICATE = (
-    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=sparsehead"
-)
 NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
 
 
@@ -91,14 +82,14 @@ class DaskCrew(Crew):
             address = self._cluster.scheduler_address
         else:
             address, security = self._where, Security()
-            _require_certificate(address, security)
+            require_certificate(address, security)
         try:
             self._client = Client(
                 address, security=security, timeout=CONNECT, name="sparsehead", set_as_default=False
             )
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise SparseheadError(
-                f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({_first_line(error)}); `dask "
+                f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({first_line(error)}); `dask "
                 "scheduler` starts one, and local:2 needs none."
             ) from error
         self._where = address
@@ -122,7 +113,7 @@ class DaskCrew(Crew):
             }
             self._undo.enter_context(dask.config.set(no_pages))
             # Dask starts its processes by `python -c`, which would look for modules in the current folder first.
-            self._undo.enter_context(_environment(SAFE_PATH))
+            self._undo.enter_context(changed_environment(SAFE_PATH))
 
     def room(self) -> float | None:
         """What the largest worker has for one of its threads."""
@@ -151,7 +142,7 @@ class DaskCrew(Crew):
                 allow_other_workers=False, pure=False, retries=0,
             )  # fmt: skip
         except Exception as error:  # the connection is closed
-            raise self._gone(_first_line(error)) from error
+            raise self._gone(first_line(error)) from error
         worker.futures[id(unit)] = future
         self._client.loop.add_callback(self._fetch, worker, unit, future)
 
@@ -170,7 +161,7 @@ class DaskCrew(Crew):
         except (CancelledError, FutureCancelled):
             self._inbox.put(("answer", (worker, unit, [{"lost": True}], [])))
         except BaseException as error:  # also what a worker's task ended with
-            why = f"{type(error).__name__}: {_first_line(error)}"
+            why = f"{type(error).__name__}: {first_line(error)}"
             errors = [{"error": key, "message": why} for key in list(unit.waiting)]
             self._inbox.put(("answer", (worker, unit, [*errors, {"lost": True}], [])))
         else:
@@ -237,7 +228,7 @@ class DaskCrew(Crew):
                 said = self._client.run(remote.introduce, own, workers=new, on_error="return") if new else {}
             except Exception as error:
                 if time.monotonic() - answered > GONE or self._client.status in ("closed", "closing"):
-                    self._inbox.put(("lost", _first_line(error)))
+                    self._inbox.put(("lost", first_line(error)))
                     return
                 continue
             answered = time.monotonic()
@@ -269,7 +260,7 @@ class DaskCrew(Crew):
         refused = ""
         for address, said in sorted(content.items()):
             if isinstance(said, BaseException):
-                refused = f"the worker at {address} has no sparsehead that can be used ({_first_line(said)})"
+                refused = f"the worker at {address} has no sparsehead that can be used ({first_line(said)})"
                 self._say(f"{refused}; it gets no work.")
                 continue
             found = json.loads(said)
@@ -309,70 +300,3 @@ class DaskCrew(Crew):
         self._client = self._cluster = None
         self.workers = []
         self._undo.close()
-
-
-@contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
-    """Environment variables of this process and of those that it starts."""
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def temporary_security() -> "Security":
-    """TLS for one cluster: a new certificate that is its own authority, and whose key is only in memory afterwards.
-
-    Scheduler, workers and client show it to each other, so that nobody else on this machine can talk to them: Dask
-    unpickles, and so runs, what it receives.
-
-    Raises:
-        SparseheadError: there is no `openssl` that makes one.
-    """
-    from distributed.security import Security
-
-    with tempfile.TemporaryDirectory(prefix="sparsehead-tls-") as folder:  # readable by this user only
-        key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
-        command = [*CERTIFICATE.split(), "-keyout", str(key), "-out", str(certificate)]
-        try:
-            subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, text=True)
-            secret, public = key.read_text(), certificate.read_text()
-        except (OSError, subprocess.CalledProcessError) as error:
-            why = _first_line(getattr(error, "stderr", "") or error)
-            raise SparseheadError(
-                f"--cluster local:N protects its cluster by a certificate, and openssl made none ({why}); install "
-                "openssl, or use --workers N, which needs none."
-            ) from error
-    roles = {f"tls_{role}_{part}": text for role in ("client", "scheduler", "worker")
-             for part, text in (("cert", public), ("key", secret))}  # fmt: skip
-    return Security(require_encryption=True, tls_ca_file=public, **roles)
-
-
-def _require_certificate(address: str, security: "Security") -> None:
-    """Dask's own refusals, of a tcp:// address and of a missing certificate, come late and with a traceback."""
-    if not address.startswith("tls://"):
-        if security.require_encryption:
-            raise SparseheadError(
-                f"Dask's configuration requires encryption, and {address} has none: name a tls:// address, or unset "
-                "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
-            )
-        return
-    try:
-        missing = security.get_connection_args("client")["ssl_context"] is None
-    except OSError as error:
-        raise SparseheadError(
-            f"the certificate for {address} cannot be read: {_first_line(error)}."
-        ) from error
-    if missing:
-        raise SparseheadError(
-            f"{address} needs a certificate, and Dask's configuration names none: set "
-            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two that SECURITY.md has beside it."
-        )
-
-
-def _first_line(error: BaseException | str) -> str:
-    """The first line of an error's message, or its name."""
-    return next(iter(str(error).strip().splitlines()), "")[:200].rstrip(".") or type(error).__name__

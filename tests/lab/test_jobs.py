@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from starlette.testclient import TestClient
@@ -124,7 +125,7 @@ def in_loop(db, work, **settings):
     """Run `work(jobs)` in an event loop of its own; the jobs' processes are never started."""
 
     async def main():
-        jobs = Jobs(db, **{"running": 1, "waiting": 3, **settings})
+        jobs = Jobs(db, **{"kinds": {"learn": dict}, "running": 1, "waiting": 3, **settings})
         jobs._run = lambda job: asyncio.sleep(3600)
         try:
             return await work(jobs)
@@ -174,7 +175,7 @@ def test_what_was_unfinished_is_offered_by_the_next_server(tmp_path):
         return jobs.journal.read_bytes()
 
     async def main():
-        jobs = Jobs(tmp_path / "r.db", running=1, waiting=3)
+        jobs = Jobs(tmp_path / "r.db", kinds={}, running=1, waiting=3)
         jobs._run = lambda job: asyncio.sleep(0)
         return await first(jobs)
 
@@ -193,6 +194,73 @@ def test_what_was_unfinished_is_offered_by_the_next_server(tmp_path):
         assert jobs.jobs == {}
 
     in_loop(tmp_path / "r.db", third)
+
+
+LAW = {"function": "and", "s": 3, "T": [30], "trials": 8}
+ROW = {"kind": "law", "request": LAW, "state": "interrupted", "created": 1.8e9}
+
+
+def served_with(journal, tmp_path):
+    """The jobs that a lab offers which finds this journal, as its page lists them, and what else lies beside it."""
+    path = tmp_path / "r.db.jobs.json"
+    path.write_text(journal if isinstance(journal, str) else json.dumps(journal))
+    settings = Settings(db=tmp_path / "r.db", hosts=(HOST,), token=TOKEN, cookie="c")
+    with TestClient(make_app(settings), base_url=f"http://{HOST}") as client:
+        answer = Api(client).get("/api/jobs")
+        assert answer.status_code == 200
+    return answer.json()["jobs"], (tmp_path / "r.db.jobs.json.set-aside").exists()
+
+
+def test_a_journals_job_is_offered_with_every_field_of_a_request(tmp_path, capsys):
+    (job,), aside = served_with({"jobs": [ROW]}, tmp_path)
+    assert job["request"] == {
+        **LAW, "learner": "transformer", "preset": "fast", "encoding": "trainable", "width": 0.4, "start": 60,
+        "seed": 0, "workers": 2,
+    }  # fmt: skip
+    assert (job["state"], aside, capsys.readouterr().err) == ("interrupted", False, "")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {**ROW, "request": {**LAW, "cluster": "tcp://203.0.113.9:8786"}},
+        {**ROW, "request": {**LAW, "db": "elsewhere.db"}},
+        {**ROW, "request": {**LAW, "workers": 9000}},
+        {**ROW, "request": {**LAW, "T": [10**7]}},
+        {**ROW, "request": {**LAW, "function": "x1 & (" * 50}},
+        {**ROW, "request": {**LAW, "s": 30}},
+        {**ROW, "request": {**LAW, "seed": 10**400}},
+        {**ROW, "request": {**LAW, "function": "\ud800"}},
+        {**ROW, "request": [LAW]},
+        {**ROW, "kind": "\ud800"},
+        {**ROW, "kind": "__class__"},
+        {**ROW, "kind": ["law"]},
+        {**ROW, "created": "x"},
+        {**ROW, "created": 10**400},
+        {**ROW, "created": float("nan")},
+        {**ROW, "state": "done"},
+        {**ROW, "result": {}},
+        {**ROW, "kind": "probe", "request": {"model": "a", "models": {"a": "/etc/passwd"}}},
+        {**ROW, "kind": "learn", "request": {"function": "x0", "T": 9, "m": 9, "engine": "x"}},
+        "a text", None,
+    ],
+)  # fmt: skip
+def test_a_journal_is_data_and_what_is_no_request_is_set_aside_with_one_line(bad, tmp_path, capsys):
+    """The request of a row reached `law(**request)`, where `cluster` names a scheduler that runs code here."""
+    jobs, aside = served_with({"jobs": [bad, ROW]}, tmp_path)
+    assert aside and len(jobs) <= 1 and all(set(job["request"]) >= set(LAW) for job in jobs)
+    assert all("cluster" not in job["request"] for job in jobs)
+    assert re.fullmatch(
+        r"\S+r\.db\.jobs\.json: [^\n]+; it is now r\.db\.jobs\.json\.set-aside\.\n", capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{damaged", "[]", '{"jobs": 3}', '{"jobs": {}}', "[" * 10**5, "1e999", '{"jobs": [1e999]}']
+)
+def test_a_broken_journal_is_set_aside_with_one_line(text, tmp_path, capsys):
+    assert served_with(text, tmp_path) == ([], True)
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_points_stay_bounded_and_followers_are_told_to_begin_anew(tmp_path):

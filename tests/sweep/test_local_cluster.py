@@ -13,8 +13,8 @@ import pytest
 from sparsehead.errors import SparseheadError
 from sparsehead.experiments.law import law
 from sparsehead.store import Store
-from sparsehead.sweep import dask_crew
-from sparsehead.sweep.dask_crew import DaskCrew, temporary_security
+from sparsehead.sweep.dask_crew import DaskCrew
+from sparsehead.sweep.tls import changed_environment, temporary_security
 
 psutil = pytest.importorskip("psutil")
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -114,6 +114,6 @@ def test_without_openssl_one_sentence_says_what_would_do(tmp_path, monkeypatch):
 def test_the_environment_is_as_before_afterwards(monkeypatch):
     monkeypatch.setenv("PYTHONSAFEPATH", "before")
     monkeypatch.delenv("SPARSEHEAD_NOT_SET", raising=False)
-    with dask_crew._environment({"PYTHONSAFEPATH": "1", "SPARSEHEAD_NOT_SET": "1"}):
+    with changed_environment({"PYTHONSAFEPATH": "1", "SPARSEHEAD_NOT_SET": "1"}):
         assert os.environ["PYTHONSAFEPATH"] == os.environ["SPARSEHEAD_NOT_SET"] == "1"
     assert os.environ["PYTHONSAFEPATH"] == "before" and "SPARSEHEAD_NOT_SET" not in os.environ

@@ -1,7 +1,7 @@
 """Jobs: start, list, follow, cancel and resume long work."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
@@ -84,6 +84,33 @@ class ClaimsRequest(BaseModel):
         return labels
 
 
+def learn_request(asked: LearnRequest) -> dict[str, Any]:
+    """The fields of a trial that can be run."""
+    parse(asked.function, T=asked.T)
+    spec_of(asked.model_dump())
+    return asked.model_dump()
+
+
+def law_request(asked: LawRequest) -> dict[str, Any]:
+    """The fields of a law that can be measured."""
+    if asked.function not in FAMILIES:
+        for T in asked.T:
+            parse(asked.function, T=T)
+        if "s" not in asked.model_fields_set:  # an expression says itself how many positions it has
+            asked = asked.model_copy(update={"s": None})
+    elif asked.s is None or any(asked.s >= T for T in asked.T):
+        raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
+    return asked.model_dump()
+
+
+# The requests of a journal pass the checks of the endpoints that made them.
+KINDS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "learn": lambda given: learn_request(LearnRequest.model_validate(given)),
+    "law": lambda given: law_request(LawRequest.model_validate(given)),
+    "claims": lambda given: ClaimsRequest.model_validate(given).model_dump(),
+}
+
+
 def _jobs(request: Request) -> Jobs:
     found = request.app.state.jobs
     assert isinstance(found, Jobs)
@@ -93,22 +120,13 @@ def _jobs(request: Request) -> Jobs:
 @router.post("/api/jobs/learn", status_code=202)
 async def start_learn(request: Request, asked: LearnRequest) -> dict[str, Any]:
     """Train on m samples of a sparse function; trial and model land in the store. Asking twice is asking once."""
-    parse(asked.function, T=asked.T)
-    spec_of(asked.model_dump())
-    return _jobs(request).start("learn", asked.model_dump()).summary()
+    return _jobs(request).start("learn", learn_request(asked)).summary()
 
 
 @router.post("/api/jobs/law", status_code=202)
 async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
     """Measure m_80(T); trials land in the store, and what it holds is not run again."""
-    if asked.function not in FAMILIES:
-        for T in asked.T:
-            parse(asked.function, T=T)
-        if "s" not in asked.model_fields_set:  # an expression says itself how many positions it has
-            asked = asked.model_copy(update={"s": None})
-    elif asked.s is None or any(asked.s >= T for T in asked.T):
-        raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
-    return _jobs(request).start("law", asked.model_dump()).summary()
+    return _jobs(request).start("law", law_request(asked)).summary()
 
 
 @router.post("/api/jobs/claims", status_code=202)

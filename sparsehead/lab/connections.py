@@ -1,0 +1,97 @@
+"""Connections: how many there may be, and how long one may take to say what it wants.
+
+Neither needs a token, so both are bounded before a token is seen. A connection that has not sent the head of a request
+within HEAD_SECONDS ends. Beyond the most that may be open, a new one takes the place of the one that has been
+quiet the longest.
+"""
+
+import asyncio
+import json
+import resource
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .safety import HEADERS
+
+MOST = 1000
+SPARED = 200  # of the files that this process may open: the store, jobs, what is served
+HEAD_SECONDS = 10.0
+MOST_HEAD = 2**16  # bytes of a request's first line and headers
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, with these limits, and with the lab's headers on the answers that uvicorn gives itself."""
+
+    _late: asyncio.TimerHandle | None = None
+    _head = 0  # bytes of a head that is not complete
+    _since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a new connection, and end another one where there are too many."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._expect_head()
+        if len(self.connections) > _most():
+            others = [
+                other for other in self.connections if isinstance(other, Connection) and other is not self
+            ]
+            quiet = [other for other in others if other.is_quiet()]
+            if quiet:
+                min(quiet, key=lambda other: (other.cycle is not None, other._since)).transport.abort()
+            else:
+                self._answer(
+                    "503 Service Unavailable", "the lab has as many connections as it can; try again."
+                )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the time limit with the connection."""
+        self._head_complete()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, as long as the head of the request is not too long."""
+        super().data_received(data)
+        if self.is_quiet() and not self.transport.is_closing():
+            self._expect_head()
+            self._head += len(data)
+            if self._head > MOST_HEAD:
+                self._answer(
+                    "431 Request Header Fields Too Large", f"headers have at most {MOST_HEAD} bytes."
+                )
+
+    def on_headers_complete(self) -> None:
+        """From here on the guard has limits of its own."""
+        self._head_complete()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        self._answer("400 Bad Request", "this is not a request of HTTP.")
+
+    def is_quiet(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect_head(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _head_complete(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._late, self._head = None, 0
+
+    def _answer(self, status: str, sentence: str) -> None:
+        """Answer before there is a request, and close; an answer under way is cut off instead."""
+        if self.is_quiet():
+            body = json.dumps({"error": sentence}).encode()
+            fields = [*HEADERS, (b"content-type", b"application/json"), (b"connection", b"close")]
+            fields.append((b"content-length", str(len(body)).encode()))
+            lines = [b"HTTP/1.1 " + status.encode(), *(name + b": " + value for name, value in fields)]
+            self.transport.write(b"\r\n".join([*lines, b"", body]))
+        self.transport.close()
+
+
+def _most() -> int:
+    """As many as may be open; fewer where this process may open few files."""
+    return max(20, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARED))

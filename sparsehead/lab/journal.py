@@ -1,0 +1,64 @@
+"""The journal of unfinished jobs, which is data: whoever can write to the folder of the store can write it.
+
+Each request in it passes the checks of the endpoint that takes such requests: resuming a job can do no more than
+asking for it.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import SparseheadError
+from ..files import read_json, shown_path
+
+# For each kind of job: complete a request, or raise one of REFUSALS where no endpoint would take it.
+Kinds = Mapping[str, Callable[[Any], dict[str, Any]]]
+REFUSALS = (SparseheadError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+class Row(BaseModel):
+    """One unfinished job."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: str
+    request: dict[str, Any]
+    state: Literal["waiting", "running", "cancelled", "interrupted"]
+    created: Annotated[float, Field(ge=0, le=10**11, allow_inf_nan=False)]
+
+    def offered(self) -> str:
+        """The state in which the next server offers the job."""
+        return "cancelled" if self.state == "cancelled" else "interrupted"
+
+
+class _Journal(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    jobs: Annotated[list[Row], Field(max_length=1000)]
+
+
+def read_journal(path: Path, kinds: Kinds) -> list[Row]:
+    """The jobs in a journal, their requests completed. One with anything else is renamed, and a line says so."""
+    if not os.path.lexists(path):
+        return []
+    rows, found, why = [], [], ""
+    try:
+        rows = _Journal.model_validate(read_json(path, wanted="a journal of jobs")).jobs
+    except REFUSALS:
+        why = "it is no journal of jobs"
+    for row in rows:
+        with suppress(*REFUSALS):
+            found.append(row.model_copy(update={"request": kinds[row.kind](row.request)}))
+    if len(found) < len(rows):
+        why = f"{len(rows) - len(found)} of its {len(rows)} jobs cannot be asked for"
+    if why:
+        aside = path.with_name(f"{path.name}.set-aside")
+        with suppress(OSError):
+            path.replace(aside)
+        print(f"{shown_path(path)}: {why}; it is now {shown_path(aside.name)}.", file=sys.stderr)
+    return found

@@ -1,0 +1,85 @@
+"""Who may talk to a Dask cluster: a certificate for one of our own, and what is required of any other."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import SparseheadError
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+CERTIFICATE = (
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=sparsehead"
+)
+
+
+def temporary_security() -> "Security":
+    """TLS for one cluster: a new certificate that is its own authority, and whose key is only in memory afterwards.
+
+    Scheduler, workers and client show it to each other, so that nobody else on this machine can talk to them: Dask
+    unpickles, and so runs, what it receives.
+
+    Raises:
+        SparseheadError: there is no `openssl` that makes one.
+    """
+    from distributed.security import Security
+
+    with tempfile.TemporaryDirectory(prefix="sparsehead-tls-") as folder:  # readable by this user only
+        key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
+        command = [*CERTIFICATE.split(), "-keyout", str(key), "-out", str(certificate)]
+        try:
+            subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, text=True)
+            secret, public = key.read_text(), certificate.read_text()
+        except (OSError, subprocess.CalledProcessError) as error:
+            why = first_line(getattr(error, "stderr", "") or error)
+            raise SparseheadError(
+                f"--cluster local:N protects its cluster by a certificate, and openssl made none ({why}); install "
+                "openssl, or use --workers N, which needs none."
+            ) from error
+    roles = {f"tls_{role}_{part}": text for role in ("client", "scheduler", "worker")
+             for part, text in (("cert", public), ("key", secret))}  # fmt: skip
+    return Security(require_encryption=True, tls_ca_file=public, **roles)
+
+
+def require_certificate(address: str, security: "Security") -> None:
+    """Dask's own refusals, of a tcp:// address and of a missing certificate, come late and with a traceback."""
+    if not address.startswith("tls://"):
+        if security.require_encryption:
+            raise SparseheadError(
+                f"Dask's configuration requires encryption, and {address} has none: name a tls:// address, or unset "
+                "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
+            )
+        return
+    try:
+        missing = security.get_connection_args("client")["ssl_context"] is None
+    except OSError as error:
+        raise SparseheadError(
+            f"the certificate for {address} cannot be read: {first_line(error)}."
+        ) from error
+    if missing:
+        raise SparseheadError(
+            f"{address} needs a certificate, and Dask's configuration names none: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two that SECURITY.md has beside it."
+        )
+
+
+@contextmanager
+def changed_environment(changes: dict[str, str]) -> Iterator[None]:
+    """Environment variables of this process and of those that it starts."""
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def first_line(error: BaseException | str) -> str:
+    """The first line of an error's message, or its name."""
+    return next(iter(str(error).strip().splitlines()), "")[:200].rstrip(".") or type(error).__name__
