@@ -31,11 +31,12 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self._expect_head()
-        if len(self.connections) > _most():
-            others = [
-                other for other in self.connections if isinstance(other, Connection) and other is not self
-            ]
-            quiet = [other for other in others if other.is_quiet()]
+        open_ones = [
+            other for other in self.connections
+            if isinstance(other, Connection) and not other.transport.is_closing()
+        ]  # fmt: skip
+        if len(open_ones) > _most():
+            quiet = [other for other in open_ones if other is not self and other.is_quiet()]
             if quiet:
                 min(quiet, key=lambda other: (other.cycle is not None, other._since)).transport.abort()
             else:

@@ -33,7 +33,7 @@ class Served:
 
 
 @contextmanager
-def served(folder, *arguments):
+def served(folder, *arguments, **variables):
     """`sparsehead lab` with a store in `folder`, ended at the end."""
     command = [
         sys.executable,
@@ -46,7 +46,7 @@ def served(folder, *arguments):
         "--db",
         str(folder / "results.db"),
     ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables}
     process = subprocess.Popen(
         [*command, *arguments],
         stdout=subprocess.PIPE,

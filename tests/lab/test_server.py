@@ -1,8 +1,11 @@
 """The lab as a process: its first line, Ctrl-C, kill -9, many clients, slow ones, and whatever a fuzzer sends."""
 
 import contextlib
+import http.client
 import importlib.util
+import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,9 +14,11 @@ import time
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from sparsehead.cli.app import main
+from sparsehead.lab import connections, safety
 from sparsehead.lab import server as lab_server
 from sparsehead.store import Store
 
@@ -213,3 +218,99 @@ def test_schemathesis_finds_no_answer_of_500(server, kind):
         httpx.delete(f"{server.base}/api/jobs/{job['id']}", headers=server.headers, timeout=120)
     print(ran.stdout[-3000:])
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+
+
+def raw(server, sent=b"", *, wait=True):
+    """A connection that has sent these bytes; with `wait`, all that came back until its end."""
+    host, port = server.base.removeprefix("http://").split(":")
+    one = socket.create_connection((host, int(port)), timeout=120)
+    one.sendall(sent)
+    if not wait:
+        return one
+    with one, contextlib.suppress(ConnectionResetError):
+        return b"".join(iter(lambda: one.recv(65536), b""))
+
+
+def test_a_thousand_idle_connections_keep_nobody_out(server):
+    """1,000 of them, without a token, were answered with 503 for as long as they stayed."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    idle = [raw(server, b"GET / HT" if i % 2 else b"", wait=False) for i in range(min(1100, most - 200))]
+    try:
+        for _ in range(5):
+            assert post(server, "/api/build", {"function": "x0 & x1", "T": 4}).status_code == 200
+        assert psutil.Process(server.process.pid).num_fds() < connections.MOST + 60
+    finally:
+        for one in idle:
+            one.close()
+
+
+@pytest.mark.slow
+def test_a_connection_that_asks_nothing_ends_and_one_that_goes_on_too_long_is_refused(server):
+    before = time.monotonic()
+    silent = raw(server, wait=False)
+    with silent, contextlib.suppress(ConnectionResetError):
+        assert raw(server, b"GET / HTTP/1.1\r\nHost") == silent.recv(1) == b""
+    assert time.monotonic() - before >= connections.HEAD_SECONDS - 1  # no sooner, for a slow client
+    long = b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000
+    answer = raw(server, long)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00",
+    ],
+)
+def test_what_is_not_http_is_answered_with_the_headers_of_every_answer(server, sent):
+    answer = raw(server, sent)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert all(b"\r\n" + name + b": " + value + b"\r\n" in answer for name, value in safety.HEADERS)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_upload_over_the_limit_is_a_413_and_not_a_reset(server, declared):
+    """A client that writes all of its file before it reads the answer found a connection that was reset."""
+    connection = http.client.HTTPConnection(server.base.removeprefix("http://"), timeout=120)
+    headers = {**server.headers, "content-type": "application/octet-stream"}
+    size = safety.MOST_UPLOAD + 8_000_000
+    body = bytes(size) if declared else iter([bytes(10**6)] * (size // 10**6))
+    connection.request("POST", "/api/read", body, headers, encode_chunked=not declared)
+    answer = connection.getresponse()
+    assert answer.status == 413 and str(safety.MOST_UPLOAD) in json.loads(answer.read())["error"]
+    connection.close()
+
+
+def test_an_upload_over_the_limit_that_asks_first_is_refused_at_once(server):
+    host = server.base.removeprefix("http://")
+    head = (
+        f"POST /api/read HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {server.token}\r\n"
+        f"Content-Length: {10**9}\r\nExpect: 100-continue\r\n\r\n"
+    )
+    assert raw(server, head.encode()).startswith(b"HTTP/1.1 413 ")
+
+
+def test_the_token_is_on_no_command_line_and_the_file_that_has_it_is_the_users_own(tmp_path):
+    """A browser that writes down how it was called, and what it was shown."""
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f"#!{sys.executable}\nimport os, sys, urllib.request\nurl = sys.argv[1]\n"
+        "path = url.removeprefix('file://')\n"
+        "found = [url, urllib.request.urlopen(url).read().decode(), oct(os.stat(path).st_mode),"
+        " oct(os.stat(os.path.dirname(path)).st_mode)]\n"
+        f"part = {str(seen) + '.part'!r}\nopen(part, 'w').write('\\n'.join(found)); os.rename(part, {str(seen)!r})\n"
+    )
+    browser.chmod(0o700)
+    with served(tmp_path, "--browser", BROWSER=f"{browser} %s") as started:
+        while not seen.exists():
+            assert started.process.poll() is None
+            time.sleep(0.05)
+        url, page, *modes = seen.read_text().split("\n")
+        assert started.token not in url and f"0;url={started.address}" in page
+        assert modes == ["0o100600", "0o40700"]
+        assert started.stop()[0] == 0
+    assert not Path(url.removeprefix("file://")).exists()
