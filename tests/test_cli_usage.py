@@ -139,6 +139,14 @@ def test_a_completion_script_is_one_that_its_shell_reads(shell, capsys, tmp_path
         assert subprocess.run([shell, "-n", tmp_path / "script"], capture_output=True).returncode == 0
 
 
+@pytest.mark.parametrize("asked", [(), ("law",), ("results",), ("results", "list")])
+def test_every_command_is_described_without_docstrings_too(asked):
+    command = [sys.executable, "-OO", "-m", "sparsehead", *asked, "--help"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    after_usage = ran.stdout.split("\n\n")[1]
+    assert after_usage.startswith("  ") and after_usage.strip().endswith("."), ran.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "found"), [("sparsehead bui", "build"), ("sparsehead build --enc", "--encoding")]
 )  # fmt: skip

@@ -36,6 +36,29 @@ def test_brackets_and_colons_are_printed_as_they_are(make):
     assert screen.file.getvalue() == MARKUP + "\n"
 
 
+@pytest.mark.parametrize("make", [console, status_console])
+def test_escape_codes_in_a_name_never_reach_the_terminal(make):
+    screen = make()
+    screen.file = io.StringIO()
+    screen.print("wrote x\x1b[31m.csv\nand é\x9b")
+    assert screen.file.getvalue() == "wrote x\\x1b[31m.csv\nand é\\x9b\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("figure", "é", "--out", "x\x1b[31m.csv"),
+        ("build", "x0", "--T", "4", "--out", "x\x1b[31m.csv"),
+        ("law\x1b[31m",),
+    ],
+)
+def test_escape_codes_on_the_command_line_never_reach_the_terminal(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        app.main(list(arguments))
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and "\\x1b[31m" in said and "\x1b" not in said
+
+
 def test_the_story_names_any_folder_and_has_a_line_for_each_statement():
     finding = Finding("covering-example", "differs", "2", "3", "")
     result = Reproduction((finding,), Path(MARKUP, "report.html"), 3.0, ("one trial failed",))

@@ -18,7 +18,7 @@ import typer
 
 from .. import __version__
 from ..errors import SparseheadError
-from ..files import shown_path
+from ..files import printable, shown_path
 from ..lazy import missing_extra
 from .completion import VARIABLE
 from .entry import farewell
@@ -50,7 +50,7 @@ def _version(asked: bool) -> bool:
     return asked
 
 
-@app.callback()
+@app.callback(help="Attention heads that look at s of T positions: build, learn, bound, read.")
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -59,7 +59,7 @@ def root(
         bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
     ] = False,
 ) -> None:
-    """Attention heads that look at s of T positions: build, learn, bound, read."""
+    """Take the options of every command."""
 
 
 for verb, line in VERBS.items():
@@ -67,9 +67,11 @@ for verb, line in VERBS.items():
     if hasattr(module, "app"):
         for command in module.app.registered_commands:
             takes_whole_numbers(command.callback)
+            command.help = command.callback.__doc__ or command.short_help  # python -OO drops docstrings
         app.add_typer(module.app, name=verb, help=line)
     else:
-        app.command(name=verb, short_help=line)(takes_whole_numbers(getattr(module, verb)))
+        function = takes_whole_numbers(getattr(module, verb))
+        app.command(name=verb, short_help=line, help=function.__doc__ or line)(function)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -160,5 +162,5 @@ def _silence() -> None:
 def fail(message: str, code: int) -> NoReturn:
     """One line on standard error, then exit."""
     with suppress(OSError):
-        print("sparsehead: " + " ".join(message.split()), file=sys.stderr, flush=True)
+        print("sparsehead: " + printable(" ".join(message.split())), file=sys.stderr, flush=True)
     sys.exit(code)

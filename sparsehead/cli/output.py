@@ -48,7 +48,15 @@ def write_chart(path: Path, chart: Any, *, force: bool) -> int:
     return len(content)
 
 
-class Output(Console):
+class Screen(Console):
+    """A console that shows control characters of a text, such as a file's name, and does not send them."""
+
+    def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
+        """Called by rich for every string that it prints."""
+        return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+
+class Output(Screen):
     """Standard output as rich has it, but a reader that went away is reported to `main` instead of ending us with 1."""
 
     def on_broken_pipe(self) -> None:
@@ -63,7 +71,7 @@ def console() -> Console:
 
 def status_console() -> Console:
     """Where progress goes: standard error, so that standard output can be piped."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return Screen(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def literal(*lines: object) -> Text:
