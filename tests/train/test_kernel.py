@@ -1,12 +1,15 @@
 """The torch engine = Model; the compiled engine = the torch engine, in outputs and gradients, for every option."""
 
 import ctypes
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from sparsehead.train.transformer import forward
+from sparsehead.train.transformer import build, forward
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import to_model
 
@@ -182,3 +185,22 @@ def test_the_struct_lies_in_memory_as_c_has_it():
     assert offsets == [kernel.functions.spec_offset(i) for i in range(len(names))]
     assert ctypes.sizeof(kernel.spec) == kernel.functions.spec_offset(len(names))
     assert {"T", "n_decayed", "optimiser", "adam_eps", "clip", "dropout"} <= set(names)
+
+
+def test_what_is_not_a_number_is_not_converted_to_a_whole_one(tmp_path):
+    """Converting NaN to an integer is undefined in C."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no compiler")
+    header = Path(build.__file__).parent / "kernel" / "special.h"
+    source, program = tmp_path / "nan.c", tmp_path / "nan"
+    source.write_text(
+        f'#include "{header}"\nint main(void) {{ volatile float zero = 0; real value, slope;'
+        " gelu(zero / zero, &value, &slope);"
+        " return !(value != value && slope != slope && exp_negative(zero) == 1); }\n"
+    )
+    sanitised = ["-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
+    if subprocess.run([compiler, *sanitised, "-o", program, source, "-lm"], capture_output=True).returncode:
+        pytest.skip("no sanitisers")
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -34,7 +34,8 @@ typedef float real;
 static inline real exp_negative(real x)
 {
     x = x < -87.0f ? -87.0f : x;
-    real n = (x * 1.44269504f + 12582912.0f) - 12582912.0f; /* adding 1.5 * 2^23 rounds to a whole number */
+    real rounded = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23 + n for a whole number n; its last bits are those of n */
+    real n = rounded - 12582912.0f;
     real r = (x - n * 0.693359375f) + n * 2.12194440e-4f;   /* ln 2 in two parts */
     real p = 1.0f / 720;
     p = p * r + 1.0f / 120;
@@ -43,7 +44,9 @@ static inline real exp_negative(real x)
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    int32_t bits = ((int32_t)n + 127) << 23;
+    uint32_t bits; /* unsigned, and never converted from n: NaN has no whole number */
+    memcpy(&bits, &rounded, 4);
+    bits = (bits - 0x4B400000u + 127u) << 23;
     real scale;
     memcpy(&scale, &bits, 4);
     return p * scale;
