@@ -51,7 +51,7 @@ def write_chart(path: Path, chart: Any, *, force: bool) -> int:
 class Screen(Console):
     """A console that shows control characters of a text, such as a file's name, and does not send them."""
 
-    def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
+    def render_str(self, text: str, **options: Any) -> Text:
         """Called by rich for every string that it prints."""
         return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
 
