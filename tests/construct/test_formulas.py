@@ -1,26 +1,33 @@
 """What a written head reads, computed token by token from its weights, against the formulas of the theory."""
 
 import math
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sparsehead.construct import build
+from sparsehead.block import Layer
+from sparsehead.construct import build, lens_weights
 from sparsehead.construct.attention import (
+    TooCoherent,
     additive_selection,
     bag_selection,
     default_leak,
     scale_for_leak,
     trainable_selection,
 )
-from sparsehead.construct.code import Code
+from sparsehead.construct.code import Code, best_code, count_changes
 from sparsehead.construct.decoder import plateaus
-from sparsehead.construct.linear import linear_head
-from sparsehead.construct.multi import of_clean_bits
+from sparsehead.construct.linear import _log_ratio, linear_head
+from sparsehead.construct.multi import of_clean_bits, s_positions
 from sparsehead.construct.norm_report import paper_norms
 from sparsehead.construct.paper import paper_model
-from sparsehead.encoding import bag, positional, random_positions
+from sparsehead.construct.threshold_code import threshold_weights
+from sparsehead.encoding import bag, positional, random_bag, random_positions
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
+from sparsehead.model import Model
 from sparsehead.rng import stream
 
 T, SUPPORT = 6, (1, 4)
@@ -178,3 +185,117 @@ def test_the_papers_norms_are_those_of_its_weights_where_the_formula_says_so():
             assert found[name] == pytest.approx(np.linalg.norm(getattr(layer, name)[0]), rel=1e-12), name
         assert found["W_QK"] == pytest.approx(np.linalg.norm(layer.W_Q[0] @ layer.W_K[0].T), rel=1e-12)
         assert found["W_V"] == pytest.approx(np.linalg.norm(layer.W_V[0]), rel=1e-12)
+
+
+def test_the_best_code_of_three_bits_is_the_best_of_all_small_codes():
+    """Fewest changes, then one sign, then the smallest sum: against all weights up to 5, for all 218 functions."""
+    for signs in (True, False):
+        either = [c for c in range(-5, 6) if c] if signs else range(1, 6)
+        rivals = np.array(list(product(either, repeat=3)))
+        mixed = (rivals.min(axis=1) < 0) & (rivals.max(axis=1) > 0)
+        total = np.abs(rivals).sum(axis=1)
+        for number in range(256):
+            table = (number >> np.arange(8) & 1).astype(np.uint8)
+            cube = table.reshape(2, 2, 2)
+            if any((cube.take(0, i) == cube.take(1, i)).all() for i in range(3)):
+                continue  # a bit that does not matter
+            code = best_code(table, signs=signs)
+            changes = count_changes(table, rivals)
+            best = min(zip(changes.tolist(), mixed.tolist(), total.tolist(), strict=True))
+            assert (code.changes, code.mixed, code.total) == best, (number, signs)
+            assert signs or min(code.weights) > 0
+
+
+def test_weights_are_rounded_from_the_relaxation_where_the_integer_programme_ends_early(monkeypatch):
+    table = (assignments(5).astype(int) @ np.array([1, 2, 3, 4, 5]) >= 8).astype(np.uint8)
+    monkeypatch.setattr("scipy.optimize.milp", lambda *a, **k: SimpleNamespace(x=None))
+    weights = threshold_weights(table, 5, signs=True)
+    assert count_changes(table, np.array([weights]))[0] == 1 and min(weights) >= 1
+
+
+def test_trainable_positions_have_an_axis_each_and_no_more_width_than_needed():
+    f = parse("x1 & !x4 ^ x2", T=T)
+    every = s_positions(T, (1, 4))
+    assert every.d == 5 and every.P[1].tolist() == [0, 0, 0, 1, 0] and every.P[4].tolist() == [0, 0, 0, 0, 1]
+    assert np.abs(every.P).sum() == 2
+    for g, d in ((parity(SUPPORT, T=T), 4), (f, 6)):
+        model = paper_model(g, None)
+        assert model.d == d and model.encoding.P[list(g.support)].max() == 1
+        assert model.encoding.P.min() == 0 and model.encoding.P.sum() == g.s
+        assert np.abs(model(BITS) - g(BITS)).max() < 1e-9
+    assert build("x1 & !x1", "trainable", T=T).d == 4
+    assert build("x1 & !x1", "trainable", T=T, d=7).d == 7
+
+
+def test_a_head_alone_has_a_bias_only_where_tokens_carry_no_constant():
+    f = conjunction(SUPPORT, T=T)
+    for attends_cls in (True, False):
+        for encoding, plain in (("positional", True), ("trainable", True), ("bag", False)):
+            model = build(f, encoding, readout="head", attends_cls=attends_cls)
+            assert (model.layers[0].b_V is None) == plain, encoding
+
+
+def test_bits_are_cleaned_between_a_quarter_and_three_quarters_of_their_gap():
+    """Each of the s heads reads its bit in [0, zero] or [one, 1]; the kinks of its two units lie inside the gap."""
+    f = parse("x1 & !x4 ^ x2", T=T)
+    model = build(f, "random", d=60, heads="s", seed=0)
+    read = model.cls_state(BITS)
+    dense = model.decoder[0]
+    for i, position in enumerate(f.support):
+        zero, one = (read[BITS[:, position] == b, i] for b in (0, 1))
+        low, high = zero.max(), one.min()
+        kinks = -dense.b[2 * i : 2 * i + 2] / dense.W[i, 2 * i : 2 * i + 2]
+        np.testing.assert_allclose(kinks, [low + (high - low) / 4, high - (high - low) / 4], rtol=1e-9)
+        np.testing.assert_allclose(dense.W[i, 2 * i : 2 * i + 2], 2 / (high - low), rtol=1e-9)
+
+
+@pytest.mark.parametrize("heads", ["one", "s", "cancel"])
+@pytest.mark.parametrize("attends_cls", [True, False])
+def test_functions_of_all_positions(heads, attends_cls):
+    f = from_table(T=3, support=(0, 1, 2), table=(0, 1, 1, 0, 0, 1, 1, 1))
+    model = build(f, heads=heads, attends_cls=attends_cls)
+    assert np.abs(model(assignments(3)) - f(assignments(3))).max() < 1e-9
+
+
+def test_a_position_that_equals_a_relevant_one_cannot_be_told_apart():
+    rng = stream(0, "twin")
+    plain = random_positions(T, 30, rng=rng)
+    twin = replace(plain, P=np.vstack([plain.P[:5], plain.P[1:2]]))
+    bagged = random_bag(T, 30, rng=rng)
+    twin_bag = replace(bagged, P=np.vstack([bagged.P[:5], bagged.P[1:2]]))
+    f = conjunction(SUPPORT, T=T)
+    for encoding, options in (
+        (twin, {}), (twin, {"epsilon": 0.1}), (twin, {"method": "paper"}), (twin, {"heads": "s"}),
+        (twin_bag, {}), (twin_bag, {"method": "paper"}),
+    ):  # fmt: skip
+        with pytest.raises(TooCoherent):
+            build(f, encoding, **options)
+
+
+def test_the_logarithm_of_a_ratio_beyond_the_floats():
+    assert _log_ratio(6.0, 2.0) == pytest.approx(math.log(3))
+    assert _log_ratio(1e200, 1e-200) == pytest.approx(400 * math.log(10))
+
+
+def test_lens_weights_have_the_width_of_the_widest_matrix():
+    """Queries of width 2, values of width 3: padded with zeros to 3; biases follow, [CLS] is last."""
+    rng = stream(1, "lens")
+    draw = lambda *shape: rng.normal(size=shape)  # noqa: E731
+    layer = Layer(
+        W_Q=draw(2, 9, 2), W_K=draw(2, 9, 2), W_V=draw(2, 9, 3), W_C=draw(2, 3, 9),
+        b_Q=draw(2, 2), b_K=draw(2, 2), b_V=draw(2, 3), b_C=draw(9), temperature=2.0,
+    )  # fmt: skip
+    encoding = positional(T)
+    model = Model(encoding, (layer,), w=draw(9))
+    found = lens_weights(model)
+    a = "blocks.0.attn."
+    assert found[f"{a}W_Q"].shape == found[f"{a}W_K"].shape == found[f"{a}W_V"].shape == (2, 9, 3)
+    assert found[f"{a}W_O"].shape == (2, 3, 9) and found[f"{a}b_Q"].shape == (2, 3)
+    for bits in BITS[::7]:
+        X = found["embed.W_E"][[*bits, 2]] + found["pos_embed.W_pos"]
+        out = found[f"{a}b_O"].copy()
+        for h in range(2):
+            q, k, v = (X @ found[f"{a}W_{n}"][h] + found[f"{a}b_{n}"][h] for n in "QKV")
+            weights = np.exp(k @ q[-1])
+            out += (weights / weights.sum()) @ v @ found[f"{a}W_O"][h]
+        np.testing.assert_allclose(out, model.cls_state(bits[None])[0], atol=1e-12)
