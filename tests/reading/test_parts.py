@@ -13,7 +13,7 @@ from sparsehead import encoding
 from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.errors import DomainError, FileError
 from sparsehead.model import Model
-from sparsehead.reading import examples, read
+from sparsehead.reading import ablation, breaking, evidence, examples, read, sample_checks
 from sparsehead.reading.ablation import ablate
 from sparsehead.reading.breaking import _shifts, fewest_flips
 from sparsehead.reading.evidence import Evidence, disagreement, gather_evidence, mean_attention
@@ -36,6 +36,14 @@ def test_numbers_of_inputs():
     assert _query_limit("membership queries", 2, 8, 30) == 2 * 5 + 256 * 3
     whole = 8 * 5 + sum(max(256, 8 * 2**r) for r in range(9))
     assert _query_limit("sampling", 2, 8, 30) == whole + 4096 + 96 * 5 + 2 * 8 * 256
+
+
+def test_limits_of_work_are_the_documented_ones():
+    """Memory and time: at T = 10^5 the sums over pairs compare 414 rows; a ranking evaluates 335 flips."""
+    assert math.isqrt(sample_checks.WORK // 10**5) == 414 and sample_checks.BLOCK == 2**22
+    assert breaking.EVALUATIONS // 10**5 == 335 and (breaking.STARTS, breaking.MOST_FLIPS) == (8, 512)
+    assert ablation.NUMBERS == 2**22 and evidence.NUMBERS == 2**23 and examples.LARGEST == 2**30
+    assert (sample_checks.LEVEL, sample_checks.DEVIATIONS) == (1e-3, 6)
 
 
 def test_backgrounds_are_zeros_ones_and_rates_in_turn():
