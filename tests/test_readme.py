@@ -77,7 +77,8 @@ def test_the_figures_of_the_paper_are_the_committed_results():
         total: ("attention-paper", "attention-literal", "attention-mingpt", "attention"),
     }
     rows = [f"| {' | '.join(map(of, by_preset))} |" for of, by_preset in names.items()]
-    assert missing(*rows) == []
+    text = (ROOT / "results" / "README.md").read_text()
+    assert [row for row in rows if row not in text] == []
 
 
 def test_the_ratios_are_those_measured():
