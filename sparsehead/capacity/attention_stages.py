@@ -68,11 +68,13 @@ def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
     return np.vstack([encoding.E, encoding.positions(), encoding.cls[None, :]])
 
 
-def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, counts: Counts) -> Stage:
+def attention_stage(
+    price: Pricing, name: str, layer: Layer, *, log_R: float, counts: Counts, log_Z: float | None = None
+) -> Stage:
     """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
 
-    Every token is a query. Stretch: [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is
-    1 + 2 R^2 ||W_QK|| without biases.
+    Every token is a query; log_Z is ln of the longest query where it is another than R. Stretch:
+    [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without biases.
 
     Paper: multi-layer-capacity, layer-lipschitz
     """
@@ -83,7 +85,8 @@ def attention_stage(price: Pricing, name: str, layer: Layer, *, log_R: float, co
     for h in range(layer.H):
         head = f"{name}.head{h}"
         QK, path, query_biased, value_biased = price.measure(head, partial(_measure_head, layer, h))
-        log_z = radius_with_one(log_x, price.kept(f"{head}.b_Q", query_biased))
+        log_q = log_x if log_Z is None else log_Z
+        log_z = radius_with_one(log_q, price.kept(f"{head}.b_Q", query_biased))
         log_v = radius_with_one(log_x, price.kept(f"{head}.b_V", value_biased))
         score = price.bilinear(f"{head}.QK", QK, log_b=log_x + log_z, log_N=counts.pairs, log_p=0.0)
         found, log_s = head_items(

@@ -1,23 +1,23 @@
 """`bound`: a model, or norms, in; capacity, generalisation gap and a verdict out."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
-from ..arguments import instance
+from ..arguments import choice, instance, whole
+from ..block import Layer
 from ..display import Card, Plotted, Short, clipped
 from ..errors import DomainError
 from ..frame import Frame
-from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, exp
+from ..logs import Real, check_count, check_delta, check_eps, exp
 from ..model import Model
-from .declared import DeclaredClass, declare
-from .foreign import layer_class
+from .declared import DeclaredClass, declare, declare_layer
 from .forms import FORMS
-from .generalization import confidence, samples_needed
-from .items import Covering, Item
-from .state_dicts import WeightsSource, weights_of
+from .generalization import samples_needed
+from .items import Item
+from .state_dicts import Attention, WeightsSource, attention_layers, config_of, outside, weights_of
+from .verdict import Verdict, finite, judge, smallest, usual_eps
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
@@ -40,18 +40,15 @@ class Term(Short):
     copies: float | None = 1.0
 
 
-@dataclass(frozen=True, repr=False)
-class Bound(Plotted):
-    """What is known about a class on m samples.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Bound(Plotted, Verdict):
+    """What is known about a class on m samples: the verdict of one form, and what stands behind it.
 
-    - form: the form that all figures are by; proven says whether they are a certificate.
-    - log_covering: ln N_inf(F; eps; m) at `eps`; forms has the same by every form that applies.
+    - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.
     - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
       margins below `margin` plus gap; gaps has the same by every form that applies.
     - margin_used: the declared margin, a little below `margin` for a model; see `pricing.declared_margin`.
     - assumptions: what the statements rest on, one sentence each.
-    - vacuous: gap >= 1, so that nothing is said. vacuous_by: how many times more samples bring it below 1.
-    - dominated_by: the item with the largest share, or "confidence" where the ln(1/delta) term is larger.
     - samples_needed: samples at which the gap is at most `accuracy`.
     - realizable_error, realizable_samples: the same by the fast rate, for a function whose training margins
       all exceed `margin`.
@@ -64,42 +61,21 @@ class Bound(Plotted):
 
     _CHART = "figures.objects:bound_chart"
 
-    form: str
-    proven: bool
-    T: int
-    m: int
     delta: float
     margin: float
     margin_used: float
     eps: float
     accuracy: float
-    log_covering: float | None
     log_log_covering: float | None
     items: tuple[Term, ...]
     forms: dict[str, float | None]
     gaps: dict[str, float]
-    gap: float
-    vacuous: bool
-    vacuous_by: float | None
-    dominated_by: str
     samples_needed: int | None
     realizable_error: float | None
     realizable_samples: int | None
     union_penalty: float
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
-
-    @property
-    def verdict(self) -> str:
-        """What the leading form says, in one sentence."""
-        proof = "" if self.proven else "not proven, "
-        if not self.vacuous:
-            return f"{proof}non-vacuous: gap {self.gap:.4g} by form {self.form}; dominated by {self.dominated_by}"
-        factor = "more than 1e300" if self.vacuous_by is None else f"{self.vacuous_by:.3g}"
-        return (
-            f"{proof}vacuous by form {self.form}: {factor} times the samples would bring the gap below 1; "
-            f"dominated by {self.dominated_by}"
-        )
 
     def __repr__(self) -> str:
         return (
@@ -139,6 +115,7 @@ def bound(
     T: int | None = None,
     heads: int | None = None,
     layer: str | None = None,
+    head: int | None = None,
     delta: Real = 0.05,
     margin: Real | None = None,
     eps: Real | None = None,
@@ -150,12 +127,14 @@ def bound(
 
     Args:
         model: a Model or the path of its file; or a torch module, a state dict or a safetensors file, of which one
-            attention layer is taken as the class (`foreign.layer_class`; needs heads, T and norms={"BX": ..}). The
+            attention layer is taken as the class (`declared.declare_layer`; needs T and norms={"BX": ..}). The
             norms were seen after the data, so by default a union bound is paid for them.
         norms: instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, with T; see
-            `head_class.KEYS`. Beside foreign weights, what these do not say: BX, perhaps BZ and w.
+            `head_class.KEYS`. Without w the output is read by a fixed vector of length 1. Beside foreign weights,
+            what these do not say: BX, perhaps BZ and w.
         T: context length; a Model has its own.
-        heads, layer: of foreign weights: heads per layer, and which layer where there are several.
+        heads, layer, head: of foreign weights: heads per layer where no configuration says, which layer where there
+            are several, and one head of it alone.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: outputs are asked to be this far on the right side of the threshold; by default 1/2 for
@@ -178,38 +157,28 @@ def bound(
     """
     _check_arguments(norms, form)
     m, delta, accuracy = _sample_count(m), check_delta(delta), check_eps(accuracy, "accuracy")
-    ours, norms, notes, a_posteriori = _given(model, norms, heads, layer, a_posteriori)
-    margin = check_eps(_usual_margin(ours) if margin is None else margin, "margin")
-    declared = declare(ours, norms, T, a_posteriori, margin)
-    # half of the smallest float is 0
-    eps = declared.margin / 2 or declared.margin if eps is None else check_eps(eps)
+    asked = None if margin is None else check_eps(margin, "margin")
+    declared, notes, margin = _declared(model, norms, T, heads, layer, head, a_posteriori, asked)
+    eps = usual_eps(declared.margin) if eps is None else check_eps(eps)
     coverings, gaps = declared.by_form(m, eps, delta)
-    chosen = form or _smallest(coverings, gaps)
-    # raises, and says which norms are missing, where a form was asked for that does not apply
+    judged = judge(declared, m=m, delta=delta, form=form, eps=eps, found=(coverings, gaps))
+    chosen = judged.form
     items, penalty = declared.priced(m, chosen)
-    at_eps, gap = coverings[chosen], gaps[chosen]
     return Bound(
-        form=chosen,
-        proven=FORMS[chosen].proven,
-        T=declared.T,
-        m=m,
+        **vars(judged),
         delta=delta,
         margin=margin,
         margin_used=declared.margin,
         eps=eps,
         accuracy=accuracy,
-        log_covering=_finite(at_eps.log_covering),
-        log_log_covering=_finite(at_eps.log_log),
-        items=tuple(_term(item, share) for item, share in zip(items, at_eps.shares, strict=True)),
-        forms={name: _finite(found.log_covering) for name, found in coverings.items()},
+        log_log_covering=finite(coverings[chosen].log_log),
+        items=tuple(_term(item, share) for item, share in zip(items, coverings[chosen].shares, strict=True)),
+        forms={name: finite(found.log_covering) for name, found in coverings.items()},
         gaps=gaps,
-        gap=gap,
-        vacuous=gap >= 1,
-        dominated_by=_dominant(items, at_eps, gap, confidence(m=m, delta=delta, penalty=penalty)),
         union_penalty=penalty,
         assumptions=declared.assumptions,
-        notes=(*notes, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),
-        **_sample_sizes(declared, chosen, m=m, delta=delta, gap=gap, accuracy=accuracy),
+        notes=(*notes, *declared.outside, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),
+        **_sample_sizes(declared, chosen, m=m, delta=delta, accuracy=accuracy),
     )
 
 
@@ -228,80 +197,96 @@ def _sample_count(m: Real) -> int:
 
 
 def _sample_sizes(
-    declared: DeclaredClass, form: str, *, m: int, delta: float, gap: float, accuracy: float
+    declared: DeclaredClass, form: str, *, m: int, delta: float, accuracy: float
 ) -> dict[str, Any]:
     """The fields of `Bound` that tell how many samples are enough, and the realisable error on m of them."""
-
-    @cache
-    def gap_at(n: Real) -> float:
-        return declared.gap(n, form=form, delta=delta)
-
-    def realizable_at(n: Real) -> float:
-        return declared.realizable(n, form=form, delta=delta)
-
-    below_one = samples_needed(gap_at, accuracy=math.nextafter(1, 0)) if gap >= 1 else None
+    gap_at, realizable_at = (
+        partial(of, form=form, delta=delta) for of in (declared.gap, declared.realizable)
+    )
     return {
-        "vacuous_by": None if below_one is None else below_one / m,
         "samples_needed": samples_needed(gap_at, accuracy=accuracy),
-        "realizable_error": _finite(realizable_at(m)),
+        "realizable_error": finite(realizable_at(m)),
         "realizable_samples": samples_needed(realizable_at, accuracy=accuracy),
     }
 
 
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
     """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
-    declared = declare(model, None, None, None, _usual_margin(model))
+    declared = declare(model, None, None, None, usual_margin(model))
     coverings, gaps = declared.by_form(m, declared.margin / 2, delta)
-    return gaps[_smallest(coverings, gaps)]
+    return gaps[smallest(coverings, gaps)]
 
 
-def _usual_margin(model: Model | None) -> float:
+def usual_margin(model: Model | None) -> float:
+    """Half the gap between the outputs of a written model, else 1."""
     return model.threshold if model is not None and model.threshold > 0 else 1.0
 
 
-def _given(
+def _declared(
     model: WeightsSource | None,
     norms: Mapping[str, Real] | None,
+    T: int | None,
     heads: int | None,
     layer: str | None,
+    head: int | None,
     a_posteriori: bool | None,
-) -> tuple[Model | None, Mapping[str, Real] | None, tuple[str, ...], bool | None]:
-    """A Model, or norms (measured ones where foreign weights were given), notes, and whether the choice is paid for."""
+    margin: float | None,
+) -> tuple[DeclaredClass, tuple[str, ...], float]:
+    """The class that was asked about, notes on it, and the margin."""
     weights = None if model is None else weights_of(model)
     if weights is None or isinstance(weights, Model):
-        if heads is not None or layer is not None:
-            raise DomainError("heads and layer belong to torch modules and state dicts; leave them out here.")
-        return weights, norms, (), a_posteriori
-    found, name = layer_class(weights, heads=heads, layer=layer, given=norms or {})
-    note = f"the class: attention layer {name} alone, one query's output; its output bias is taken as fixed"
-    return None, found, (note,), a_posteriori is not False
+        if heads is not None or layer is not None or head is not None:
+            raise DomainError(
+                "heads, layer and head belong to torch modules and state dicts; leave them out here."
+            )
+        margin = usual_margin(weights) if margin is None else margin
+        return declare(weights, norms, T, a_posteriori, margin), (), margin
+    name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
+    part = found.layer if head is None else one_head(found.layer, head)
+    which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
+    note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
+    beyond = outside(found.positions)
+    declared = declare_layer(
+        part,
+        T=T,
+        lengths=norms or {},
+        a_posteriori=a_posteriori is not False,
+        margin=1.0 if margin is None else margin,
+        outside=beyond,
+    )
+    notes = (note, *(text for text in found.notes if text not in beyond))
+    return declared, notes, 1.0 if margin is None else margin
 
 
-def _smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
-    """The proven form with the smallest gap; with the smallest ln N where gaps are equal or all vacuous."""
-    # `minimum` stands last in FORMS and is never above `ours` or `parametric`: it goes first where they tie
-    candidates = [form for form in reversed(coverings) if FORMS[form].proven]
-    return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
+def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tuple[str, Attention]:
+    """The layer of this name, or the only one."""
+    found = dict(layers)
+    if layer is None and len(found) > 1:
+        names = list(found)
+        shown = ", ".join(names[:4]) + (", .." if len(names) > 4 else "")
+        raise DomainError(f"the weights have {len(names)} attention layers; give layer=, one of {shown}.")
+    name = next(iter(found)) if layer is None else choice("layer", layer, tuple(found))
+    return name or "(the only one)", found[name]
 
 
-def _dominant(items: tuple[Item, ...], at_eps: Covering, gap: float, certainty: float) -> str:
-    if not items or max(at_eps.shares) == 0 or certainty > gap / 2:
-        return "confidence"
-    return items[max(range(len(items)), key=lambda i: at_eps.shares[i])].name
+def one_head(layer: Layer, h: int) -> Layer:
+    """Head h alone, with whatever stands around the heads."""
+    if not 0 <= whole("head", h, least=0) < layer.H:
+        raise DomainError(f"head is 0 to {layer.H - 1}; got {h}.")
+    one = slice(h, h + 1)
+    names = ("W_Q", "W_K", "W_V", "W_C", "b_Q", "b_K", "b_V")
+    parts = {n: getattr(layer, n)[one] for n in names if getattr(layer, n) is not None}
+    return replace(layer, **parts)
 
 
 def _term(item: Item, share: float) -> Term:
     n = exp(item.log_copies)
     return Term(
         name=item.name,
-        c=_finite(item.c),
-        p=_finite(item.p),
+        c=finite(item.c),
+        p=finite(item.p),
         share=share,
-        log_c=_finite(item.log_c),
-        log_p=_finite(item.log_p),
-        copies=_finite(float(round(n)) if n < 2**53 else n),
+        log_c=finite(item.log_c),
+        log_p=finite(item.log_p),
+        copies=finite(float(round(n)) if n < 2**53 else n),
     )
-
-
-def _finite(x: float) -> float | None:
-    return x if x != LOG_ZERO and math.isfinite(x) else None

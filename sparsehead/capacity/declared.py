@@ -5,22 +5,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..block import Layer
 from ..errors import DomainError
-from ..logs import Real, check_count
+from ..logs import Real, check_count, check_norm, ln
 from ..model import Model
+from .attention_stages import Counts, attention_stage
 from .forms import FORMS, Form, covering
 from .generalization import margin_gap, realizable_error
-from .head_class import WIDTH, head_class, head_class_items, missing_norms
+from .head_class import WIDTH, column, head_class, head_class_items, missing_norms
 from .items import Covering, Item, log_capacity
 from .networks import model_items
 from .pricing import Pricing, declared_margin
+from .stages import Stage, network_items
+
+TOKEN_LENGTH = (
+    "weights do not say how long the tokens are: give norms={'BX': ..}; behind a LayerNorm with gains up to g and no "
+    "bias it is g sqrt(d)."
+)
 
 
 @dataclass(frozen=True)
 class DeclaredClass:
     """A class of functions as the bound sees it: items for any m and form.
 
-    `applies` says whether a form has the norms that it charges.
+    outside: why the model is not in the class, one sentence each; nothing is then proven about it. `applies` says
+    whether a form has the norms that it charges.
     """
 
     T: int
@@ -30,12 +39,16 @@ class DeclaredClass:
     margin_penalty: float
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    outside: tuple[str, ...] = ()
     applies: Callable[[Form], bool] = lambda form: True
     measured: dict[str, Any] = field(default_factory=dict)
+    gaps: dict[tuple[Real, str, float], float] = field(default_factory=dict)
 
-    def by_form(self, m: Real, eps: float, delta: float) -> tuple[dict[str, Covering], dict[str, float]]:
-        """ln N and the gap by every form that applies."""
-        forms = [name for name in FORMS if self.applies(FORMS[name])]
+    def by_form(
+        self, m: Real, eps: float, delta: float, *, proven: bool = False
+    ) -> tuple[dict[str, Covering], dict[str, float]]:
+        """ln N and the gap by every form that applies, or by the proven ones alone."""
+        forms = [name for name in FORMS if self.applies(FORMS[name]) and (FORMS[name].proven or not proven)]
         coverings = {name: covering(self.priced(m, name)[0], eps=eps, form=name) for name in forms}
         return coverings, {name: self.gap(m, form=name, delta=delta) for name in forms}
 
@@ -46,6 +59,11 @@ class DeclaredClass:
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
         """The margin gap: the smaller of what C/eps^2 gives, where it holds, and what chaining over ln N gives."""
+        if (m, form, delta) not in self.gaps:
+            self.gaps[m, form, delta] = self._gap(m, form, delta)
+        return self.gaps[m, form, delta]
+
+    def _gap(self, m: Real, form: str, delta: float) -> float:
         items, penalty = self.priced(m, form)
         rest: dict[str, Any] = {"m": m, "delta": delta, "penalty": penalty}
         found = []
@@ -109,9 +127,79 @@ def declare(
         a_posteriori=paid,
         margin=used,
         margin_penalty=penalty,
-        assumptions=(*_assumptions(paid, margin, used), "sigma(0) = 0, and sigma is L-Lipschitz"),
+        assumptions=(
+            *_assumptions(paid, margin, used),
+            "sigma(0) = 0, and sigma is L-Lipschitz",
+            *read_out(norms or {}),
+        ),
         notes=(f"assumed {' and '.join(assumed)}",) if assumed else (),
         applies=lambda form: not missing_norms(bounds, form),
+    )
+
+
+def declare_layer(
+    layer: Layer,
+    *,
+    T: int | None,
+    lengths: Mapping[str, Real],
+    a_posteriori: bool,
+    margin: float,
+    outside: tuple[str, ...] = (),
+) -> DeclaredClass:
+    """One attention layer, or one head of it, at one query per sequence; its output bias is taken as fixed.
+
+    Args:
+        lengths: BX, the longest token, and perhaps BZ, the longest query, and w, the length of a trained read-out.
+    Paper: single-layer-capacity, multi-head-capacity
+    """
+    if T is None:
+        raise DomainError("a layer needs the context length too: give T.")
+    n = int(check_count("T", T))
+    if unknown := sorted(set(lengths) - {"BX", "BZ", "w"}):
+        raise DomainError(
+            f"beside weights, norms has BX and perhaps BZ and w; {unknown[0]} is read off the weights."
+        )
+    if "BX" not in lengths:
+        raise DomainError(TOKEN_LENGTH)
+    sizes = {key: check_norm(key, value) for key, value in lengths.items()}
+    used, penalty = declared_margin(margin, chosen=True) if a_posteriori else (margin, 0.0)
+    alone = replace(layer, b_C=None)
+
+    def make(m: Real, price: Pricing) -> tuple[Item, ...]:
+        log_R = price.log_norm("BX", sizes["BX"])
+        log_Z = price.log_norm("BZ", sizes["BZ"]) if "BZ" in sizes else None
+        values = ln(m) + (ln(n) if price.form.values_per_token else 0.0)
+        counts = Counts(pairs=ln(m) + ln(n), values=values, rows=ln(m))
+        stages = [attention_stage(price, "layer", alone, log_R=log_R, log_Z=log_Z, counts=counts)]
+        if "w" in sizes:
+            W = column(sizes["w"], layer.d)
+            item = price.linear("w", W, log_b=stages[0].log_radius, log_N=ln(m), log_p=0.0)
+            stages.append(Stage((item,), price.log_spectral("w", W), 0.0))
+        short = "layer.head0." if layer.H == 1 else "layer."
+        return tuple(replace(item, name=item.name.removeprefix(short)) for item in network_items(stages))
+
+    return DeclaredClass(
+        T=n,
+        make=make,
+        a_posteriori=a_posteriori,
+        margin=used,
+        margin_penalty=penalty,
+        assumptions=(
+            *_assumptions(a_posteriori, margin, used),
+            f"tokens are no longer than {sizes['BX']:.6g}",
+            *read_out(sizes),
+        ),
+        notes=(),
+        outside=outside,
+    )
+
+
+def read_out(lengths: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a class without a trained read-out w assumes."""
+    return (
+        ()
+        if "w" in lengths
+        else ("the output is read by a fixed vector of length 1; w= prices a trained one",)
     )
 
 

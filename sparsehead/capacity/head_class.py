@@ -90,7 +90,7 @@ def head_class_items(
     log_pairs = log_m + log_T * (2 if all_outputs else 1)
     log_values = log_m + (log_T if all_outputs or price.form.values_per_token else 0.0)
     V, QK = _as_norms(bounds, price.form)
-    w = None if bounds.w is None else _column(bounds.w, bounds.k)
+    w = None if bounds.w is None else column(bounds.w, bounds.k)
     log_w = 0.0 if w is None else price.log_spectral("w", w)
     log_L, log_V, log_X = ln(bounds.L), price.log_spectral("V", V), ln(bounds.BX)
     log_b, log_turn = log_X + ln(bounds.BZ), log_w + log_L + log_V + log_X + price.log_softmax
@@ -118,7 +118,7 @@ def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
     return V, QK
 
 
-def _column(length: float, rows: int) -> MatrixNorms:
+def column(length: float, rows: int) -> MatrixNorms:
     """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) longer."""
     return MatrixNorms(length, length, length, length, length * exp(ln(rows) / 2), rows, 1)
 

@@ -10,25 +10,29 @@ imported. Layouts that are recognised, each with its prefix (one entry per atten
         q/k/v; output proj, out_proj, o_proj, dense, c_proj, out_lin, o or W_O
 """
 
-import math
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..arguments import instance, shown, whole
+from ..block import Layer
 from ..display import Card, Displayed, clipped
 from ..errors import DomainError, ShapeError
+from ..files import read_json
 from ..frame import Frame
 from ..jsonable import json_values
 from ..model import Model
 from ..model_file import load_weights
 from ..types import Array
-from .norms import HeadNorms, head_norms, layer_norms
+from .families import OUTSIDE, ModelFamily, family_by_names, family_of
+from .norms import HeadNorms, layer_norms
 
 FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight")
 SEPARATE = (
@@ -42,7 +46,9 @@ OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_
 
 
 class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
-    """Norms of every head by layer: a dict that shows itself as a table."""
+    """Norms of every head by layer: a dict that shows itself as a table. notes: what to know about the scores."""
+
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         layers = ", ".join(f"{name}: {len(heads)}" for name, heads in self.items())
@@ -63,7 +69,9 @@ class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
         )
 
     def _card(self) -> Card:
-        return Card("Norms", ["of every head, temperature and biases included"], table=self.to_frame())
+        return Card(
+            "Norms", ["of every head, temperature and biases included", *self.notes], table=self.to_frame()
+        )
 
 
 @runtime_checkable
@@ -77,12 +85,13 @@ WeightsSource = Model | str | Path | Mapping[str, Any] | HasStateDict
 
 
 def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
-    """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for a state dict.
+    """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for other weights.
 
     Args:
         weights: a Model, a torch module, a state dict (names and arrays), or the path of a safetensors file.
-        heads: heads per layer, needed for weights that are no Model, which do not say. The temperature is
-            sqrt(d/heads), as in practice.
+        heads: heads per layer, needed for weights without a configuration, which do not say. How scores are scaled and
+            a fused matrix is stored is what `families` says about the architecture: the one that the configuration
+            of the module, or the config.json beside the file, names; else the one that its names suggest.
     Paper: matrix-norms
 
     >>> from sparsehead import build
@@ -90,36 +99,15 @@ def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
     >>> round(head.QK.frobenius, 3), round(head.V.spectral, 3)
     (4.048, 1.461)
     """
-    weights = weights_of(weights)
-    if isinstance(weights, Model):
+    state = weights_of(weights)
+    if isinstance(state, Model):
         if heads is not None:
             raise DomainError("a Model knows its heads; `heads` belongs to state dicts.")
-        return Norms({f"layer{i}": layer_norms(layer) for i, layer in enumerate(weights.layers)})
-    state = weights
-    if heads is None:
-        raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
-    whole("heads", heads)
+        return Norms({f"layer{i}": layer_norms(layer) for i, layer in enumerate(state.layers)})
     found = Norms()
-    for prefix, (Q, K, V, O) in attention_weights(state).items():
-        _check_shapes(prefix or "the layer", Q, K, V, O)
-        if Q[0].shape[1] % heads:
-            raise ShapeError(
-                f"{prefix or 'the layer'} has width {Q[0].shape[1]}, which {heads} heads do not divide."
-            )
-        k = Q[0].shape[1] // heads
-        cut = [slice(h * k, (h + 1) * k) for h in range(heads)]
-        found[prefix] = tuple(
-            head_norms(
-                Q[0][:, s],
-                K[0][:, s],
-                V[0][:, s],
-                O[s],
-                b_Q=None if Q[1] is None else Q[1][s],
-                b_V=None if V[1] is None else V[1][s],
-                temperature=math.sqrt(k),
-            )
-            for s in cut
-        )
+    for prefix, attention in attention_layers(state, heads=heads, config=config_of(weights)):
+        found[prefix] = layer_norms(attention.layer)
+        found.notes = tuple(dict.fromkeys((*found.notes, *attention.notes)))
     return found
 
 
@@ -141,43 +129,126 @@ def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
     return found
 
 
-def _check_shapes(name: str, Q: "Pair", K: "Pair", V: "Pair", O: Array) -> None:
-    """Query, key and value map d to the same width, the output maps that width to d, biases have it; all finite."""
-    shape = Q[0].shape
-    for part, (W, b) in (("query", Q), ("key", K), ("value", V)):
-        if W.ndim != 2 or W.shape != shape:
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention layer of a network: its heads, how it places tokens, and what to know about its scores."""
+
+    layer: Layer
+    positions: str
+    notes: tuple[str, ...]
+
+
+def config_of(weights: Any) -> Any:
+    """The configuration of a transformers module, or what the config.json beside a file says; None without either."""
+    if isinstance(weights, str | os.PathLike):
+        beside = Path(weights).parent / "config.json"
+        return _namespace(read_json(beside, wanted="a model's configuration")) if beside.is_file() else None
+    config = getattr(weights, "config", None)
+    return config if isinstance(getattr(config, "model_type", None), str) else None
+
+
+def _namespace(value: Any) -> Any:
+    return (
+        SimpleNamespace(**{k: _namespace(v) for k, v in value.items()}) if isinstance(value, dict) else value
+    )
+
+
+def attention_layers(
+    state: Mapping[str, Any], *, heads: int | None, config: Any = None
+) -> Iterator[tuple[str, Attention]]:
+    """The attention layers of a state dict with their prefixes, one at a time.
+
+    They come in the order of their names, numbers in them by size: safetensors files keep names in the order of texts,
+    where h.10 is before h.2.
+    """
+    known = None if config is None or not hasattr(config, "model_type") else family_of(config.model_type)
+    for prefix, names in _places(state).items():
+        kind, family = family_by_names(state, prefix) if known is None else (config.model_type, known)
+        H = _heads(prefix, heads, config)
+        qkv = _fused(state, names[0], family) if len(names) == 1 else [_pair(state, name) for name in names]
+        index = int((re.findall("[0-9]{1,9}", prefix) or ["0"])[-1])
+        layer = _layer(
+            prefix or "the layer", H, qkv, _output(state, prefix), partial(family.scale, config, index)
+        )
+        assumed = known is None and not names[0].endswith("in_proj_weight")
+        notes = (_assumption(kind, layer),) if assumed else ()
+        yield prefix, Attention(layer, family.positions, notes + outside(family.positions))
+
+
+def outside(positions: str) -> tuple[str, ...]:
+    """Why a layer that places tokens so is outside the bound's class; empty if it is inside."""
+    return (OUTSIDE[positions],) if positions in OUTSIDE else ()
+
+
+def _assumption(kind: str, layer: Layer) -> str:
+    by = "not scaled" if layer.temperature == 1 else f"divided by {layer.temperature:.4g}"
+    return f"no configuration came with the weights: by their names taken as {kind}, scores {by}"
+
+
+def _heads(prefix: str, heads: int | None, config: Any) -> int:
+    """Heads of a layer: what the configuration says, which `heads` may not contradict, or `heads`."""
+    first = ("decoder_attention_heads",) if "decoder." in prefix else ()
+    names = (*first, "num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads")
+    own = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
+    if heads is None and own is None:
+        raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
+    if heads is not None and own not in (None, whole("heads", heads)):
+        raise DomainError(
+            f"the configuration says {own} heads; heads={heads} contradicts it: leave heads out."
+        )
+    return int(own or heads or 1)
+
+
+def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Callable[[int], float]) -> Layer:
+    """The heads of one layer. Keys and values may be fewer: each is then shared by neighbouring heads."""
+    (Q, _), (O, b_O) = qkv[0], output
+    if Q.ndim != 2 or Q.shape[1] % H:
+        raise ShapeError(f"{name} has width {Q.shape[-1]}, which {H} heads do not divide.")
+    k = Q.shape[1] // H
+    for part, (W, b) in zip(("query", "key", "value"), qkv, strict=True):
+        if W.ndim != 2 or W.shape != qkv[0 if part == "query" else 1][0].shape or W.shape[0] != Q.shape[0]:
             raise ShapeError(
-                f"{name}: the {part} has shape {W.shape[::-1]}, the query {shape[::-1]}; both are (width, d)."
+                f"{name}: the {part} has shape {W.shape[::-1]}, the query {Q.shape[::-1]}; both are (width, d)."
             )
-        if b is not None and b.shape != (shape[1],):
-            raise ShapeError(f"{name}: the {part}'s bias has shape {b.shape}, its width is {shape[1]}.")
-    if O.shape != shape[::-1]:
-        raise ShapeError(f"{name}: the output has shape {O.shape[::-1]}, query and value need {shape}.")
-    if not all(np.isfinite(a).all() for a in (Q[0], K[0], V[0], O)):
+        if W.shape[1] % k or H % max(W.shape[1] // k, 1):
+            raise ShapeError(
+                f"{name}: {H} heads of width {k} cannot share {part}s of width {W.shape[1]}; a divisor would do."
+            )
+        if b is not None and b.shape != (W.shape[1],):
+            raise ShapeError(f"{name}: the {part}'s bias has shape {b.shape}, its width is {W.shape[1]}.")
+    if O.shape != Q.shape[::-1]:
+        raise ShapeError(f"{name}: the output has shape {O.shape[::-1]}, query and value need {Q.shape}.")
+    given = [W for pair in (*qkv, output) for W in pair if W is not None]
+    if not all(np.isfinite(W).all() for W in given):
         raise DomainError(f"{name} holds NaN or infinite weights; norms need finite numbers.")
+    (W_Q, b_Q), (W_K, b_K), (W_V, b_V) = (_by_head(W, b, H, k) for W, b in qkv)
+    W_C = O.reshape(H, k, -1)
+    b_O = b_O if b_O is not None and b_O.shape == (O.shape[1],) else None
+    return Layer(W_Q, W_K, W_V, W_C, b_Q, b_K, b_V, b_O, temperature=1 / scale(k))
+
+
+def _by_head(W: Array, b: Array | None, H: int, k: int) -> "Pair":
+    """(d, n k) as (H, d, k), each of the n parts H/n times in a row."""
+    n = W.shape[1] // k
+    heads = np.repeat(W.reshape(-1, n, k).transpose(1, 0, 2), H // n, axis=0)
+    return heads, None if b is None else np.repeat(b.reshape(n, k), H // n, axis=0)
 
 
 Pair = tuple[Array, Array | None]
 
 
-def attention_weights(state: Mapping[str, Any]) -> dict[str, tuple[Pair, Pair, Pair, Array]]:
-    """(W, b) of query, key and value, and the output matrix, per attention module; they act on rows.
-
-    Modules come in the order of their names, numbers in them by size: safetensors files keep names in the order of
-    texts, where h.10 is before h.2.
-    """
-    found: dict[str, tuple[Pair, Pair, Pair, Array]] = {}
+def _places(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The attention modules of a state dict, and in each the name of the fused weight or of the three weights."""
+    found: dict[str, tuple[str, ...]] = {}
     for name in (name for name in state if isinstance(name, str)):
         for suffix in FUSED:
             if name == suffix or name.endswith("." + suffix):
-                prefix = name[: -len(suffix)].rstrip(".")
-                found[prefix] = (*_fused(state, name), _output(state, prefix))
+                found[name[: -len(suffix)].rstrip(".")] = (name,)
         for triple in SEPARATE:
             end = f"{triple[0]}.weight"
             if name == end or name.endswith("." + end):
-                prefix = name[: -len(end)].rstrip(".")
-                q, k, v = (_separate(state, prefix, part) for part in triple)
-                found[prefix] = (q, k, v, _output(state, prefix))
+                stem = name[: -len(end)]
+                found[stem.rstrip(".")] = tuple(f"{stem}{part}.weight" for part in triple)
     if not found:
         raise DomainError(
             f"no attention weights among {len(state)} names; known layouts end in {', '.join(FUSED[:3])}, ..."
@@ -206,40 +277,42 @@ def _as_array(value: Any) -> Array:
     return np.asarray(value, dtype=np.float64)
 
 
-def _bias(state: Mapping[str, Any], weight_name: str) -> Array | None:
-    name = weight_name[: -len("weight")] + "bias"
-    return array_in(state, name) if name in state else None
+def _pair(state: Mapping[str, Any], name: str, *, transposed: bool = True) -> Pair:
+    """A weight and its bias, None where there is none; (in, out), which nn.Linear keeps as (out, in)."""
+    if name not in state:
+        raise DomainError(
+            f"the query of {name.rpartition('.')[0].rpartition('.')[0]!r} is there, {name} is not."
+        )
+    W = array_in(state, name)
+    bias = re.sub("weight$", "bias", name)
+    return W.T if transposed else W, array_in(state, bias) if bias in state else None
 
 
-def _fused(state: Mapping[str, Any], name: str) -> tuple[Pair, Pair, Pair]:
-    W, b = array_in(state, name), _bias(state, name)
+def _fused(state: Mapping[str, Any], name: str, family: ModelFamily) -> list[Pair]:
+    """Query, key and value of one matrix, whose columns are in the order of the family."""
+    W, b = _pair(state, name, transposed=False)
     if W.ndim == 2 and W.shape[0] == 3 * W.shape[1]:
         W = W.T  # (out, in), as nn.Linear keeps it
-    if W.ndim != 2 or W.shape[1] != 3 * W.shape[0]:
+    if W.ndim != 2 or W.shape[1] != 3 * W.shape[0] or (b is not None and b.shape != W.shape[1:]):
         raise ShapeError(f"{name} has shape {W.shape}; fused query, key and value are (3d, d) or (d, 3d).")
-    d = W.shape[0]
-    parts = [W[:, i * d : (i + 1) * d] for i in range(3)]
-    biases = [None if b is None else b[i * d : (i + 1) * d] for i in range(3)]
-    return (parts[0], biases[0]), (parts[1], biases[1]), (parts[2], biases[2])
+    blocks, order = (4, (0, 2, 1)) if family.order == "codegen" else (1, (0, 1, 2))
+    if W.shape[0] % blocks:
+        raise ShapeError(f"{name} has shape {W.shape}; {blocks} blocks do not divide its width.")
+
+    def part(A: Array, i: int) -> Array:
+        return A.reshape(*A.shape[:-1], blocks, 3, -1)[..., i, :].reshape(*A.shape[:-1], -1)
+
+    return [(part(W, i), None if b is None else part(b, i)) for i in order]
 
 
-def _separate(state: Mapping[str, Any], prefix: str, part: str) -> Pair:
-    name = f"{prefix}.{part}.weight" if prefix else f"{part}.weight"
-    if name not in state:
-        raise DomainError(f"the query of {prefix!r} is there, {name} is not.")
-    return array_in(state, name).T, _bias(state, name)
-
-
-def _output(state: Mapping[str, Any], prefix: str) -> Array:
+def _output(state: Mapping[str, Any], prefix: str) -> Pair:
     """The output projection, (width of all heads, d): GPT-2 stores it so, the others transposed."""
     stems = [prefix, prefix.rpartition(".")[0]]  # BERT keeps it beside the module, not in it
     for stem in stems:
         for part in OUTPUT:
             name = f"{stem}.{part}.weight" if stem else f"{part}.weight"
             if name in state:
-                W = array_in(state, name)
-                gpt2 = part == "c_proj" and _is_conv1d(state, prefix)
-                return W if gpt2 else W.T
+                return _pair(state, name, transposed=not (part == "c_proj" and _is_conv1d(state, prefix)))
     raise DomainError(
         f"no output projection beside {prefix or 'the attention weights'}; looked for {', '.join(OUTPUT)}."
     )

@@ -1,5 +1,6 @@
 """`sparsehead probe PATH`: the heads of a pretrained model."""
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,6 +52,9 @@ def probe(
     ] = True,
     bounds: Annotated[bool, typer.Option(help="Bound the capacity of every head and layer.")] = True,
     m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6,
+    form: Annotated[
+        str | None, typer.Option(help="Form of the bounds; by default the smallest proven one.")
+    ] = None,
     top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
     pickle: Annotated[
         bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True).")
@@ -63,6 +67,7 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Measure every attention head of a pretrained model, beside what heads without structure give."""
+    check_kind(path)
     if chart is not None:
         check_chart(chart, path, force=force)
     from ..probing.inputs import read_texts
@@ -84,6 +89,7 @@ def probe(
             baselines=baselines,
             bounds=bounds,
             m=m,
+            form=form,
             pickle=pickle,
             seed=seed,
             progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
@@ -95,6 +101,16 @@ def probe(
         with emit_on_failure(result, as_json, lambda console: show(console, found, top, None)):
             write_chart(chart, head_map(found.rows(), name=found.name, s=s), force=force)
     emit(result, as_json, lambda console: show(console, found, top, chart))
+
+
+def check_kind(path: Path) -> None:
+    """Refuse a folder whose config.json names a model that cannot be probed, before anything heavy is imported."""
+    from ..capacity.families import check_probed
+    from ..files import read_json
+
+    config = path / "config.json"
+    if os.path.isfile(config):
+        check_probed(read_json(config, wanted="a folder with a model").get("model_type"))
 
 
 def positions_of(text: str) -> tuple[int, ...]:
@@ -159,7 +175,7 @@ def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None
         "random, shuffled, uniform: the same with random weights, shuffled input, uniform attention; support: "
         "1/sum a^2; sink: weight on the first token; prev, next, same: on neighbours and on the same token elsewhere; "
         "induct: on what followed a token before, in random tokens that come twice; vacuous: the bound needs this many "
-        "times m samples"
+        "times m samples, no: m are enough, in brackets: not proven; -: cannot be measured"
     )
     if found.recomputed_error is not None:
         console.print(f"heads recomputed from the extracted weights agree to {found.recomputed_error:.1g}")
@@ -172,8 +188,16 @@ def cells(row: dict[str, Any]) -> list[str]:
     names = ("score", "score_random_weights", "score_shuffled_input", "score_uniform_attention")
     more = ("effective_support", "sink_first", "previous", "next", "same_token", "induction_repeated")
     shown = [brief(row.get(name)) for name in (*names, *more)]
-    factor = row.get("vacuous_by")
-    return [f"{row['layer']}.{row['head']}", *shown, "-" if factor is None else f"{factor:.0e}"]
+    return [f"{row['layer']}.{row['head']}", *shown, vacuous(row)]
+
+
+def vacuous(row: dict[str, Any]) -> str:
+    """How many times m samples the bound needs, "no" where m are enough; in brackets where it is not proven."""
+    if row.get("vacuous") is None:
+        return "-"
+    factor = row["vacuous_by"]
+    found = "no" if not row["vacuous"] else ">1e300" if factor is None else f"{factor:.0e}"
+    return found if row["proven"] else f"({found})"
 
 
 def brief(x: float | None) -> str:

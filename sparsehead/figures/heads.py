@@ -29,7 +29,10 @@ def head_map(rows: Rows, *, name: str, s: int) -> Chart:
     records = need(rows, "map of heads", "layer", "head", "score")
     scored = [row for row in records if finite(row["score"])]
     if not scored:
-        raise DomainError("map of heads: no head has a score; statistics need text or tokens.")
+        raise DomainError(
+            "map of heads: no head has a score; it takes a model that is run, on at least two query rows, such as two "
+            "texts or one without --queries."
+        )
     best = max(scored, key=lambda row: float(row["score"]))
     return maps(
         records,

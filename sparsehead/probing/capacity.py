@@ -1,8 +1,9 @@
-"""Norms, effective ranks and capacity bounds of found heads, with the verdict of the same `bound` machinery.
+"""Norms, effective ranks and capacity bounds of found heads; verdicts are those of `bound`.
 
 A head is a `Layer` with one head: its items are the score (W_QK) and the value path (W_VO = W_V W_O), read at one
 query per sequence of T tokens no longer than the longest layer input that was seen. Norms were chosen by training, so
-the union bound over norms is paid.
+the union bound over norms is paid. The head of a model of this library with one layer is that model with this head
+alone: its tokens and its query are known.
 
 The spectral proxy is one more figure, marked as a proxy and no proof. A matrix whose Schatten-p quantity is
 S_p = sum_i sigma_i^p is within x (in spectral norm) of one of rank at most S_p / x^p, which has (rows + columns)
@@ -15,65 +16,37 @@ quantities whose indices are chosen after training; only their abstract was at h
 that spirit, and its figures are not theirs.
 """
 
-import math
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..block import Layer
-from ..capacity.attention_stages import Counts, attention_stage
-from ..capacity.forms import covering
-from ..capacity.generalization import margin_gap, samples_needed
-from ..capacity.items import Covering, Item, log_capacity
+from ..capacity.bound import usual_margin
+from ..capacity.declared import declare, declare_layer
 from ..capacity.norms import HeadNorms, head_norms
-from ..capacity.pricing import Pricing, declared_margin
-from ..capacity.stages import network_items
+from ..capacity.state_dicts import outside
+from ..capacity.verdict import Verdict, judge
 from ..display import Short
-from ..logs import ln
+from ..model import Model
 from ..types import Array, Float
-from .families import BIAS, ROTARY
 from .recompute import LayerWeights
 
-FORM = "ours"
 DELTA, MARGIN = 0.05, 1.0
 INDICES = tuple(np.round(np.geomspace(0.05, 2.0, 40), 4))
-OUTSIDE = {
-    ROTARY: "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
-    "assumptions, figures are those of the same weights without the rotation",
-    BIAS: "a relative position bias is added to the scores, which the bound's class does not have: outside its "
-    "assumptions, figures are those of the same weights without it",
-}
 
 
-@dataclass(frozen=True, repr=False)
-class HeadBound(Short):
-    """ln N and margin gap of a head's or a layer's class on m sequences of T tokens with rows of length at most radius.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class HeadBound(Verdict):
+    """The verdict of `bound` on a head or a layer, on tokens of length at most radius.
 
-    vacuous_by: how many times more samples bring the gap below 1; None beyond 1e300. proxy: the spectral proxy for ln N
-    at the same resolution, no proof; proxy_indices: the Schatten index chosen for each matrix.
+    proxy: the spectral proxy for ln N at the same resolution, no proof; proxy_indices: the Schatten index chosen for
+    each matrix.
     """
 
-    m: int
-    T: int
     radius: float
-    log_covering: float
-    gap: float
-    vacuous: bool
-    vacuous_by: float | None
-    dominated_by: str
-    items: dict[str, float]
     proxy: float | None = None
     proxy_indices: dict[str, float] | None = None
-
-    @property
-    def verdict(self) -> str:
-        """One sentence."""
-        if not self.vacuous:
-            return f"gap {self.gap:.3g}, dominated by {self.dominated_by}"
-        factor = "more than 1e300" if self.vacuous_by is None else f"{self.vacuous_by:.2g}"
-        return f"vacuous: {factor} times m = {self.m:.0e} would bring the gap below 1; dominated by {self.dominated_by}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,55 +107,35 @@ def _stable(sigma: Float[Array, " r"]) -> float:
     return float((sigma**2).sum() / sigma[0] ** 2) if sigma[0] > 0 else 0.0
 
 
-def bound_layer(weights: LayerWeights, *, T: int, m: int, radius: float) -> HeadBound:
+def bound_layer(
+    weights: LayerWeights,
+    *,
+    T: int,
+    m: int,
+    radius: float,
+    form: str | None = None,
+    model: Model | None = None,
+) -> HeadBound:
     """The bound on all heads of a layer together, or on one (`weights.head(h)`), with the proxy beside it.
 
-    The margin is 1 and the output is a vector: what is bounded is any read-out of it of length 1.
+    Args:
+        model: the model whose only layer this is, if it is one of ours.
     """
     layer = weights.as_layer()
-    measured: dict[str, Any] = {}
-    margin, margin_penalty = declared_margin(MARGIN, chosen=True)
-
-    @cache
-    def priced(n: int | float) -> tuple[tuple[Item, ...], float]:
-        price = Pricing(FORM, a_posteriori=True, measured=measured)
-        counts = Counts(pairs=ln(n) + ln(T), values=ln(n), rows=ln(n))
-        stage = attention_stage(price, "layer", layer, log_R=price.log_norm("radius", radius), counts=counts)
-        return network_items([stage]), price.penalty + margin_penalty
-
-    @cache
-    def gap(n: int | float) -> float:
-        items, penalty = priced(n)
-        return margin_gap(m=n, delta=DELTA, margin=margin, log_C=log_capacity(items), penalty=penalty)
-
-    items = priced(m)[0]
-    at_eps = covering(items, eps=margin / 2, form=FORM)
-    found = gap(m)
-    enough = samples_needed(gap, accuracy=math.nextafter(1, 0)) if found >= 1 else None
-    proxy, indices = spectral_proxy(layer, radius=radius, eps=margin / 2)
-    return HeadBound(
-        m=m,
-        T=T,
-        radius=radius,
-        log_covering=at_eps.log_covering,
-        gap=found,
-        vacuous=found >= 1,
-        vacuous_by=None if enough is None else enough / m,
-        dominated_by=_short(items[int(np.argmax(at_eps.shares))].name, layer.H),
-        items=_shares(items, at_eps, layer.H),
-        proxy=proxy,
-        proxy_indices=indices,
-    )
-
-
-def _shares(items: tuple[Item, ...], at_eps: Covering, H: int) -> dict[str, float]:
-    return {_short(item.name, H): share for item, share in zip(items, at_eps.shares, strict=True)}
-
-
-def _short(name: str, H: int) -> str:
-    """layer.head0.QK is QK for a single head, head0.QK in a layer."""
-    parts = name.split(".")
-    return parts[-1] if H == 1 else ".".join(parts[1:])
+    if model is None:
+        declared = declare_layer(
+            layer,
+            T=T,
+            lengths={"BX": radius},
+            a_posteriori=True,
+            margin=MARGIN,
+            outside=outside(weights.positions),
+        )
+    else:
+        declared = declare(model, None, None, None, usual_margin(model))
+    judged = judge(declared, m=m, delta=DELTA, form=form)
+    proxy, indices = spectral_proxy(layer, radius=radius, eps=declared.margin / 2)
+    return HeadBound(**vars(judged), radius=radius, proxy=proxy, proxy_indices=indices)
 
 
 def spectral_proxy(layer: Layer, *, radius: float, eps: float) -> tuple[float, dict[str, float]]:

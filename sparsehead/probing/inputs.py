@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import clipped
 from ..errors import DomainError, FileError, ParseError, ShapeError
 from ..files import check_source, shown_path
 from ..rng import stream
@@ -16,6 +17,7 @@ from .load import Source, quiet
 MOST_TEXT = 2**26  # bytes of a text file
 RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was given
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+FIRST = 8  # tokens that are shown
 HALF = 32  # tokens of the random sequence that is repeated once
 
 Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
@@ -145,12 +147,35 @@ def _tokenized(
         raise DomainError("text needs a model with a vocabulary; give this one tokens, one array per input.")
     encode = tokenizer or _own_tokenizer(source)
     rows = [_ids(encode(text)) for text in texts]
-    if not rows or min(map(len, rows)) < 2:
-        raise DomainError("each text needs at least two tokens; an empty one arrived.")
-    _check_ids(source, rows)
-    cut, notes = _cut(rows, limit)
     cls, sep = _specials(source)
-    return Inputs(cut, ids=True, cls=cls, sep=sep, notes=notes)
+    notes = _known(source.name, encode, rows, (cls, sep))
+    if not rows or min(map(len, rows)) < 2:
+        raise DomainError("each text needs at least two tokens; a shorter one arrived.")
+    _check_ids(source, rows)
+    cut, more = _cut(rows, limit)
+    return Inputs(cut, ids=True, cls=cls, sep=sep, notes=(*notes, *more))
+
+
+def _known(name: str, encode: Any, rows: list[Array], special: tuple[int | None, ...]) -> tuple[str, ...]:
+    """The share of unknown tokens and the first tokens, in a sentence; empty if the tokenizer has no unknown token.
+
+    Raises:
+        DomainError: more than half of the tokens besides [CLS] and [SEP] are unknown: nothing of the text is left.
+    """
+    unknown = getattr(encode, "unk_token_id", None)
+    if unknown is None:
+        return ()
+    ids = [int(i) for row in rows for i in row if i not in special]
+    count, first = ids.count(unknown), ids[:FIRST]
+    words = encode.convert_ids_to_tokens(first) if hasattr(encode, "convert_ids_to_tokens") else first
+    found = f"{count} of {len(ids)} tokens ({count / max(len(ids), 1):.0%}) are unknown to the tokenizer"
+    shown = clipped(" ".join(map(str, words)), 120)
+    if 2 * count > len(ids):
+        raise DomainError(
+            f"{found} of {name}; the first are {shown}. Split the text as the model's training did, or give tokens= "
+            "(ids) or tokenizer=."
+        )
+    return (f"{found}; the first are {shown}",)
 
 
 def _own_tokenizer(source: Source) -> Tokenizer:
@@ -161,7 +186,8 @@ def _own_tokenizer(source: Source) -> Tokenizer:
     found = _tokenizer(source.folder)
     if found is None:
         raise FileError(f"there is no tokenizer in {shown_path(source.folder)}; {advice}.")
-    return lambda text: found(text)["input_ids"]
+    tokenizer: Tokenizer = found
+    return tokenizer
 
 
 def _ids(encoded: Any) -> Array:

@@ -18,14 +18,15 @@ import torch
 from torch import nn
 
 from ..arguments import shown, whole
+from ..capacity.families import check_probed
+from ..capacity.state_dicts import attention_layers
 from ..errors import DomainError, FileError
 from ..files import check_source, read_json, shown_path
 from ..lazy import require_module
 from ..model import Model
 from ..model_file import HEADER, MOST_HEADER, SUM
 from ..model_file import load as load_own
-from .families import MODEL_FAMILIES, SUPPORTED
-from .modules import Site, sites_of, weights_of_layer, weights_of_state
+from .modules import Site, sites_of, weights_of_attention, weights_of_layer
 from .recompute import LayerWeights
 
 PICKLED = (".bin", ".pt", ".pth")
@@ -143,8 +144,10 @@ def _from_model(model: Model, name: str) -> Source:
 def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Source:
     if heads is None:
         raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
-    found = weights_of_state(state, heads=heads)
-    return Source(name, "state dict", tuple(w for _, w in found), tuple(p for p, _ in found))
+    layers = dict(attention_layers(state, heads=heads))
+    weights = tuple(weights_of_attention(found) for found in layers.values())
+    notes = tuple(dict.fromkeys(note for found in layers.values() for note in found.notes))
+    return Source(name, "state dict", weights, tuple(layers), notes=notes)
 
 
 def is_state_dict(path: Path) -> bool:
@@ -207,8 +210,7 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
             f"{shown_path(folder)} has no config.json, so there is no model in it; give {WANTED}."
         )
     kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
-    if kind not in MODEL_FAMILIES:
-        raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
+    check_probed(kind)
     safe = any(folder.glob("*.safetensors"))
     if not safe and not any(p for s in PICKLED for p in folder.glob(f"*{s}")):
         raise FileError(f"{shown_path(folder)} has a config.json but no weights; give {WANTED}.")

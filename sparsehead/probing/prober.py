@@ -9,15 +9,18 @@ import torch
 from torch import Tensor
 
 from ..arguments import several, whole
+from ..capacity.bound import one_head
+from ..capacity.forms import FORMS
+from ..capacity.state_dicts import outside
 from ..errors import DomainError
 from ..memory import require_memory
 from .ablation import ablation as ablation_of
 from .baselines import randomised
-from .capacity import OUTSIDE, HeadBound, HeadWeightsReport, bound_layer, report_weights
+from .capacity import HeadBound, HeadWeightsReport, bound_layer, report_weights
 from .influence import Influence, direct_influence, total_influence
 from .inputs import Inputs, Tokenizer, inputs_of, repeated, shuffled
 from .load import Source, source_of
-from .recompute import Call, LayerWeights
+from .recompute import Call
 from .result import DEFAULT_S, FoundHead, Probe, ranked
 from .running import check, run
 from .statistics import SIZES, HeadStatistics, HeadTally, Marks, new_tallies, tally_call
@@ -47,6 +50,7 @@ def probe(
     ablation: int = 0,
     longest: int | None = None,
     m: int = 10**6,
+    form: str | None = None,
     pickle: bool = False,
     seed: int = 0,
     progress: ProbeProgress | None = None,
@@ -64,11 +68,11 @@ def probe(
         heads: heads per layer of a state dict, which does not say; another model must have as many.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4, 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too.
-        bounds: whether to bound every head and layer, which takes as long as a few sequences.
+        bounds: whether to bound every head and layer, which takes up to a second for each.
         influence: sequences on which the direct influence of positions is computed; total: the same through the whole
             model (T passes each); ablation: sequences on which each head is taken out (one pass per head).
         longest: longer sequences are cut to this many tokens, at least two.
-        m: sequences that the bounds are stated for.
+        m: sequences that the bounds are stated for; form: by which form, as for `bound`.
         pickle: allow weights that are pickled, read with torch's weights_only=True.
         progress: called with a stage, how far it is and how far it goes.
     Raises:
@@ -79,14 +83,14 @@ def probe(
     >>> found.summary, round(found.heads[0].score(2), 2)
     ('a sparsehead model (sparsehead): 1 layer of 1 head on 2 sequences, 16 tokens', 1.0)
     """
-    _check_arguments(s, m, longest, influence=influence, total=total, ablation=ablation)
+    _check_arguments(s, m, longest, form, influence=influence, total=total, ablation=ablation)
     say = progress or (lambda stage, done, of: None)
     source = source_of(model, heads=heads, pickle=pickle)
     inputs = inputs_of(source, text=text, tokens=tokens, tokenizer=tokenizer, longest=longest, seed=seed)
     rows = _rows(_default_queries(source) if queries is None else queries)
     random = randomised(source, seed) if baselines else None
     measured = _Measured.of(source, inputs, random, rows, seed, say)
-    bounded = _bounds(source.weights if bounds else (), measured, inputs, m, say)
+    bounded = _bounds(source, measured, inputs, m, form, say) if bounds else _Bounds()
     depends = _influence(source, inputs, influence, total, rows, say)
     effects = _ablation(source, inputs, ablation, say)
     found = _heads(source, random, measured, bounded, depends, effects)
@@ -107,10 +111,12 @@ def probe(
     )
 
 
-def _check_arguments(s: Any, m: Any, longest: Any, **counts: Any) -> None:
+def _check_arguments(s: Any, m: Any, longest: Any, form: Any, **counts: Any) -> None:
     if s not in SIZES:
         raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {s!r}.")
     whole("m", m)
+    if form is not None:
+        FORMS.check(form)
     if longest is not None:
         whole("longest", longest, least=2)
     for name, count in counts.items():
@@ -176,7 +182,7 @@ def _notes(source: Source, inputs: Inputs | None, queries: Sequence[int] | None)
         *(() if inputs is None else inputs.notes),
         *((CLS_ONLY,) if chosen else ()),
         *nothing,
-        *((OUTSIDE[positions],) if positions in OUTSIDE else ()),
+        *(text for text in outside(positions) if text not in source.notes),
     )
 
 
@@ -291,17 +297,25 @@ class _Bounds:
 
 
 def _bounds(
-    weights: Sequence[LayerWeights], measured: _Measured, inputs: Inputs | None, m: int, say: ProbeProgress
+    source: Source, measured: _Measured, inputs: Inputs | None, m: int, form: str | None, say: ProbeProgress
 ) -> _Bounds:
     """The bound on every head and on every layer."""
     found = _Bounds()
     T = UNSEEN_T if inputs is None else inputs.longest
-    for i, w in enumerate(weights):
-        radius = measured.radii[i]
-        found.heads.append([bound_layer(w.head(h), T=T, m=m, radius=radius) for h in range(w.H)])
-        found.layers.append(bound_layer(w, T=T, m=m, radius=radius))
-        say("bounds", i + 1, len(weights))
+    model = source.model if len(source.weights) == 1 else None
+    for i, w in enumerate(source.weights):
+        options: dict[str, Any] = {"T": T, "m": m, "radius": measured.radii[i], "form": form}
+        found.heads.append(
+            [bound_layer(w.head(h), model=_only_head(model, h), **options) for h in range(w.H)]
+        )
+        found.layers.append(bound_layer(w, model=model, **options))
+        say("bounds", i + 1, len(source.weights))
     return found
+
+
+def _only_head(model: "Model | None", h: int) -> "Model | None":
+    """The model of one layer with head h alone; None stays None."""
+    return None if model is None else replace(model, layers=(one_head(model.layers[0], h),))
 
 
 def _influence(

@@ -72,8 +72,17 @@ class FoundHead(Short):
         for matrix, norms in asdict(self.weights.norms).items():
             found |= {f"{matrix}_{name}": value for name, value in norms.items()}
         if self.bound is not None:
-            found |= {"log_covering": self.bound.log_covering, "proxy": self.bound.proxy}
-            found |= {"vacuous_by": self.bound.vacuous_by, "dominated_by": self.bound.dominated_by}
+            names = (
+                "form",
+                "proven",
+                "log_covering",
+                "gap",
+                "vacuous",
+                "vacuous_by",
+                "dominated_by",
+                "proxy",
+            )
+            found |= {name: getattr(self.bound, name) for name in names}
         return found | {"ablation": self.ablation}
 
     def to_dict(self) -> dict[str, Any]:

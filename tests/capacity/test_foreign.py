@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead.capacity.foreign import layer_class
+from sparsehead.capacity.declared import declare_layer
+from sparsehead.capacity.pricing import Pricing
+from sparsehead.capacity.state_dicts import attention_layers
 
 HEADS, D = 2, 6
 # Where the weights come from is compared, not forms: sample sizes by any other take a hundred times as long.
@@ -35,25 +37,75 @@ def by_hand(state, h):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_class_of_a_layer_has_the_largest_norms_of_its_heads(bias):
+@pytest.mark.parametrize("form", ["ours", "paper", "parametric", "minimum"])
+def test_a_head_of_a_layer_is_the_class_of_heads_with_its_norms(bias, form):
+    """Query and value biases are met by a 1 that is appended to the query and to the attended token."""
     state = layer_state(bias=bias)
-    found, _ = layer_class(state, heads=HEADS, layer=None, given={"BX": 3.0})
-    QK, VO = zip(*(by_hand(state, h) for h in range(HEADS)))
-    expected = {
-        "QK": max(np.linalg.norm(M) for M in QK),
-        "QK21": max(np.linalg.norm(M, axis=1).sum() for M in QK),
-        "QK11": max(np.abs(M).sum() for M in QK),
-        "V": max(np.linalg.norm(M, ord=2) for M in VO),
-        "V21": max(np.linalg.norm(M, axis=0).sum() for M in VO),
-        "V11": max(np.abs(M).sum() for M in VO),
-        "BX": math.sqrt(10) if bias else 3.0,
-        "H": HEADS, "k": D, "d": D + bias,
-    }  # fmt: skip
-    assert found == pytest.approx(expected, rel=1e-12)  # sums of 6 products in two orders
+    call = {"m": 10**4, "T": 16, "form": form, "a_posteriori": False}
+    for h in range(HEADS):
+        found = {
+            term.name: term for term in sh.bound(state, heads=HEADS, head=h, norms={"BX": 3.0}, **call).items
+        }
+        QK, VO = by_hand(state, h)
+        norms = {
+            "QK": np.linalg.norm(QK),
+            "QK21": np.linalg.norm(QK, axis=1).sum(),
+            "V": np.linalg.norm(VO, ord=2),
+            "V21": np.linalg.norm(VO, axis=0).sum(),
+            "k": D,
+            "d": D + bias,
+        }
+        longer = math.sqrt(10) if bias else 3.0
+        score = sh.bound(norms={**norms, "BX": 3.0, "BZ": longer}, **call).items[0]
+        value = sh.bound(norms={**norms, "BX": longer}, **call).items[1]
+        if form in (
+            "ours",
+            "paper",
+        ):  # parametric forms count entries of W_QK, here (D + 1) D and there (D + 1)^2
+            assert found["QK"].log_c == pytest.approx(score.log_c, rel=1e-12)
+            assert found["V"].log_c == pytest.approx(value.log_c, rel=1e-12)
+        grown = math.log(longer / 3.0)  # the value that a score moves
+        assert found["QK"].log_p == pytest.approx(score.log_p + grown, rel=1e-12, abs=1e-12)
+        assert found["V"].log_p == pytest.approx(value.log_p, abs=1e-12)
+
+
+def test_longest_query_and_read_out_enter_where_the_class_of_heads_has_them():
+    state = layer_state(bias=False)
+    QK, VO = by_hand(state, 1)
+    norms = {
+        "QK": np.linalg.norm(QK),
+        "V": np.linalg.norm(VO, ord=2),
+        "V21": np.linalg.norm(VO, axis=0).sum(),
+    }
+    given = {"BX": 3.0, "BZ": 2.0, "w": 0.5}
+    call = {"m": 10**4, "T": 16, "a_posteriori": False, **OURS}
+    found = sh.bound(state, heads=HEADS, head=1, norms=given, **call)
+    wanted = sh.bound(norms={**norms, **given, "k": D, "d": D}, **call)
+    assert found.log_covering == pytest.approx(wanted.log_covering, rel=1e-9)
+    assert (found.gap, found.samples_needed) == pytest.approx((wanted.gap, wanted.samples_needed), rel=2e-3)
+    assert [t.name for t in found.items] == [t.name for t in wanted.items] == ["QK", "V", "w"]
+
+
+def test_heads_of_a_layer_add_up_and_its_output_bias_is_fixed():
+    state = layer_state() | {"o_proj.bias": np.full(D, 1e9)}
+    call = {"m": 10**4, "T": 16, "heads": HEADS, "norms": {"BX": 3.0}, "a_posteriori": False, **OURS}
+    whole = {term.name: (term.c, term.p) for term in sh.bound(state, **call).items}
+    heads = {
+        f"head{h}.{term.name}": (term.c, term.p)
+        for h in range(HEADS)
+        for term in sh.bound(state, head=h, **call).items
+    }
+    assert whole == heads
+    with pytest.raises(sh.SparseheadError, match="head is 0 to 1; got 2"):
+        sh.bound(state, head=2, **call)
+    with pytest.raises(
+        sh.SparseheadError, match="norms has BX and perhaps BZ and w; V is read off the weights"
+    ):
+        sh.bound(state, **{**call, "norms": {"BX": 1, "V": 2}})
 
 
 def test_a_query_of_the_layer_stays_within_what_its_norms_allow():
-    """||output|| <= H ||W_VO|| sqrt(B_X^2 + 1), and scores move by at most ||W_QK||_F ||x|| ||z||: with biases."""
+    """The layer's radius bounds its output: with biases, on random tokens."""
     import torch
 
     torch.manual_seed(0)
@@ -62,10 +114,16 @@ def test_a_query_of_the_layer_stays_within_what_its_norms_allow():
         module.in_proj_bias.normal_()
     X = torch.randn(50, 9, D, dtype=torch.float64)
     out, _ = module(X, X, X)
-    found, _ = layer_class(
-        module.state_dict(), heads=HEADS, layer=None, given={"BX": float(X.norm(dim=-1).max())}
+    (found,) = (a.layer for _, a in attention_layers(module.state_dict(), heads=HEADS))
+    BX = float(X.norm(dim=-1).max())
+    lengths = sum(
+        np.linalg.norm(np.vstack([found.W_V[h], found.b_V[h]]) @ found.W_C[h], 2) for h in range(HEADS)
     )
-    assert out.norm(dim=-1).max() <= HEADS * found["V"] * found["BX"]
+    items = declare_layer(found, T=9, lengths={"BX": BX, "w": 1.0}, a_posteriori=False, margin=1.0).make(
+        10, Pricing("ours")
+    )
+    assert items[-1].name == "w"
+    assert out.norm(dim=-1).max() <= lengths * math.hypot(BX, 1)
 
 
 def test_bound_is_the_same_from_a_module_its_state_dict_a_file_and_its_norms(tmp_path):
@@ -75,8 +133,7 @@ def test_bound_is_the_same_from_a_module_its_state_dict_a_file_and_its_norms(tmp
     module = nn.MultiheadAttention(D, HEADS)
     save_file(module.state_dict(), tmp_path / "layer.safetensors")
     call = dict(m=10**9, T=16, heads=HEADS, norms={"BX": 2.0}, **OURS)
-    given, name = layer_class(module.state_dict(), heads=HEADS, layer=None, given={"BX": 2.0})
-    by_norms = sh.bound(norms=given, m=10**9, T=16, a_posteriori=True, **OURS)
+    first = sh.bound(module, **call)
     for weights in (
         module,
         module.state_dict(),
@@ -84,10 +141,9 @@ def test_bound_is_the_same_from_a_module_its_state_dict_a_file_and_its_norms(tmp
         str(tmp_path / "layer.safetensors"),
     ):
         found = sh.bound(weights, **call)
-        assert found.log_covering == pytest.approx(by_norms.log_covering, rel=1e-6)  # float32 weights
-        assert found.gap == pytest.approx(by_norms.gap, rel=1e-6)
+        assert found == first and found.proven
         assert found.union_penalty > 0  # norms seen after training
-        assert f"attention layer {name} alone" in found.notes[0]
+        assert "attention layer (the only one) alone" in found.notes[0]
 
 
 def test_of_several_layers_one_is_named():

@@ -13,10 +13,18 @@ COMMON = {
     "intermediate_size": 48,
     "max_position_embeddings": LONGEST,
 }
+GROUPED = ("llama", "mistral", "qwen2", "gemma", "granite")
 IDS = {"bos_token_id": 0, "eos_token_id": 1}
 
 
-def _config(kind):
+def _config(kind, options):
+    config = _plain_config(kind)
+    for name, value in options.items():
+        setattr(config, name, value)
+    return config
+
+
+def _plain_config(kind):
     import transformers as tf  # heavy: only where a family is needed
 
     if kind == "distilbert":
@@ -26,7 +34,42 @@ def _config(kind):
         return tf.GPT2Config(
             vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=LONGEST, **IDS
         )
+    if kind in ("gptj", "codegen"):
+        kinds, sizes = (
+            {"gptj": tf.GPTJConfig, "codegen": tf.CodeGenConfig},
+            {"n_embd": 32, "n_layer": 2, "n_head": 4},
+        )
+        return kinds[kind](vocab_size=VOCABULARY, n_positions=LONGEST, rotary_dim=4, **sizes, **IDS)
+    if kind == "gpt_neo":
+        # the second layer attends to a window of 5 tokens
+        layers = {
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 5,
+        }
+        return tf.GPTNeoConfig(
+            vocab_size=VOCABULARY, hidden_size=32, max_position_embeddings=LONGEST, **layers, **IDS
+        )
+    if kind == "mpt":
+        return tf.MptConfig(vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=2, max_seq_len=LONGEST)
+    if kind == "t5":
+        sizes = {"d_model": 32, "d_kv": 6, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+        return tf.T5Config(vocab_size=VOCABULARY, decoder_start_token_id=0, **sizes)
+    if kind == "bart":
+        heads = {
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 2,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+        }
+        return tf.BartConfig(vocab_size=VOCABULARY, d_model=32, max_position_embeddings=LONGEST, **heads)
+    if kind == "opt":
+        return tf.OPTConfig(**{**COMMON, "ffn_dim": 48, "word_embed_proj_dim": 32})
     classes = {
+        "electra": tf.ElectraConfig,
+        "gemma": tf.GemmaConfig,
+        "granite": tf.GraniteConfig,
         "bert": tf.BertConfig,
         "roberta": tf.RobertaConfig,
         "albert": tf.AlbertConfig,
@@ -35,17 +78,26 @@ def _config(kind):
         "mistral": tf.MistralConfig,
         "qwen2": tf.Qwen2Config,
     }
-    more = {"albert": {"embedding_size": 16, "num_hidden_groups": 2}, "roberta": {"pad_token_id": 1}}
-    grouped = {"num_key_value_heads": 2, **IDS} if kind in ("llama", "mistral", "qwen2") else {}
+    more = {
+        "albert": {"embedding_size": 16, "num_hidden_groups": 2},
+        "roberta": {"pad_token_id": 1},
+        "electra": {"embedding_size": 16},
+        "gemma": {"head_dim": 10},
+        "granite": {"attention_multiplier": 0.7},
+    }
+    grouped = {"num_key_value_heads": 2, **IDS} if kind in GROUPED else {}
     return classes[kind](**COMMON, **more.get(kind, {}), **grouped)
 
 
-def tiny_model(kind, *, seed=0, scale=6.0):
-    """A random model of a family whose attention is not nearly uniform: matrices and biases are scaled up."""
+def tiny_model(kind, *, seed=0, scale=6.0, **options):
+    """A random model of a family whose attention is not nearly uniform: matrices and biases are scaled up.
+
+    options are set in its configuration.
+    """
     import transformers as tf
 
     torch.manual_seed(seed)
-    model = tf.AutoModel.from_config(_config(kind), attn_implementation="eager").eval()
+    model = tf.AutoModel.from_config(_config(kind, options), attn_implementation="eager").eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() >= 2:

@@ -1,0 +1,139 @@
+"""What each architecture does with its attention weights: one entry per family, and the only place that knows.
+
+An entry says where the weights are, how scores are scaled, in which order a fused projection is stored, and how
+positions enter. `norms` and `bound` take every family, `probe` those that are `probed`: their heads compute what
+`probing.recompute` says, which it compares with the model's own output on every run. For each entry the scores are
+compared with those that transformers computes (tests/probing/test_scores.py).
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DomainError
+
+ROTARY, BIAS = "rotary", "relative bias"
+OUTSIDE = {
+    ROTARY: "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
+    "assumptions, figures are those of the same weights without the rotation",
+    BIAS: "a relative position bias is added to the scores, which the bound's class does not have: outside its "
+    "assumptions, figures are those of the same weights without it",
+}
+Scale = Callable[[Any, int, int], float]  # configuration (None if there is none), layer, width k of a head
+
+
+def by_width(config: Any, layer: int, k: int) -> float:
+    """1/sqrt(k), the usual factor of scores."""
+    return 1 / math.sqrt(k)
+
+
+def _unscaled(config: Any, layer: int, k: int) -> float:
+    return 1.0
+
+
+def _gpt2_scale(config: Any, layer: int, k: int) -> float:
+    scale = 1 / math.sqrt(k) if getattr(config, "scale_attn_weights", True) else 1.0
+    return scale / (layer + 1) if getattr(config, "scale_attn_by_inverse_layer_idx", False) else scale
+
+
+def _granite_scale(config: Any, layer: int, k: int) -> float:
+    return float(getattr(config, "attention_multiplier", 1.0))
+
+
+def _mpt_scale(config: Any, layer: int, k: int) -> float:
+    attention = getattr(config, "attn_config", None)
+    if getattr(attention, "clip_qkv", None):
+        raise DomainError("this MPT clips its queries, keys and values (clip_qkv); norms need linear ones.")
+    return float(getattr(attention, "softmax_scale", None) or 1 / math.sqrt(k))
+
+
+@dataclass(frozen=True)
+class ModelFamily:
+    """Facts about one architecture.
+
+    module: a pattern for the end of an attention module's name. query: its query, or the fused matrix; output: its
+    output projection, as seen from the module ("../" goes up one level).
+    scale: the factor of scores. order: of the columns of a fused matrix, "thirds" (query, key, value) or "codegen"
+    (four blocks, each query, value, key). positions: "absolute" (tokens alone carry them), ROTARY or BIAS.
+    shared: several layers call one module (ALBERT).
+    """
+
+    module: str
+    query: str
+    output: str
+    positions: str = "absolute"
+    scale: Scale = by_width
+    order: str = "thirds"
+    shared: bool = False
+    probed: bool = False
+
+    def names(self, prefix: str) -> tuple[str, str]:
+        """The names of the query's and of the output's weight in the module `prefix`."""
+        stem, path = prefix, self.output
+        while path.startswith("../"):
+            stem, path = stem.rpartition(".")[0], path[3:]
+        return f"{prefix}.{self.query}.weight", f"{stem}.{path}.weight" if stem else f"{path}.weight"
+
+    def is_at(self, prefix: str) -> bool:
+        """Whether `prefix` is the name of one of its attention modules."""
+        return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
+
+
+_BERT = ModelFamily("attention.self", "query", "../output.dense", probed=True)
+_LLAMA = ModelFamily("self_attn", "q_proj", "o_proj", ROTARY, probed=True)
+_OPT = ModelFamily("self_attn", "q_proj", "out_proj")
+
+MODEL_FAMILIES: dict[str, ModelFamily] = {
+    "bert": _BERT,
+    "roberta": _BERT,
+    "distilbert": ModelFamily("attention", "q_lin", "out_lin", probed=True),
+    "albert": ModelFamily("attention", "query", "dense", shared=True, probed=True),
+    "mpnet": ModelFamily("attention.attn", "q", "o", BIAS, probed=True),
+    "gpt2": ModelFamily("attn", "c_attn", "c_proj", scale=_gpt2_scale, probed=True),
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "qwen2": _LLAMA,
+    "gemma": ModelFamily("self_attn", "q_proj", "o_proj", ROTARY),
+    "granite": ModelFamily("self_attn", "q_proj", "o_proj", ROTARY, _granite_scale),
+    "electra": ModelFamily("attention.self", "query", "../output.dense"),
+    "opt": _OPT,
+    "bart": _OPT,
+    "gpt_neo": ModelFamily("attn.attention", "q_proj", "out_proj", scale=_unscaled),
+    "gptj": ModelFamily("attn", "q_proj", "out_proj", ROTARY),
+    "codegen": ModelFamily("attn", "qkv_proj", "out_proj", ROTARY, order="codegen"),
+    "mpt": ModelFamily("attn", "Wqkv", "out_proj", BIAS, _mpt_scale),
+    "t5": ModelFamily("(Self|EncDec)Attention", "q", "o", BIAS, _unscaled),
+}
+PLAIN = ModelFamily("", "", "")
+SUPPORTED = (
+    f"{', '.join(k for k, f in MODEL_FAMILIES.items() if f.probed)}, nn.TransformerEncoder, and state dicts"
+)
+
+
+def check_probed(kind: Any) -> None:
+    """Refuse a model type that `probe` cannot run."""
+    if kind not in MODEL_FAMILIES or not MODEL_FAMILIES[kind].probed:
+        raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
+
+
+def family_of(kind: Any) -> ModelFamily:
+    """The family of a model type.
+
+    Raises:
+        DomainError: it is not known, so nothing is known about its scores.
+    """
+    if kind not in MODEL_FAMILIES:
+        raise DomainError(
+            f"it is not known how models of type {kind!r} compute their scores; known are {', '.join(MODEL_FAMILIES)}."
+        )
+    return MODEL_FAMILIES[kind]
+
+
+def family_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, ModelFamily]:
+    """The first family whose names the module `prefix` has, and its name; plain attention where there is none."""
+    for kind, family in MODEL_FAMILIES.items():
+        if family.is_at(prefix) and all(name in state for name in family.names(prefix)):
+            return kind, family
+    return "plain attention", PLAIN

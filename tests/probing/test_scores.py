@@ -1,0 +1,102 @@
+"""Scores and outputs by the extracted weights are those that transformers computes, for every family in the table."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+
+import sparsehead as sh
+from sparsehead.capacity.families import BIAS, MODEL_FAMILIES, OUTSIDE, ROTARY
+from sparsehead.capacity.state_dicts import attention_layers
+from sparsehead.errors import DomainError
+
+CLOSE = 2e-5  # relative to the largest entry; float32 sums of some 40 products are off by about 1e-6
+
+
+def layers_of(model):
+    return dict(attention_layers(model.state_dict(), heads=None, config=model.config))
+
+
+def recorded(model, seed):
+    """(prefix, queries' tokens, keys' tokens, scores, output of the projection) of each call, by transformers."""
+    calls, family, softmax = [], MODEL_FAMILIES[model.config.model_type], torch.nn.functional.softmax
+
+    def enter(prefix):
+        def hook(module, args, kwargs):
+            z = kwargs["hidden_states"] if "hidden_states" in kwargs else args[0]
+            X = kwargs.get("key_value_states")
+            calls.append([prefix, z[0], z[0] if X is None else X[0]])
+
+        return hook
+
+    def seen(scores, *args, **kwargs):
+        calls[-1].append(scores[0])
+        return softmax(scores, *args, **kwargs)
+
+    with ExitStack() as stack:
+        for prefix in layers_of(model):
+            module = model.get_submodule(prefix)
+            stack.callback(module.register_forward_pre_hook(enter(prefix), with_kwargs=True).remove)
+            projection = model.get_submodule(family.names(prefix)[1].removesuffix(".weight"))
+            hook = projection.register_forward_hook(lambda m, args, out: calls[-1].append(out[0]))
+            stack.callback(hook.remove)
+        stack.callback(setattr, torch.nn.functional, "softmax", softmax)
+        torch.nn.functional.softmax = seen
+        ids = torch.as_tensor(np.random.default_rng(seed).integers(3, 100, (1, 12)))
+        decoder = {"decoder_input_ids": ids[:, :7]} if model.config.is_encoder_decoder else {}
+        with torch.no_grad():
+            model(input_ids=ids, **decoder)
+    return [(name, *(t.double().numpy() for t in tensors)) for name, *tensors in calls]
+
+
+def affine(X, W, b, h):
+    return X @ W[h] + (0 if b is None else b[h])
+
+
+def scores_of(layer, z, X):
+    """Scores of the library's own `Layer`, (H, queries, keys)."""
+    return np.array(
+        [
+            affine(z, layer.W_Q, layer.b_Q, h) @ affine(X, layer.W_K, layer.b_K, h).T / layer.temperature
+            for h in range(layer.H)
+        ]
+    )
+
+
+def outputs_of(layer, X, scores):
+    """The layer's output if its scores are those given."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    heads = [weights[h] @ affine(X, layer.W_V, layer.b_V, h) @ layer.W_C[h] for h in range(layer.H)]
+    return sum(heads) + (0 if layer.b_C is None else layer.b_C)
+
+
+def compare(model):
+    """Raise unless every call of every layer agrees with the table's facts about the family."""
+    found, differences = layers_of(model), []
+    for seed in (0, 1):
+        differences.append([])
+        for prefix, z, X, theirs, output in recorded(model, seed):
+            layer, positions = found[prefix].layer, found[prefix].positions
+            ours, allowed = scores_of(layer, z, X), theirs > -1e30
+            off = np.where(allowed, theirs - ours, 0.0)
+            size = np.abs(np.where(allowed, theirs, 0.0)).max()
+            assert size > 0.1  # not equal because all is small
+            close = CLOSE * size
+            if positions == ROTARY:  # a token is not turned against itself
+                assert np.abs(np.diagonal(off, axis1=1, axis2=2)).max() < close < np.abs(off).max()
+            elif positions != BIAS:
+                assert np.abs(off).max() < close
+            differences[-1].append((off, close))
+            made = outputs_of(layer, X, theirs)
+            assert np.abs(made - output).max() < CLOSE * np.abs(output).max()
+    if model.config.model_type in [kind for kind, f in MODEL_FAMILIES.items() if f.positions == BIAS]:
+        for (one, close), (two, _) in zip(*differences, strict=True):
+            assert np.abs(one - two).max() < 3 * close  # a bias depends on positions, not on tokens
+        assert np.abs(differences[0][0][0]).max() > 0.05
+
+
+@pytest.mark.parametrize("kind", MODEL_FAMILIES)
+def test_scores_and_outputs_are_those_of_transformers(kind, tiny):
+    compare(tiny(kind))
