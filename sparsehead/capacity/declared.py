@@ -196,11 +196,9 @@ def declare_layer(
 
 def read_out(lengths: Mapping[str, Any]) -> tuple[str, ...]:
     """What a class without a trained read-out w assumes."""
-    return (
-        ()
-        if "w" in lengths
-        else ("the output is read by a fixed vector of length 1; w= prices a trained one",)
-    )
+    if "w" in lengths:
+        return ()
+    return ("the output is read by a fixed vector of length 1; w= prices a trained one",)
 
 
 def _assumptions(paid: bool, margin: float, used: float) -> tuple[str, ...]:

@@ -71,6 +71,8 @@ def test_a_text_is_probed_to_json_and_a_chart(folder, tmp_path, capsys):
         1,
         "--ablation",
         1,
+        "--form",
+        "ours",
     )
     assert code == 0, err
     found = json.loads(out)
@@ -83,6 +85,12 @@ def test_a_text_is_probed_to_json_and_a_chart(folder, tmp_path, capsys):
     assert first["bound"]["verdict"].startswith("vacuous") and first["ablation"] > 0
     assert first["influence"]["direct"]["sequences"] == 1
     assert chart.read_text().startswith("<svg")
+    assert (
+        "0 of 14 tokens (0%) are unknown to the tokenizer; the first are the cat sat on" in found["notes"][0]
+    )
+    (tmp_path / "raw.txt").write_text("CC(=O)O\n")
+    code, out, err = command(capsys, folder, "--text", tmp_path / "raw.txt", "--json")
+    assert (code, out) == (2, "") and "are unknown to the tokenizer" in err and err.count("\n") == 1
     code, _, err = command(capsys, folder, "--chart", chart)
     assert code == 2 and "--force" in err
 

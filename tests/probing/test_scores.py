@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sparsehead as sh
-from sparsehead.capacity.families import BIAS, MODEL_FAMILIES, OUTSIDE, ROTARY
+from sparsehead.capacity.families import BIAS, MODEL_FAMILIES, ROTARY
 from sparsehead.capacity.state_dicts import attention_layers
 from sparsehead.errors import DomainError
 
@@ -100,3 +100,76 @@ def compare(model):
 @pytest.mark.parametrize("kind", MODEL_FAMILIES)
 def test_scores_and_outputs_are_those_of_transformers(kind, tiny):
     compare(tiny(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("gpt2", {"scale_attn_weights": False}),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}),
+        ("gpt2", {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True}),
+        ("llama", {"head_dim": 12}),
+        ("llama", {"attention_bias": True, "num_key_value_heads": 1}),
+        ("llama", {"num_key_value_heads": 4}),
+        ("mistral", {"head_dim": 6, "num_key_value_heads": 1, "sliding_window": 4}),
+        ("mistral", {"sliding_window": None}),
+        ("gemma", {"num_key_value_heads": 1}),
+        ("granite", {"attention_multiplier": 2.5, "attention_bias": True}),
+        ("albert", {"num_hidden_groups": 1}),
+        ("albert", {"num_hidden_groups": 1, "inner_group_num": 2}),
+        ("bert", {"is_decoder": True}),
+        ("opt", {"enable_bias": False}),
+        ("gptj", {"rotary_dim": 8}),
+        ("codegen", {"rotary_dim": 2, "n_head": 8}),
+        ("t5", {"d_kv": 16, "is_gated_act": True}),
+        ("t5", {"num_decoder_layers": 1}),
+    ],
+    ids=str,
+)
+def test_settings_that_change_scores_are_read(kind, options, tiny):
+    compare(tiny(kind, **options))
+
+
+@pytest.mark.parametrize("kind", MODEL_FAMILIES)
+def test_names_alone_give_the_same_facts_and_say_that_they_are_assumed(kind, tiny):
+    """Granite's factor is in its configuration alone; BART's decoder has other heads than its encoder."""
+    model = tiny(
+        kind,
+        **{"granite": {"attention_multiplier": 8**-0.5}, "bart": {"decoder_attention_heads": 4}}.get(
+            kind, {}
+        ),
+    )
+    by_names = dict(attention_layers(model.state_dict(), heads=4))
+    for prefix, found in layers_of(model).items():
+        same = by_names[prefix]
+        assert (same.layer.temperature, same.positions) == (
+            pytest.approx(found.layer.temperature),
+            found.positions,
+        )
+        assert np.array_equal(same.layer.W_K, found.layer.W_K) and np.array_equal(
+            same.layer.W_V, found.layer.W_V
+        )
+        assert "no configuration came with the weights" in same.notes[0]
+        assert not any("no configuration" in note for note in found.notes)
+    if kind != "granite":  # whose factor is rounded otherwise
+        assert sh.norms(model) == sh.norms(model.state_dict(), heads=4)
+
+
+def test_a_file_with_its_configuration_beside_it_is_read_by_it(tiny, tmp_path):
+    model = tiny("granite")
+    model.save_pretrained(tmp_path)
+    found = sh.norms(tmp_path / "model.safetensors")
+    assert found == sh.norms(model) and not any("no configuration" in note for note in found.notes)
+
+
+def test_other_types_and_contradictions_are_refused(tiny):
+    from transformers import Qwen3Config, Qwen3Model
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": 8}
+    model = Qwen3Model(Qwen3Config(vocab_size=100, intermediate_size=48, num_key_value_heads=2, **sizes))
+    with pytest.raises(
+        DomainError, match="not known how models of type 'qwen3' compute their scores; known are bert"
+    ):
+        sh.norms(model)
+    with pytest.raises(DomainError, match="the configuration says 4 heads; heads=2 contradicts it"):
+        sh.norms(tiny("bert"), heads=2)
