@@ -8,6 +8,7 @@ row, store file or model file must not be believed (`watch.Wrong`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from certificates import SEEDS, use_certificates
 from hypothesis import strategies as st
 from inputs import objects_like, pieces_of, words_of
 from stored import (
@@ -158,6 +159,8 @@ TARGETS = (
            4_000, 200, 0),
     Target("model files", model_files, _json_words(model_files), lambda: st.binary(max_size=300), use_models,
            15_000, 300, 5_000),
+    Target("certificates", lambda: SEEDS, lambda: [b"0", b"1", b"9"], lambda: st.binary(min_size=1, max_size=8),
+           use_certificates, 900, 100, 0),
     Target("lab API", _api_corpus, lambda: words_of(_api_corpus()), _api_strategy, _api_use, 2_500, 500, 0),
 )  # fmt: skip
 BY_NAME = {target.name: target for target in TARGETS}
