@@ -8,8 +8,8 @@
 
 `operators.py` makes the changes. A sample takes from each folder those whose names hash lowest with the seed: a larger
 sample contains a smaller one, and an edit changes the draw only of the function it is in. For each change the quick
-tests of the folder that run its statement are run, the fastest first, until one fails. A test that takes far more
-processor time than without the change has failed.
+tests of the folder that run its statement are run, the fastest first, until one fails or 20 seconds are spent. A test
+that takes far more processor time than without the change has failed.
 
 machine.json keeps what was found, machine-lines.json (not committed) which test runs which lines. A change that was
 killed is tried again when the function, or the file of the test that killed it, has changed; a survivor when a test of
@@ -67,7 +67,10 @@ TESTS = {
     ),
 }  # fmt: skip
 PATIENCE = 4.0  # a test may take this many seconds of the processor more than 5 times what it took
-Lines = dict[str, dict[str, Any]]  # by test file: "hash", and "tests": {id: [seconds, {file: lines}]}
+BUDGET = 20.0  # of the tests that run a change the fastest are asked, up to this many seconds in all
+Lines = dict[
+    str, dict[str, Any]
+]  # by test file: "hashes" by folder, and "tests": {id: [seconds, {file: lines}]}
 
 
 @dataclass(frozen=True)
@@ -200,9 +203,10 @@ def trace(file: str) -> dict[str, Any]:
     return {"code": code, "failed": failed, "tests": tracer.found(Path.cwd())}
 
 
-def trace_hash(test_file: str, tests: dict[str, list[Any]]) -> str:
-    """Of a test file and of the files of the package that its tests ran."""
-    ran = sorted({name for _, lines in tests.values() for name in lines})
+def trace_hash(test_file: str, folder: str, tests: dict[str, list[Any]]) -> str:
+    """Of a test file and of the files of a folder that its tests ran; what it ran elsewhere hardly matters here."""
+    inside = f"sparsehead/{folder}/"
+    ran = sorted({name for _, lines in tests.values() for name in lines if name.startswith(inside)})
     return _hash(
         file_hash(test_file), *(_text(ROOT / name) if (ROOT / name).is_file() else "" for name in ran)
     )
@@ -213,7 +217,8 @@ def lines_of(tree: Path, folder: str) -> Lines:
     known: Lines = json.loads(LINES.read_text()) if LINES.is_file() else {}
     found: Lines = {}
     for file in test_files(folder):
-        if file not in known or known[file]["hash"] != trace_hash(file, known[file]["tests"]):
+        old = known.get(file, {"hashes": {}, "tests": {}})
+        if old["hashes"].get(folder) != trace_hash(file, folder, old["tests"]):
             started = time.monotonic()
             seen = ask(tree, partial(trace, file), 3600, keep_bytecode=True)
             if seen["code"] not in (0, 1, 5):
@@ -223,7 +228,8 @@ def lines_of(tree: Path, folder: str) -> Lines:
             )
             print(f"; fail without any change: {seen['failed']}" if seen["failed"] else "", flush=True)
             known = json.loads(LINES.read_text()) if LINES.is_file() else {}
-            known[file] = {"hash": trace_hash(file, seen["tests"]), "tests": seen["tests"]}
+            marks = {name: trace_hash(file, name, seen["tests"]) for name in TESTS}
+            known[file] = {"hashes": marks, "tests": seen["tests"]}
             _write(LINES, json.dumps(known))
         found[file] = known[file]
     return found
@@ -251,6 +257,16 @@ def reaching(change: Change, lines: Lines) -> dict[str, float]:
             if test != file and (fixture or hit(ran) or (change.at_import and touched)):
                 found[test] = seconds
     return found
+
+
+def affordable(tests: dict[str, float]) -> dict[str, float]:
+    """The fastest tests whose seconds add up to BUDGET, and at least one: a survivor costs no more than that."""
+    chosen: dict[str, float] = {}
+    for test, seconds in sorted(tests.items(), key=lambda item: item[1]):
+        if chosen and sum(chosen.values()) + seconds > BUDGET:
+            break
+        chosen[test] = seconds
+    return chosen
 
 
 # --- Judging ---
@@ -380,7 +396,7 @@ def judge_folder(folder: str, asked: list[Change], jobs: int) -> None:
         print(f"{folder}: {len(asked)} to try", flush=True)
         lines = lines_of(tree, folder)
         with ProcessPoolExecutor(jobs, get_context("fork"), _take_copy, (tree,)) as pool:
-            work = {pool.submit(_judge, c, reaching(c, lines)): c for c in asked}
+            work = {pool.submit(_judge, c, affordable(reaching(c, lines))): c for c in asked}
             for done in as_completed(work):
                 change, (by, note, seconds) = work[done], done.result()
                 remember({change.id: Result(key(change, by), by, note, round(seconds, 1))})

@@ -186,6 +186,13 @@ def test_only_tests_that_run_the_statement_are_asked(machine, operators):
     assert set(machine.reaching(constant, {"t.py": {"tests": ran}})) == {"t.py::test_a", "t.py::test_b"}
 
 
+def test_the_fastest_tests_are_asked_up_to_a_budget(machine, monkeypatch):
+    monkeypatch.setattr(machine, "BUDGET", 3.0)
+    assert machine.affordable({"slow": 5.0, "a": 1.0, "b": 2.0, "c": 2.5}) == {"a": 1.0, "b": 2.0}
+    assert machine.affordable({"slow": 5.0}) == {"slow": 5.0}
+    assert machine.affordable({}) == {}
+
+
 JUDGED = """
 import sys
 from pathlib import Path
