@@ -12,8 +12,9 @@ units for every change of f along the sorted values of o. So the cheapest head f
     beyond        the same candidates; bit orders without signs up to s = 12; after that ordered by influence, and
                   only "at least k of s" is recognised as a threshold function
 
-Among codes with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
-inverse is the gap between neighbouring values of o.   Paper: best-code
+Among candidates with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
+inverse is the gap between neighbouring values of o. That sum is the smallest of all codes for s <= 3; beyond, only
+one order of the inputs with fewest changes is a candidate, and its sum can be twice the smallest.   Paper: best-code
 """
 
 from collections.abc import Iterator

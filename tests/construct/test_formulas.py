@@ -1,6 +1,7 @@
 """What a written head reads, computed token by token from its weights, against the formulas of the theory."""
 
 import math
+import sys
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -268,7 +269,7 @@ def test_a_position_that_equals_a_relevant_one_cannot_be_told_apart():
         (twin, {}), (twin, {"epsilon": 0.1}), (twin, {"method": "paper"}), (twin, {"heads": "s"}),
         (twin_bag, {}), (twin_bag, {"method": "paper"}),
     ):  # fmt: skip
-        with pytest.raises(TooCoherent):
+        with pytest.raises(TooCoherent, match=r"an irrelevant (position|vector) scores"):
             build(f, encoding, **options)
 
 
@@ -299,3 +300,15 @@ def test_lens_weights_have_the_width_of_the_widest_matrix():
             weights = np.exp(k @ q[-1])
             out += (weights / weights.sum()) @ v @ found[f"{a}W_O"][h]
         np.testing.assert_allclose(out, model.cls_state(bits[None])[0], atol=1e-12)
+
+
+def test_the_memory_asked_for_is_that_of_positions_heads_and_rows(monkeypatch):
+    """720 bytes for each position and head, and 16 for each number in random rows."""
+    asked = []
+    module = sys.modules["sparsehead.construct.build"]
+    monkeypatch.setattr(module, "require_memory", lambda what, need, **sizes: asked.append(need(**sizes)))
+    f = conjunction(SUPPORT, T=T)
+    build(f)
+    build(f, heads="s")
+    build(f, "random", d=60, seed=0)
+    assert asked == [T * 720.0, T * 1440.0, T * (720.0 + 16 * 60)]
