@@ -58,7 +58,10 @@ def read_journal(path: Path, kinds: Kinds) -> list[Row]:
         why = f"{len(rows) - len(found)} of its {len(rows)} jobs cannot be asked for"
     if why:
         aside = path.with_name(f"{path.name}.set-aside")
-        with suppress(OSError):
+        try:
             path.replace(aside)
-        print(f"{shown_path(path)}: {why}; it is now {shown_path(aside.name)}.", file=sys.stderr)
+            then = f"it is now {shown_path(aside.name)}"
+        except OSError as error:
+            then = f"it cannot be renamed ({error.strerror}), and the next job replaces it"
+        print(f"{shown_path(path)}: {why}; {then}.", file=sys.stderr)
     return found

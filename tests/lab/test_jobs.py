@@ -263,6 +263,14 @@ def test_a_broken_journal_is_set_aside_with_one_line(text, tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_line_never_says_that_a_journal_was_renamed_where_it_was_not(tmp_path, capsys):
+    (tmp_path / "r.db.jobs.json.set-aside").mkdir()
+    assert served_with("{damaged", tmp_path)[0] == []
+    said = capsys.readouterr().err
+    assert "it cannot be renamed (Is a directory)" in said and "it is now" not in said
+    assert (tmp_path / "r.db.jobs.json").read_text() != ""
+
+
 def test_points_stay_bounded_and_followers_are_told_to_begin_anew(tmp_path):
     async def work(jobs):
         job = jobs.start("learn", {"seed": 1})

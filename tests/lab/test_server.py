@@ -1,6 +1,8 @@
 """The lab as a process: its first line, Ctrl-C, kill -9, many clients, slow ones, and whatever a fuzzer sends."""
 
+import asyncio
 import contextlib
+import functools
 import http.client
 import importlib.util
 import json
@@ -16,6 +18,8 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from sparsehead.cli.app import main
 from sparsehead.lab import connections, safety
@@ -257,17 +261,43 @@ def test_a_connection_that_asks_nothing_ends_and_one_that_goes_on_too_long_is_re
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "status"),
     [
-        b"nonsense\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
-        b"GET http://[ HTTP/1.1\r\n\r\n",
-        b"\x16\x03\x01\x02\x00",
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET http://[ HTTP/1.1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00", 400),
+        # No byte more: one that arrives after the answer resets the connection.
+        (b"GET / HTTP/1.1\r\na: ".ljust(connections.MOST_HEAD + 1, b"b"), 431),
     ],
+    ids=["words", "version", "address", "TLS", "long"],
 )
-def test_what_is_not_http_is_answered_with_the_headers_of_every_answer(server, sent):
-    answer = raw(server, sent)
-    assert answer.startswith(b"HTTP/1.1 400 ")
+def test_what_is_not_http_is_answered_with_the_headers_of_every_answer(server, sent, status):
+    check_headers(raw(server, sent), status)
+
+
+def test_a_connection_too_many_is_answered_with_the_headers_of_every_answer(monkeypatch):
+    """Only where every other one is being answered; a most of none does as well."""
+    monkeypatch.setattr(connections, "_most", lambda: 0)
+    config = uvicorn.Config(None, http=connections.Connection, lifespan="off")
+
+    async def answer():
+        config.load()
+        make = functools.partial(connections.Connection, config, ServerState(), {})
+        listening = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
+        async with listening:
+            reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+            try:
+                return await reader.read()
+            finally:
+                writer.close()
+
+    check_headers(elsewhere(asyncio.run, answer()), 503)
+
+
+def check_headers(answer, status):
+    """Whether the answer has this status and the headers of every answer."""
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert all(b"\r\n" + name + b": " + value + b"\r\n" in answer for name, value in safety.HEADERS)
 
 
