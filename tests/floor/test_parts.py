@@ -1,0 +1,42 @@
+"""Parts of the floor against their definitions in rational arithmetic, and at the limits of what is computed."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from sparsehead.floor.bracket import MOST_SAMPLES, identification_bounds
+from sparsehead.floor.elimination import consistent_counts
+from sparsehead.floor.floor import parity_bounds
+from sparsehead.rng import stream
+
+
+@pytest.mark.parametrize(
+    ("s", "T", "m"), [(2, 5, 2), (2, 5, 5), (3, 20, 12), (3, 20, 8), (1, 3, 1), (3, 3, 4)]
+)
+def test_parity_brackets_are_those_of_the_first_two_moments(s, T, m):
+    sets, cases = math.comb(T, s), 2**m
+    mu = Fraction(sets - 1, cases)
+    mu_2 = mu * Fraction(max(0, sets - 2), cases)
+    found = parity_bounds(s=s, T=T, m=m)
+    opt = [1, Fraction(cases, sets)] + ([1 - mu / 2 + mu_2 / 6] if mu < 4 else [])
+    unique = [1 / (1 + mu)] + ([1 - mu + mu_2 / 2] if mu < 4 else [])
+    x = float(mu)
+    assert found.mu == pytest.approx(x, rel=1e-12)
+    assert found.opt_low == pytest.approx(float(max(1 / (1 + mu), 1 - mu / 2)), rel=1e-12)
+    assert found.opt == pytest.approx((1 - math.exp(-x)) / x if mu else 1.0, rel=1e-9)
+    assert found.opt_high == pytest.approx(float(min(opt)), rel=1e-12)
+    assert found.unique_low == pytest.approx(float(max(0, 1 - mu)), abs=1e-12)
+    assert found.unique == pytest.approx(math.exp(-x), rel=1e-12)
+    assert found.unique_high == pytest.approx(float(min(unique)), rel=1e-12)
+
+
+def test_beyond_the_samples_that_are_summed_the_bound_is_one():
+    assert identification_bounds(s=2, T=50, m=MOST_SAMPLES + 1, p=0.5) == (1.0, 1.0)
+
+
+def test_masks_of_many_bits_are_made_one_trial_at_a_time():
+    """Seven bits: the masks of one trial alone are beyond the room for a chunk. The set itself always explains."""
+    counts = consistent_counts(s=7, Ts=[7, 8], m=2, p=0.5, trials=3, rng=stream(0, "room"))
+    assert counts.shape == (3, 2)
+    assert (counts[:, 0] == 1).all() and ((counts[:, 1] >= 1) & (counts[:, 1] <= 8)).all()
