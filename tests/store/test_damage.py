@@ -221,3 +221,8 @@ def test_known_outcomes_pass():
     check_outcome({"status": "diverged", "steps": 0, "val_accuracy": None, "support_mass": 1.0, "more": [1]})
     with pytest.raises(Damage):
         check_outcome({})
+
+
+def test_an_accuracy_that_is_no_number_does_not_pass():
+    with pytest.raises(Damage, match="val_accuracy lies between 0 and 1"):
+        check_outcome({"status": "solved", "steps": 1, "val_accuracy": float("nan")})
