@@ -7,7 +7,7 @@ import pytest
 
 from sparsehead.floor.bracket import MOST_SAMPLES, identification_bounds
 from sparsehead.floor.elimination import consistent_counts, parity_counts
-from sparsehead.floor.floor import parity_bounds
+from sparsehead.floor.floor import fano, parity_bounds
 from sparsehead.rng import stream
 
 
@@ -53,3 +53,8 @@ def test_counts_are_exact_up_to_two_hundred_and_stop_there():
     """Without samples every position explains: N is T."""
     counts = consistent_counts(s=1, Ts=[100, 199, 200, 300], m=0, p=0.5, trials=2, rng=stream(0, "cap"))
     assert counts.tolist() == [[100, 199, 200, 200]] * 2
+
+
+def test_fano_is_not_a_sample_too_high_at_a_tie():
+    """One fair bit of 2^8 positions, target 1/2: (8/2 - h(1/2)) / h(1/2) is 3 exactly."""
+    assert [fano("and", s=1, T=T, p=0.5, target=0.5) for T in (256, 257, 255)] == [3, 4, 3]
