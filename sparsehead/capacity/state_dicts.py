@@ -203,7 +203,9 @@ def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Call
     """The heads of one layer. Keys and values may be fewer: each is then shared by neighbouring heads."""
     (Q, _), (O, b_O) = qkv[0], output
     if Q.ndim != 2 or Q.shape[1] % H:
-        raise ShapeError(f"{name} has width {Q.shape[-1]}, which {H} heads do not divide.")
+        raise ShapeError(
+            f"{name}: the query has shape {Q.shape[::-1]}, (width, d); {H} heads do not divide that width."
+        )
     k = Q.shape[1] // H
     for part, (W, b) in zip(("query", "key", "value"), qkv, strict=True):
         if W.ndim != 2 or W.shape != qkv[0 if part == "query" else 1][0].shape or W.shape[0] != Q.shape[0]:
@@ -212,7 +214,7 @@ def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Call
             )
         if W.shape[1] % k or H % max(W.shape[1] // k, 1):
             raise ShapeError(
-                f"{name}: {H} heads of width {k} cannot share {part}s of width {W.shape[1]}; a divisor would do."
+                f"{name}: the {part} has width {W.shape[1]}, which {H} heads of width {k} cannot share evenly."
             )
         if b is not None and b.shape != (W.shape[1],):
             raise ShapeError(f"{name}: the {part}'s bias has shape {b.shape}, its width is {W.shape[1]}.")
