@@ -22,7 +22,7 @@ from ..store.rows import Damage, received_row
 from . import remote
 from .dispatch import Crew, Message, Unit, Worker
 from .local import SAFE_PATH
-from .tls import changed_environment, first_line, require_certificate, temporary_security
+from .tls import changed_environment, first_line, require_certificate, scratch_folder, temporary_security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
 LOOK = 0.5  # seconds between looks at who is there
@@ -112,6 +112,8 @@ class DaskCrew(Crew):
                 f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
             }
             self._undo.enter_context(dask.config.set(no_pages))
+            scratch = self._undo.enter_context(scratch_folder())
+            self._undo.enter_context(dask.config.set({"temporary-directory": scratch}))
             # Dask starts its processes by `python -c`, which would look for modules in the current folder first.
             self._undo.enter_context(changed_environment(SAFE_PATH))
 

@@ -1,7 +1,8 @@
-"""Who may talk to a Dask cluster: a certificate for one of our own, and what is required of any other."""
+"""Who may reach a Dask cluster: a certificate and a folder for one of our own, and what is required of any other."""
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,20 @@ def require_certificate(address: str, security: "Security") -> None:
             f"{address} needs a certificate, and Dask's configuration names none: set "
             "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two that SECURITY.md has beside it."
         )
+
+
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A folder for Dask's temporary files that only this user can write to.
+
+    Dask imports from it, and empties lock files in it. Where Dask chooses, it is `dask-scratch-space` among the
+    temporary files of all users, whoever made it.
+    """
+    with tempfile.TemporaryDirectory(prefix="sparsehead-dask-", ignore_cleanup_errors=True) as folder:
+        try:
+            yield folder
+        finally:  # Dask leaves it on the path, and now another user could make a folder of that name
+            sys.path[:] = [path for path in sys.path if not path.startswith(folder)]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,6 +285,7 @@ def test_workers_that_come_later_are_waited_for_and_a_scheduler_that_goes_is_nam
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
 def test_ctrl_c_ends_the_command_and_its_cluster(tmp_path):
     command = [
         sys.executable,

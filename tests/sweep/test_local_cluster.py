@@ -51,11 +51,20 @@ def crew(tmp_path_factory):
     """`local:1` with its worker, where Dask's configuration asks for no encryption."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl")
-    made = DaskCrew(1)
-    with Store(tmp_path_factory.mktemp("own") / "a.db") as store:
+    made, shared = DaskCrew(1), tmp_path_factory.mktemp("shared")
+    scratch = shared / "dask-scratch-space"  # as another user may have made it
+    scratch.mkdir()
+    scratch.chmod(0o777)
+    (shared / "precious").write_text("precious")
+    (scratch / "global.lock").symlink_to(shared / "precious")
+    with pytest.MonkeyPatch.context() as patch, Store(tmp_path_factory.mktemp("own") / "a.db") as store:
+        patch.setenv("TMPDIR", str(shared))
+        patch.setattr(tempfile, "tempdir", None)
         made.start(store, runner="sparsehead.sweep.worker:main", options={}, say=print)
         yield made
         made.close()
+        assert {path.name for path in shared.iterdir()} == {"precious", "dask-scratch-space"}
+        assert not [path for path in sys.path if path.startswith(str(shared))]
 
 
 def listening():
@@ -91,6 +100,19 @@ def test_it_listens_on_this_machine_only_and_has_no_web_pages(crew):
     told = [crew._where, *workers, *(found["nanny"] for found in workers.values())]
     assert all(address.startswith("tls://127.0.0.1:") for address in told)
     assert listening() == {("127.0.0.1", int(address.rpartition(":")[2])) for address in told}
+
+
+def test_a_folder_that_another_user_may_have_made_is_not_used(crew):
+    """Dask imports from its scratch folder, and whoever made that one can put other modules into it."""
+    shared = Path(tempfile.gettempdir())
+    (worker,) = crew._client.scheduler_info()["workers"].values()
+    used = [worker["local_directory"], *(path for path in sys.path if path.startswith(str(shared)))]
+    assert len(used) >= 2 and not [
+        path for path in used if path.startswith(str(shared / "dask-scratch-space"))
+    ]
+    (own,) = shared.glob("sparsehead-dask-*")
+    assert all(Path(path).is_relative_to(own) for path in used) and own.stat().st_mode & 0o777 == 0o700
+    assert (shared / "precious").read_text() == "precious"
 
 
 def test_its_key_is_in_no_file_and_on_no_command_line(crew):
