@@ -42,7 +42,7 @@ from run import _take_copy  # noqa: E402
 from trial import Breakage, TimedOut, Unanswered, ask, copy_tree, preload, run_tests, write_part  # noqa: E402
 
 RESULTS, LINES, EQUIVALENTS = HERE / "machine.json", HERE / "machine-lines.json", HERE / "equivalents.toml"
-HEADING = "# Machine-made breakages"
+HEADING = "## Machine-made breakages"
 COUNT, LEAST = 480, 50
 # by folder of sparsehead/, its tests: tests/FOLDER, tests/test_doctests.py, and these
 TESTS = {

@@ -201,8 +201,11 @@ def run_tests(tests: list[str], *more: str, plugins: Sequence[Any] = ()) -> list
 
 
 def write_part(page: Path, heading: str, text: str) -> None:
-    """Replace the part of a page that begins with `heading` (a line "# ..") and ends at the next such line."""
-    parts = re.split(r"^(?=# )", page.read_text() if page.is_file() else "", flags=re.M)
+    """Replace the part of a page that begins with the line `heading` and ends at the next line "# .." or "## ..".
+
+    A part that is not there yet is added: the first one at the top, another one at the end.
+    """
+    parts = re.split(r"^(?=##? )", page.read_text() if page.is_file() else "", flags=re.M)
     kept = [part.rstrip("\n") for part in parts if part.strip() and not part.startswith(f"{heading}\n")]
     at = 0 if heading == FIRST_PART else len(kept)
     page.write_text("\n\n".join([*kept[:at], text.rstrip("\n"), *kept[at:]]) + "\n")
