@@ -140,3 +140,11 @@ def test_covers_from_dimensions_are_the_printed_formulas():
     assert vc_dimension(cube[:3]) == 1
     rows = (np.arange(8)[:, None] >> np.arange(3) & 1).astype(float)
     assert [vc_dimension(rows), vc_dimension(rows[:7]), vc_dimension(rows[:6])] == [3, 2, 2]
+
+
+@pytest.mark.parametrize("offset", [0, 10**17])
+def test_three_points_on_a_circle_none_opposite_another(offset):
+    """(5, 0), (-3, 4), (-3, -4) have the circumradius 5 exactly, and no two of them a disc that is centred midway."""
+    points = [[offset + 5, 0], [offset - 3, 4], [offset - 3, -4]]
+    assert covering_number(points, eps=5, external=True).size == 1
+    assert covering_number(points, eps=5 - Fraction(1, 10**40), external=True).size == 2
