@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 from shlex import quote
-from typing import TypeVar, get_type_hints
+from typing import TypeVar
 
 from ..errors import FileError
 from ..files import make_folder, read_json, shown_path, write_whole
@@ -44,10 +44,6 @@ def read_results(folder: Path, name: str, kind: type[R]) -> R:
         raise FileError(f"{shown_path(path)} is not there yet; `{remedy(folder, name)}` measures it.")
     found = read_json(path, wanted=f"a results file as `{remedy(folder, name)}` writes it")
     schema = found.pop("schema", 1)
-    if "complete" not in get_type_hints(kind):
-        found.pop(
-            "complete", None
-        )  # said for readers of the file; what these records hold does not depend on it
     again = f"make it again with `{remedy(folder, name)}`"
     if schema != kind.schema:
         raise FileError(

@@ -143,7 +143,7 @@ def _record(races: Sequence[Race], numbers: Sequence[Number], *, complete: bool)
         )
     state = "; ".join(f"{race.name}: {race.last}, {len(race.alive)} left" for race in races)
     return ReadingsRecord(
-        tuple(PaperNumber(x.name, x.race, x.paper) for x in numbers), tuple(rows), complete, state
+        tuple(PaperNumber(x.name, x.race, x.paper) for x in numbers), tuple(rows), state, complete=complete
     )
 
 

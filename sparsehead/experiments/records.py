@@ -14,10 +14,15 @@ from ..measure.curves import Cell
 Ends = tuple[float | None, float | None]  # of an interval; None is an open end
 
 
+@dataclass(frozen=True, kw_only=True)
 class ResultsRecord:
-    """Base of what a results file holds; `schema` is the version of its layout."""
+    """Base of what a results file holds; `schema` is the version of its layout.
+
+    `complete`: whether the experiment was run to its planned end.
+    """
 
     schema: ClassVar[int] = 1
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,6 @@ class LawRecord(ResultsRecord):
         note: why there is no fit, or that the laws cannot be told apart.
         target: the function, for a chart's title.
         in_paper: whether the paper's figure 2 has points for this function.
-        complete: whether the design was run to its end.
     """
 
     thresholds: tuple[ThresholdRow, ...]
@@ -88,7 +92,6 @@ class LawRecord(ResultsRecord):
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
-    complete: bool = True
 
     def cells_by_T(self) -> dict[int, list[Cell]]:
         """The trials, as `law(known=..)` takes them."""

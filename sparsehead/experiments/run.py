@@ -12,9 +12,11 @@ from ..measure.adaptive import Adaptive
 from ..measure.curves import Cell
 from ..measure.published import LAW_AND
 from ..results import write as write_table
+from ..spec import spec_id
 from ..store import Store
 from ..sweep import LocalSweep, Progress, RoundProgress
 from ..sweep.dispatch import RUNNER
+from ..train.loop import origin_of
 from . import collect, failures, plans, read_trained
 from .folder import read_results, write_results
 from .law import LawResult, law
@@ -158,7 +160,8 @@ def write_law(result: LawResult, name: str, folder: Path) -> None:
     ]
     write_table(rows, folder / f"{name}.csv", force=True)
     if name in ("law", "law-grid"):  # the grid comes later and has every cell
-        write_results(folder, "success", SuccessRecord(record.cells, record.thresholds))
+        cells = SuccessRecord(record.cells, record.thresholds, complete=record.complete)
+        write_results(folder, "success", cells)
 
 
 def write_experiment(
@@ -167,16 +170,22 @@ def write_experiment(
     """The experiment's results file(s), from whatever the store holds of it, and `known` runs on parity."""
     kind = experiment.name.split("-")[0]
     with Store(db, readonly=True) as store:
+        found = store.find(experiment.specs, origin_of)
+        whole = all(spec_id(spec) in found for spec in experiment.specs)
+
+        def write(name: str, record: ResultsRecord) -> None:
+            write_results(folder, name, replace(record, complete=whole))
+
         if kind == "norms":
-            write_results(folder, "learned-norms", collect.learned_norms(store, experiment))
+            write("learned-norms", collect.learned_norms(store, experiment))
             middle = sorted({spec.T for spec in experiment.specs})[-2]
-            write_results(folder, "bound-training", collect.bound_along(store, experiment, T=middle))
+            write("bound-training", collect.bound_along(store, experiment, T=middle))
         elif experiment.name == "slope-norms":
-            write_results(folder, experiment.name, slope_norms(store))
+            write(experiment.name, slope_norms(store))
         elif experiment.name == PARITY_STUDY:
             write_results(folder, experiment.name, parity_settings(store, known))
         else:
-            write_results(folder, experiment.name, GATHER[kind](store, experiment))
+            write(experiment.name, GATHER[kind](store, experiment))
 
 
 def _named(title: str, report: Report | None) -> Callable[[Progress | RoundProgress], None] | None:

@@ -45,7 +45,7 @@ def run_laws(
         done.append(_one_law(label, stage.groups[label], plan.settings, measured))
         whole = sum(law.complete for law in done)
         state = f"{whole} of {len(stage.laws)} laws are measured to the end of their design"
-        record = LawsRecord(tuple(done), whole == len(stage.laws), state)
+        record = LawsRecord(tuple(done), state, complete=whole == len(stage.laws))
         write_results(folder, stage.name, record)
         write_table(law_rows(record), folder / f"{stage.name}.csv", force=True)
 
@@ -116,7 +116,7 @@ def parity_settings(store: Store, known: Sequence[ParitySettingRun] = ()) -> Par
                 runs.append(ParitySettingRun(label, T, spec.seed, learned, PARITY_STEPS[T]))
             elif (run := elsewhere.get((label, T, spec.seed))) is not None:
                 runs.append(run)
-    return ParitySettingsRecord(tuple(runs), planned)
+    return ParitySettingsRecord(tuple(runs), planned, complete=len(runs) == planned)
 
 
 def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:

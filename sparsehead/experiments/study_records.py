@@ -48,11 +48,10 @@ class ReadingRow:
 
 @dataclass(frozen=True)
 class ReadingsRecord(ResultsRecord):
-    """readings.json. `complete`: whether every race was run to its end; `state` says how far each is."""
+    """readings.json; `state` says how far each race is."""
 
     numbers: tuple[PaperNumber, ...]
     readings: tuple[ReadingRow, ...]
-    complete: bool
     state: str
 
 
@@ -98,7 +97,6 @@ class LawsRecord(ResultsRecord):
     """Several laws side by side, in slope.json and functions.json."""
 
     laws: tuple[OneLaw, ...]
-    complete: bool
     state: str
 
 

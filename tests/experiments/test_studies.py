@@ -246,7 +246,7 @@ def test_shares_of_the_evidence_are_probabilities():
         for name, (law, parity) in nats.items()
     )  # fmt: skip
     numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
-    record = ReadingsRecord(numbers, rows, False, "")
+    record = ReadingsRecord(numbers, rows, "", complete=False)
     assert [share for _, share in shares(record, ["law"])] == pytest.approx([12 / 17, 4 / 17, 1 / 17])
     assert [share for _, share in shares(record, ["parity"])] == pytest.approx([1 / 7, 3 / 7, 3 / 7])
     assert [share for _, share in shares(record, ["law", "parity"])] == pytest.approx([4 / 9, 4 / 9, 1 / 9])
@@ -272,7 +272,9 @@ def test_who_has_left_is_compared_with_who_leads_now():
         for name in evidence
     )  # fmt: skip
     numbers = tuple(PaperNumber(name, "law", "1") for name in ("n1", "n2"))
-    found = {row.name: share for row, share in shares(ReadingsRecord(numbers, rows, False, ""), ["law"])}
+    found = {
+        row.name: share for row, share in shares(ReadingsRecord(numbers, rows, "", complete=False), ["law"])
+    }
     assert found["L"] / found["B"] == pytest.approx(math.exp(-3))
 
 
@@ -281,7 +283,7 @@ def test_a_race_that_has_not_compared_every_reading_has_no_shares():
         ReadingRow(name, "L2 on all", "clipped", "mingpt", 0.1, (), standings)
         for name, standings in (("a", {"law": StandingRow(0.0)}), ("b", {}))
     )
-    record = ReadingsRecord((PaperNumber("n", "law", "1"),), rows, False, "")
+    record = ReadingsRecord((PaperNumber("n", "law", "1"),), rows, "", complete=False)
     assert compared_races(record) == () and shares(record, ["law"]) == []
     assert "choices" not in readings_chart(record).to_dict()["datasets"]
 
@@ -295,7 +297,9 @@ def readings_record(matched, other, *, complete=True):
         ReadingRow(r.name, r.decay, r.clip, r.init, r.dropout, (NumberRow("n", 4, -1.0, "3/4"),), standings)
         for r, standings in ((MATCHED, matched), (LITERAL, other))
     )
-    return ReadingsRecord((PaperNumber("n", "law", "24/40"),), rows, complete, "law: n with 4 trials, 1 left")
+    return ReadingsRecord(
+        (PaperNumber("n", "law", "24/40"),), rows, "law: n with 4 trials, 1 left", complete=complete
+    )
 
 
 @pytest.mark.claim("readings")
@@ -362,7 +366,7 @@ def test_slopes_differ_when_their_intervals_exclude_each_other(tmp_path):
         (21.0, False, "undecided"),
     ):
         laws = (one_law("steep", fit(25, 20.0, 30)), one_law("flat", fit(12, 8, high)))
-        write_results(tmp_path, "slope", LawsRecord(laws, complete, "2 of 2"))
+        write_results(tmp_path, "slope", LawsRecord(laws, "2 of 2", complete=complete))
         assert checks.check_slope(context).verdict == verdict
 
 
@@ -371,7 +375,7 @@ def test_a_title_names_known_slopes_only_and_says_so():
 
     def heading(*fits):
         laws = tuple(one_law(f"law {i}", each) for i, each in enumerate(fits))
-        title = laws_chart(LawsRecord(laws, True, "all"), title="laws").to_dict()["title"]
+        title = laws_chart(LawsRecord(laws, "all", complete=True), title="laws").to_dict()["title"]
         return " ".join(title["text"]), " ".join(title["subtitle"])
 
     title, subtitle = heading(steep, flat, vague)
@@ -391,7 +395,7 @@ def test_samples_follow_the_norms_only_if_the_ranks_say_so(sign, verdict, tmp_pa
     rows = tuple(
         CapacityRow(f"l{i}", 1000, 1.0, math.exp((sign or 1) * rank), 3) for i, rank in enumerate(order)
     )
-    write_results(tmp_path, "slope", LawsRecord(laws, True, "6 of 6"))
+    write_results(tmp_path, "slope", LawsRecord(laws, "6 of 6", complete=True))
     write_results(tmp_path, "slope-norms", SlopeNormsRecord(rows))
     assert checks.check_slope_norms(context).verdict == verdict
 
@@ -408,7 +412,7 @@ def test_slopes_rise_with_the_number_of_bits(slopes, complete, verdict, tmp_path
     laws = tuple(
         one_law(f"AND of {s}", fit(b, b - 2, b + 2), complete=complete) for s, b in zip((2, 3, 4, 5), slopes)
     )
-    write_results(tmp_path, "functions", LawsRecord(laws, complete, "4 of 13"))
+    write_results(tmp_path, "functions", LawsRecord(laws, "4 of 13", complete=complete))
     assert checks.check_functions(context).verdict == verdict
 
 
@@ -465,7 +469,7 @@ def test_trials_behind_a_gap_are_not_counted(tmp_path):
 
 def test_the_axis_of_several_laws_reaches_down_to_the_floor():
     law = replace(one_law("a", {}), floor=(FloorRow(1000, 20),))
-    spec = laws_chart(LawsRecord((law,), True, "1 of 1"), title="one law").to_dict()
+    spec = laws_chart(LawsRecord((law,), "1 of 1", complete=True), title="one law").to_dict()
     domain = spec["vconcat"][0]["hconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert domain[0] < 20 and domain[1] > 65
 

@@ -68,7 +68,9 @@ def made_up_results():
         )
     )
     several = LawsRecord(
-        (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),), False, "1 of 2 laws"
+        (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),),
+        "1 of 2 laws",
+        complete=False,
     )
     read = tuple(
         ReadTrial(
@@ -87,7 +89,9 @@ def made_up_results():
         "law-literal": law,
         "law-matched-decades": law,
         "law-best": law,
-        "readings": ReadingsRecord((PaperNumber("solved", "law", "24/40"),), readings, False, "law: solved"),
+        "readings": ReadingsRecord(
+            (PaperNumber("solved", "law", "24/40"),), readings, "law: solved", complete=False
+        ),
         "slope": several,
         "functions": several,
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
