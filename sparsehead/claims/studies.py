@@ -1,4 +1,4 @@
-"""Verdicts on the studies of settings: which reading is the paper's, what decides the slope, other functions.
+"""Verdicts on the studies of settings: which reading is the paper's, the slope by setting, other functions.
 
 All are computed from the results files that `reproduce --only NAME` writes. A study that was stopped before its end is
 "undecided" unless what it has decides already.
@@ -78,9 +78,9 @@ def check_readings(context: Context) -> Finding:
     "readings-together",
     kind="ours",
     where="not in the paper",
-    statement="If one reading of the text gave the paper's thresholds, curves, attention and parity, it has AdamW on "
-    "matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: the two have at least 95 % of the "
-    "evidence from all races together.",
+    statement="If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW "
+    "on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two have "
+    "at least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)",
 )
 def check_readings_together(context: Context) -> Finding:
     data = results(context, "readings", ReadingsRecord)

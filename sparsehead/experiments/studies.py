@@ -122,7 +122,7 @@ DEAR = {"dropout 0.1": {1000: {"max_trials": 12}}}
 
 
 def slope() -> Laws:
-    """What decides the slope: settings around preset "best", T = 100 and 1000, most at 10^4.   Paper: law-slope"""
+    """The law's slope by setting, around preset "best": T = 100 and 1000, most at 10^4.   Paper: law-slope"""
     laws, groups = {}, {}
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
@@ -131,7 +131,7 @@ def slope() -> Laws:
             given = {"preset": "best", "exceptions": exceptions, **settings}
             laws[label] = Law(f"slope-{label}", Ts, 24, given, width=PAPER_WIDTH, start=45)
             groups[label] = group
-    return Laws("slope", "What decides the slope", laws, groups)
+    return Laws("slope", "The law's slope by setting", laws, groups)
 
 
 def norm_specs(label: str, T: int, runs: int = 3, m: int = 300) -> list[TrainSpec]:

@@ -217,7 +217,10 @@ BUILTIN = (
     Figure("failures", "Ours: why runs near the threshold fail.", _failures, needs="failures"),
     Figure("readings", "Ours: readings of the paper's text, by evidence.", _readings, needs="readings"),
     Figure(
-        "slope", "Ours: what decides the law's slope.", _laws("slope", "One setting changed"), needs="slope"
+        "slope",
+        "Ours: the law's slope when one setting changes.",
+        _laws("slope", "One setting changed"),
+        needs="slope",
     ),
     Figure(
         "functions",
