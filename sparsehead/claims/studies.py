@@ -79,8 +79,8 @@ def check_readings(context: Context) -> Finding:
     kind="ours",
     where="not in the paper",
     statement="If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW "
-    "on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two have "
-    "at least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)",
+    "on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two "
+    "have at least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)",
 )
 def check_readings_together(context: Context) -> Finding:
     data = results(context, "readings", ReadingsRecord)
