@@ -30,7 +30,7 @@ from ..types import Array
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
 ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4
 NEWTON = 12  # steps for ln mu, of which ln y is a nearly straight line
-FEW = 4  # up to so many items every choice of prices is tried: 3^4 = 81
+FEW = 729  # up to so many choices of prices are all tried: 6 items with three prices each
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,10 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
 
     Paper: parametric-cover
 
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Among up to
-    `FEW` items the least sum is found, so that it never falls while prices rise (as they do with T and m);
-    among more it is a valid split that may be a little above the best.
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Up to `FEW`
+    choices of prices (six items always) the least sum is found, so that it never falls while prices rise, as they
+    do with T and m. Beyond that a search finds a valid split, which may be above the best and may fall: among random
+    classes over T from 2 to 10^6, none of 600 with 5 to 8 items fell, and one of 200 with 9 to 12, by 1.4 %.
     """
     live = [k for k in items if k.live]
     if not live:
@@ -150,7 +151,7 @@ class _Split:
     """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k).
 
     h_k is the least of three prices, each convex, but not convex itself. With one price chosen for every item
-    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `FEW` items all rows are
+    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `FEW` rows all are
     tried. Otherwise those at which all items like the same slope best, then rows that differ in one entry.
     Arrays have one entry per live item, and one row per choice. Nothing is checked at each call: there are hundreds.
     """
@@ -172,10 +173,21 @@ class _Split:
 
     def least(self) -> Array:
         """The items' prices at the best split that was found."""
-        K = len(self.dim)
-        if K <= FEW:
-            return self._best(np.array(list(itertools.product(self.choices, repeat=K))))[0]
+        if math.prod(len(kinds) for kinds in self.options) <= FEW:
+            return self._best(np.array(list(itertools.product(*self.options))))[0]
         return self._descend()[0]
+
+    @cached_property
+    def options(self) -> list[list[int]]:
+        """By item, the kinds that can be in the best row.
+
+        An item is free only if its class fits into the whole error. (rho/y)^2 grows faster than ln(1 + 2 rho/y), so
+        where the square is dearer at the largest y that leaves something to pay, it is dearer everywhere.
+        """
+        widest = np.maximum(self.log_rho + self.log_n, 0.0)
+        square = self._price(widest, SQUARE) < self._price(widest, VOLUME)
+        can = {FREE: self.log_rho + self.log_n < 0, VOLUME: np.full(len(self.dim), True), SQUARE: square}
+        return [[kind for kind in self.choices if can[kind][k]] for k in range(len(self.dim))]
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -188,7 +200,7 @@ class _Split:
             starts.append(replace(self, parametric_only=True)._descend()[1][None])
         prices, row = self._best(np.vstack(starts))
         while True:
-            changes = [(k, kind) for k in range(len(row)) for kind in self.choices if kind != row[k]]
+            changes = [(k, kind) for k in range(len(row)) for kind in self.options[k] if kind != row[k]]
             rows = np.repeat(row[None], len(changes) + 1, axis=0)  # the last stays as it is
             rows[np.arange(len(changes)), [k for k, _ in changes]] = [kind for _, kind in changes]
             next_prices, next_row = self._best(rows)
