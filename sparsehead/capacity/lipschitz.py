@@ -70,7 +70,7 @@ def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
     """||V||(1 + 2 R^2 ||QK||): the most that self-attention stretches max_t ||x_t - x^_t||, rows <= R.
 
     Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`. The
-    constant 2 is needed: `claims.depth` has rows that are stretched by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
+    constant 2 is needed: `claims.lipschitz` has rows that are stretched by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
 
     Paper: multi-layer-capacity, layer-lipschitz
     Differs: the paper has 1 + 4 R^2 ||QK||, with the constant 2 of softmax.

@@ -1,4 +1,4 @@
-"""Capacity of deep networks: how a layer moves with its rows and with its weights, and the items that add it up."""
+"""Capacity of deep networks: how a layer moves with its weights, and the items that add it up."""
 
 import itertools
 import math
@@ -7,18 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..block import Layer, LayerNorm, Mlp, block
-from ..capacity.attention_stages import Counts, attention_stage
+from ..block import Layer, LayerNorm, Mlp
 from ..capacity.forms import covering
 from ..capacity.items import Item
 from ..capacity.linear import log_Lambda
-from ..capacity.lipschitz import attention_lipschitz
 from ..capacity.networks import model_items
 from ..capacity.norms import matrix_norms
 from ..capacity.pricing import Pricing
-from ..capacity.stages import mlp_stage
 from ..encoding import positional, trainable
-from ..heads import project_rows, softmax
+from ..heads import softmax
 from ..logs import log_ln
 from ..model import Model
 from ..rng import stream
@@ -26,91 +23,8 @@ from ..types import Array, Float, Int
 from .claim import Context, Finding, claim, finding
 from .lipschitz import ROUNDING
 
-STEP = 1e-6
 Weights = dict[str, Array]
 Meet = Callable[[str, Array, Array | None], None]
-
-
-def _stretch(before: Float[Array, "n d"], after: Float[Array, "n d"], layer: Layer) -> float:
-    """max_t ||change of output row t|| over max_t ||change of input row t||."""
-    moved = np.linalg.norm(block(after, layer) - block(before, layer), axis=1).max()
-    return float(moved / np.linalg.norm(after - before, axis=1).max())
-
-
-def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
-    """A layer with W_V = I and ||W_QK|| = q, and rows in the unit ball that it stretches by about 2q.
-
-    The query (0, 1) sees (1, 0) and (-1, 0) with equal scores and itself with a score of -q. Moving the query along
-    the first axis, and the other two along the second in opposite directions, moves both scores by 2q
-    per unit, in opposite directions; the query's output moves by as much along the first axis.
-    """
-    eye = np.eye(2)[None]
-    layer = Layer(q * np.diag([1.0, -1.0])[None], eye, eye, eye, residual=residual)
-    X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    turn = STEP * np.array([[0.0, -1.0], [0.0, 1.0], [1.0, 0.0]])
-    return layer, X, project_rows(X + turn)
-
-
-@claim(
-    "layer-lipschitz",
-    kind="lemma",
-    where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its rows",
-    statement="On rows in the ball of radius R, self-attention stretches max_t ||x_t - x^_t|| by at most ||W_V|| (1 + "
-    "2 R^2 ||W_QK||), an MLP by L ||W_1|| ||W_2||, the projection Pi by 1; a residual adds 1. The paper has "
-    "1 + 4 ||W_QK||; the 2 cannot be lowered.",
-)
-def check_layer_lipschitz(context: Context) -> Finding:
-    """Rows built to be stretched as much as possible, then random ones that must not be stretched more."""
-    rng = stream(context.seed, "layers")
-    attained = []
-    for q, residual in ((3.0, False), (30.0, False), (30.0, True)):
-        layer, X, Y = _hardest_rows(q, residual)
-        stretched = _stretch(X, Y, layer)
-        attained.append(stretched / (attention_lipschitz(V=1.0, QK=q, R=1.0) + residual))
-        attained.append(stretched / math.exp(_log_limit(layer, R=1.0)))
-    # a rank-one MLP along the row, whose ReLUs all stay open
-    u, v = (np.abs(rng.normal(size=n)) for n in (3, 4))
-    mlp = Mlp(2 * np.outer(u, v), np.zeros(4), np.outer(v, u), np.zeros(3), "relu")
-    zeros = np.zeros((1, 3, 3))
-    through = Layer(zeros, zeros, np.eye(3)[None], np.eye(3)[None], mlp=mlp)
-    row = u[None] / np.linalg.norm(u) / 2
-    attained.append(_stretch(row, row * 1.5, through) / math.exp(_log_limit(through, R=1.0)))
-    worst = 0.0
-    for trial in range(60):
-        R = float(rng.uniform(0.5, 2))
-        W = rng.normal(size=(2, 3, 4))
-        mlp = Mlp(W[0], np.zeros(4), W[1].T, np.zeros(3), "relu")
-        Q, K, V, C = rng.normal(size=(4, 2, 3, 3))
-        layer = Layer(Q, K, V, C, residual=trial % 3 == 0, mlp=mlp if trial % 2 else None)
-        X = R * project_rows(rng.normal(size=(5, 3)))
-        Y = R * project_rows((X + 0.02 * rng.normal(size=(5, 3))) / R)
-        worst = max(worst, _stretch(X, Y, layer) / math.exp(_log_limit(layer, R=R)))
-    X = rng.normal(size=(400, 3)) * rng.uniform(0, 3, size=(400, 1))
-    moved = np.linalg.norm(project_rows(X) - project_rows(X[::-1]), axis=1)
-    projected = float((moved - np.linalg.norm(X - X[::-1], axis=1)).max())
-    return finding(
-        min(attained) > 0.8
-        and min(attained[2:]) > 0.95
-        and max(*attained, worst) <= ROUNDING
-        and projected < 1e-9,
-        paper="||W_V|| (1 + 4 ||W_QK||)",
-        ours=f"||W_V|| (1 + 2 ||W_QK||), of which {attained[2]:.3f} is attained at ||W_QK|| = 30",
-        detail="Three rows turned against each other by 1e-6, with ||W_QK|| = 3 and 30; a rank-one MLP; 60 random "
-        "layers with two heads, residuals and MLPs; 400 pairs of rows for the projection.",
-        attained=attained,
-        worst=worst,
-    )
-
-
-def _log_limit(layer: Layer, *, R: float) -> float:
-    """ln of the stages' Lipschitz constants for one layer on rows of length at most R."""
-    price, counts = Pricing("ours"), Counts(0.0, 0.0, 0.0)
-    stage = attention_stage(price, "layer", layer, log_R=math.log(R), counts=counts)
-    if layer.mlp is None:
-        return stage.log_lipschitz
-    log_U, keep = stage.log_radius, layer.residual
-    after = mlp_stage(price, "mlp", layer.mlp, None, log_R=log_U, log_N=0.0, residual=keep, project=False)
-    return stage.log_lipschitz + after.log_lipschitz
 
 
 def _maps(model: Model) -> Weights:

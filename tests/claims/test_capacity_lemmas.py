@@ -12,7 +12,7 @@ from sparsehead.capacity.lipschitz import norm_l1_bound, softmax_l1_bound
 from sparsehead.capacity.norms import matrix_norms
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.claims.claim import Context
-from sparsehead.claims.depth import _hardest_rows, _stretch
+from sparsehead.claims.lipschitz import _hardest_rows, _stretch
 from sparsehead.claims.registry import CLAIMS
 from sparsehead.errors import DomainError
 from sparsehead.rng import stream
