@@ -19,7 +19,8 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
         R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
 
-    for the best of q = 1/2, 1/4, 1/8 and J >= 0.
+    for the best of q = 1/2, 1/4, 1/8 and J >= 0. Levels finer than a thousandth of the sum are left out: they could
+    lower it by no more than that.
 
     Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has
     N_j differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.

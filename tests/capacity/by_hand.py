@@ -302,4 +302,7 @@ def _share(rho, lam, dim, kind, mu):
     """The y at which the price falls with slope mu."""
     if kind == "square":
         return (2 * lam * rho**2 / mu) ** (1 / 3)
-    return -rho + math.sqrt(rho**2 + 2 * dim * rho / mu)  # 2 dim rho / (y^2 + 2 rho y) = mu
+    a = (
+        2 * dim * rho / mu
+    )  # 2 dim rho/(y^2 + 2 rho y) = mu: y = -rho + sqrt(rho^2 + a), without the difference
+    return a / (rho + math.sqrt(rho**2 + a))

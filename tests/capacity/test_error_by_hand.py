@@ -1,7 +1,10 @@
 """From ln N to error, against sums written out: chaining, gaps, the realisable rate, sample sizes."""
 
+import importlib.util
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sparsehead import bound, build
@@ -16,6 +19,10 @@ from sparsehead.capacity.generalization import (
 from sparsehead.capacity.linear import log_cover_maurey, log_cover_parametric
 from sparsehead.errors import DomainError
 
+location = importlib.util.spec_from_file_location("by_hand", Path(__file__).parent / "by_hand.py")
+by_hand = importlib.util.module_from_spec(location)
+location.loader.exec_module(by_hand)
+
 CLOSE = 1e-12
 
 
@@ -29,20 +36,24 @@ def test_closed_chaining_is_the_least_over_J(C, A):
     assert found == pytest.approx(min(by_J) if C else 0.0, rel=CLOSE)
 
 
-@pytest.mark.parametrize("m", [1, 50, 10**6])
+def chained(log_covering, m):
+    """The least of .5 q^J + sum_j .5 q^(j-1) sqrt(2 ln N(.5 q^j)/m), without levels finer than 1/1000 of the sum."""
+    found = [0.5]
+    for q in (1 / 2, 1 / 4, 1 / 8):
+        levels, J = 0.0, 0
+        while J == 0 or 0.5 * q**J >= levels / 1000:
+            J += 1
+            levels += 0.5 * q ** (J - 1) * math.sqrt(2 * log_covering(0.5 * q**J) / m)
+            found.append(0.5 * q**J + levels)
+    return min(found)
+
+
+@pytest.mark.parametrize("m", [1, 20, 50, 1000, 10**6])
 def test_chaining_adds_up_level_by_level(m):
     def log_covering(eps):
         return 3 * math.log(1 + 2 / eps)
 
-    sums = []
-    for q in (1 / 2, 1 / 4, 1 / 8):
-        for J in range(20):
-            levels = sum(
-                0.5 * q ** (j - 1) * math.sqrt(2 * log_covering(0.5 * q**j)) for j in range(1, J + 1)
-            )
-            sums.append(0.5 * q**J + levels / math.sqrt(m))
-    # levels that can lower the sum by less than a thousandth are left out
-    assert min(sums) * (1 - CLOSE) <= rademacher(log_covering, A=0.5, m=m) <= min(sums) * 1.001
+    assert rademacher(log_covering, A=0.5, m=m) == pytest.approx(chained(log_covering, m), rel=CLOSE)
 
 
 def test_gap_and_realizable_error_have_the_terms_of_the_theory():
@@ -56,6 +67,43 @@ def test_gap_and_realizable_error_have_the_terms_of_the_theory():
     assert realizable_error(log_covering_2m=5.0, m=40, delta=0.02, penalty=3.0) == pytest.approx(
         fast, rel=CLOSE
     )
+
+
+def power_of_two_above(size):
+    return 2.0 ** math.ceil(math.log2(size))
+
+
+@pytest.mark.parametrize("m", [1000, 10**6])
+def test_a_bound_by_hand_from_weights_to_gap(m):
+    """One head with a ReLU, norms read off the weights: penalty, ln N by the cheaper prices, chaining, gap."""
+    model = build("x1 & x2", T=4)
+    layer = model.layers[0]
+    kappa = layer.W_K[0] @ (model.encoding.cls @ layer.W_Q[0])
+    V, C = layer.W_V[0], layer.W_C[0] @ model.w
+    lengths = [sum(np.linalg.norm(V, axis=0)), np.linalg.norm(V, 2), np.linalg.norm(C), np.linalg.norm(kappa)]
+    V21, V2, c, k = (power_of_two_above(size) for size in lengths)
+    # a column has two norms, its sum of lengths and its spectral norm; each of six norms is a choice of j
+    j = [abs(math.log2(size)) for size in (V21, V2, c, c, k, k)]
+    penalty = sum(math.log(2 * (i + 1) * (i + 2)) for i in j)
+    penalty += math.log(2 * 2 * 3) + 2 * math.log(
+        2
+    )  # the margin 2^-1; the constant is zero; the kind of norms
+    x, more = math.sqrt(2), 1 + 1e-9  # tokens are two-hot; declared norms are larger by `more`
+    Lambda = (math.log(3) ** (1 / 3) + math.log(2 * 9 * 2 + 1) ** (1 / 3)) ** 3  # 2 rows on 9 tokens
+    terms = [  # r, lambda, dimension, p of the scores, the values, and the read-out behind the ReLU
+        (k * more * x, math.log(2 * 9 + 1), 7, V2 * c * more**2 * x),
+        (V21 * more * x, Lambda, 7 * 2, c * more),
+        (c * V2 * more**2 * x, math.log(2 * m + 1), 2, 1.0),
+    ]
+    margin = 0.5 * (1 - 2**-20)
+    chain = chained(lambda eps: by_hand.least(terms, eps * margin, parametric_only=False), m)
+    found = bound(model, m=m, form="minimum")
+    assert found.union_penalty == pytest.approx(penalty, rel=1e-9)
+    assert found.log_covering == pytest.approx(
+        by_hand.least(terms, margin / 2, parametric_only=False), rel=1e-9
+    )
+    gap = 2 * chain + math.sqrt((math.log(20) + penalty) / (2 * m))
+    assert found.gap == pytest.approx(gap, rel=1e-9)  # C/eps^2 gives more
 
 
 @pytest.mark.parametrize("form", ["ours", "minimum"])
