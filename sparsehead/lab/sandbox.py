@@ -86,24 +86,26 @@ class Sandbox:
 async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
     from ..sweep.local import CHILD
 
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=os.environ | CHILD, start_new_session=True,
-    )  # fmt: skip
-    line = json.dumps({"task": task, "options": options}).encode() + b"\n"
-    try:
-        async with asyncio.timeout(PATIENCE):
-            said, _ = await process.communicate(line + content)
-    except TimeoutError:
-        raise TooLarge(
-            f"the file took longer than {PATIENCE // 60} minutes; a smaller model may do."
-        ) from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+    # A child that is killed at one of its limits removes nothing: its temporary files are in a folder of ours.
+    with tempfile.TemporaryDirectory(prefix="sparsehead-lab-", ignore_cleanup_errors=True) as folder:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", __name__,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=os.environ | CHILD | {"TMPDIR": folder}, start_new_session=True,
+        )  # fmt: skip
+        line = json.dumps({"task": task, "options": options}).encode() + b"\n"
+        try:
+            async with asyncio.timeout(PATIENCE):
+                said, _ = await process.communicate(line + content)
+        except TimeoutError:
+            raise TooLarge(
+                f"the file took longer than {PATIENCE // 60} minutes; a smaller model may do."
+            ) from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
     return _answer(said)
 
 

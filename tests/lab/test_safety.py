@@ -1,17 +1,20 @@
 """What the lab refuses: other hosts, other sites, no token, too much, and paths."""
 
+import asyncio
 import re
 import socket
+import tempfile
 
 import pytest
 from starlette.testclient import TestClient
 
-from sparsehead.errors import DomainError
-from sparsehead.lab import safety
+from sparsehead.errors import DomainError, TooLarge
+from sparsehead.lab import safety, sandbox
 from sparsehead.lab.safety import Guard
 from sparsehead.lab.server import check_host, listen, settings_for
 
 from .conftest import HOST, TOKEN
+from .serving import elsewhere
 
 BUILD = {"function": "x0 & x1", "T": 4}
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -184,3 +187,17 @@ def test_tokens_are_long_and_never_the_same(tmp_path):
     made = [settings_for("127.0.0.1", 1, db=tmp_path / "x").token for _ in range(3)]
     assert len(set(made)) == 3
     assert all(re.fullmatch(r"[\w-]{43}", token) for token in made)
+
+
+def test_a_process_that_is_killed_over_a_file_leaves_nothing_behind(tmp_path, monkeypatch):
+    """An uploaded file has up to 32 MB, and a child that reaches a limit cannot remove its copy."""
+    temporary, child = tmp_path / "temporary", tmp_path / "child"
+    temporary.mkdir()
+    child.write_text(f'#!/bin/sh\ncat > "$TMPDIR/copy"\ncp "$TMPDIR/copy" {tmp_path}/seen\nkill -9 $$\n')
+    child.chmod(0o700)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(sandbox.sys, "executable", str(child))
+    with pytest.raises(TooLarge, match="needs more memory or time"):
+        elsewhere(asyncio.run, sandbox.Sandbox().run("read", b"a model", {}))
+    assert (tmp_path / "seen").read_bytes().endswith(b"a model") and not list(temporary.iterdir())
