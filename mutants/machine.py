@@ -426,12 +426,16 @@ def section(chosen: dict[str, list[Change]], seed: int) -> str:
         rows += [_row(c, explained.get(c.id) or f"**unexplained**: {results[c.id].note}") for c in alive]
     made, killed, equivalent, surviving, untried = totals
     minutes = sum(results[c.id].seconds for asked in chosen.values() for c in asked if c.id in results) / 60
+    tried = [c for asked in chosen.values() for c in asked if c.id in results]
+    older = sum(not is_known(c, results, explained) for c in tried)
     text = [
         HEADING,
         "",
         f"Written by `make mutants` (`mutants/machine.py`): {made} changes drawn with seed {seed} from all those of",
         f"`mutants/operators.py`; {killed} killed by a quick test of their folder ({killed / max(1, made):.1%}), "
         f"{equivalent} explained, {surviving} unexplained, {untried} not tried; {minutes:.0f} minutes of work.",
+        "",
+        f"{older} of those tried were judged before a change of their tests, and are tried again by the next run.",
         "",
         "| folder | changes | killed | explained | unexplained | not tried |",
         "|---|---|---|---|---|---|",
@@ -506,7 +510,7 @@ def unjudged(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0 when each survivor is explained and no explanation is stale, 1 otherwise, 2 for a wrong question."""
+    """Exit code 0 when all were tried, survivors explained and no reason stale, 1 otherwise, 2 for a wrong question."""
     options = options_from(arguments)
     try:
         if options.show:
@@ -535,14 +539,18 @@ def conclude(chosen: dict[str, list[Change]], options: argparse.Namespace) -> in
     results, explained = recall(), equivalents()
     if not (options.folder or options.count or options.seed):
         write_part(HERE / "RESULT.md", HEADING, section(chosen, options.seed))
-    alive = [c.id for asked in chosen.values() for c in asked if c.id in results and not results[c.id].by]
+    drawn = [c.id for asked in chosen.values() for c in asked]
+    alive = [name for name in drawn if name in results and not results[name].by]
     open_ones = [name for name in alive if name not in explained]
-    stale = stale_reasons()
-    total = sum(map(len, chosen.values()))
-    print(f"{total - len(alive)} of {total} killed, {len(alive) - len(open_ones)} explained")
+    untried, stale = sum(name not in results for name in drawn), stale_reasons()
+    print(
+        f"{len(drawn) - untried - len(alive)} of {len(drawn)} killed, {len(alive) - len(open_ones)} explained",
+        end="",
+    )
+    print(f", {untried} not tried" if untried else "")
     print("".join(f"  survives: {name}\n" for name in open_ones), end="")
     print("".join(f"  stale reason: {name}\n" for name in stale), end="")
-    return 1 if open_ones or stale else 0
+    return 1 if open_ones or stale or untried else 0
 
 
 def stale_reasons() -> list[str]:
