@@ -32,8 +32,8 @@ def swallowing(T=20, **changes):
     V[:, 0] = 1
     C[0, 0, 0], C[1, 0, 0] = 0.8e308, -0.8e308
     E = np.array([[0.0, 0, 0], [1, 0, 0]])
-    parts = {"b_Q": np.ones((2, 1)), "b_C": np.array([1.3e308, 0, 0]), **changes}
-    layer = Layer(np.zeros((2, 3, 1)), K, V, C, **parts)
+    parts = {"W_C": C, "b_Q": np.ones((2, 1)), "b_C": np.array([1.3e308, 0, 0]), **changes}
+    layer = Layer(np.zeros((2, 3, 1)), K, V, **parts)
     decoder = (
         Dense(np.array([[-1e-308], [0], [0]]), np.array([3.0])),
         Dense(np.array([[-4.0]]), np.array([2.0])),
@@ -117,35 +117,37 @@ def single(T, **parts):
     return Model(encoding, (layer,), attends_cls=False, **{"w": np.eye(1, d)[0], **read})
 
 
+def differing(middle, half, **changes):
+    """`swallowing` with rows (middle + half (b0 - b1), 0, 0)."""
+    C = np.zeros((2, 1, 3))
+    C[0, 0, 0], C[1, 0, 0] = half, -half
+    layer = {"W_C": C, "b_C": np.array([middle, 0, 0]), "project": changes.pop("project", False)}
+    return replace(swallowing(**layer), **changes)
+
+
 def test_a_norm_that_overflows_in_a_projection_is_not_certified():
-    """Rows of more than 1.3e154 are divided by infinity; exact arithmetic projects them to the unit sphere."""
-    T = 24
-    model = single(T, W_C=1.5e154 * np.eye(1, T + 3)[None], b_C=0.1e154 * np.eye(T + 3)[0], project=True)
-    refused(model, constant(T, 1), np.ones(T, dtype=np.uint8))
-    for W in (1e150, 1.0):
-        smaller = single(
-            T, W_C=0.2 * W * np.eye(1, T + 3)[None], b_C=0.9 * W * np.eye(T + 3)[0], project=True
-        )
-        assert verify(smaller, constant(T, 1)).correct
+    """Rows of more than 1.34e154 are divided by infinity; exact arithmetic projects them to the unit sphere."""
+    plain = {"decoder": (), "w": np.eye(3)[0], "bias": 0.0}
+    f = constant(20, 1)
+    refused(differing(1.25e154, 0.15e154, project=True, **plain), f, bits(20, 0))
+    for size in (1e150, 1.0):
+        assert verify(differing(1.25 * size, 0.15 * size, project=True, **plain), f).correct
 
 
-@pytest.mark.parametrize("large", ["gain", "centred"])
-def test_a_product_that_overflows_in_a_layer_norm_is_not_certified(large):
-    """gain * centred is formed before the division; so is centred^2."""
-    T = 19
-    d = T + 3
-    # the row's first coordinate is 1 + o, o in [0, 1]
-    gain = np.full(d, 1.79e308 if large == "gain" else 1.0)
-    scale = 2.0 if large == "gain" else 1.2e154
-    W_C, b_C = scale * np.eye(1, d)[None], 0.01 * scale * np.eye(d)[0]
-    w = np.zeros(d)
-    w[0] = -1 / (3e308 if large == "gain" else 2.5) / 4
-    decoder = (Dense(w[:, None], np.array([4.0])), Dense(np.array([[-1.0]]), np.array([2.0])))
-    norm = LayerNorm(gain, np.zeros(d), eps=1e-5)
-    model = single(T, W_C=W_C, b_C=b_C, final_norm=norm, decoder=decoder, w=np.array([-1.0]), bias=1.0)
-    found = verify(model, constant(T, 1), method="patterns")
-    assert found.correct is not True
-    assert found.max_error == np.inf
+def test_a_gain_that_overflows_in_a_layer_norm_is_not_certified():
+    """gain * centred is formed before it is divided by 100: 1e308 times 2/3 of 1.9 + 0.95."""
+    norm = LayerNorm(np.full(3, 1e308), np.zeros(3), eps=1e4)
+    f = constant(20, 1)
+    refused(differing(1.9, 0.95, final_norm=norm), f, bits(20, 0))
+    assert verify(differing(0.95, 0.4, final_norm=norm), f).exact
+
+
+def test_squares_that_overflow_in_a_layer_norm_are_not_certified():
+    """The squares of (2, -1, -1) / 3 times 1.73e154 add up to more than the largest number."""
+    plain = {"decoder": (), "w": np.eye(3)[0], "bias": 0.0, "final_norm": LayerNorm(np.ones(3), np.zeros(3))}
+    f = constant(20, 1)
+    refused(differing(1.6e154, 0.13e154, **plain), f, bits(20, 0))
+    assert verify(differing(1.6e150, 0.13e150, **plain), f).correct
 
 
 def test_balls_whose_members_overflow_are_not_finite():
@@ -236,6 +238,23 @@ def test_an_mlp_that_overflows_inside_is_not_certified(activation):
     refused(model, constant(T, 1), np.ones(T, dtype=np.uint8))
     smaller = replace(mlp, W_1=mlp.W_1 * 1e-108, W_2=mlp.W_2 * 1e108)
     assert verify(replace(model, layers=(replace(model.layers[0], mlp=smaller),)), constant(T, 1)).correct
+
+
+def test_an_mlp_that_overflows_between_the_ends_of_a_line_is_not_certified():
+    """1.2e308 + 1.5e308 (relu(o) - relu(2 o - 1)) is largest at o = 1/2; no ReLU follows before 1e-308."""
+    T = 20
+    d = T + 3
+    W_1, W_2 = np.zeros((d, 2)), np.zeros((2, d))
+    W_1[0], W_2[:, 0] = (1, 2), (1.5e308, -1.5e308)
+    mlp = Mlp(W_1, np.array([0.0, -1]), W_2, 1.2e308 * np.eye(d)[0], "relu")
+    decoder = (
+        Dense(np.eye(d)[:, :1] * -1e-308, np.array([3.0])),
+        Dense(np.array([[-4.0]]), np.array([2.0])),
+    )
+    model = single(T, mlp=mlp, decoder=decoder, w=np.array([-1.0]), bias=1.0)
+    refused(model, constant(T, 1), bits(T, *range(10)))
+    smaller = replace(mlp, W_2=W_2 / 4, b_2=mlp.b_2 / 4)
+    assert verify(replace(model, layers=(replace(model.layers[0], mlp=smaller),)), constant(T, 1)).exact
 
 
 # bounds are rounded up
