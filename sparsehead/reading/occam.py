@@ -111,12 +111,11 @@ def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
     i = np.arange(mistakes + 1)
     log_choices = log_choose(m, i)
     low, high = mistakes / m, 1.0
-    while True:
+    while high - low > 1e-12 * high:
         q = (low + high) / 2
-        if not low < q < high or high - low <= 1e-12 * high:
-            return high
         log_tail = float(logsumexp(log_choices + i * math.log(q) + (m - i) * math.log1p(-q)))
         low, high = (q, high) if log_tail >= -log_confidence else (low, q)
+    return high
 
 
 def empirical_bernstein(mistakes: int, m: int, log_confidence: float) -> float:

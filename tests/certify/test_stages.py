@@ -10,12 +10,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from sparsehead.block import Layer
 from sparsehead.certify import balls as ball
 from sparsehead.certify.balls import Ball, exact
 from sparsehead.certify.brackets import mixing_error, never_exceeds, weight_bounds
 from sparsehead.certify.chain import Step, segments
-from sparsehead.certify.regions import Box, Zonotope, output_range
+from sparsehead.certify.patterns import _zonotopes, prove_by_patterns
+from sparsehead.certify.regions import Box, Zonotope, _ends, output_range
+from sparsehead.certify.search import gradient
+from sparsehead.encoding import trainable
+from sparsehead.functions import assignments, parse
 from sparsehead.heads import additions
+from sparsehead.model import Model
 from sparsehead.ranges import Choices
 from sparsehead.rng import stream
 
@@ -55,6 +61,9 @@ def test_the_radius_of_a_matrix_product_is_its_formula(n):
         tight(ball.matmul(x, W).rad, spread + rounded)
         # without any spread, rounding is all there is
         tight(ball.matmul(exact(x.mid), exact(W.mid)).rad, _terms(x.mid, W.mid) * U * (abs(X) @ abs(M)))
+    # raised by more than a sum of radii rounds
+    wide = Ball(np.zeros((n, 1)), np.full((n, 1), 1 / n))
+    assert ball.matmul(exact(np.ones((1, n))), wide).rad[0, 0] >= 1 + 2.0**-20
 
 
 def _terms(x, W):
@@ -200,6 +209,45 @@ def test_the_slack_of_linear_bounds_is_its_formula():
     tight(np.array(slack), np.array(wanted, dtype=object))
 
 
+def test_the_ends_are_the_slack_and_its_rounding_where_all_else_is_zero():
+    zero, one = np.zeros(1), np.ones(1)
+    low, high = _ends(Box(zero, zero), np.eye(1), np.eye(1), zero, zero, one)
+    assert (low[0], high[0]) == (-1 - 2.0**-51, 1 + 2.0**-51)
+
+
+@pytest.mark.parametrize("far", [0, 1])
+def test_the_error_of_a_zonotope_holds_the_wider_of_both_bits(far):
+    """Five tokens of equal weight, values 0 up to 1 for one of the bits: the mix is 0 up to 1."""
+    rad = np.zeros((5, 2, 2, 1))
+    rad[:, far] = 1.0
+    scores, values = exact(np.zeros((5, 2, 2))), Ball(np.zeros((5, 2, 2, 1)), rad)
+    for zonotope in _zonotopes(parse("x0 & x3", T=4), scores, values):
+        assert (zonotope.error >= 1).all() and (zonotope.error <= 1 + 1e-5).all()
+
+
+def test_patterns_of_all_positions_leave_nothing_free():
+    """Three heads, no bit moves attention, no [CLS]: every output is a sum over the three bits' values."""
+    rng = stream(49, "whole")
+    f = parse("x0 & x1 & x2", T=3)
+    encoding = trainable(rng.normal(size=(3, 4)), rng.normal(size=(2, 4)), rng.normal(size=4))
+    none, W_V = np.zeros((3, 4, 1)), rng.normal(size=(3, 4, 1))
+    layer = Layer(none, none, W_V, rng.normal(size=(3, 1, 4)))
+    model = Model(encoding, (layer,), w=rng.normal(size=4), attends_cls=False)
+    proof = prove_by_patterns(model, f)
+    every = assignments(3)
+    assert proof.method == "affine"
+    assert proof.max_error == pytest.approx(np.abs(model(every) - f(every)).max(), rel=1e-9)
+
+
+def test_the_slope_of_a_linear_tail_is_its_weights():
+    rng = stream(50, "slope")
+    W_C, w = rng.normal(size=(2, 3, 4)), rng.normal(size=4)
+    none = np.zeros((2, 4, 3))
+    encoding = trainable(np.zeros((3, 4)), np.zeros((2, 4)), np.zeros(4))
+    model = Model(encoding, (Layer(none, none, none, W_C),), w=w, bias=7.0)
+    np.testing.assert_allclose(gradient(model, rng.normal(size=(2, 3))), W_C @ w, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("n", [1, 5, 60])
 def test_the_lowest_value_over_a_box_or_zonotope_is_its_formula(n):
     rng = stream(48, "regions", n)
@@ -213,6 +261,12 @@ def test_the_lowest_value_over_a_box_or_zonotope_is_its_formula(n):
     below = exact_low - rational(zonotope.lowest(A))
     # the value itself rounds by at most half of what is allowed for
     assert all(0.4 * w < x < 1.6 * w for x, w in zip(below, lost))
+    # whole numbers whose lowest value is 0: what is left is the allowance alone
+    moves, first = rng.integers(-8, 9, (n, 3)).astype(float), np.eye(3)[:, :1]
+    base = -np.minimum(moves, 0).sum(axis=0)
+    size = F(base[0]) + F(np.abs(moves[:, 0]).sum()) + E[0]
+    lowest = Zonotope(base, moves, error).lowest(first)
+    tight(-lowest, [(additions(n) + 3 + 4) * U * size + E[0]])
     box = Box(base - 0.5, base + 0.5)
     low, high = rational(box.low), rational(box.high)
     exact_low = low @ np.maximum(R, F(0)) + high @ np.minimum(R, F(0))

@@ -15,7 +15,7 @@ from sparsehead.errors import DomainError, FileError
 from sparsehead.model import Model
 from sparsehead.reading import ablation, breaking, evidence, examples, read, sample_checks
 from sparsehead.reading.ablation import ablate
-from sparsehead.reading.breaking import _shifts, fewest_flips
+from sparsehead.reading.breaking import _search, _shifts, _strongest, fewest_flips
 from sparsehead.reading.evidence import Evidence, disagreement, gather_evidence, mean_attention
 from sparsehead.reading.junta import _backgrounds, backgrounds_for, sensitive_position
 from sparsehead.reading.queries import Oracle
@@ -59,6 +59,17 @@ def test_bisection_names_the_position_at_which_the_label_changes(cut):
     x, y = np.zeros(8, np.uint8), np.ones(8, np.uint8)
     assert sensitive_position(oracle, x, y, 1) == cut
     assert oracle.queries == 3
+
+
+def test_a_random_path_changes_the_label_at_its_own_first_step():
+    """OR of eight bits changes at whatever position comes first; ascending, that is 0."""
+    oracle = Oracle(lambda b: b.any(axis=1), 8)
+    x, y = np.zeros(8, np.uint8), np.ones(8, np.uint8)
+    assert sensitive_position(oracle, x, y, 0) == 0
+    for seed in range(5):
+        order = np.arange(8)
+        stream(seed, "path").shuffle(order)
+        assert sensitive_position(oracle, x, y, 0, rng=stream(seed, "path")) == order[0]
 
 
 @pytest.mark.parametrize("wrong", [0, 3, 500])
@@ -207,9 +218,9 @@ def test_ablation_by_loops(heads):
     assert ablate(model, sh.from_table(T=20, support=(), table=(0,)), fair(40, 20)) is None
 
 
-def additive(w=1.0, threshold=0.45, **more):
+def additive(w=1.0, threshold=0.45, width=9, **more):
     """One head whose mixed scalar is the mean of the bits."""
-    enc = encoding.trainable(np.zeros((9, 2)), np.array([[0.0, 0.0], [1.0, 0.0]]), np.zeros(2))
+    enc = encoding.trainable(np.zeros((width, 2)), np.array([[0.0, 0.0], [1.0, 0.0]]), np.zeros(2))
     zero = np.zeros((1, 2, 1))
     layer = Layer(zero, zero, np.array([[[1.0], [0.0]]]), np.array([[[1.0, 0.0]]]), **more.pop("layer", {}))
     return Model(enc, (layer,), np.array([w, 0.0]), threshold=threshold, attends_cls=False, **more)
@@ -246,6 +257,33 @@ def test_the_fewest_flips_from_any_input_are_those_that_counting_gives(count):
         assert found.to_dict() == {"flips": flips, "positions": list(found.positions), "exact": True}
     everything = fewest_flips(model, f, np.array([[0] * 9, [1] * 9, [1] * 5 + [0] * 4], dtype=np.uint8))
     assert everything.flips == 1
+
+
+def test_flips_are_ranked_again_after_half_of_them():
+    """Alone, flips of 0 to 7 lower the score by 1 and those of 8 to 11 by 1/2, but by 3 once three of 0 to 7 are on.
+
+    From 6.5 the first order needs seven of 0 to 7. Half of these, three, leave 3.5, and then two of 8 to 11 suffice.
+    """
+
+    def outputs(bits):
+        first, last = bits[:, :8].sum(axis=1).astype(float), bits[:, 8:].sum(axis=1)
+        return 6.5 - first - last * np.where(first >= 3, 3.0, 0.5)
+
+    b, free = np.zeros(12, np.uint8), np.arange(12)
+    flips, broken = _search(additive(threshold=0.0, width=12), outputs, b, 1, free, 512, None)
+    assert sorted(flips) == [0, 1, 2, 8, 9]
+    assert np.flatnonzero(broken).tolist() == [0, 1, 2, 8, 9] and outputs(broken[None])[0] <= 0
+
+
+def test_the_strongest_of_more_flips_than_are_evaluated_at_once():
+    """Two blocks of rows at T = 4100; the flip of t alone gives the t-th of shuffled scores."""
+    width = 4100
+    assert width * (width - 1) > 2**24
+    scores = stream(0, "scores").permutation(width).astype(float)
+    b = np.zeros(width, np.uint8)
+    model = additive(width=width)
+    found = _strongest(model, lambda bits: scores[bits.argmax(axis=1)], b, 1.0, np.arange(width))
+    assert found.tolist() == np.argsort(scores)[:512].tolist()
 
 
 def test_a_reading_as_a_dictionary_and_a_table():

@@ -14,7 +14,7 @@ from sparsehead.errors import DomainError, FileError, ParseError, ShapeError
 from sparsehead.evaluate import evaluator
 from sparsehead.model import Model
 from sparsehead.reading import read
-from sparsehead.reading.breaking import fewest_flips
+from sparsehead.reading.breaking import Breaking, fewest_flips
 from sparsehead.reading.evidence import disagreement, exact_influences
 from sparsehead.reading.examples import read_examples
 from sparsehead.reading.junta import query_bound, read_junta
@@ -299,6 +299,8 @@ def test_a_reading_that_its_proof_refutes_says_so():
         "answers otherwise."
     )
     assert replace(refuted, proof=None).verdict.endswith("not proved.")
+    broken = Breaking(1, (4,), None, True)
+    assert replace(refuted, breaking=broken).to_dict()["breaking"] == broken.to_dict()
 
 
 def test_exact_influences_by_enumeration():
