@@ -138,7 +138,7 @@ def solve(
         improved = new > theta
         least = np.minimum(least, total)
         ones[improved], theta = picked[improved], np.where(improved, new, theta)
-        if not improved.any() and lift > 0:
+        if not improved.any() and lift != 0:  # NaN too: every further round would be this one
             break
         lift = 0.0 if improved.any() else step
     return sign * theta, ones, least

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from sparsehead import ranges
 from sparsehead.errors import DomainError
 from sparsehead.functions import assignments
-from sparsehead.ranges import Choices, attaining, extremes, leakage
+from sparsehead.ranges import Choices, attaining, extremes, leakage, solve
 from sparsehead.rng import stream
 
 
@@ -55,3 +56,14 @@ def test_scores_that_spread_beyond_float64_are_refused_not_divided_by_zero():
     scores[0, 1] = 700.0
     with pytest.raises(DomainError, match="underflow"):
         extremes(Choices.of(scores, values, (0,)), largest=True)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_end_the_iteration(bad, monkeypatch):
+    """A round that improves nothing, tried with a lift, is the last one, also where the lift is NaN or infinite."""
+    rounds = []
+    monkeypatch.setattr(ranges, "range", lambda n: (rounds.append(i) or i for i in range(n)), raising=False)
+    values = np.arange(10.0).reshape(5, 2)
+    values[2, 1] = bad
+    solve(Choices(np.ones((5, 2)), values, (0,)), assignments(1), largest=True)
+    assert 0 < len(rounds) <= 8
