@@ -172,6 +172,23 @@ def test_a_few_items_are_not_left_to_the_search():
     assert found.shares == (0.0, 1.0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("log_r", "log_lambda", "dim"),
+    [
+        ((-1.5, -4.4, -0.2), (0.2, 5.0, 1.6), (809, 16, 30)),
+        ((-0.7, -1.9, -0.6), (4.7, 0.3, 0.7), (8, 4, 184)),
+        ((3.4, 0.1, 1.4), (1.6, 1.4, 0.6), (1, 766, 2755)),
+        ((0.2, 0.9, -0.1), (0.8, 4.1, 0.8), (1474, 2, 654)),
+    ],
+)
+def test_the_search_starts_with_the_prices_that_items_like_at_one_slope(log_r, log_lambda, dim, monkeypatch):
+    """From the same price for all, changing one at a time ends 30 to 170 % above the least."""
+    monkeypatch.setattr("sparsehead.capacity.items.FEW", 0)
+    items = [Item("", r, lam, 0.0, float(d)) for r, lam, d in zip(log_r, log_lambda, dim, strict=True)]
+    expected = least_by_hand(items, 1.0, parametric_only=False)
+    assert covering(items, eps=1.0, form="minimum").log_covering == pytest.approx(expected, rel=1e-9)
+
+
 def test_copies_cost_as_much_as_the_items_they_stand_for():
     score, value = random_items(np.random.default_rng(1), 2)
     many = [replace(score, log_copies=math.log(2)), replace(value, log_copies=math.log(2))]

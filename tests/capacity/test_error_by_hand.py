@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sparsehead import bound, build
+from sparsehead.capacity.declared import WIDTH
 from sparsehead.capacity.generalization import (
     confidence,
     margin_gap,
@@ -140,6 +141,25 @@ def test_samples_needed_is_the_smallest_number(needed):
 
     assert samples_needed(gap, accuracy=0.05) == needed
     assert len(asked) <= 2 * math.log2(needed) + 4  # doubling, then bisection between the last two
+
+
+@pytest.mark.parametrize("needed", [1001, 2**40 + 1, 3 * 10**15, 10**100])
+def test_many_samples_are_found_to_a_thousandth_and_counted_in_whole_numbers(needed):
+    asked = []
+
+    def gap(m):
+        asked.append(m)
+        return 0.05 if m >= needed else 0.06
+
+    assert needed <= samples_needed(gap, accuracy=0.05) <= needed * 1.001
+    assert {type(m) for m in asked} == {int}
+
+
+def test_widths_that_norms_leave_out_are_noted():
+    norms = {"V21": 1, "V": 1, "QK": 1, "BX": 1}
+    noted = [bound(norms=norms | given, T=2, m=10).notes[0] for given in ({}, {"k": 4}, {"d": 4, "k": 4})]
+    assert noted[:2] == [f"assumed d={WIDTH} and k={WIDTH}", f"assumed d={WIDTH}"]
+    assert "assumed" not in noted[2]
 
 
 def test_most_samples_are_ten_to_the_300():

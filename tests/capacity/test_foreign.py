@@ -1,6 +1,7 @@
 """`bound` and `norms` for weights that are no Model: torch modules, state dicts, safetensors files."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,13 @@ def by_hand(state, h):
         Q = np.vstack([Q, state["q_proj.bias"][s] / math.sqrt(k)])
         V = np.vstack([V, state["v_proj.bias"][s]])
     return Q @ K.T, V @ C
+
+
+def test_encoders_and_decoders_have_heads_of_their_own():
+    state = {f"{side}.0.{name}": W for side in ("encoder", "decoder") for name, W in layer_state().items()}
+    config = SimpleNamespace(encoder_attention_heads=3, decoder_attention_heads=2)
+    found = {prefix: place.layer.H for prefix, place in attention_layers(state, heads=None, config=config)}
+    assert found == {"decoder.0": 2, "encoder.0": 3}
 
 
 @pytest.mark.parametrize("bias", [True, False])

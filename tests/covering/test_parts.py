@@ -11,7 +11,7 @@ from sparsehead.covering import covering_number, covers, external, metrics
 from sparsehead.covering.covers import greedy_cover, greedy_packing, packing_number, set_cover
 from sparsehead.covering.function_classes import class_covering_number
 from sparsehead.covering.points_file import points_of
-from sparsehead.covering.relations import log_cover_fat, log_cover_vc, vc_dimension
+from sparsehead.covering.relations import cover_vc_printed, log_cover_fat, log_cover_vc, vc_dimension
 from sparsehead.covering.shattering import head_outputs, shattered_inputs, shattering_head
 from sparsehead.errors import DomainError, ParseError, ShapeError
 
@@ -98,6 +98,16 @@ def test_powers_up_to_a_hundred_are_exact():
     assert covering_number([[0, 0], [tight, 0]], eps=1, p=101).size == 1
 
 
+def test_whole_numbers_of_numpy_are_exact():
+    """At 10^17 floats are 16 apart; the four points lie on a circle of radius 5."""
+    circle = np.array([[5, 0], [-3, 4], [-3, -4], [0, 5]], dtype=np.int64) + 10**17
+    assert covering_number(circle, eps=5, external=True).size == 1
+    assert covering_number(circle, eps=5 - Fraction(1, 10**30), external=True).size == 2
+    rows = metrics.read_points(circle).fractions
+    assert {type(x) for row in rows for x in row} == {Fraction}  # whole numbers would divide to floats
+    assert metrics.read_points([[np.True_], [np.False_]]).fractions == [[Fraction(1)], [Fraction(0)]]
+
+
 @pytest.mark.parametrize("points", ["[[0, 1]]", 7, {"a": [0, 1]}])
 def test_points_are_rows(points):
     with pytest.raises(ShapeError, match="points are rows of numbers"):
@@ -131,6 +141,7 @@ def test_shattering_begins_at_two_tokens():
 def test_covers_from_dimensions_are_the_printed_formulas():
     assert log_cover_vc(m=5, d=2, eps=0.9) == pytest.approx(math.log(1 + 5 + 10))
     assert log_cover_vc(m=5, d=2, eps=1.0) == 0
+    assert cover_vc_printed(m=6, d=2) == pytest.approx((math.e * 6 / 2) ** 2)
     b, y = 5, 1 + 3 * 5 + 3 * 25  # eps = 1/2: five levels; m = 3, d = 2
     assert log_cover_fat(m=3, d=2, eps=0.5) == pytest.approx(
         math.log(2) + math.ceil(math.log2(y)) * math.log(3 * b * b)
