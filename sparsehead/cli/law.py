@@ -13,7 +13,7 @@ from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, writ
 from .progress import SweepLine
 
 if TYPE_CHECKING:
-    from ..experiments.records import FloorRow, LawRecord
+    from ..experiments.records import FloorRow, LawRecord, ThresholdRow
 
 LENGTHS = "Context lengths, such as 100,300,1000."
 
@@ -112,17 +112,37 @@ def _lengths(text: str) -> list[int]:
 
 
 def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:
-    floor = {row.T: _bracket(row) for row in record.floor}
-    table = Table("T", "m_80", "95 % interval", "trials", "floor", "", box=None, pad_edge=False)
+    floor = {row.T: row for row in record.floor}
+    runs = next((row.guesses for row in record.floor if row.guesses), None)
+    table = Table(
+        "T",
+        "m_80",
+        "95 % interval",
+        "trials",
+        f"floor, {runs} runs",
+        "one answer",
+        "",
+        box=None,
+        pad_edge=False,
+    )
     for row in record.thresholds:
-        m80, low, high = ("?" if value is None else f"{value:.1f}" for value in (row.m80, row.low, row.high))
-        table.add_row(str(row.T), m80, f"{low} to {high}", str(row.trials), floor.get(row.T, ""), row.note)
+        beside = (
+            ["", ""] if row.T not in floor else [str(floor[row.T].m_guesses or "?"), _bracket(floor[row.T])]
+        )
+        table.add_row(
+            str(row.T),
+            "-" if row.m80 is None else f"{row.m80:.1f}",
+            _interval(row),
+            str(row.trials),
+            *beside,
+            row.note,
+        )
     console.print(table)
     if floor:
         console.print(
-            "floor: from fewer independent samples no learner names the positions in 80 % of cases; of a bracket "
-            "(proven) the second number is enough. Trials draw ambiguous training sets again and take the best of "
-            "their runs, so a threshold may lie slightly below it."
+            "floor: with fewer independent samples no learner has the right positions among so many answers (a trial's "
+            "runs), or as its one answer, in 80 % of cases; of a bracket the second number is enough. Trials draw "
+            "ambiguous training sets again, so for them the floors are yardsticks, not limits."
         )
     for name, fit in record.fits.items():
         a, b = fit.params["a"], fit.params["b"]
@@ -136,6 +156,18 @@ def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> N
     if record.note:
         console.print(record.note)
     console.print(f"{record.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))
+
+
+def _interval(row: "ThresholdRow") -> str:
+    """The interval in words: two ends, or the one that the trials give."""
+    low, high = ("" if value is None else f"{value:.1f}" for value in (row.low, row.high))
+    words = {
+        "both": f"{low} to {high}",
+        "at most": f"at most {high}",
+        "at least": f"at least {low}",
+        "none": "open",
+    }
+    return words[row.side]
 
 
 def _bracket(floor: "FloorRow") -> str:

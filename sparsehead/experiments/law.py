@@ -44,7 +44,8 @@ class LawResult(Plotted):
         thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
         cells: the outcomes themselves, by T.
         laws: the laws fitted to all trials at once; where they determine none, its note says why.
-        floor: by T, the samples that any learner needs, exact or as a lower bracket; empty where theory has none.
+        floor: by T, the independent samples that the best learner needs for one answer, and for as many answers as a
+            trial has runs; empty where theory has none. Trials redraw ambiguous training sets, so these are yardsticks.
         seconds: time spent in this call; trials that the store knew already cost none.
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
@@ -75,7 +76,9 @@ class LawResult(Plotted):
             },
             best=self.laws.best,
             note=self.laws.note,
-            floor=tuple(FloorRow(f.T, f.m, f.enough, f.status) for f in self.floor.values()),
+            floor=tuple(
+                FloorRow(f.T, f.m, f.enough, f.status, f.guesses, f.m_guesses) for f in self.floor.values()
+            ),
             cells=tuple(CellRow(T, **asdict(cell)) for T, of_T in self.cells.items() for cell in of_T),
             seconds=self.seconds,
             target=self.target,
@@ -84,19 +87,17 @@ class LawResult(Plotted):
         )
 
     def __repr__(self) -> str:
-        known = [
-            f"T={T}: {_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]" for T, t in self.thresholds.items()
-        ]
+        known = [f"T={T}: {_in_words(t)}" for T, t in self.thresholds.items()]
         more = f"; .. {len(known)} T in all" if len(known) > 4 else ""
         return f"<LawResult, m_80 of {clipped(self.target, 100)}: {'; '.join(known[:4])}{more}>"
 
     def to_frame(self) -> Frame:
-        """One row for each T: m_80, its 95 % interval, trials, and the information floor."""
-        floor = {T: found.m for T, found in self.floor.items()}
+        """One row for each T: m_80, its 95 % interval, trials, and the floors for one answer and for a trial's runs."""
         return Frame(
             [
-                {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "trials": t.trials, "floor": floor.get(T),
-                 "note": t.note}
+                {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "side": t.side, "trials": t.trials,
+                 "floor": getattr(self.floor.get(T), "m", None),
+                 "floor_runs": getattr(self.floor.get(T), "m_guesses", None), "note": t.note}
                 for T, t in self.thresholds.items()
             ]
         )  # fmt: skip
@@ -263,6 +264,13 @@ def _target(function: str, s: int | None) -> str:
     return name if s is None else f"{name} of {s} bits"
 
 
+def _in_words(t: Threshold) -> str:
+    """The threshold and its interval, or the one bound that there is."""
+    if t.m80 is None and t.side in ("at most", "at least"):
+        return f"{t.side} {_shown(t.high if t.low is None else t.low)}"
+    return f"{_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]"
+
+
 def _shown(m: float | None) -> str:
     return "?" if m is None else f"{m:.1f}"
 
@@ -339,6 +347,6 @@ def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
         return {}
     p = balancing_p(f) if spec.p is None else spec.p
     try:
-        return {found.T: found for found in floor_curve(name, s=f.s, Ts=Ts, p=p)}
+        return {found.T: found for found in floor_curve(name, s=f.s, Ts=Ts, p=p, guesses=spec.restarts)}
     except DomainError:  # theory has no floor here, e.g. for a parity of unbalanced bits
         return {}

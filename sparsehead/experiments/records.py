@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..measure.curves import Cell
+from ..measure.thresholds import side
 
 Ends = tuple[float | None, float | None]  # of an interval; None is an open end
 
@@ -29,7 +30,8 @@ class ResultsRecord:
 class ThresholdRow:
     """m_80 at one T with its 95 % interval. None: the trials do not bound it; `note` says why.
 
-    `bar` is the bootstrap's standard deviation where the paper's protocol was followed.
+    `bar` is the bootstrap's standard deviation where the paper's protocol was followed. `side` names the ends that are
+    not open: "both", "at most", "at least" or "none"; it follows from them.
     """
 
     T: int
@@ -39,6 +41,10 @@ class ThresholdRow:
     trials: int = 0
     note: str = ""
     bar: float | None = None
+    side: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "side", side(self.low, self.high))
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,18 @@ class CellRow:
 
 @dataclass(frozen=True)
 class FloorRow:
-    """No learner does with fewer than m samples at T; with `enough` the best one succeeds (None: not known)."""
+    """Samples at T from which the best learner with one answer succeeds in 80 % of cases: at least m, at most `enough`.
+
+    `guesses` answers, as many as a trial has runs, need at least `m_guesses`. Both are for independent samples. None:
+    not known.
+    """
 
     T: int
     m: int
     enough: int | None = None
     status: str = "lower bracket"
+    guesses: int | None = None
+    m_guesses: int | None = None
 
 
 @dataclass(frozen=True)

@@ -29,19 +29,20 @@ from .theme import (
     named,
 )
 
-OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "information floor", "capacity bound"
+OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "floor, one answer", "capacity bound"
+FLOOR_RUNS = "floor, as many answers as a trial has runs"
 DROPOUT = "measured here, with dropout"
 FIT_NAMES = {name: f"fit {formula}" for name, formula in FORMULAS.items()}
 FIT_POINTS = 60
 COLOURS = {
-    OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, BOUND: RED,
+    OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, FLOOR_RUNS: GREEN, BOUND: RED,
     FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
 }  # fmt: skip
 SHAPES = {OURS: "circle", DROPOUT: "square", PAPER: "diamond"}
 # Pixels by which a series stands beside its T; with points that are outlines, none hides another at the same T.
 ASIDE = {"paper": -4, "thresholds": 0, "dropout": 7}
 DASHES: dict[str, list[int]] = {
-    FLOOR: [2, 2], BOUND: [8, 3], FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [7, 3],
+    FLOOR: [2, 2], FLOOR_RUNS: [1, 4], BOUND: [8, 3], FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [7, 3],
     FIT_NAMES["linear"]: [9, 3, 2, 3],
 }  # fmt: skip
 # The square of the length in pixels of a line in the legend: 32 show every dash pattern twice.
@@ -52,8 +53,8 @@ COLUMNS, ROW = 2, 18  # of either legend, also on a narrow page; pixels that a r
 SAMPLES = "samples m at which 80 % of trials succeed"
 # What a triangle stands for, by what the trials leave open: the shape, where it stands, the words beside it.
 OPEN = {
-    "above": ("triangle-up", "not reached"),
-    "below": ("triangle-down", "or fewer"),
+    "above": ("triangle-up", "at least"),
+    "below": ("triangle-down", "at most"),
 }
 TIPS: list[Any] = [
     alt.Tooltip("series:N", title="series"),
@@ -100,6 +101,7 @@ def law_chart(
         raise DomainError("the law: there is nothing to draw yet, 0 thresholds arrived.")
     Ts = [row["T"] for row in [*rows, *dropped, *printed]]
     lines = _line([(row.T, row.m) for row in floor], FLOOR)
+    lines += _line([(row.T, row.m_guesses) for row in floor if row.m_guesses], FLOOR_RUNS)
     lines += [row for name, fit in (fits or {}).items() for row in _fit(name, fit, Ts)]
     data = {
         "thresholds": rows,
@@ -177,7 +179,7 @@ def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
     """Everything but the bound, m from 0. Points and lines have a legend each: of shapes, and of dashes."""
     points = [row for name in ASIDE for row in data[name]]
     ms = [row[key] for row in points for key in ("m", "low", "high") if finite(row.get(key))]
-    ms += [row["m"] for row in data["lines"] if row["series"] == FLOOR]
+    ms += [row["m"] for row in data["lines"] if row["series"] in (FLOOR, FLOOR_RUNS)]
     edges = 0, max([m for m in ms if m > 0] or [100]) * 1.08
     # lines that reach further are cut off there
     x = alt.X("T:Q", **log_axis(CONTEXT, Ts))

@@ -30,20 +30,21 @@ TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
 LONGEST = 10**15  # swaps are counted among at most so many columns; fewer columns only raise the bound
 
 
-def identification_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
+def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
     """Upper bounds on (P_opt, P_unique) of s-conjunctions at m samples of Bernoulli(p) bits, T positions.
 
+    With several guesses, of which validation picks a right one, P_opt = E min(1, guesses/N).
     Beyond MOST_SAMPLES samples the bound is 1.
     Paper: information-floor
     """
     if m > MOST_SAMPLES:
         return 1.0, 1.0
-    opt, unique = swap_bounds(s=s, T=T, m=m, p=p)
-    opt = min(opt, counting_bound(s=s, T=T, m=m, p=p))
+    opt, unique = swap_bounds(s=s, T=T, m=m, p=p, guesses=guesses)
+    opt = min(opt, counting_bound(s=s, T=T, m=m, p=p, guesses=guesses))
     return opt, min(opt, unique)
 
 
-def swap_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
+def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
     """Upper bounds on (P_opt, P_unique) from the explanations that differ from I* in one position only.
 
     Given M positives and the d_i samples in which position i alone is 0, an outside column is 1 on all positives
@@ -54,6 +55,7 @@ def swap_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
 
     and (M, d_1 .. d_s, other samples) is multinomial. The expectation is summed over all of its values; d_i >= D
     are taken together, as if nothing could replace i, where D is the largest number that keeps LEVELS multisets.
+    With k guesses min(1, k/(1+X)) is k/(1+X) less k/(1+x) - 1 where X = x < k - 1, and P(X = x) is a coefficient of g.
     """
     check_class(s=s, T=T, m=m, p=p)
     d, orders = _multisets(s, min(_cut(s), m + 1))
@@ -69,25 +71,52 @@ def swap_bounds(*, s: int, T: int, m: int, p: float) -> tuple[float, float]:
             return np.exp(columns * np.log1p(-keep * hit)) if columns else np.ones(weight.shape)
 
     left_out = max(0.0, 1 - float(weight.sum()))
-    opt = sum(share * float((weight * g(z)).sum()) for z, share in _quadrature())
+    opt = guesses * sum(share * float((weight * g(z)).sum()) for z, share in _quadrature())
+    for x, chance in enumerate(_coefficients(keep, replace, columns, guesses - 1)):
+        opt -= (guesses / (1 + x) - 1) * float((weight * chance).sum())
     unique = float((weight * g(0.0)).sum())
-    return min(1.0, opt + left_out + ROUNDING), min(1.0, unique + left_out + ROUNDING)
+    return min(1.0, opt + left_out + guesses * ROUNDING), min(1.0, unique + left_out + ROUNDING)
 
 
-def counting_bound(*, s: int, T: int, m: int, p: float) -> float:
+def _coefficients(
+    keep: Float[Array, "M 1"], replace: Float[Array, "multisets s"], columns: float, n: int
+) -> list[Float[Array, "M multisets"]]:
+    """P(X = 0), .., P(X = n - 1): the coefficients of h(z)^columns, h(z) what one column adds, by Miller's recurrence.
+
+    0 where a column is certain to be a replacement (h(0) = 0): a probability that is left out only raises the bound.
+    """
+    ways = np.zeros((len(replace), replace.shape[1] + 1))  # of one column that is 1 on all positives
+    ways[:, 0] = 1.0
+    for i in range(replace.shape[1]):
+        ways[:, 1:] = ways[:, 1:] * (1 - replace[:, i : i + 1]) + ways[:, :-1] * replace[:, i : i + 1]
+        ways[:, 0] *= 1 - replace[:, i]
+    h = keep[:, :, None] * ways[None]
+    h[:, :, 0] += 1 - keep
+    open_ = h[:, :, 0] > 0
+    first = np.where(open_, h[:, :, 0], 1.0)
+    found = [np.where(open_, np.exp(columns * np.log(first)), 0.0)][: max(n, 0)]
+    for j in range(1, n):
+        terms = (
+            (i * (columns + 1) - j) * h[:, :, i] * found[j - i] for i in range(1, min(j, h.shape[2] - 1) + 1)
+        )
+        found.append(sum(terms) / (j * first))
+    return found
+
+
+def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
     """The least over r < s of the best success rate of a learner who is told r of the s positions, bounded.
 
     The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; there it is a
     conjunction of s-r unknown bits. Among the K = C(T-r, s-r) equally likely supports at most one per label
-    sequence y is named rightly, and y has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r), M its ones; so
+    sequence y and guess is named rightly, and y has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r), M its ones; so
 
-        P_opt <= E_n sum_M C(n, M) min(1/K, P(y)).
+        P_opt <= E_n sum_M C(n, M) min(guesses/K, P(y)).
     """
     check_class(s=s, T=T, m=m, p=p)
-    return min(1.0, min(_told(r, s=s, T=T, m=m, p=p) for r in range(s)) + ROUNDING)
+    return min(1.0, min(_told(r, s=s, T=T, m=m, p=p, guesses=guesses) for r in range(s)) + ROUNDING)
 
 
-def _told(r: int, *, s: int, T: int, m: int, p: float) -> float:
+def _told(r: int, *, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
     from scipy.special import xlog1py, xlogy
 
     n = likely_counts(m, p**r, tail=TAIL)[:, None]
@@ -97,7 +126,8 @@ def _told(r: int, *, s: int, T: int, m: int, p: float) -> float:
     log_sequences = log_choose(np.maximum(n, M), M)
     chance_n = binomial(n, m, p**r)
     share = np.where(n >= M, np.exp(log_sequences + log_y), 0.0)  # P(M | n)
-    won = np.where(n >= M, np.exp(log_sequences + np.minimum(log_y, -math.log(math.comb(T - r, s - r)))), 0.0)
+    named = math.log(guesses) - math.log(math.comb(T - r, s - r))
+    won = np.where(n >= M, np.exp(log_sequences + np.minimum(log_y, named)), 0.0)
     left_out = max(0.0, 1 - float((chance_n * share).sum()))
     return float((chance_n * won).sum()) + left_out
 

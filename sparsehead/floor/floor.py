@@ -6,9 +6,10 @@ I* is P_opt = E[1/N], N the number of s-sets that explain the data, and P_unique
 that nothing is left to guess. Always 1 - mu <= P_unique and 1 - mu/2 <= P_opt, mu the expected number of wrong
 explanations (the union bound). Nothing in the floor itself is simulated.
 
-The floor holds for independent samples and one answer. The paper's protocol, and ours, draws a training set again when
-several supports explain it, and takes the best of five runs by validation: a learner that tries everything then never
-fails, so a measured threshold is compared with the floor, not bounded by it.
+With k answers, of which validation picks a right one, the best possible rate is E min(1, k/N). A trial is such a
+learner, k the number of its runs. The floors hold for independent samples. The paper's protocol, and ours, draws a
+training set again when several supports explain it; a learner that tries everything then never fails. A measured
+threshold is therefore compared with the floors, as yardsticks, and not bounded by them.
 """
 
 import math
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arguments import whole
 from ..errors import DomainError
 from ..functions import EXPLAINED, labels
 from .bracket import identification_bounds
@@ -31,11 +33,14 @@ class Floor:
     Args:
         m: no learner reaches the target with fewer samples.
         enough: with this many the best learner reaches it; the least m lies in [m, enough].
+        guesses, m_guesses: no learner reaches the target with this many answers and fewer samples.
     """
 
     T: int
     m: int
     enough: int
+    guesses: int = 1
+    m_guesses: int | None = None
 
     @property
     def status(self) -> str:
@@ -55,7 +60,9 @@ class Identification:
     unique_error: float
 
 
-def floor(kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: bool = False) -> Floor:
+def floor(
+    kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: bool = False, guesses: int = 1
+) -> Floor:
     """The smallest m at which the best possible learner names the support with probability >= target, bracketed.
 
     The lower end is the first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and
@@ -67,12 +74,13 @@ def floor(kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: b
         kind: "and" (any p), "or" (the conjunction of the flipped bits), or "parity" (p = 1/2).
         target: the success rate asked for, strictly between 0 and 1.
         unique: ask for P_unique >= target instead: the data allow one explanation only.
+        guesses: answers of which a right one counts; above 1 the result has their floor beside that of one answer.
     Raises:
         DomainError: an argument outside these ranges, or another kind.
     Paper: sample-lower-bound, information-floor
 
     >>> floor("and", s=3, T=300, p=0.5 ** (1 / 3))
-    Floor(T=300, m=31, enough=34)
+    Floor(T=300, m=31, enough=34, guesses=1, m_guesses=31)
     """
     if not 0 < target < 1:
         raise DomainError(f"target is a probability strictly between 0 and 1, got {target}.")
@@ -84,26 +92,38 @@ def floor(kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: b
     if kind == "parity" and p != 0.5:
         raise DomainError(f"the parity floor is for fair bits, p = 0.5; got p={p}.")
 
-    def not_excluded(m: int) -> bool:
+    whole("guesses", guesses)
+
+    def not_excluded(m: int, k: int = 1) -> bool:
         if kind == "parity":
             bounds = parity_bounds(s=s, T=T, m=m)
-            return (bounds.unique_high if unique else bounds.opt_high) >= target
-        opt, alone = identification_bounds(s=s, T=T, m=m, p=p if kind == "and" else 1 - p)
+            # at most k label sequences more are answered: P <= k 2^m / C(T, s)
+            most = bounds.opt_high if k == 1 else min(1.0, _ratio(k * 2**m, math.comb(T, s)))
+            return (bounds.unique_high if unique else most) >= target
+        opt, alone = identification_bounds(s=s, T=T, m=m, p=p if kind == "and" else 1 - p, guesses=k)
         return (alone if unique else opt) >= target
 
     # 1 - mu/2 >= target says mu <= 2 (1 - target), which is the union bound of a lower target
     enough = union_bound(kind, s=s, T=T, p=p, target=target if unique else 2 * target - 1)
     low = max(fano(kind, s=s, T=T, p=p, target=target), _smallest(not_excluded, known=enough))
-    return Floor(T=T, m=low, enough=enough)
+    several = low if guesses == 1 or unique else _smallest(lambda m: not_excluded(m, guesses), known=low)
+    return Floor(T=T, m=low, enough=enough, guesses=guesses, m_guesses=several)
 
 
 def floor_curve(
-    kind: str, *, s: int, Ts: Sequence[int], p: float, target: float = 0.8, unique: bool = False
+    kind: str,
+    *,
+    s: int,
+    Ts: Sequence[int],
+    p: float,
+    target: float = 0.8,
+    unique: bool = False,
+    guesses: int = 1,
 ) -> tuple[Floor, ...]:
     """`floor` at each T of `Ts`."""
     if not Ts:
         raise DomainError("floor_curve needs one or more context lengths, got none.")
-    return tuple(floor(kind, s=s, T=T, p=p, target=target, unique=unique) for T in Ts)
+    return tuple(floor(kind, s=s, T=T, p=p, target=target, unique=unique, guesses=guesses) for T in Ts)
 
 
 def identification(

@@ -2,6 +2,7 @@
 
 intervals    a share of successes; percentiles, quantiles
 curves       the success curve in ln m and its likelihood
+misfit       whether trials follow the success curve: score tests
 thresholds   m_80 at one T: read off a grid, or fitted
 adaptive     which trials to run next, at one T
 smooth       all thresholds at once, ln m_80 smooth in ln T

@@ -6,23 +6,28 @@ from dataclasses import dataclass
 
 from ..arguments import real, whole
 from ..errors import DomainError
-from .curves import TYPICAL_SLOPE, Cell, merge, offset
-from .thresholds import Threshold, fitted
+from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
+from .thresholds import Threshold, curve_interval, fitted, rising_bounds
+
+PROBE = 2  # trials at one m while all agree
+NEAR = 0.02  # in ln m: trials are put together that lie no further apart
 
 
 @dataclass(frozen=True)
 class Adaptive:
     """Finds m_80 with batches of trials on both sides of it.
 
-    While all trials agree, it walks by factors until they do not. Then each round puts one batch where the fitted
-    curve reaches `shares[0]` and one where it reaches `shares[1]`, close enough to the target for the curve's shape
-    elsewhere not to matter. It stops when ln(high/low) <= width or the trials are spent. A proposal depends on the
-    outcomes alone, so a sweep that is repeated proposes the same trials and finds them done.
+    While all trials agree, it halves or doubles m with PROBE trials each time. Then each round puts one batch where the
+    fitted curve reaches `shares[0]` and one where it reaches `shares[1]`; the first batches are small. It stops when
+    the curve's own interval is as narrow as wanted and the trials bound m_80 on both sides whatever the curve, when
+    they say that m_80 lies beyond m_min or m_max, or when they are spent. A proposal depends on the outcomes alone, so
+    a sweep that is repeated proposes the same trials and finds them done.
 
     Args:
-        start: the first guess at m_80. Being wrong costs a round per factor of 2.5.
+        start: the first guess at m_80. Being wrong costs PROBE trials per factor of 2.
         batch: trials proposed at one m at once.
-        width: wanted ln(high/low) of the 95 % interval; 0.25 is about +-12 %.
+        width: wanted ln(high/low) of the fitted curve's 95 % interval; 0.25 is about +-12 %. The interval of `fitted`,
+            which does not rest on the curve's shape, is then about half as wide again.
         max_trials: spend no more than this.
         m_min, m_max: never propose beyond these.
     """
@@ -47,35 +52,40 @@ class Adaptive:
     def propose(self, cells: Iterable[Cell]) -> list[tuple[int, int]]:
         """The next (m, number of trials) batches; none when the threshold is known well enough."""
         merged = merge(cells)
-        trials, solved = sum(c.trials for c in merged), sum(c.solved for c in merged)
+        trials = sum(cell.trials for cell in merged)
         if not merged:
-            return self._batches([float(self.start), 1.4 * self.start], 0)
+            return self._batches([float(self.start)], merged, PROBE)
         if trials >= self.max_trials:
             return []
-        if solved in (0, trials):
-            edge, factor = (merged[-1].m, 1.6) if solved == 0 else (merged[0].m, 1 / 1.6)
-            if (edge, solved > 0) in ((self.m_max, False), (self.m_min, True)):
-                return []
-            return self._batches([edge * factor, edge * factor**2], trials)
-        threshold = self.threshold(merged)
-        if threshold.log_width <= self.width or threshold.m80 is None:
+        low, high = rising_bounds(merged, target=self.target, level=self.level)
+        if (high is not None and high <= self.m_min) or (low is not None and low >= self.m_max):
             return []
-        # a flat first fit must not scatter trials.
-        slope = max(threshold.slope or TYPICAL_SLOPE, TYPICAL_SLOPE / 2)
+        if agree(merged):
+            solved = merged[0].solved > 0
+            edge = merged[0].m / 2 if solved else merged[-1].m * 2.0
+            walking = merged[0].m > self.m_min if solved else merged[-1].m < self.m_max
+            return self._batches([edge], merged, PROBE if walking else self.batch)
+        m80, below, above, slope = curve_interval(merged, self.target, self.level)
+        if low and high and below and above and math.log(above / below) <= self.width:
+            return []
+        slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit must not scatter trials
         steps = [(offset(share) - offset(self.target)) / slope for share in self.shares]
-        return self._batches([threshold.m80 * math.exp(step) for step in steps], trials)
+        wanted = [m80 * math.exp(step) for step in steps]
+        return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
 
     def threshold(self, cells: Iterable[Cell]) -> Threshold:
         """The estimate from all trials so far."""
         return fitted(cells, target=self.target, level=self.level)
 
-    def _batches(self, wanted: list[float], spent: int) -> list[tuple[int, int]]:
-        """Whole numbers within bounds, no more trials than are left."""
-        proposals: dict[int, int] = {}
+    def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
+        """Whole numbers within bounds, at an m tried before if one is near; no more trials than are left."""
+        spent, proposals = sum(cell.trials for cell in merged), dict[int, int]()
         for m in wanted:
-            n = min(self.batch, self.max_trials - spent)
+            n = min(most, self.batch, self.max_trials - spent)
             if n > 0:
-                whole = min(self.m_max, max(self.m_min, round(m)))
-                proposals[whole] = proposals.get(whole, 0) + n
+                place = min(self.m_max, max(self.m_min, round(m)))
+                tried = min((cell.m for cell in merged), key=lambda at: abs(at - place), default=place)
+                place = tried if abs(math.log(tried / place)) <= NEAR else place
+                proposals[place] = proposals.get(place, 0) + n
                 spent += n
         return list(proposals.items())

@@ -41,6 +41,12 @@ def merge(cells: Iterable[Cell]) -> list[Cell]:
     return [Cell(m, solved[m], trials[m]) for m in sorted(trials) if trials[m]]
 
 
+def agree(cells: Iterable[Cell]) -> bool:
+    """Whether all trials were solved or all failed, or there are none."""
+    kept = list(cells)
+    return sum(cell.solved for cell in kept) in (0, sum(cell.trials for cell in kept))
+
+
 def log_likelihood(
     log_m: Float[Array, "*cells"],
     solved: Float[Array, "*cells"],

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import DomainError
 from ..types import Array, Float
 from .adaptive import Adaptive
-from .curves import Cell, merge, offset, score_and_information
+from .curves import Cell, agree, merge, offset, score_and_information
 from .intervals import normal_quantile
+from .misfit import misfits
 from .smooth import Posterior, posterior
 from .thresholds import Threshold, fitted
 
@@ -45,8 +46,8 @@ class Joint:
     shares in SHARES the one with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over
     all T and the slope. Its effect on the widths is foreseen and the next batch is chosen, until all are foreseen to
     suffice or the round is full: half as many trials as there are. Rounds end when every interval is as narrow as its
-    policy asks and every T has trials, or trials are spent. A proposal depends on the outcomes alone, as with
-    `Adaptive`.
+    policy asks and trials of every T came out both ways, or trials are spent. A proposal depends on the outcomes alone,
+    as with `Adaptive`.
 
     The intervals rest on two assumptions that a single T's do not need: one slope for all T, and thresholds that
     change smoothly with T. benchmarks/law_design.py measures their coverage, also where a kink breaks the second.
@@ -70,35 +71,47 @@ class Joint:
             near = [T for T in Ts if NEAR * Ts[0] >= T]
             ends = {near[0], near[len(near) // 2], near[-1]}
             return {T: self.policies[T].propose([]) for T in Ts if T in ends}
+        if all(agree(merged[T]) for T in Ts):
+            walk = {T: self.policies[T].propose(merged[T]) for T in Ts if merged[T]}
+            if any(walk.values()):
+                return walk
         known = self._posterior(merged)
         wanted = self._wanted()
         open_Ts = np.array([spent[T] < self.policies[T].max_trials for T in Ts])
         if (known.spread <= wanted)[np.append(open_Ts, open_Ts.any())].all():
-            return self._first_batches(known, spent)
+            return self._last_batches(known, merged)
         return self._round(known, wanted, spent)
 
     def thresholds(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, Threshold]:
-        """The estimates from all trials so far. While all trials agree, what each T says alone."""
+        """The estimates from all trials so far. A T whose own trials all agree gets the bound that they give.
+
+        Where the trials show that one curve with one slope does not describe them, each interval also holds the one
+        that its T has alone, and the note names the misfit.
+        """
         Ts = sorted(self.policies)
         merged = {T: merge(cells.get(T, ())) for T in Ts}
-        flat = [cell for T in Ts for cell in merged[T]]
         first = self.policies[Ts[0]]
-        if sum(cell.solved for cell in flat) in (0, sum(cell.trials for cell in flat)):
-            return {T: fitted(merged[T], target=first.target, level=first.level) for T in Ts}
+        alone = {T: fitted(merged[T], target=first.target, level=first.level) for T in Ts}
+        if all(agree(merged[T]) for T in Ts):
+            return alone
         known = self._posterior(merged)
         half = SPREAD_CAUTION * normal_quantile((1 + first.level) / 2) * known.spread[:-1]
-        return {
+        log_m80 = {T: float(known.mean[i]) for i, T in enumerate(Ts)}
+        departures = "; ".join(one.words for one in misfits(merged, log_m80, known.slope, first.target))
+        together = {
             T: Threshold(
                 math.exp(known.mean[i]),
                 math.exp(known.mean[i] - half[i]),
                 math.exp(known.mean[i] + half[i]),
                 sum(cell.trials for cell in merged[T]),
                 "joint",
-                "" if merged[T] else "no trials at this T: foreseen from the others",
+                departures if merged[T] else "no trials at this T: foreseen from the others",
                 slope=known.slope,
             )
             for i, T in enumerate(Ts)
         }
+        found = {T: _widened(together[T], alone[T]) if departures else together[T] for T in Ts}
+        return {T: alone[T] if merged[T] and agree(merged[T]) else found[T] for T in Ts}
 
     def _posterior(self, merged: Mapping[int, Sequence[Cell]]) -> Posterior:
         first = self.policies[min(self.policies)]
@@ -112,20 +125,31 @@ class Joint:
         ]
         return np.array([*spreads, SLOPE_KNOWN])
 
-    def _first_batches(self, known: Posterior, spent: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-        """One batch at the foreseen threshold of every T that has none: what is called measured has trials."""
+    def _last_batches(
+        self, known: Posterior, merged: Mapping[int, Sequence[Cell]]
+    ) -> dict[int, list[tuple[int, int]]]:
+        """One batch at every T whose trials do not differ yet, so that each threshold rests on trials of its own.
+
+        At a T without trials it goes to the foreseen threshold; where all were solved (all failed), to the m at which
+        the least (the largest) of SHARES is expected.
+        """
         found = {}
         for i, T in enumerate(sorted(self.policies)):
             policy = self.policies[T]
-            if not spent[T]:
-                m = int(np.clip(round(math.exp(known.mean[i])), policy.m_min, policy.m_max))
-                found[T] = [(m, min(BATCH, policy.max_trials))]
+            if not agree(merged[T]) or (merged[T] and not policy.propose(merged[T])):
+                continue
+            solved, trials = (sum(getattr(cell, name) for cell in merged[T]) for name in ("solved", "trials"))
+            share = policy.target if not trials else SHARES[0] if solved else SHARES[-1]
+            aim = known.mean[i] + (offset(share) - offset(policy.target)) / known.slope
+            m = int(np.clip(round(math.exp(aim)), policy.m_min, policy.m_max))
+            found[T] = [(m, min(BATCH, policy.max_trials - trials))]
         return found
 
     def _round(
         self, known: Posterior, wanted: Float[Array, " k"], spent: dict[int, int]
     ) -> dict[int, list[tuple[int, int]]]:
-        Ts, left = sorted(self.policies), max(LEAST_ROUND, sum(spent.values()) // 2)
+        Ts, done = sorted(self.policies), sum(spent.values())
+        left = max(min(LEAST_ROUND, done), done // 2)
         places = _Places.around(known, self.policies)
         covariance, proposals = known.covariance, dict[int, dict[int, int]]()
         spent = dict(spent)
@@ -142,6 +166,15 @@ class Joint:
             proposals[T][m] = proposals[T].get(m, 0) + n
             spent[T], left, covariance = spent[T] + n, left - n, after(best)
         return {T: sorted(batches.items()) for T, batches in sorted(proposals.items())}
+
+
+def _widened(together: Threshold, alone: Threshold) -> Threshold:
+    """The interval from all T, made to hold the one from its own trials."""
+    if not alone.trials or together.low is None or together.high is None:
+        return together
+    low = None if alone.low is None else min(together.low, alone.low)
+    high = None if alone.high is None else max(together.high, alone.high)
+    return replace(together, low=low, high=high)
 
 
 @dataclass(frozen=True, eq=False)

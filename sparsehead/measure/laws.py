@@ -74,8 +74,8 @@ def fit_laws(
 ) -> LawFits:
     """Fit the laws to the trials at each T.
 
-    A single T, or trials that were all solved or all failed, determine no law: the result then has no fits and a
-    note that says so. A T at which all trials agree still counts; it bounds the law from one side.
+    Without two T at which some trials were solved and some failed no law is determined: the result then has no fits and
+    a note that says so. Beside two of them a T at which all trials agree counts; it bounds the law from one side.
 
     Args:
         cells: for each T, its cells (m, solved, trials).
@@ -125,7 +125,16 @@ def _why_not(data: Trials) -> str | None:
             f"all {data.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
             "(`sparsehead law --start`, in Python Adaptive(start=..))"
         )
+    known = [T for i, T in enumerate(data.Ts) if _both_seen(data, i)]
+    if len(known) < 2:
+        return f"only {len(known)} of {len(data.Ts)} context lengths saw both successes and failures; a law needs two"
     return None
+
+
+def _both_seen(data: Trials, i: int) -> bool:
+    """Whether trials at the i-th T came out both ways."""
+    own = data.which == i
+    return bool(0 < data.solved[own].sum() < data.trials[own].sum())
 
 
 def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:

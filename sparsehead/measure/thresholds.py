@@ -1,6 +1,7 @@
 """m_80: the number of samples at which 80 % of trials succeed, from trials at several m.
 
-`grid` reads it off as the paper does; `fitted` fits the success curve and gives a profile-likelihood interval.
+`grid` reads it off as the paper does; `fitted` fits the success curve, and its interval also allows every other curve
+that rises with m.
 """
 
 import math
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..types import Array, Float
-from .curves import Cell, log_likelihood, merge, slope_penalty
+from .curves import Cell, agree, log_likelihood, merge, slope_penalty
 from .intervals import chi2_quantile, percentile
+from .misfit import misfits
 
 LOG_SLOPES = np.linspace(math.log(0.7), math.log(70), 26)
 # On the likelihood drop: batches, and stopping once the interval is short, cost coverage (90 -> 95 %).
@@ -20,7 +22,7 @@ LIKELIHOOD_CAUTION = 1.25
 
 @dataclass(frozen=True)
 class Threshold:
-    """m_80 with an interval. None stands for "not bounded by these trials"; `note` says why.
+    """m_80 with an interval. None: not bounded by these trials; `note` says why and `side` which bound there is.
 
     `bar` is the bootstrap's standard deviation (grid), `slope` the fitted slope in ln m (fitted).
     """
@@ -38,6 +40,18 @@ class Threshold:
     def log_width(self) -> float:
         """ln(high / low); infinite while a side is open."""
         return math.log(self.high / self.low) if self.low and self.high else math.inf
+
+    @property
+    def side(self) -> str:
+        """Which ends the trials bound: "both", "at most" (an upper end only), "at least" (a lower one), "none"."""
+        return side(self.low, self.high)
+
+
+def side(low: float | None, high: float | None) -> str:
+    """Name the ends of an interval that are not open."""
+    if low is None:
+        return "none" if high is None else "at most"
+    return "at least" if high is None else "both"
 
 
 def grid(
@@ -85,15 +99,72 @@ def grid(
 
 
 def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -> Threshold:
-    """The m at which a share `target` succeeds, by penalised maximum likelihood, with its profile interval.
+    """The m at which a share `target` succeeds, by penalised maximum likelihood, with an interval.
 
-    The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. The interval holds every
-    threshold whose best likelihood over slopes is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum.
+    The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. Its profile interval holds every
+    threshold whose best likelihood over slopes is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum. The
+    interval returned holds that one and `rising_bounds`, so that it does not rest on the curve's shape. Where trials
+    were all solved or all failed there is no m_80, only the bound.
     """
     merged = merge(cells)
     trials, solved = sum(cell.trials for cell in merged), sum(cell.solved for cell in merged)
     if not merged:
         return Threshold(None, None, None, 0, "fitted", "no trials")
+    least, most = rising_bounds(merged, target=target, level=level)
+    if agree(merged):
+        return Threshold(None, least, most, trials, "fitted", _one_sided(least, most, solved, trials))
+    m80, low, high, slope = curve_interval(merged, target, level)
+    low = min(low, least) if low and least else None
+    high = max(high, most) if high and most else None
+    notes = [] if low and high else ["the trials leave one side open; more of them are needed"]
+    notes += [found.words for found in misfits({0: merged}, {0: math.log(m80)}, slope, target)]
+    return Threshold(m80, low, high, trials, "fitted", "; ".join(notes), slope=slope)
+
+
+def _one_sided(least: float | None, most: float | None, solved: int, trials: int) -> str:
+    """What trials say that all came out alike."""
+    seen = f"no {'failure' if solved else 'success'} in {trials} trials"
+    end = most if solved else least
+    if end is None:
+        return f"{seen}: too few to bound m_80"
+    return f"at {'most' if solved else 'least'} {end:g}: {seen}"
+
+
+def rising_bounds(
+    cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95
+) -> tuple[float | None, float | None]:
+    """Sample sizes between which m_80 lies for every success curve that rises with m; None where there is no such end.
+
+    m_80 > m if some run of neighbouring cells from m upwards has so few successes that a share `target` would give as
+    few with probability at most q: on a rising curve none of those cells has a smaller chance than m. m_80 <= m in the
+    same way, from m downwards. q is (1 - level)/2, as in Clopper and Pearson's interval, and 1 - level where all trials
+    agree and bound one side only. tests/measure/test_coverage.py simulates how often m_80 lies between the ends.
+    """
+    from scipy.special import bdtr
+
+    merged = merge(cells)
+    solved, trials = (
+        np.concatenate([[0], np.cumsum([getattr(cell, name) for cell in merged])])
+        for name in ("solved", "trials")
+    )
+    q = 1 - level if agree(merged) else (1 - level) / 2
+    low: float | None = None
+    high: float | None = None
+    for j, cell in enumerate(merged):
+        few = bdtr(solved[j + 1 :] - solved[j], trials[j + 1 :] - trials[j], target)
+        if few.min() <= q:
+            low = float(cell.m)
+        n = trials[j + 1] - trials[: j + 1]
+        failed = n - (solved[j + 1] - solved[: j + 1])
+        if high is None and bdtr(failed, n, 1 - target).min() <= q:
+            high = float(cell.m)
+    return low, high
+
+
+def curve_interval(
+    merged: Sequence[Cell], target: float, level: float
+) -> tuple[float, float | None, float | None, float]:
+    """m_80, the ends of its profile interval and the slope of the fitted curve."""
     span = math.log(merged[0].m) - 2.5, math.log(merged[-1].m) + 2.5
     drop = LIKELIHOOD_CAUTION * chi2_quantile(level) / 2
     thetas = np.linspace(*span, 61)
@@ -105,17 +176,7 @@ def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -
     profile, slopes = _profile(merged, thetas, near, target)
     best = int(profile.argmax())
     low, high = _crossings(thetas, profile, float(profile.max() - drop))
-    if solved in (0, trials):
-        side = (
-            f"all {trials} trials with m >= {merged[0].m} were solved: m_80 is smaller"
-            if solved
-            else f"none of {trials} trials with m <= {merged[-1].m} was solved: m_80 is larger"
-        )
-        return Threshold(None, None if solved else low, high if solved else None, trials, "fitted", side)
-    note = "" if low and high else "the trials leave one side open; more of them are needed"
-    return Threshold(
-        float(np.exp(thetas[best])), low, high, trials, "fitted", note, slope=float(np.exp(slopes[best]))
-    )
+    return float(np.exp(thetas[best])), low, high, float(np.exp(slopes[best]))
 
 
 def _profile(

@@ -12,6 +12,7 @@ from sparsehead.errors import DomainError
 from sparsehead.measure import Adaptive, Cell, Joint, fitted, smooth
 from sparsehead.measure.joint import RESTARTS, SETUP, SPREAD_CAUTION, expected_cost
 from sparsehead.measure.smooth import _covariances, _derivatives, _flat, _modes, _objective, posterior
+from sparsehead.measure.thresholds import curve_interval
 
 ROOT = Path(__file__).parents[2]
 SPEC = importlib.util.spec_from_file_location("law_design", ROOT / "benchmarks" / "law_design.py")
@@ -31,7 +32,8 @@ def test_one_context_length_agrees_with_its_own_fit():
     # 180 trials: what is left of the prior, whose level is 1.5 wide, moves the mode by less than a tenth of a s.d.
     assert known.mean[0] == pytest.approx(math.log(own.m80), abs=0.1 * known.spread[0] + 0.01)
     # `fitted` has its own caution: 1.25 on the drop
-    width = own.log_width / (2 * 1.96 * math.sqrt(1.25))
+    _, low, high, _ = curve_interval(cells, 0.8, 0.95)
+    width = math.log(high / low) / (2 * 1.96 * math.sqrt(1.25))
     assert known.spread[0] == pytest.approx(width, rel=0.1)
     assert known.slope == pytest.approx(own.slope, rel=0.1)
 
@@ -156,11 +158,28 @@ def test_proposals_keep_to_the_limits_and_to_the_outcomes_alone():
 
 def test_while_all_trials_agree_it_walks_and_each_length_speaks_for_itself():
     joint = Joint({T: Adaptive() for T in (100, 1000)})
-    failed = {T: [Cell(60, 0, 8), Cell(84, 0, 8)] for T in (100, 1000)}
-    assert max(m for batches in joint.propose(failed).values() for m, _ in batches) > 100
-    assert all(t.m80 is None and "none of 16" in t.note for t in joint.thresholds(failed).values())
-    solved = {T: [Cell(60, 8, 8), Cell(84, 8, 8)] for T in (100, 1000)}
-    assert min(m for batches in joint.propose(solved).values() for m, _ in batches) < 50
+    failed = {T: [Cell(60, 0, 2)] for T in (100, 1000)}
+    assert joint.propose(failed) == {100: [(120, 2)], 1000: [(120, 2)]}
+    assert all(t.m80 is None and t.side == "at least" for t in joint.thresholds(failed).values())
+    solved = {T: [Cell(60, 2, 2)] for T in (100, 1000)}
+    assert joint.propose(solved) == {100: [(30, 2)], 1000: [(30, 2)]}
+
+
+def test_a_length_whose_own_trials_agree_gets_their_bound_and_more_trials():
+    """The other lengths foresee its threshold, but nothing it saw bounds it from below."""
+    many = {T: [Cell(m, round(400 * design.chance(m, 60)), 400) for m in (45, 60, 80)] for T in (100, 1000)}
+    cells = {**many, 300: [Cell(62, 16, 16)]}
+    joint = Joint({T: Adaptive(width=0.6, max_trials=160) for T in cells})
+    found = joint.thresholds(cells)[300]
+    assert (found.m80, found.low, found.high, found.side) == (None, None, 62.0, "at most")
+    assert found.note == "at most 62: no failure in 16 trials"
+    [(m, n)] = joint.propose(cells)[300]
+    assert m < 60 and n == 4
+    failed = {**many, 300: [Cell(62, 0, 4)]}
+    assert joint.thresholds(failed)[300].note == "at least 62: no success in 4 trials"
+    assert max(m for m, _ in joint.propose(failed)[300]) > 62
+    mixed = joint.thresholds({**many, 300: [Cell(62, 13, 16)]})[300]
+    assert mixed.side == "both" and mixed.m80 is not None
 
 
 def test_no_context_length_is_misuse():

@@ -148,16 +148,23 @@ def test_profile_interval_is_where_the_likelihood_drops():
 
 
 @pytest.mark.parametrize(
-    ("law", "data"),
+    "data",
     [
-        ("log", {100: [Cell(40, 5, 8), Cell(60, 8, 8)], 300: [Cell(40, 0, 8)]}),
-        ("power", {100: [Cell(50, 40, 40)], 1000: [Cell(50, 0, 40), Cell(80, 20, 40), Cell(120, 38, 40)]}),
+        {100: [Cell(40, 5, 8), Cell(60, 8, 8)], 300: [Cell(40, 0, 8)]},
+        {100: [Cell(50, 40, 40)], 1000: [Cell(50, 0, 40), Cell(80, 20, 40), Cell(120, 38, 40)]},
+        {8: [Cell(60, 8, 8)], 16: [Cell(28, 8, 8)], 32: [Cell(20, 3, 8)]},
     ],
 )
-def test_a_slope_that_the_trials_bound_from_below_only_is_open_above(law, data):
-    """At one T all trials agree: whatever is far beyond it explains them as well."""
-    low, high = fit_laws(data).fits[law].intervals["b"]
-    assert low is not None and low > 0 and high is None
+def test_one_length_with_both_outcomes_determines_no_law(data):
+    """Elsewhere all trials agree: whatever is far beyond them explains them as well."""
+    found = fit_laws(data)
+    assert found.fits == {} and f"only 1 of {len(data)} context lengths saw both" in found.note
+
+
+def test_a_slope_that_the_trials_bound_from_below_only_is_open_above():
+    data = {100: [Cell(40, 5, 8), Cell(60, 8, 8)], 300: [Cell(40, 1, 8)]}
+    low, high = fit_laws(data).fits["log"].intervals["b"]
+    assert low is not None and low > 0 and (high is None or high > 100)
 
 
 def test_an_interval_reaches_the_second_basin_of_the_likelihood():
@@ -167,7 +174,7 @@ def test_an_interval_reaches_the_second_basin_of_the_likelihood():
 
 
 def test_a_fit_that_falls_to_nothing_at_one_end_is_fitted():
-    data = {5: [Cell(39345, 0, 5)], 10: [Cell(9655, 28, 29), Cell(31219, 9, 24)]}
+    data = {5: [Cell(39345, 1, 5)], 10: [Cell(9655, 28, 29), Cell(31219, 9, 24)]}
     assert fit_laws(data, laws=("linear",)).best == "linear"
 
 

@@ -37,7 +37,7 @@ export default function Law() {
   return html`
     <${Intro} title="The law" claim="law-and">
       Each point is the number of samples with which four trials in five succeed, m₈₀, measured by training many small Transformers at that
-      context length T. The paper says that it grows like log T; the floor below is what no learner can do without, the bound above what norms alone promise.
+      context length T. The paper says that it grows like log T; the floor below is what one answer from independent samples needs, the bound above what norms alone promise.
     <//>
     <div class="two">
       <div class="side stack">
