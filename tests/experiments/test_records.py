@@ -38,7 +38,14 @@ def test_committed_results_are_read_to_the_last_digit(name):
     written.pop("schema", None)
     if "complete" not in read:  # in the file for its readers, not part of this record
         written.pop("complete")
-    assert json.dumps({key: read[key] for key in written}) == json.dumps(written)
+    assert json.dumps(only(read, written)) == json.dumps(written)
+
+
+def only(read, written):
+    """What was read, without fields that the file does not have: it was written before they were."""
+    if isinstance(written, dict):
+        return {key: only(read[key], written[key]) for key in written}
+    return [only(*pair) for pair in zip(read, written, strict=True)] if isinstance(written, list) else read
 
 
 RECORD = SuccessRecord(

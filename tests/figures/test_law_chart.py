@@ -98,7 +98,7 @@ def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
     missed = ThresholdRow(3000, None, low=200.0, high=None, trials=40)
     chart = shown(law_chart([*OURS, missed]))
     assert chart.data["thresholds"][-1]["state"] == "above" and chart.data["thresholds"][-1]["m"] == 200.0
-    assert chart.view("thresholds", "text")["mark"]["text"] == "not reached"
+    assert chart.view("thresholds", "text")["mark"]["text"] == "at least"
     assert "at 1 T: no sample size tried was enough" in chart.subtitle
     assert "from 52 at T = 100 to 110" in chart.title
 

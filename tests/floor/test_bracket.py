@@ -43,6 +43,30 @@ def test_bounds_are_above_the_truth_over_every_data_set(s, T, m, p):
         assert (high_opt, high_unique) == pytest.approx((opt, unique), abs=3e-9)
 
 
+@pytest.mark.parametrize("guesses", [1, 2, 3, 5])
+@pytest.mark.parametrize(("s", "T", "m", "p"), [(1, 6, 3, 0.3), (2, 5, 4, 0.6), (3, 6, 5, 0.7)])
+def test_swaps_are_summed_over_every_case_one_by_one(s, T, m, p, guesses):
+    """E min(1, guesses/(1+X)): M and d listed sample by sample, X column by column; no quadrature, no recurrence."""
+    cases = [p**s, *([p ** (s - 1) * (1 - p)] * s)]
+    cases.append(1 - sum(cases))
+    expected = 0.0
+    for rows in itertools.product(range(s + 2), repeat=m):
+        weight = math.prod(cases[row] for row in rows)
+        M, d = rows.count(0), [rows.count(i + 1) for i in range(s)]
+        one = [1.0]
+        for i in range(s):
+            r = (1 - p) ** d[i]
+            one = [a * (1 - r) + b * r for a, b in zip([*one, 0.0], [0.0, *one])]
+        one = [p**M * x for x in one]
+        one[0] += 1 - p**M
+        X = np.array([1.0])
+        for _ in range(T - s):
+            X = np.convolve(X, one)
+        expected += weight * sum(q * min(1, guesses / (1 + x)) for x, q in enumerate(X))
+    found = swap_bounds(s=s, T=T, m=m, p=p, guesses=guesses)[0]
+    assert found == pytest.approx(expected, abs=2e-9 * guesses)
+
+
 @pytest.mark.parametrize(
     ("s", "T", "m", "p"), [(1, 9, 3, 0.3), (2, 6, 5, 0.5), (3, 30, 7, 0.8), (3, 5, 6, 0.6)]
 )

@@ -131,13 +131,25 @@ def test_parity_floor_is_a_bracket_one_sample_wide():
         assert abs(found.m - math.log2(math.comb(T, 3))) <= 2.2  # log2 C(T, s) + O(1)
 
 
+@pytest.mark.parametrize(("T", "proven", "simulated"), [(100, 18, 20), (1000, 27, 29)])
+def test_five_guesses_need_fewer_samples_than_one_answer(T, proven, simulated):
+    """E min(1, 5/N) by simulation reaches .8 at m = 19 or 20 and at 29; the proven floor lies two samples below."""
+    found = floor("and", s=3, T=T, p=BALANCED, guesses=5)
+    assert (found.m_guesses, found.m) == (proven, {100: 27, 1000: 36}[T])
+    for m, reached in ((found.m_guesses - 1, False), (simulated, True)):
+        N = consistent_counts(s=3, Ts=[T], m=m, p=BALANCED, trials=400, rng=stream(5, "five"))[:, 0]
+        share = np.minimum(1, 5 / N)
+        error = 3 * share.std() / math.sqrt(len(N))
+        assert share.mean() + error >= 0.8 if reached else share.mean() - error < 0.8
+
+
 def test_or_is_the_mirror_image_of_and():
     assert floor("and", s=2, T=50, p=0.7) == floor("or", s=2, T=50, p=1 - 0.7)
 
 
 def test_one_position_is_nothing_but_swaps_so_the_floor_is_exact():
     assert [floor("and", s=1, T=T, p=0.5).status for T in (20, 1000, 10**6)] == ["exact"] * 3
-    assert floor("and", s=4, T=4, p=0.5) == Floor(T=4, m=0, enough=0)
+    assert floor("and", s=4, T=4, p=0.5) == Floor(T=4, m=0, enough=0, m_guesses=0)
 
 
 @pytest.mark.parametrize(
