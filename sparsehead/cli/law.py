@@ -114,29 +114,13 @@ def _lengths(text: str) -> list[int]:
 def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:
     floor = {row.T: row for row in record.floor}
     runs = next((row.guesses for row in record.floor if row.guesses), None)
-    table = Table(
-        "T",
-        "m_80",
-        "95 % interval",
-        "trials",
-        f"floor, {runs} runs",
-        "one answer",
-        "",
-        box=None,
-        pad_edge=False,
-    )
+    floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer"] if floor else [])]
+    table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
     for row in record.thresholds:
-        beside = (
-            ["", ""] if row.T not in floor else [str(floor[row.T].m_guesses or "?"), _bracket(floor[row.T])]
-        )
-        table.add_row(
-            str(row.T),
-            "-" if row.m80 is None else f"{row.m80:.1f}",
-            _interval(row),
-            str(row.trials),
-            *beside,
-            row.note,
-        )
+        m80 = "-" if row.m80 is None else f"{row.m80:.1f}"
+        own = floor.get(row.T)
+        beside = ["" if own is None else str(own.m_guesses or "?"), "" if own is None else _bracket(own)]
+        table.add_row(str(row.T), m80, _interval(row), str(row.trials), *beside[2 - len(floors) :], row.note)
     console.print(table)
     if floor:
         console.print(
@@ -152,7 +136,8 @@ def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> N
             "linear": f"{a:.1f} + {b:.4f} T",
         }
         low, high = ("?" if end is None else f"{end:.3g}" for end in fit.intervals["b"])
-        console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]   AIC {fit.delta_aic:+.1f}")
+        aic = f"   AIC {fit.delta_aic:+.1f}" if record.best else ""
+        console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]{aic}")
     if record.note:
         console.print(record.note)
     console.print(f"{record.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))

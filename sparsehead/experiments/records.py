@@ -89,7 +89,7 @@ class LawRecord(ResultsRecord):
 
     Args:
         fits: by name of the law ("log", "power", "linear"); empty where the trials determine none.
-        best: the law with the least AIC.
+        best: the law with the least AIC; None where there is no fit, or a misfit keeps the laws from being compared.
         note: why there is no fit, or that the laws cannot be told apart.
         target: the function, for a chart's title.
         in_paper: whether the paper's figure 2 has points for this function.
@@ -104,6 +104,12 @@ class LawRecord(ResultsRecord):
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
+
+    @property
+    def misfit(self) -> str:
+        """How trials depart from the fitted success curve, as the notes say it; empty where they do not."""
+        notes = (self.note, *(row.note for row in self.thresholds))
+        return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 
     def cells_by_T(self) -> dict[int, list[Cell]]:
         """The trials, as `law(known=..)` takes them."""

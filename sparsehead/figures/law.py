@@ -73,6 +73,7 @@ def law_chart(
     floor: Sequence[FloorRow] = (),
     bound: Sequence[tuple[int, Real]] = (),
     fits: Mapping[str, FitRow] | None = None,
+    misfit: str = "",
     target: str = "AND of 3 bits",
 ) -> Chart:
     """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
@@ -87,6 +88,7 @@ def law_chart(
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
         bound: pairs (T, m); it lies orders of magnitude higher and gets a strip of its own, logarithmic in m.
         fits: by name of the law: "log", "power", "linear".
+        misfit: how trials depart from the fitted curve; the subtitle then says this and does not compare the laws.
     Raises:
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
@@ -116,7 +118,9 @@ def law_chart(
     return finish(
         alt.vconcat(*panels, spacing=10),
         title=law_title(rows, target),
-        subtitle=law_subtitle(rows, fits or {}, printed, bounded=bool(data["bound"])),
+        subtitle=law_subtitle(
+            rows, {} if misfit else fits or {}, printed, misfit, bounded=bool(data["bound"])
+        ),
         data=data,
     )
 
@@ -300,10 +304,10 @@ def law_title(rows: Rows, target: str) -> str:
 
 
 def law_subtitle(
-    rows: Rows, fits: Mapping[str, FitRow], printed: Rows, *, bounded: bool = False
+    rows: Rows, fits: Mapping[str, FitRow], printed: Rows, misfit: str = "", *, bounded: bool = False
 ) -> list[str]:
-    """The laws by AIC with the best one's exponent or slope, and what bars, triangles and the bound are."""
-    lines = []
+    """A misfit, the laws by AIC with the best one's exponent or slope, and what bars, triangles and the bound are."""
+    lines = [f"{misfit[:1].upper()}{misfit[1:]}."] if misfit else []
     aic = {name: fit.aic for name, fit in fits.items() if finite(fit.aic)}
     if len(aic) > 1:
         best = min(aic, key=lambda name: aic[name])

@@ -206,7 +206,14 @@ def law_result_chart(law: LawResult) -> Chart:
     """m_80 against T with intervals, fits and floor; the paper's points where it measured the same function."""
     found = law.record()
     paper = LAW_AND if found.in_paper else ()
-    return law_chart(found.thresholds, paper=paper, floor=found.floor, fits=found.fits, target=found.target)
+    return law_chart(
+        found.thresholds,
+        paper=paper,
+        floor=found.floor,
+        fits=found.fits,
+        misfit=found.misfit,
+        target=found.target,
+    )
 
 
 def cover_of_points(cover: Cover) -> Chart:

@@ -16,6 +16,7 @@ from ..errors import DomainError
 from ..types import Array, Float
 from .curves import TYPICAL_SLOPE, Cell
 from .intervals import chi2_quantile
+from .misfit import misfits
 from .scoring import Curve, CurveFamily, Trials, least
 
 LAWS = ("log", "power", "linear")
@@ -76,6 +77,7 @@ def fit_laws(
 
     Without two T at which some trials were solved and some failed no law is determined: the result then has no fits and
     a note that says so. Beside two of them a T at which all trials agree counts; it bounds the law from one side.
+    Where the trials do not follow one success curve with one slope (`misfit`), the note says so and no law is best.
 
     Args:
         cells: for each T, its cells (m, solved, trials).
@@ -101,8 +103,14 @@ def fit_laws(
         )
         for law, (x, loss) in found.items()
     }
-    free = _free_log_likelihood(data, curves[best])
-    lack = {law: max(0.0, 2 * (free - fit.log_likelihood)) for law, fit in fits.items()}
+    free = _free_curve(data, curves[best])
+    gained = data.plain(free.log_m80, free.log_slope)
+    lack = {law: max(0.0, 2 * (gained - fit.log_likelihood)) for law, fit in fits.items()}
+    log_m80 = {int(T): float(own) for T, own in zip(data.Ts, free.log_m80)}
+    departures = misfits({T: cells[T] for T in log_m80}, log_m80, math.exp(free.log_slope), target)
+    if departures:
+        said = "; ".join(one.words for one in departures)
+        return LawFits(fits, None, f"{said}: AIC does not tell which law is right", lack, len(data.Ts) - 2)
     runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
     note = (
         ""
@@ -319,8 +327,8 @@ def _crossing(
     return place
 
 
-def _free_log_likelihood(data: Trials, near: Curve) -> float:
-    """The log-likelihood with a threshold of its own for every T and a common slope.
+def _free_curve(data: Trials, near: Curve) -> Curve:
+    """The best curve with a threshold of its own for every T and a common slope.
 
     A threshold may go e^3 beyond the sample sizes tried at its T, which is infinity for the likelihood.
     """
@@ -337,5 +345,4 @@ def _free_log_likelihood(data: Trials, near: Curve) -> float:
 
     start = np.arctanh(np.clip((near.log_m80 - middle) / half, -0.99, 0.99))
     x, _ = least(data, curve, [[*start.tolist(), near.log_slope]])
-    found = curve(x)
-    return data.plain(found.log_m80, found.log_slope)
+    return curve(x)

@@ -72,6 +72,7 @@ def law_figure(
         floor=law.floor,
         bound=bound,
         fits=law.fits,
+        misfit=law.misfit,
         target=law.target,
     )
 

@@ -94,6 +94,12 @@ def test_a_bound_gets_a_strip_of_its_own_decades(shown):
     assert two.spec["vconcat"][0]["height"] < two.spec["vconcat"][1]["height"] / 3
 
 
+def test_a_misfit_is_said_in_place_of_which_law_is_best(shown):
+    chart = shown(law_chart(OURS, fits=FITS, misfit="misfit: the success curve's slope changes with T"))
+    assert "Misfit: the success curve's slope changes with T." in chart.subtitle
+    assert "AIC" not in chart.subtitle and "Least AIC" in shown(law_chart(OURS, fits=FITS)).subtitle
+
+
 def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
     missed = ThresholdRow(3000, None, low=200.0, high=None, trials=40)
     chart = shown(law_chart([*OURS, missed]))

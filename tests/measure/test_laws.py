@@ -167,6 +167,23 @@ def test_a_slope_that_the_trials_bound_from_below_only_is_open_above():
     assert low is not None and low > 0 and (high is None or high > 100)
 
 
+def test_no_law_is_best_where_the_slope_changes_with_T():
+    """Slopes 3, 6, 12 about the same line: the laws are fitted, but AIC would compare them under a wrong curve."""
+    shares = (0.5, 0.65, 0.8, 0.9, 0.95)
+    logits = [math.log(share / (1 - share)) for share in shares]
+
+    def cells(m80, slope):
+        ms = [round(1000 * m80 * math.exp((x - logits[2]) / slope)) for x in logits]
+        return [Cell(m, round(80 * share), 80) for m, share in zip(ms, shares)]
+
+    same = fit_laws({T: cells(10 * math.log(T), 6) for T in (100, 300, 1000)})
+    changing = fit_laws({T: cells(10 * math.log(T), s) for T, s in ((100, 3), (300, 6), (1000, 12))})
+    assert same.best == "log" and "misfit" not in same.note
+    assert (
+        changing.best is None and "slope changes with T" in changing.note and set(changing.fits) == set(TRUTH)
+    )
+
+
 def test_an_interval_reaches_the_second_basin_of_the_likelihood():
     """Thresholds of N(0, 1) in results/slope: with b held at 200 a curve through the last T is within the drop."""
     (law,) = (law for law in read_results(RESULTS, "slope", LawsRecord).laws if law.label == "N(0, 1)")

@@ -1,0 +1,80 @@
+"""How often intervals hold m_80, simulated: one T by itself, and several together.
+
+An interval may have an open end, which always holds; the share of intervals with both ends is therefore asserted beside
+the share that hold.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import pytest
+
+from sparsehead.measure import Adaptive, Cell
+from sparsehead.rng import stream
+
+NORMAL = NormalDist()
+
+
+def logistic(slope, lapse=0.0):
+    """P of the logistic curve in ln m with P(1) = .8; a share `lapse` of trials fails at any m."""
+    at = math.log(0.8 / (0.2 - lapse))
+    return lambda x: (1 - lapse) / (1 + math.exp(-at) * x**-slope)
+
+
+TRUTHS = {  # of x = m / m_80
+    "logistic 1.5": logistic(1.5),
+    "logistic 3": logistic(3),
+    "logistic 7": logistic(7),
+    "logistic 20": logistic(20),
+    "probit": lambda x: NORMAL.cdf(4 * math.log(x) + NORMAL.inv_cdf(0.8)),
+    "gompertz": lambda x: 0.8 ** (x**-5.6),  # steep below, flat above
+    "weibull": lambda x: 1 - 0.2 ** (x**4.2),  # flat below, steep above
+    "lapse 3 %": logistic(7, lapse=0.03),
+    "plateau at .7": lambda x: 0.7 * min(1, 2 * x) ** 8 + 0.3 * (1 - 1.5 ** (-(x**2))),
+    "nothing below .85 m_80": lambda x: logistic(4)(x) if x >= 0.85 else 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares of runs whose interval holds m_80, has both ends, and names a misfit; trials per run."""
+
+    hold: float
+    closed: float
+    flagged: float
+    trials: float
+
+
+def one_length(truth, runs, seed=5, **settings):
+    rng, found = stream(seed, "coverage", truth), []
+    for _ in range(runs):
+        m80 = math.exp(rng.uniform(math.log(30), math.log(130)))
+        policy, cells = Adaptive(**settings), []
+        while proposals := policy.propose(cells):
+            cells += [Cell(m, int(rng.binomial(n, TRUTHS[truth](m / m80))), n) for m, n in proposals]
+        own = policy.threshold(cells)
+        holds = (own.low or 0) <= m80 <= (own.high or math.inf)
+        found.append((holds, own.side == "both", "misfit" in own.note, own.trials))
+    return Found(*(sum(column) / runs for column in zip(*found)))
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_a_truth_rises_and_has_its_threshold_at_1(truth):
+    curve = TRUTHS[truth]
+    assert curve(1.0) == pytest.approx(0.8)
+    shares = [curve(x / 20) for x in range(4, 100)]
+    assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
+
+
+@pytest.mark.parametrize("truth", ["logistic 7", "nothing below .85 m_80"])
+def test_intervals_hold_m80_whatever_the_curve(truth):
+    found = one_length(truth, 30)
+    assert found.hold >= 0.9 and found.closed >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_intervals_hold_m80_in_200_runs_whatever_the_curve(truth):
+    found = one_length(truth, 200)
+    assert found.hold >= 0.9
