@@ -76,9 +76,7 @@ class LawResult(Plotted):
             },
             best=self.laws.best,
             note=self.laws.note,
-            floor=tuple(
-                FloorRow(f.T, f.m, f.enough, f.status, f.guesses, f.m_guesses) for f in self.floor.values()
-            ),
+            floor=tuple(FloorRow(**asdict(found), status=found.status) for found in self.floor.values()),
             cells=tuple(CellRow(T, **asdict(cell)) for T, of_T in self.cells.items() for cell in of_T),
             seconds=self.seconds,
             target=self.target,

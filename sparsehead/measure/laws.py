@@ -110,7 +110,8 @@ def fit_laws(
     departures = misfits({T: cells[T] for T in log_m80}, log_m80, math.exp(free.log_slope), target)
     if departures:
         said = "; ".join(one.words for one in departures)
-        return LawFits(fits, None, f"{said}: AIC does not tell which law is right", lack, len(data.Ts) - 2)
+        note = f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
+        return LawFits(fits, None, note, lack, len(data.Ts) - 2)
     runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
     note = (
         ""

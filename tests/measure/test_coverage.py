@@ -67,14 +67,17 @@ def test_a_truth_rises_and_has_its_threshold_at_1(truth):
     assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
 
 
-@pytest.mark.parametrize("truth", ["logistic 7", "nothing below .85 m_80"])
-def test_intervals_hold_m80_whatever_the_curve(truth):
+@pytest.mark.parametrize(("truth", "closed"), [("logistic 7", 0.9), ("nothing below .85 m_80", 0.75)])
+def test_intervals_hold_m80_whatever_the_curve(truth, closed):
     found = one_length(truth, 30)
-    assert found.hold >= 0.9 and found.closed >= 0.9
+    assert found.hold >= 0.9 and found.closed >= closed
+    assert found.trials < 120
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_intervals_hold_m80_in_200_runs_whatever_the_curve(truth):
+    """A flat curve leaves an end open after 160 trials: of 100 runs 22 have both at slope 1.5 and 50 at slope 3."""
     found = one_length(truth, 200)
-    assert found.hold >= 0.9
+    least = {"logistic 1.5": 0.15, "logistic 3": 0.4, "plateau at .7": 0.02}
+    assert found.hold >= 0.93 and found.closed >= least.get(truth, 0.72) and found.flagged <= 0.2

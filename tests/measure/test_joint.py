@@ -169,7 +169,7 @@ def test_a_length_whose_own_trials_agree_gets_their_bound_and_more_trials():
     """The other lengths foresee its threshold, but nothing it saw bounds it from below."""
     many = {T: [Cell(m, round(400 * design.chance(m, 60)), 400) for m in (45, 60, 80)] for T in (100, 1000)}
     cells = {**many, 300: [Cell(62, 16, 16)]}
-    joint = Joint({T: Adaptive(width=0.6, max_trials=160) for T in cells})
+    joint = Joint({T: Adaptive(width=1.0, max_trials=160) for T in cells})
     found = joint.thresholds(cells)[300]
     assert (found.m80, found.low, found.high, found.side) == (None, None, 62.0, "at most")
     assert found.note == "at most 62: no failure in 16 trials"
