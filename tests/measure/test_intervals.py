@@ -3,6 +3,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from sparsehead.errors import DomainError
 from sparsehead.measure.intervals import clopper_pearson, percentile, wilson
@@ -25,6 +26,14 @@ def coverage(interval, n, p):
 @pytest.mark.parametrize("n", [5, 40])
 def test_clopper_pearson_covers_at_every_p(n):
     assert min(coverage(clopper_pearson, n, p) for p in np.linspace(0.01, 0.99, 99)) >= 0.95
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize(("solved", "trials"), [(1, 5), (24, 40), (39, 40), (7, 1000)])
+def test_clopper_pearson_leaves_half_of_what_it_may_on_either_side(solved, trials, level):
+    q = (1 - level) / 2
+    ends = beta.ppf(q, solved, trials - solved + 1), beta.ppf(1 - q, solved + 1, trials - solved)
+    assert clopper_pearson(solved, trials, level) == pytest.approx(ends, abs=1e-9)
 
 
 def test_wilson_covers_on_average_and_solves_its_equation():

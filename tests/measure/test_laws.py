@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from sparsehead.errors import DomainError
 from sparsehead.experiments.folder import read_results
@@ -145,6 +146,23 @@ def test_profile_interval_is_where_the_likelihood_drops():
     assert fit.params["b"] == pytest.approx(math.log(3) / math.log(100), abs=1e-3)
     low, high = fit.intervals["b"]
     assert (low + high) / 2 == pytest.approx(fit.params["b"], abs=0.02)
+
+    def loss(free, b):
+        """Minus the ln-likelihood and the slope's penalty, written out: a lapse of .003, ln slope about ln 7 by .7."""
+        total = ((free[1] - math.log(7)) / 0.7) ** 2 / 2
+        for T, cell in ((T, cell) for T, group in data.items() for cell in group):
+            above = math.exp(free[1]) * (math.log(cell.m) - free[0] - b * math.log(T / 100))
+            share = 0.997 / (1 + 0.197 / 0.8 * math.exp(-above))
+            total -= cell.solved * math.log(share) + (cell.trials - cell.solved) * math.log(1 - share)
+        return total
+
+    fine = {"xatol": 1e-7, "fatol": 1e-9}
+    best, *ends = (
+        minimize(loss, [math.log(58), math.log(7)], (b,), "Nelder-Mead", options=fine).fun
+        for b in (fit.params["b"], low, high)
+    )
+    # half the 95 % quantile of chi-squared with one degree of freedom
+    assert [end - best for end in ends] == pytest.approx([3.8415 / 2] * 2, rel=0.01)
 
 
 @pytest.mark.parametrize(

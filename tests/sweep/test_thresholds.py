@@ -38,7 +38,8 @@ def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path
         assert len(sweep.store) == sum(cell.trials for group in cells.values() for cell in group)
     for T, policy in POLICIES.items():
         found = policy.threshold(cells[T])
-        assert found.low < 10 * math.log(T) < found.high
+        assert (found.low or 0) < 10 * math.log(T) < (found.high or math.inf)
+        assert found.m80 == pytest.approx(10 * math.log(T), rel=0.2) and found.side != "none"
     # 2 x the wanted width.
     assert fit_laws(cells, laws=["log"]).fits["log"](1000) == pytest.approx(69, rel=0.15)
     assert seen[0].open_Ts == (100, 1000, 10_000) and seen[-1].round > 2
