@@ -4,6 +4,8 @@ The second computation follows the derivation at the head of each file, entry by
 lie between the formula and the formula raised by 2^-18 (radii are rounded up by 1 + 2^-20 a few times) plus underflow.
 """
 
+import sys
+from dataclasses import replace
 from fractions import Fraction as F
 from itertools import pairwise
 
@@ -12,9 +14,11 @@ import pytest
 
 from sparsehead.block import Layer
 from sparsehead.certify import balls as ball
+from sparsehead.certify import chain as chains
+from sparsehead.certify import verify
 from sparsehead.certify.balls import Ball, exact
 from sparsehead.certify.brackets import mixing_error, never_exceeds, weight_bounds
-from sparsehead.certify.chain import Step, segments
+from sparsehead.certify.chain import Step, line_ranges, segments
 from sparsehead.certify.patterns import _zonotopes, prove_by_patterns
 from sparsehead.certify.regions import Box, Zonotope, _ends, output_range
 from sparsehead.certify.search import gradient
@@ -225,18 +229,63 @@ def test_the_error_of_a_zonotope_holds_the_wider_of_both_bits(far):
         assert (zonotope.error >= 1).all() and (zonotope.error <= 1 + 1e-5).all()
 
 
-def test_patterns_of_all_positions_leave_nothing_free():
-    """Three heads, no bit moves attention, no [CLS]: every output is a sum over the three bits' values."""
+def unmoved(T):
+    """Three heads, no bit moves attention, no [CLS]: every output is a sum over the bits' values."""
     rng = stream(49, "whole")
-    f = parse("x0 & x1 & x2", T=3)
-    encoding = trainable(rng.normal(size=(3, 4)), rng.normal(size=(2, 4)), rng.normal(size=4))
+    encoding = trainable(rng.normal(size=(T, 4)), rng.normal(size=(2, 4)), rng.normal(size=4))
     none, W_V = np.zeros((3, 4, 1)), rng.normal(size=(3, 4, 1))
     layer = Layer(none, none, W_V, rng.normal(size=(3, 1, 4)))
-    model = Model(encoding, (layer,), w=rng.normal(size=4), attends_cls=False)
+    return Model(encoding, (layer,), w=rng.normal(size=4), attends_cls=False)
+
+
+def test_patterns_of_all_positions_leave_nothing_free():
+    model, f = unmoved(3), parse("x0 & x1 & x2", T=3)
     proof = prove_by_patterns(model, f)
     every = assignments(3)
     assert proof.method == "affine"
     assert proof.max_error == pytest.approx(np.abs(model(every) - f(every)).max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 64])
+def test_the_worst_input_is_named_whichever_chunk_holds_it(chunk, monkeypatch):
+    """Outputs beyond the label have the largest error on one input, the least margin on another."""
+    monkeypatch.setattr(sys.modules["sparsehead.certify.verify"], "CHUNK", chunk)
+    every = assignments(6)
+    for text, bias in (("0", -20.0), ("1", 20.0), ("x5", -20.0), ("!x5", 20.0), ("x0 ^ x3", 0.0)):
+        model, f = replace(unmoved(6), bias=bias), parse(text, T=6)
+        errors = np.abs(model(every) - f(every))
+        signed = (model(every) - model.threshold) * np.where(f(every) == 1, 1, -1)
+        found = verify(model, f)
+        assert found.worst_input.tolist() == every[errors.argmax()].tolist()
+        if signed.min() > 0:
+            assert found.counterexample is None
+        else:
+            assert found.counterexample.tolist() == every[signed.argmin()].tolist()
+
+
+def test_a_proof_by_patterns_takes_2_to_the_20_patterns_of_8192_tokens_and_no_more():
+    assert sys.modules["sparsehead.certify.verify"].WORK == 2**20 * 8192
+
+
+def test_a_chain_bends_at_its_relus_alone():
+    """relu(o - 1/4) - 1/8 bends at 1/4, and is zero without a bend at 3/8."""
+    one = np.ones((1, 1))
+    chain = (Step.of(one, np.array([-0.25]), True), Step.of(one, np.array([-0.125]), False))
+    assert chains.kinks(chain, np.zeros(1), np.ones(1), 0.0, 1.0).tolist() == [0.0, 0.25, 1.0]
+
+
+def test_ranges_along_a_line_do_not_depend_on_how_many_points_are_held_at_once(monkeypatch):
+    rng = stream(51, "points")
+    maps = steps(rng, (1, 6, 6, 1))
+    chain = tuple(Step.of(W, b, relu) for (W, b), relu in zip(maps, (True, True, False)))
+    low = rng.normal(size=7)
+    high = low + rng.random(7)
+    asked = (chain, np.zeros(1), np.ones(1), np.full(1, 1e-12), low, high)
+    whole = line_ranges(*asked)
+    for numbers in (6, 18, 60):
+        monkeypatch.setattr(chains, "CHUNK", numbers)
+        for a, b in zip(line_ranges(*asked), whole):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def test_the_slope_of_a_linear_tail_is_its_weights():
