@@ -10,6 +10,7 @@ import sparsehead as sh
 from sparsehead.capacity.declared import declare_layer
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.state_dicts import attention_layers
+from sparsehead.errors import ShapeError
 
 HEADS, D = 2, 6
 # Where the weights come from is compared, not forms: sample sizes by any other take a hundred times as long.
@@ -42,6 +43,13 @@ def test_encoders_and_decoders_have_heads_of_their_own():
     config = SimpleNamespace(encoder_attention_heads=3, decoder_attention_heads=2)
     found = {prefix: place.layer.H for prefix, place in attention_layers(state, heads=None, config=config)}
     assert found == {"decoder.0": 2, "encoder.0": 3}
+
+
+def test_keys_and_values_of_another_width_than_the_query_are_refused():
+    state = layer_state(bias=False)
+    state |= {f"{n}_proj.weight": np.ones((D, D - 1)) for n in "kv"}
+    with pytest.raises(ShapeError, match=r"the key has shape \(6, 5\), the query \(6, 6\)"):
+        list(attention_layers(state, heads=HEADS))
 
 
 @pytest.mark.parametrize("bias", [True, False])
