@@ -17,10 +17,7 @@ its folder has. equivalents.toml says of survivors why no test can notice; an en
 """
 
 import argparse
-import difflib
-import hashlib
 import json
-import signal
 import sys
 import tempfile
 import time
@@ -28,7 +25,7 @@ import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -37,40 +34,14 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "mutants"
 sys.path.insert(0, str(HERE))
 
-from operators import Change, changes, parses  # noqa: E402
+from drawn import COUNT, TESTS, Broken, candidates, difference, find, sample, shares, test_files, text_of  # noqa: E402
+from operators import Change  # noqa: E402
+from reach import Quiet, affordable, file_hash, hash_of, lines_of, reaching, write  # noqa: E402
 from run import _take_copy  # noqa: E402
 from trial import Breakage, TimedOut, Unanswered, ask, copy_tree, preload, run_tests, write_part  # noqa: E402
 
-RESULTS, LINES, EQUIVALENTS = HERE / "machine.json", HERE / "machine-lines.json", HERE / "equivalents.toml"
+RESULTS, EQUIVALENTS = HERE / "machine.json", HERE / "equivalents.toml"
 HEADING = "## Machine-made breakages"
-COUNT, LEAST = 480, 50
-# by folder of sparsehead/, its tests: tests/FOLDER, tests/test_doctests.py, and these
-TESTS = {
-    "certify": (),
-    "capacity": (
-        "tests/claims/test_attention_lipschitz.py", "tests/claims/test_capacity.py",
-        "tests/claims/test_capacity_lemmas.py", "tests/claims/test_depth.py",
-        "tests/claims/test_generalization_bounds.py", "tests/claims/test_limits.py",
-        "tests/claims/test_linear_covers.py", "tests/claims/test_notes_errata.py",
-        "tests/claims/test_paper_errata.py",
-    ),
-    "reading": (),
-    "floor": ("tests/claims/test_floor.py",),
-    "measure": ("tests/sweep/test_thresholds.py", "tests/experiments/test_law.py"),
-    "covering": (
-        "tests/claims/test_capacity.py", "tests/claims/test_covering.py",
-        "tests/claims/test_generalization_bounds.py", "tests/claims/test_notes_errata.py",
-    ),
-    "construct": (
-        "tests/claims/test_limits.py", "tests/claims/test_paper_errata.py", "tests/claims/test_representation.py",
-        "tests/claims/test_sparse_functions.py", "tests/test_cli_build.py",
-    ),
-}  # fmt: skip
-PATIENCE = 4.0  # a test may take this many seconds of the processor more than 5 times what it took
-BUDGET = 20.0  # of the tests that run a change the fastest are asked, up to this many seconds in all
-Lines = dict[
-    str, dict[str, Any]
-]  # by test file: "hashes" by folder, and "tests": {id: [seconds, {file: lines}]}
 
 
 @dataclass(frozen=True)
@@ -83,245 +54,7 @@ class Result:
     seconds: float
 
 
-class Broken(Exception):
-    """What was asked for cannot be judged."""
-
-
-# --- The sample ---
-
-
-@cache
-def candidates(folder: str) -> tuple[Change, ...]:
-    files = sorted((ROOT / "sparsehead" / folder).rglob("*.py"))
-    return tuple(c for file in files for c in changes(str(file.relative_to(ROOT)), _text(file)))
-
-
-@cache
-def _text(path: Path) -> str:
-    return path.read_text()
-
-
-def sample(folder: str, seed: int, count: int) -> list[Change]:
-    """The `count` changes of a folder whose names hash lowest with the seed, among those that parse."""
-    rank = lambda c: hashlib.sha256(f"{seed} {c.name}".encode()).digest()  # noqa: E731
-    found: list[Change] = []
-    for change in sorted(candidates(folder), key=rank):
-        if len(found) < count and parses(change.applied(_text(ROOT / change.file))):
-            found.append(change)
-    return found
-
-
-def shares(count: int, least: int = LEAST) -> dict[str, int]:
-    """How many of `count` each folder gets: in proportion to its candidates, at least `least`."""
-    sizes = {folder: len(candidates(folder)) for folder in TESTS}
-    free = max(0, count - least * len(sizes))
-    total = sum(sizes.values())
-    return {folder: least + round(free * size / total) for folder, size in sizes.items()}
-
-
-def difference(change: Change) -> str:
-    text = _text(ROOT / change.file)
-    pair = (text.splitlines(), change.applied(text).splitlines())
-    rows = list(difflib.unified_diff(*pair, change.file, change.file, lineterm="", n=2))
-    return "\n".join([change.id, *rows])
-
-
-# --- Which test runs which lines ---
-
-
-def test_files(folder: str) -> list[str]:
-    """The files whose tests a folder's changes are shown to."""
-    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / "tests" / folder).glob("test_*.py"))
-    return [*own, *TESTS[folder], "tests/test_doctests.py"]
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
-@cache
-def file_hash(test_file: str) -> str:
-    """Of a test file and the helpers beside it."""
-    path = ROOT / test_file
-    helpers = [f for f in sorted(path.parent.glob("*.py")) if not f.name.startswith("test_")]
-    return _hash(*map(_text, [path, *helpers]))
-
-
-class Tracer:
-    """A pytest plugin: the lines of the package that each test runs, and its seconds of processor time.
-
-    Lines that run in a fixture count for every test of the file, which may share it. Caches are emptied before each
-    test: what it would take from them, it computes.
-    """
-
-    def __init__(self, package: Path) -> None:
-        import coverage
-
-        self.cover = coverage.Coverage(data_file=None, include=[f"{package}/*"], config_file=False)
-        self.cover.set_option("run:disable_warnings", ["no-data-collected"])
-        self.seconds: dict[str, float] = {}
-        self.failed: set[str] = set()
-        self.cover.start()
-
-    def pytest_runtest_setup(self, item: Any) -> None:
-        for name, module in list(sys.modules.items()):
-            if name.startswith(("sparsehead", "tests")) or module is item.module:
-                for value in list(vars(module).values()):
-                    if hasattr(value, "cache_clear") and hasattr(value, "cache_info"):
-                        value.cache_clear()
-        self.started = time.process_time()
-        self.cover.switch_context(item.nodeid.partition("::")[0])
-
-    def pytest_runtest_call(self, item: Any) -> None:
-        self.cover.switch_context(item.nodeid)
-
-    def pytest_runtest_teardown(self, item: Any) -> None:
-        self.cover.switch_context("")
-        self.seconds[item.nodeid] = round(time.process_time() - self.started, 3)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed or report.skipped:
-            self.failed.add(report.nodeid)
-
-    def found(self, root: Path) -> dict[str, list[Any]]:
-        """{test id: [seconds, {file: lines}]} of the tests that passed, and {file: lines} of each fixture's file."""
-        self.cover.stop()
-        data = self.cover.get_data()
-        ran: dict[str, dict[str, list[int]]] = {}
-        for path in data.measured_files():
-            for line, contexts in data.contexts_by_lineno(path).items():
-                for context in contexts:
-                    ran.setdefault(context, {}).setdefault(str(Path(path).relative_to(root)), []).append(line)
-        tests = {t: [s, ran.get(t, {})] for t, s in self.seconds.items() if t not in self.failed}
-        return tests | {f: [0.0, ran[f]] for f in {t.partition("::")[0] for t in tests} if f in ran}
-
-
-def trace(file: str) -> dict[str, Any]:
-    """Run in a fork: the quick tests of a file, traced."""
-    tracer = Tracer(Path.cwd() / "sparsehead")
-    code, _, failed = run_tests([file], "-m", "not slow", plugins=[Quiet({}), tracer])
-    return {"code": code, "failed": failed, "tests": tracer.found(Path.cwd())}
-
-
-def trace_hash(test_file: str, folder: str, tests: dict[str, list[Any]]) -> str:
-    """Of a test file and of the files of a folder that its tests ran; what it ran elsewhere hardly matters here."""
-    inside = f"sparsehead/{folder}/"
-    ran = sorted({name for _, lines in tests.values() for name in lines if name.startswith(inside)})
-    return _hash(
-        file_hash(test_file), *(_text(ROOT / name) if (ROOT / name).is_file() else "" for name in ran)
-    )
-
-
-def lines_of(tree: Path, folder: str) -> Lines:
-    """Which tests run which lines, from machine-lines.json where neither the tests nor what they ran has changed."""
-    known: Lines = json.loads(LINES.read_text()) if LINES.is_file() else {}
-    found: Lines = {}
-    for file in test_files(folder):
-        old = known.get(file, {"hashes": {}, "tests": {}})
-        if old["hashes"].get(folder) != trace_hash(file, folder, old["tests"]):
-            started = time.monotonic()
-            seen = ask(tree, partial(trace, file), 3600, keep_bytecode=True)
-            if seen["code"] not in (0, 1, 5):
-                raise Broken(f"pytest ends with code {seen['code']} for {file} without any change")
-            print(
-                f"  {file}: {len(seen['tests'])} tests traced in {time.monotonic() - started:.0f} s", end=""
-            )
-            print(f"; fail without any change: {seen['failed']}" if seen["failed"] else "", flush=True)
-            known = json.loads(LINES.read_text()) if LINES.is_file() else {}
-            marks = {name: trace_hash(file, name, seen["tests"]) for name in TESTS}
-            known[file] = {"hashes": marks, "tests": seen["tests"]}
-            _write(LINES, json.dumps(known))
-        found[file] = known[file]
-    return found
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_suffix(".new")
-    new.write_text(text)
-    new.replace(path)
-
-
-def reaching(change: Change, lines: Lines) -> dict[str, float]:
-    """The tests to ask about a change, with their seconds.
-
-    They are those that run its statement, in the test or in a fixture of the file. What runs at import may concern
-    each test of the folder.
-    """
-    first, last = change.lines
-    hit = lambda ran: any(first <= line <= last for line in ran.get(change.file, ()))  # noqa: E731
-    found = {}
-    for file, entry in lines.items():
-        fixture = file in entry["tests"] and hit(entry["tests"][file][1])
-        for test, (seconds, ran) in entry["tests"].items():
-            touched = any(name.startswith(str(Path(change.file).parent)) for name in ran)
-            if test != file and (fixture or hit(ran) or (change.at_import and touched)):
-                found[test] = seconds
-    return found
-
-
-def affordable(tests: dict[str, float]) -> dict[str, float]:
-    """The fastest tests whose seconds add up to BUDGET, and at least one: a survivor costs no more than that."""
-    chosen: dict[str, float] = {}
-    for test, seconds in sorted(tests.items(), key=lambda item: item[1]):
-        if chosen and sum(chosen.values()) + seconds > BUDGET:
-            break
-        chosen[test] = seconds
-    return chosen
-
-
 # --- Judging ---
-
-
-class OutOfTime(BaseException):
-    """A test took far more processor time than without the change."""
-
-
-class Quiet:
-    """A pytest plugin: hypothesis draws the same examples each time, and does not shrink those that fail.
-
-    With `chosen` (seconds by test id) only these tests are run, the fastest first, each with its share of time; tests
-    of a file with a fixture for the whole file stay together.
-    """
-
-    def __init__(self, chosen: dict[str, float]) -> None:
-        self.chosen = chosen
-
-    def pytest_configure(self) -> None:
-        import hypothesis
-
-        quick = [phase for phase in hypothesis.Phase if phase.name in ("explicit", "generate")]
-        hypothesis.settings.register_profile(
-            "mutants", hypothesis.settings.default, database=None, phases=quick, derandomize=True
-        )
-        hypothesis.settings.load_profile("mutants")
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if not self.chosen:
-            return
-        wanted = [item for item in items if item.nodeid in self.chosen]
-        shared: dict[str, float] = {}
-        for item in wanted:
-            file = item.nodeid.partition("::")[0]
-            if 'scope="module"' in Path(file).read_text():
-                shared[file] = shared.get(file, 0.0) + self.chosen[item.nodeid]
-
-        def order(item: Any) -> tuple[float, str]:
-            file = item.nodeid.partition("::")[0]
-            return (shared.get(file, self.chosen[item.nodeid]), file)
-
-        items[:] = sorted(wanted, key=order)
-
-    def pytest_runtest_setup(self, item: Any) -> None:
-        if self.chosen:
-            signal.signal(signal.SIGPROF, _out_of_time)
-            signal.setitimer(signal.ITIMER_PROF, PATIENCE + 5 * self.chosen[item.nodeid])
-
-    def pytest_runtest_teardown(self) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _out_of_time(*_: object) -> None:
-    raise OutOfTime("far more processor time than without the change")
 
 
 def _question(tests: dict[str, float]) -> list[Any]:
@@ -357,7 +90,7 @@ def key(change: Change, by: str) -> str:
     folder = change.id.partition("/")[0]
     file = by.partition("::")[0]
     files = [file] if by and (ROOT / file).is_file() else [] if by else test_files(folder)
-    return _hash(change.id, *map(file_hash, files))
+    return hash_of(change.id, *map(file_hash, files))
 
 
 def recall() -> dict[str, Result]:
@@ -372,7 +105,7 @@ def remember(new: dict[str, Result]) -> None:
     rows = [
         f"{json.dumps(n)}: {json.dumps([r.key, r.by, r.note, r.seconds])}" for n, r in sorted(kept.items())
     ]
-    _write(RESULTS, "{\n" + ",\n".join(rows) + "\n}\n")
+    write(RESULTS, "{\n" + ",\n".join(rows) + "\n}\n")
 
 
 def equivalents() -> dict[str, str]:
@@ -449,24 +182,13 @@ def section(chosen: dict[str, list[Change]], seed: int) -> str:
 
 
 def _row(change: Change, reason: str) -> str:
-    text = _text(ROOT / change.file)
+    text = text_of(ROOT / change.file)
     start = text.rfind("\n", 0, change.edit.start) + 1
     end = (text + "\n").find("\n", change.edit.end)
     new = text[start : change.edit.start] + change.edit.new + text[change.edit.end : end]
     code = [f"`{' '.join(piece.split())}`" for piece in (text[start:end], new)]
     cells = [f"`{change.id}`", f"{change.file}:{change.lines[0]}", *code, reason]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def find(start: str) -> list[Change]:
-    """Changes whose id begins so."""
-    folder = start.partition("/")[0]
-    found = [c for c in candidates(folder) if c.id.startswith(start)] if folder in TESTS else []
-    if not found:
-        raise Broken(
-            f"no change begins with {start!r}; ids look like capacity/linear:ratio:arithmetic.1@01234567."
-        )
-    return found
 
 
 def report(chosen: dict[str, list[Change]], survivors: bool) -> None:

@@ -167,7 +167,7 @@ def test_drawn_changes_parse_and_differ(machine):
 def test_every_folder_gets_its_share(machine):
     counts = machine.shares(machine.COUNT)
     assert set(counts) == {"certify", "capacity", "reading", "floor", "measure", "covering", "construct"}
-    assert min(counts.values()) >= machine.LEAST and sum(counts.values()) >= 400
+    assert min(counts.values()) >= 50 and sum(counts.values()) >= 400
     for folder in counts:
         assert all((ROOT / file).is_file() for file in machine.test_files(folder))
 
@@ -187,7 +187,7 @@ def test_only_tests_that_run_the_statement_are_asked(machine, operators):
 
 
 def test_the_fastest_tests_are_asked_up_to_a_budget(machine, monkeypatch):
-    monkeypatch.setattr(machine, "BUDGET", 3.0)
+    monkeypatch.setattr(sys.modules["reach"], "BUDGET", 3.0)
     assert machine.affordable({"slow": 5.0, "a": 1.0, "b": 2.0, "c": 2.5}) == {"a": 1.0, "b": 2.0}
     assert machine.affordable({"slow": 5.0}) == {"slow": 5.0}
     assert machine.affordable({}) == {}
@@ -199,10 +199,10 @@ from pathlib import Path
 
 tree = Path.cwd()
 sys.path.insert(0, sys.argv[1])
-import machine, operators
+import machine, operators, reach
 
-machine.PATIENCE = 0.2
-lines = {"test_small.py": machine.ask(tree, lambda: machine.trace("test_small.py"), 600)}
+reach.PATIENCE = 0.2
+lines = {"test_small.py": machine.ask(tree, lambda: reach.trace("test_small.py"), 600)}
 file = "sparsehead/small.py"
 for change in operators.changes(file, (tree / file).read_text()):
     if change.name.rpartition(":")[2] in ("constant.4", "drop.1", "comparison.2"):

@@ -1,0 +1,90 @@
+"""The sample of machine-made breakages: which changes there are, which are drawn, and which tests are shown them."""
+
+import difflib
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from operators import Change, changes, parses
+
+ROOT = Path(__file__).resolve().parents[1]
+COUNT, LEAST = 480, 50
+# by folder of sparsehead/, its tests: tests/FOLDER, tests/test_doctests.py, and these
+TESTS = {
+    "certify": (),
+    "capacity": (
+        "tests/claims/test_attention_lipschitz.py", "tests/claims/test_capacity.py",
+        "tests/claims/test_capacity_lemmas.py", "tests/claims/test_depth.py",
+        "tests/claims/test_generalization_bounds.py", "tests/claims/test_limits.py",
+        "tests/claims/test_linear_covers.py", "tests/claims/test_notes_errata.py",
+        "tests/claims/test_paper_errata.py",
+    ),
+    "reading": (),
+    "floor": ("tests/claims/test_floor.py",),
+    "measure": ("tests/sweep/test_thresholds.py", "tests/experiments/test_law.py"),
+    "covering": (
+        "tests/claims/test_capacity.py", "tests/claims/test_covering.py",
+        "tests/claims/test_generalization_bounds.py", "tests/claims/test_notes_errata.py",
+    ),
+    "construct": (
+        "tests/claims/test_limits.py", "tests/claims/test_paper_errata.py", "tests/claims/test_representation.py",
+        "tests/claims/test_sparse_functions.py", "tests/test_cli_build.py",
+    ),
+}  # fmt: skip
+
+
+class Broken(Exception):
+    """What was asked for cannot be judged."""
+
+
+@cache
+def candidates(folder: str) -> tuple[Change, ...]:
+    files = sorted((ROOT / "sparsehead" / folder).rglob("*.py"))
+    return tuple(c for file in files for c in changes(str(file.relative_to(ROOT)), text_of(file)))
+
+
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text()
+
+
+def sample(folder: str, seed: int, count: int) -> list[Change]:
+    """The `count` changes of a folder whose names hash lowest with the seed, among those that parse."""
+    rank = lambda c: hashlib.sha256(f"{seed} {c.name}".encode()).digest()  # noqa: E731
+    found: list[Change] = []
+    for change in sorted(candidates(folder), key=rank):
+        if len(found) < count and parses(change.applied(text_of(ROOT / change.file))):
+            found.append(change)
+    return found
+
+
+def shares(count: int, least: int = LEAST) -> dict[str, int]:
+    """How many of `count` each folder gets: in proportion to its candidates, at least `least`."""
+    sizes = {folder: len(candidates(folder)) for folder in TESTS}
+    free = max(0, count - least * len(sizes))
+    total = sum(sizes.values())
+    return {folder: least + round(free * size / total) for folder, size in sizes.items()}
+
+
+def difference(change: Change) -> str:
+    text = text_of(ROOT / change.file)
+    pair = (text.splitlines(), change.applied(text).splitlines())
+    rows = list(difflib.unified_diff(*pair, change.file, change.file, lineterm="", n=2))
+    return "\n".join([change.id, *rows])
+
+
+def find(start: str) -> list[Change]:
+    """Changes whose id begins so."""
+    folder = start.partition("/")[0]
+    found = [c for c in candidates(folder) if c.id.startswith(start)] if folder in TESTS else []
+    if not found:
+        raise Broken(
+            f"no change begins with {start!r}; ids look like capacity/linear:ratio:arithmetic.1@01234567."
+        )
+    return found
+
+
+def test_files(folder: str) -> list[str]:
+    """The files whose tests a folder's changes are shown to."""
+    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / "tests" / folder).glob("test_*.py"))
+    return [*own, *TESTS[folder], "tests/test_doctests.py"]
