@@ -8,6 +8,7 @@ import pytest
 
 import sparsehead as sh
 from sparsehead.capacity.declared import declare_layer
+from sparsehead.capacity.families import family_by_names
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.state_dicts import attention_layers
 from sparsehead.errors import ShapeError
@@ -43,6 +44,29 @@ def test_encoders_and_decoders_have_heads_of_their_own():
     config = SimpleNamespace(encoder_attention_heads=3, decoder_attention_heads=2)
     found = {prefix: place.layer.H for prefix, place in attention_layers(state, heads=None, config=config)}
     assert found == {"decoder.0": 2, "encoder.0": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "query", "output"),
+    [
+        ("bert", "encoder.layer.0.attention.self", "query", "encoder.layer.0.attention.output.dense"),
+        ("distilbert", "transformer.layer.0.attention", "q_lin", "transformer.layer.0.attention.out_lin"),
+        ("albert", "albert_layers.0.attention", "query", "albert_layers.0.attention.dense"),
+        ("mpnet", "encoder.layer.0.attention.attn", "q", "encoder.layer.0.attention.attn.o"),
+        ("gpt2", "h.0.attn", "c_attn", "h.0.attn.c_proj"),
+        ("llama", "model.layers.0.self_attn", "q_proj", "model.layers.0.self_attn.o_proj"),
+        ("opt", "decoder.layers.0.self_attn", "q_proj", "decoder.layers.0.self_attn.out_proj"),
+        ("gpt_neo", "h.0.attn.attention", "q_proj", "h.0.attn.attention.out_proj"),
+        ("gptj", "h.0.attn", "q_proj", "h.0.attn.out_proj"),
+        ("codegen", "h.0.attn", "qkv_proj", "h.0.attn.out_proj"),
+        ("mpt", "blocks.0.attn", "Wqkv", "blocks.0.attn.out_proj"),
+        ("t5", "encoder.block.0.layer.0.SelfAttention", "q", "encoder.block.0.layer.0.SelfAttention.o"),
+        ("plain attention", "h.0.attention", "q", "h.0.attention.o"),
+    ],
+)
+def test_families_are_known_by_the_names_that_transformers_gives(kind, prefix, query, output):
+    state = {f"{prefix}.{query}.weight": 0, f"{output}.weight": 0}
+    assert family_by_names(state, prefix)[0] == kind
 
 
 def test_keys_and_values_of_another_width_than_the_query_are_refused():
