@@ -18,7 +18,7 @@ from sparsehead.certify import chain as chains
 from sparsehead.certify import verify
 from sparsehead.certify.balls import Ball, exact
 from sparsehead.certify.brackets import mixing_error, never_exceeds, weight_bounds
-from sparsehead.certify.chain import Step, line_ranges, segments
+from sparsehead.certify.chain import Step, line_ranges, relu_chain, segments
 from sparsehead.certify.patterns import _zonotopes, prove_by_patterns
 from sparsehead.certify.regions import Box, Zonotope, _ends, output_range
 from sparsehead.certify.search import gradient
@@ -180,6 +180,19 @@ def test_the_allowance_of_steps_and_of_their_product_is_its_formula():
     units = ((4 + 4) + (3 + 4) + (3 + 4 + 4)) * U
     tight(merged.allowance(size), units * (S @ RA @ RB + Ra @ RB + Rb))
     np.testing.assert_allclose(merged.W, A @ B, rtol=1e-12)
+
+
+def test_what_the_residual_and_a_bias_cancel_still_rounds():
+    """b_C + cls is nearly zero, and rounds by the size of both."""
+    rng = stream(52, "cancel")
+    b_C, w = 10 * rng.normal(size=4), rng.normal(size=4)
+    cls = 1e-9 - b_C
+    none, W_C = np.zeros((2, 4, 3)), rng.normal(size=(2, 3, 4))
+    layer = Layer(none, none, none, W_C, b_C=b_C, residual=True)
+    encoding = trainable(np.zeros((3, 4)), np.zeros((2, 4)), cls)
+    (step,) = relu_chain(Model(encoding, (layer,), w=w, bias=0.5))
+    B, C, W = (abs(rational(x)) for x in (b_C, cls, w))
+    tight(step.b_size, [(B + C) @ W + F(1, 2)])
 
 
 def test_the_deviation_along_a_line_is_its_formula():
