@@ -235,11 +235,17 @@ def test_the_ends_are_the_slack_and_its_rounding_where_all_else_is_zero():
 @pytest.mark.parametrize("far", [0, 1])
 def test_the_error_of_a_zonotope_holds_the_wider_of_both_bits(far):
     """Five tokens of equal weight, values 0 up to 1 for one of the bits: the mix is 0 up to 1."""
-    rad = np.zeros((5, 2, 2, 1))
-    rad[:, far] = 1.0
-    scores, values = exact(np.zeros((5, 2, 2))), Ball(np.zeros((5, 2, 2, 1)), rad)
+    wide = np.zeros((5, 2, 2, 1))
+    wide[:, far] = 1.0
+    scores, values = exact(np.zeros((5, 2, 2))), Ball(np.zeros(wide.shape), wide)
     for zonotope in _zonotopes(parse("x0 & x3", T=4), scores, values):
         assert (zonotope.error >= 1).all() and (zonotope.error <= 1 + 1e-5).all()
+    # exact values of 1: the balls of five products, their two sums over tokens, and one over the pattern
+    share = ball.softmax(exact(np.zeros((1, 5))))
+    a, rad = F(float(share.mid[0, 0])), F(float(share.rad[0, 0]))
+    wanted = (2 * additions(5) + 2 + 8) * U * 5 * a + 5 * (rad + U * (a + rad))
+    for zonotope in _zonotopes(parse("x0 & x3", T=4), scores, exact(np.ones(wide.shape))):
+        tight(zonotope.error, [wanted, wanted])
 
 
 def unmoved(T):
