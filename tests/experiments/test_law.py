@@ -1,15 +1,21 @@
 """The law end to end: real trials, a real store, worker processes."""
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from sparsehead.cli.app import app, main
+from sparsehead.cli.law import _show
 from sparsehead.errors import DomainError
 from sparsehead.experiments.law import law
+from sparsehead.experiments.records import FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.measure.adaptive import Adaptive
 from sparsehead.store import Store
 
@@ -81,6 +87,29 @@ def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, 
     assert [row["T"] for row in result["floor"]] == [20, 50] and result["seconds"] >= 0
     assert {row["status"] for row in result["floor"]} == {"lower bracket"}
     assert chart.read_text().startswith("<svg")
+
+
+def test_the_table_says_open_ends_a_misfit_and_both_floors():
+    rows = (ThresholdRow(8, None, None, 28.0, 24, "at most 28: no failure in 24 trials"),
+            ThresholdRow(16, None, 31.0, None, 24), ThresholdRow(32, 40.0, 30.0, 50.0, 24))  # fmt: skip
+    fits = {"log": FitRow({"a": 1.0, "b": 2.0}, {"b": (1.5, None)}, 9.0, 3.5)}
+    record = LawRecord(rows, fits, "log", "", (FloorRow(8, 11, 13, "lower bracket", 5, 7),), (), 1.0)
+
+    def shown(record):
+        _show(Console(file=(said := StringIO()), width=200), record)
+        return [re.split(r" {2,}", line.strip()) for line in said.getvalue().splitlines()]
+
+    header, first, second, third, *_, law_line, _ = shown(record)
+    assert header == ["T", "m_80", "95 % interval", "trials", "floor, 5 runs", "one answer"]
+    assert first[1:] == ["-", "at most 28.0", "24", "7", "11..13", "at most 28: no failure in 24 trials"]
+    assert (second[2], third[2]) == ("at least 31.0", "30.0 to 50.0")
+    assert law_line[-2:] == ["b in [1.5, ?]", "AIC +3.5"]
+    assert shown(replace(record, floor=()))[0] == header[:4]
+    refuted = replace(record, best=None, note="misfit: the curve bends")
+    assert refuted.misfit == "misfit: the curve bends" and record.misfit == ""
+    assert "AIC" not in str(shown(refuted)) and shown(refuted)[-2] == [refuted.misfit]
+    noted = replace(rows[2], note="one side is open; misfit: a lapse")
+    assert replace(record, thresholds=(noted,)).misfit == "misfit: a lapse"
 
 
 def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path):

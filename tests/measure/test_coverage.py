@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import pytest
 
-from sparsehead.measure import Adaptive, Cell
+from sparsehead.measure import Adaptive, Cell, Joint
 from sparsehead.rng import stream
 
 NORMAL = NormalDist()
@@ -44,6 +44,24 @@ class Found:
     closed: float
     flagged: float
     trials: float
+
+
+def several_lengths(slopes, runs, seed=7):
+    """Joint runs at m_80 = 4 + 10 ln T; a logistic curve at every T, of the slopes given."""
+    rng, found = stream(seed, "joint coverage", *slopes.values()), []
+    m80 = {T: 4 + 10 * math.log(T) for T in slopes}
+    for _ in range(runs):
+        joint, cells = Joint({T: Adaptive() for T in slopes}), {T: [] for T in slopes}
+        while any((wanted := joint.propose(cells)).values()):
+            for T, m, n in ((T, *batch) for T, batches in wanted.items() for batch in batches):
+                cells[T].append(Cell(m, int(rng.binomial(n, logistic(slopes[T])(m / m80[T]))), n))
+        own = joint.thresholds(cells)
+        holds = [(t.low or 0) <= m80[T] <= (t.high or math.inf) for T, t in own.items()]
+        closed = [t.side == "both" for t in own.values()]
+        flagged = any("misfit" in t.note for t in own.values())
+        trials = sum(t.trials for t in own.values())
+        found.append((sum(holds) / len(own), sum(closed) / len(own), flagged, trials))
+    return Found(*(sum(column) / runs for column in zip(*found)))
 
 
 def one_length(truth, runs, seed=5, **settings):
@@ -81,3 +99,15 @@ def test_intervals_hold_m80_in_200_runs_whatever_the_curve(truth):
     found = one_length(truth, 200)
     least = {"logistic 1.5": 0.15, "logistic 3": 0.4, "plateau at .7": 0.02}
     assert found.hold >= 0.93 and found.closed >= least.get(truth, 0.72) and found.flagged <= 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("slopes", "closed", "flagged"),
+    [((5, 5, 5, 5, 5), 0.95, (0.0, 0.1)), ((3, 4.2, 5.7, 8, 11.3), 0.5, (0.8, 1.0))],
+)
+def test_joint_intervals_hold_m80_also_where_the_slope_changes_with_T(slopes, closed, flagged):
+    """Of 80 runs the second truth is flagged in 89 %; its intervals hold in .997, and in .978 of those not flagged."""
+    found = several_lengths(dict(zip((100, 180, 300, 550, 1000), slopes)), 60)
+    assert found.hold >= 0.93 and found.closed >= closed
+    assert flagged[0] <= found.flagged <= flagged[1]
