@@ -113,7 +113,7 @@ def _lengths(text: str) -> list[int]:
 
 def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:
     floor = {row.T: row for row in record.floor}
-    runs = next((row.guesses for row in record.floor if row.guesses), None)
+    runs = next((row.guesses for row in record.floor if row.guesses and row.guesses > 1), None)
     floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer"] if floor else [])]
     table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
     for row in record.thresholds:

@@ -10,6 +10,7 @@ from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
 from .thresholds import Threshold, curve_interval, fitted, rising_bounds
 
 PROBE = 2  # trials at one m while all agree
+OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80, whatever the curve
 NEAR = 0.02  # in ln m: trials are put together that lie no further apart
 
 
@@ -18,10 +19,11 @@ class Adaptive:
     """Finds m_80 with batches of trials on both sides of it.
 
     While all trials agree, it halves or doubles m with PROBE trials each time. Then each round puts one batch where the
-    fitted curve reaches `shares[0]` and one where it reaches `shares[1]`; the first batches are small. It stops when
-    the curve's own interval is as narrow as wanted and the trials bound m_80 on both sides whatever the curve, when
-    they say that m_80 lies beyond m_min or m_max, or when they are spent. A proposal depends on the outcomes alone, so
-    a sweep that is repeated proposes the same trials and finds them done.
+    fitted curve reaches `shares[0]` and one where it reaches `shares[1]`; further out, at OUTER, on a side where the
+    trials do not yet bound m_80 whatever the curve. The first batches are small. It stops when the curve's own interval
+    is as narrow as wanted and both sides are bounded, when the trials say that m_80 lies beyond m_min or m_max, or when
+    they are spent. A proposal depends on the outcomes alone, so a sweep that is repeated proposes the same trials and
+    finds them done.
 
     Args:
         start: the first guess at m_80. Being wrong costs PROBE trials per factor of 2.
@@ -69,7 +71,8 @@ class Adaptive:
         if low and high and below and above and math.log(above / below) <= self.width:
             return []
         slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit must not scatter trials
-        steps = [(offset(share) - offset(self.target)) / slope for share in self.shares]
+        shares = (self.shares[0] if low else OUTER[0], self.shares[1] if high else OUTER[1])
+        steps = [(offset(share) - offset(self.target)) / slope for share in shares]
         wanted = [m80 * math.exp(step) for step in steps]
         return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
 

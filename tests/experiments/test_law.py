@@ -105,6 +105,7 @@ def test_the_table_says_open_ends_a_misfit_and_both_floors():
     assert (second[2], third[2]) == ("at least 31.0", "30.0 to 50.0")
     assert law_line[-2:] == ["b in [1.5, ?]", "AIC +3.5"]
     assert shown(replace(record, floor=()))[0] == header[:4]
+    assert shown(replace(record, floor=(FloorRow(8, 11, 13, "lower bracket", 1, 11),)))[0][4:] == header[5:]
     refuted = replace(record, best=None, note="misfit: the curve bends")
     assert refuted.misfit == "misfit: the curve bends" and record.misfit == ""
     assert "AIC" not in str(shown(refuted)) and shown(refuted)[-2] == [refuted.misfit]

@@ -48,7 +48,7 @@ class Found:
 
 def several_lengths(slopes, runs, seed=7):
     """Joint runs at m_80 = 4 + 10 ln T; a logistic curve at every T, of the slopes given."""
-    rng, found = stream(seed, "joint coverage", *slopes.values()), []
+    rng, found = stream(seed, "joint coverage", str(slopes)), []
     m80 = {T: 4 + 10 * math.log(T) for T in slopes}
     for _ in range(runs):
         joint, cells = Joint({T: Adaptive() for T in slopes}), {T: [] for T in slopes}
@@ -85,20 +85,20 @@ def test_a_truth_rises_and_has_its_threshold_at_1(truth):
     assert shares == sorted(shares) and shares[0] >= 0 and shares[-1] <= 1
 
 
-@pytest.mark.parametrize(("truth", "closed"), [("logistic 7", 0.9), ("nothing below .85 m_80", 0.75)])
+@pytest.mark.parametrize(("truth", "closed"), [("logistic 7", 0.95), ("nothing below .85 m_80", 0.9)])
 def test_intervals_hold_m80_whatever_the_curve(truth, closed):
     found = one_length(truth, 30)
     assert found.hold >= 0.9 and found.closed >= closed
-    assert found.trials < 120
+    assert found.trials < 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_intervals_hold_m80_in_200_runs_whatever_the_curve(truth):
-    """A flat curve leaves an end open after 160 trials: of 100 runs 22 have both at slope 1.5 and 50 at slope 3."""
+    """A flat curve leaves an end open after 160 trials: of 100 runs 55 have both at slope 1.5 and 89 at slope 3."""
     found = one_length(truth, 200)
-    least = {"logistic 1.5": 0.15, "logistic 3": 0.4, "plateau at .7": 0.02}
-    assert found.hold >= 0.93 and found.closed >= least.get(truth, 0.72) and found.flagged <= 0.2
+    least = {"logistic 1.5": 0.4, "logistic 3": 0.8, "plateau at .7": 0.25}
+    assert found.hold >= 0.93 and found.closed >= least.get(truth, 0.92) and found.flagged <= 0.2
 
 
 @pytest.mark.slow

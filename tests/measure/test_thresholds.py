@@ -136,6 +136,28 @@ def test_policy_walks_by_few_trials_until_they_disagree_then_brackets_the_target
     assert [n for _, n in policy.propose([Cell(30, 0, 2), Cell(60, 2, 2)])] == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("cells", "shares"),
+    [
+        ([Cell(40, 5, 8), Cell(60, 6, 8), Cell(80, 7, 8)], (0.5, 0.95)),
+        ([Cell(40, 1, 8), Cell(60, 5, 8), Cell(80, 7, 8)], (0.65, 0.95)),
+        ([Cell(40, 3, 4), Cell(60, 17, 20), Cell(80, 20, 20)], (0.5, 0.91)),
+        ([Cell(40, 1, 8), Cell(60, 12, 20), Cell(80, 20, 20)], (0.65, 0.91)),
+    ],
+)
+def test_a_side_that_is_not_bounded_yet_is_tried_further_out(cells, shares):
+    m80, _, _, slope = curve_interval(cells, 0.8, 0.95)
+    low, high = rising_bounds(cells)
+    assert ((low is None), (high is None)) == (shares[0] == 0.5, shares[1] == 0.95)
+    odds = [share / (0.997 - share) / (0.8 / 0.197) for share in shares]  # a lapse of .003
+    expected = [round(m80 * ratio ** (1 / max(slope, 3.5))) for ratio in odds]
+    tried = {cell.m for cell in cells}
+    found = [m for m, _ in Adaptive().propose(cells)]
+    assert all(
+        m == own or (own in tried and abs(m - own) <= 1) for m, own in zip(expected, found, strict=True)
+    )
+
+
 @pytest.mark.parametrize(("m80", "start"), [(12, 60), (14, 120), (400, 60), (60, 60)])
 def test_most_trials_are_spent_near_the_threshold_wherever_it_starts(m80, start):
     rng, policy, cells, curve = (
