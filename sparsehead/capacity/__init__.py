@@ -2,14 +2,15 @@
 
 Read in this order:
 
-norms, state_dicts                    norms of matrices, of heads, of checkpoints
+norms, families, state_dicts          norms of matrices, of heads, of checkpoints; how each architecture scores
 lipschitz                             how far softmax, heads and LayerNorm carry a change
 linear, perceptron                    linear classes: the bound, and the cover that proves it
 items, forms, pricing                 items (c, p), what each form charges for them, the account of a bound
 head_class                            the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
 generalization, integral              from covering numbers to error and sample size
-foreign, declared                     what a bound is about: a model, norms, or a layer of another network
+declared                              what a bound is about: a model, norms, or a layer of another network
+verdict                               whether a bound says anything at m samples
 bound, trajectory                     the public `bound`; the same along training
 """
 

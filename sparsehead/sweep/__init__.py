@@ -7,6 +7,7 @@ worker      what runs inside a worker process
 local       worker processes on this machine
 cluster     a Dask cluster, by its address
 dask_crew   its workers
+tls         certificates and a folder of its own for a cluster on this machine
 remote      what runs inside a Dask worker
 shards      a sweep in n parts, for array jobs
 stored      what a store holds of a sweep, without running any
