@@ -102,3 +102,11 @@ def test_the_threshold_is_most_probable_where_the_trials_put_it():
     floor = [log_threshold(50.0, 0.0, [Cell(50, k, 40)], grid=GRID_M, trials=40) for k in (40, 32, 20)]
     assert floor[0] > math.log(0.9) and floor[0] > floor[1] > floor[2]
     assert floor[2] < math.log(0.02)
+
+
+def test_the_grid_has_steps_of_half_the_least_width_and_every_pair_of_widths():
+    centre, left, right = SHAPES.grid()
+    assert sorted(set(centre)) == pytest.approx([-2 + i / 20 for i in range(121)])
+    widths = [0.1 * 20 ** (i / 12) for i in range(13)]
+    assert sorted(set(left)) == sorted(set(right)) == pytest.approx(widths)
+    assert len(set(zip(centre, left, right))) == len(centre) == 121 * 13 * 13

@@ -216,3 +216,32 @@ def test_the_committed_table_says_so_and_can_be_made_again():
         assert min(share["thresholds"], share["a"], share["b"], share["slope"]) >= 0.93
     again = design.experiment("joint", "log", 0)
     assert again["widest"] <= 1 and 0.4 < again["trials"] / cost["trials joint"] < 2.5
+
+
+def test_it_begins_at_lengths_up_to_thirty_times_the_least():
+    assert set(Joint({T: Adaptive() for T in (10, 300, 305)}).propose({})) == {10, 300}
+
+
+def test_where_the_slope_changes_each_interval_also_holds_the_one_of_its_own_trials():
+    shares, slopes = (0.5, 0.65, 0.8, 0.9, 0.95), {100: 3, 300: 6, 1000: 12}
+    odds = [share / (1 - share) / 4 for share in shares]
+
+    def cells(slope, n):
+        return [
+            Cell(round(100 * odd ** (1 / slope)), round(n * share), n) for odd, share in zip(odds, shares)
+        ]
+
+    joint = Joint({T: Adaptive() for T in slopes})
+    changing = {T: cells(slope, 80) for T, slope in slopes.items()}
+    known = joint._posterior(changing)
+    for i, (T, found) in enumerate(joint.thresholds(changing).items()):
+        half, own = SPREAD_CAUTION * 1.95996 * known.spread[i], fitted(changing[T])
+        assert found.low == pytest.approx(min(own.low, math.exp(known.mean[i] - half)), rel=1e-5)
+        assert found.high == pytest.approx(max(own.high, math.exp(known.mean[i] + half)), rel=1e-5)
+        assert "slope changes with T" in found.note and found.m80 == pytest.approx(math.exp(known.mean[i]))
+    few = {**changing, 300: [Cell(100, 6, 8), Cell(80, 6, 8)]}
+    assert joint.thresholds(few)[300].side == fitted(few[300]).side == "none"
+    same = joint.thresholds({T: cells(6, 80) for T in slopes})[300]
+    assert same.note == "" and same.log_width == pytest.approx(
+        2 * SPREAD_CAUTION * 1.95996 * joint._posterior({T: cells(6, 80) for T in slopes}).spread[1], rel=1e-5
+    )

@@ -13,7 +13,7 @@ from sparsehead.experiments.folder import read_results
 from sparsehead.experiments.records import LawRecord, cells_by_T
 from sparsehead.experiments.study_records import LawsRecord
 from sparsehead.measure import Cell, fit_laws, law_value
-from sparsehead.measure.laws import _between_ends, _with_fixed
+from sparsehead.measure.laws import _between_ends, _crossing, _with_fixed
 from sparsehead.measure.scoring import Trials
 from sparsehead.rng import stream
 
@@ -243,3 +243,16 @@ def test_misuse():
         law_value("cubic", 1, 1, 10)
     with pytest.raises(DomainError, match="T >= 2"):
         fit_laws({1: [Cell(5, 1, 2)], 10: [Cell(5, 1, 2)]})
+
+
+@pytest.mark.parametrize("power", [0.5, 2, 6])
+def test_a_crossing_is_found_between_its_ends_also_where_the_rise_is_no_parabola(power):
+    tried = []
+
+    def rise(x):
+        tried.append(x)
+        return 2 * x**power
+
+    place = _crossing(rise, (0.2, rise(0.2)), (3.0, rise(3.0)), 2.0)
+    assert place == pytest.approx(1.0, rel=0.005) and all(0.2 <= x <= 3.0 for x in tried)
+    assert len(tried) <= 12

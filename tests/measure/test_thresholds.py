@@ -5,7 +5,7 @@ import pytest
 
 from sparsehead.errors import DomainError
 from sparsehead.measure import Adaptive, Cell, fitted, grid
-from sparsehead.measure.curves import merge
+from sparsehead.measure.curves import merge, offset
 from sparsehead.measure.thresholds import curve_interval, rising_bounds
 from sparsehead.rng import stream
 
@@ -219,3 +219,9 @@ def test_adaptive_needs_at_most_a_third_of_the_grids_trials(n):
         spent.append(fine.trials)
         allowed.append(coarse.trials / 3)
     assert np.mean(spent) <= np.mean(allowed)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.997, 0.998, 1.0])
+def test_a_share_that_a_curve_with_a_lapse_never_reaches_has_no_place(share):
+    with pytest.raises(DomainError, match=rf"reaches shares in \(0, 0.997\), not {share}"):
+        offset(share)
