@@ -255,4 +255,4 @@ def test_a_crossing_is_found_between_its_ends_also_where_the_rise_is_no_parabola
 
     place = _crossing(rise, (0.2, rise(0.2)), (3.0, rise(3.0)), 2.0)
     assert place == pytest.approx(1.0, rel=0.005) and all(0.2 <= x <= 3.0 for x in tried)
-    assert len(tried) <= 12
+    assert len(tried) <= 16

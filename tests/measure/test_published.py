@@ -10,8 +10,8 @@ from sparsehead.measure import published
 def test_the_line_through_the_papers_points_is_least_squares():
     T, m, _ = np.array([astuple(point) for point in published.LAW_AND]).T
     (b, a), covariance = np.polyfit(np.log(T), m, 1, cov=True)
-    assert published.LAW_AND_FIT == pytest.approx((a, b), abs=0.006)
-    assert published.LAW_AND_SLOPE_ERROR == pytest.approx(math.sqrt(covariance[0, 0]), abs=0.006)
+    assert pytest.approx((a, b), abs=0.006) == published.LAW_AND_FIT
+    assert pytest.approx(math.sqrt(covariance[0, 0]), abs=0.006) == published.LAW_AND_SLOPE_ERROR
 
 
 def test_settings_and_readings_are_those_of_the_papers_figures():
