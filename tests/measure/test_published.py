@@ -9,6 +9,7 @@ from sparsehead.measure import published
 
 def test_the_line_through_the_papers_points_is_least_squares():
     T, m, _ = np.array([astuple(point) for point in published.LAW_AND]).T
+    assert T.tolist() == [*range(100, 801, 50), 900, 1000, 1100]
     (b, a), covariance = np.polyfit(np.log(T), m, 1, cov=True)
     assert pytest.approx((a, b), abs=0.006) == published.LAW_AND_FIT
     assert pytest.approx(math.sqrt(covariance[0, 0]), abs=0.006) == published.LAW_AND_SLOPE_ERROR
