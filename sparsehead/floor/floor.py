@@ -97,7 +97,7 @@ def floor(
     def not_excluded(m: int, k: int = 1) -> bool:
         if kind == "parity":
             bounds = parity_bounds(s=s, T=T, m=m)
-            # at most k label sequences more are answered: P <= k 2^m / C(T, s)
+            # k answers for each of 2^m label sequences: P <= k 2^m / C(T, s)
             most = bounds.opt_high if k == 1 else min(1.0, _ratio(k * 2**m, math.comb(T, s)))
             return (bounds.unique_high if unique else most) >= target
         opt, alone = identification_bounds(s=s, T=T, m=m, p=p if kind == "and" else 1 - p, guesses=k)

@@ -143,6 +143,15 @@ def test_five_guesses_need_fewer_samples_than_one_answer(T, proven, simulated):
         assert share.mean() + error >= 0.8 if reached else share.mean() - error < 0.8
 
 
+@pytest.mark.parametrize("T", [30, 100])
+@pytest.mark.parametrize("guesses", [2, 5])
+def test_several_guesses_at_a_parity_are_counted(T, guesses):
+    """k answers for each of 2^m label sequences name at most k 2^m of C(T, 3) supports."""
+    found = floor("parity", s=3, T=T, p=0.5, guesses=guesses).m_guesses
+    supports = T * (T - 1) * (T - 2) // 6
+    assert guesses * 2**found >= 0.8 * supports > guesses * 2 ** (found - 1)
+
+
 def test_or_is_the_mirror_image_of_and():
     assert floor("and", s=2, T=50, p=0.7) == floor("or", s=2, T=50, p=1 - 0.7)
 
