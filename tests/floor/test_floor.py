@@ -152,6 +152,12 @@ def test_several_guesses_at_a_parity_are_counted(T, guesses):
     assert guesses * 2**found >= 0.8 * supports > guesses * 2 ** (found - 1)
 
 
+@pytest.mark.parametrize("guesses", [0, -1])
+def test_a_learner_without_a_guess_is_refused(guesses):
+    with pytest.raises(DomainError, match=f"guesses is a whole number >= 1; got {guesses}"):
+        floor("and", s=2, T=10, p=0.5, guesses=guesses)
+
+
 def test_or_is_the_mirror_image_of_and():
     assert floor("and", s=2, T=50, p=0.7) == floor("or", s=2, T=50, p=1 - 0.7)
 
