@@ -16,7 +16,7 @@ from ..errors import DomainError
 from ..types import Array, Float
 from .curves import TYPICAL_SLOPE, Cell
 from .intervals import chi2_quantile
-from .misfit import misfits
+from .misfit import Misfit, misfits
 from .scoring import Curve, CurveFamily, Trials, least
 
 LAWS = ("log", "power", "linear")
@@ -108,17 +108,20 @@ def fit_laws(
     lack = {law: max(0.0, 2 * (gained - fit.log_likelihood)) for law, fit in fits.items()}
     log_m80 = {int(T): float(own) for T, own in zip(data.Ts, free.log_m80)}
     departures = misfits({T: cells[T] for T in log_m80}, log_m80, math.exp(free.log_slope), target)
+    return LawFits(fits, None if departures else best, _note(fits, departures), lack, len(data.Ts) - 2)
+
+
+def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
+    """What keeps the laws from being told apart: a misfit, or a second law that is nearly as good."""
     if departures:
         said = "; ".join(one.words for one in departures)
-        note = f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
-        return LawFits(fits, None, note, lack, len(data.Ts) - 2)
+        return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
     runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
-    note = (
+    return (
         ""
         if runner_up >= 4
         else f"the data do not tell the laws apart: the second is within {runner_up:.1f} AIC"
     )
-    return LawFits(fits, best, note, lack, len(data.Ts) - 2)
 
 
 def _why_not(data: Trials) -> str | None:
