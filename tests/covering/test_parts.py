@@ -3,6 +3,7 @@
 import math
 import types
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +12,13 @@ from sparsehead.covering import covering_number, covers, external, metrics
 from sparsehead.covering.covers import greedy_cover, greedy_packing, packing_number, set_cover
 from sparsehead.covering.function_classes import class_covering_number
 from sparsehead.covering.points_file import points_of
-from sparsehead.covering.relations import cover_vc_printed, log_cover_fat, log_cover_vc, vc_dimension
+from sparsehead.covering.relations import (
+    cover_vc_printed,
+    fat_dimension,
+    log_cover_fat,
+    log_cover_vc,
+    vc_dimension,
+)
 from sparsehead.covering.shattering import head_outputs, shattered_inputs, shattering_head
 from sparsehead.errors import DomainError, ParseError, ShapeError
 
@@ -159,3 +166,10 @@ def test_three_points_on_a_circle_none_opposite_another(offset):
     points = [[offset + 5, 0], [offset - 3, 4], [offset - 3, -4]]
     assert covering_number(points, eps=5, external=True).size == 1
     assert covering_number(points, eps=5 - Fraction(1, 10**40), external=True).size == 2
+
+
+def test_three_columns_are_shattered_by_eight_patterns_and_not_by_six():
+    cube = np.array(list(product((0.0, 1.0), repeat=3)))
+    assert fat_dimension(cube, 0.5) == 3 and fat_dimension(cube, 0.51) == 0
+    six_of_eight = np.concatenate([cube[:6], cube[:2]])  # no row ends in 11.: two columns, never three
+    assert fat_dimension(six_of_eight, 0.5) == 2

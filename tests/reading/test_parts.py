@@ -176,6 +176,15 @@ def test_evidence_lists_the_support_candidates_and_the_most_attended():
         assert e.to_dict() == {"attention": e.attention, "influence": e.influence, "flips": e.flips}
 
 
+def test_attention_is_averaged_over_a_hundred_inputs():
+    rng = np.random.default_rng(0)
+    layer = Layer(*(rng.standard_normal(shape) for shape in ((1, 8, 3), (1, 8, 3), (1, 8, 3), (1, 3, 8))))
+    model = Model(encoding.random_positions(T, 8, rng=rng), (layer,), w=rng.standard_normal(8))
+    each = model.attention(fair(120))[:, 0, :-1]
+    assert mean_attention(model, fair(120)) == pytest.approx(each[:100].mean(axis=0), rel=1e-12)
+    assert mean_attention(model, fair(120)) != pytest.approx(each[:16].mean(axis=0), rel=1e-3)
+
+
 def test_disagreement_of_the_evidence_is_one_sentence():
     table = {1: Evidence(0.1, 0.5, 0.5), 2: Evidence(0.2, 0.5, 0.4), 3: Evidence(0.3, 0.0, 0.6)}
     assert disagreement(table, (1, 2)) == (
