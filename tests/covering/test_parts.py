@@ -10,6 +10,7 @@ import pytest
 
 from sparsehead.covering import covering_number, covers, external, metrics
 from sparsehead.covering.covers import greedy_cover, greedy_packing, packing_number, set_cover
+from sparsehead.covering.external import _inside, _members
 from sparsehead.covering.function_classes import class_covering_number
 from sparsehead.covering.points_file import points_of
 from sparsehead.covering.relations import (
@@ -173,3 +174,26 @@ def test_three_columns_are_shattered_by_eight_patterns_and_not_by_six():
     assert fat_dimension(cube, 0.5) == 3 and fat_dimension(cube, 0.51) == 0
     six_of_eight = np.concatenate([cube[:6], cube[:2]])  # no row ends in 11.: two columns, never three
     assert fat_dimension(six_of_eight, 0.5) == 2
+
+
+def test_discs_on_a_diameter_are_decided_exactly():
+    """Two points a diameter apart: t = 0 up to rounding, and the other points lie on the rim itself."""
+    for a, b, c in (
+        (3, 4, 5),
+        (5, 12, 13),
+        (8, 15, 17),
+        (7, 24, 25),
+        (20, 21, 29),
+        (12, 35, 37),
+        (9, 40, 41),
+    ):
+        rim = [(a, b), (-a, b), (a, -b), (-a, -b), (b, a), (-b, a), (b, -a), (c, 0), (0, c), (-c, 0)]
+        local = [
+            (0, 0),
+            (2 * a, 2 * b),
+            *((x + a, y + b) for x, y in rim if (x, y) not in ((a, b), (-a, -b))),
+        ]
+        exact = [[_inside(w, local[1], side, c) for side in (1, -1)] for w in local]
+        assert np.array(exact).all()
+        found = _members(local, 1, c, candidates=np.ones(len(local), dtype=bool))
+        assert found.tolist() == exact
