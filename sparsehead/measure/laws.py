@@ -117,11 +117,9 @@ def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
         said = "; ".join(one.words for one in departures)
         return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
     runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
-    return (
-        ""
-        if runner_up >= 4
-        else f"the data do not tell the laws apart: the second is within {runner_up:.1f} AIC"
-    )
+    if runner_up >= 4:
+        return ""
+    return f"the data do not tell the laws apart: the second is within {runner_up:.1f} AIC"
 
 
 def _why_not(data: Trials) -> str | None:
