@@ -131,7 +131,7 @@ def reaching(change: Change, lines: Lines) -> dict[str, float]:
     """The tests to ask about a change, with their seconds.
 
     They are those that run its statement, in the test or in a fixture of the file. What runs at import may concern
-    each test of the folder.
+    each test of the folder, also one that runs no line of the package: it only reads what was made at import.
     """
     first, last = change.lines
     hit = lambda ran: any(first <= line <= last for line in ran.get(change.file, ()))  # noqa: E731
@@ -139,7 +139,7 @@ def reaching(change: Change, lines: Lines) -> dict[str, float]:
     for file, entry in lines.items():
         fixture = file in entry["tests"] and hit(entry["tests"][file][1])
         for test, (seconds, ran) in entry["tests"].items():
-            touched = any(name.startswith(str(Path(change.file).parent)) for name in ran)
+            touched = not ran or any(name.startswith(str(Path(change.file).parent)) for name in ran)
             if test != file and (fixture or hit(ran) or (change.at_import and touched)):
                 found[test] = seconds
     return found

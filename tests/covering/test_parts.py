@@ -197,3 +197,16 @@ def test_discs_on_a_diameter_are_decided_exactly():
         assert np.array(exact).all()
         found = _members(local, 1, c, candidates=np.ones(len(local), dtype=bool))
         assert found.tolist() == exact
+
+
+def test_discs_around_a_lattice_circle_hold_the_lattice_points_of_its_radius():
+    """Any two of the 12 lattice points at distance 5 from the origin, unless opposite, have it as one centre."""
+    grid = list(product(range(-7, 8), repeat=2))
+    rim = [(x, y) for x, y in grid if x * x + y * y == 25]
+    for (a, b), (c, d) in product(rim, repeat=2):
+        if (
+            turn := a * d - b * c
+        ) != 0:  # the origin lies to the left of the way from (a, b) to (c, d), or right
+            g, side = (c - a, d - b), 1 if turn > 0 else -1
+            inside = [(x, y) for x, y in grid if _inside((x - a, y - b), g, side, 5)]
+            assert inside == [(x, y) for x, y in grid if x * x + y * y <= 25]

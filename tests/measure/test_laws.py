@@ -12,8 +12,8 @@ from sparsehead.errors import DomainError
 from sparsehead.experiments.folder import read_results
 from sparsehead.experiments.records import LawRecord, cells_by_T
 from sparsehead.experiments.study_records import LawsRecord
-from sparsehead.measure import Cell, fit_laws, law_value
-from sparsehead.measure.laws import _between_ends, _crossing, _with_fixed
+from sparsehead.measure import Cell, fit_laws, law_value, laws
+from sparsehead.measure.laws import _between_ends, _crossing, _maximise, _with_fixed
 from sparsehead.measure.scoring import Trials
 from sparsehead.rng import stream
 
@@ -211,6 +211,36 @@ def test_an_interval_reaches_the_second_basin_of_the_likelihood():
 def test_a_fit_that_falls_to_nothing_at_one_end_is_fitted():
     data = {5: [Cell(39345, 1, 5)], 10: [Cell(9655, 28, 29), Cell(31219, 9, 24)]}
     assert set(fit_laws(data, laws=("linear",)).fits) == {"linear"}
+
+
+@pytest.mark.parametrize("held", ["a", "b"])
+def test_searches_with_a_parameter_held_start_at_the_first_the_middle_and_the_last_length(held, monkeypatch):
+    """The k-th start passes through the best line at the k-th of three lengths, equally far apart."""
+    data = Trials.of(trials("linear", rng=stream(6, "anchors"), Ts=(100, 200, 300)), 0.8)
+    best, asked = np.log([50.0, 90.0, 5.0]), []
+    monkeypatch.setattr(laws, "least", lambda *arguments: (asked.extend(arguments), 0.0))
+    laws._profile_loss("linear", held, {"a": 25.0, "b": 0.3}[held], best, data, laws.EVERYWHERE)
+    _, family, starts = asked
+    heights = [family(np.array(start)).log_m80[k] for k, start in enumerate(starts)]
+    assert heights == pytest.approx(np.log([50.0, 70.0, 90.0]))
+
+
+def test_a_steep_line_is_found_where_short_lengths_saw_failures_only():
+    """Against a simplex search from six places; searches that all start level or lower end 0.05 above."""
+    solved = {(1824, 361): 6, (1963, 470): 10, (1963, 668): 10}
+    tried = {
+        680: (5, 30, 37, 59), 1097: (23, 37, 42, 98), 1107: (2, 43, 64, 71), 1824: (26, 148, 286, 361),
+        1963: (30, 76, 470, 668),
+    }  # fmt: skip
+    data = Trials.of({T: [Cell(m, solved.get((T, m), 0), 10) for m in ms] for T, ms in tried.items()}, 0.8)
+    family = _between_ends("linear", data.Ts)
+
+    def loss(x):
+        return data.loss(family(x).log_m80, family(x).log_slope)
+
+    ends = [(low, high) for low in (2, 4, 6) for high in (4, 6)]
+    searches = [minimize(loss, [*end, 1.5], method="Nelder-Mead", options={"maxiter": 2000}) for end in ends]
+    assert _maximise("linear", data)[1] == pytest.approx(min(s.fun for s in searches), abs=0.01)
 
 
 def test_the_papers_range_cannot_tell_the_laws_apart_with_few_trials():
