@@ -49,6 +49,7 @@ full: kernel
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 format: $(STAMP)
