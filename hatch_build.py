@@ -1,6 +1,7 @@
 """Build the compiled kernel when the package is installed or a wheel is made; both succeed without a compiler too."""
 
 import importlib.util
+import platform
 import sys
 import sysconfig
 from pathlib import Path
@@ -29,5 +30,7 @@ class KernelHook(BuildHookInterface):
             return
         if version != "editable":
             build_data["artifacts"] += [f"{BUILT}/*.so", f"{BUILT}/manifest.json"]
-            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-            build_data |= {"pure_python": False, "tag": f"py3-none-{platform}"}
+            # A Python for both kinds of Mac says universal2; the kernel is for one of them.
+            system = sysconfig.get_platform().replace("universal2", platform.machine())
+            tag = f"py3-none-{system.replace('-', '_').replace('.', '_')}"
+            build_data |= {"pure_python": False, "tag": tag}

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 LOCK = (ROOT / "requirements.lock").read_text()
@@ -99,3 +100,21 @@ def test_the_licence_of_every_locked_package_is_listed():
     rows.pop("package", None)
     assert {name: version for name, (version, _) in rows.items()} == pins(LOCK)
     assert all(said.strip() for _, said in rows.values())
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.name
+)
+def test_workflows_pin_their_actions_have_least_permissions_and_call_make(path):
+    text = path.read_text()
+    actions = re.findall(r"uses: (.*)", text)
+    assert actions and all(
+        re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action) for action in actions
+    )
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    more = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert more == ({"publish": {"id-token": "write"}} if path.name == "release.yml" else {})
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    called = re.findall(r"(?:run: make|target:) ([a-z-]+)", text)
+    assert set(called) <= targets and (called or path.name == "release.yml")
