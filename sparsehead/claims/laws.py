@@ -1,7 +1,8 @@
 """The law: how many samples a head needs, against T (paper figure 2; notes figure 5).
 
 Verdicts are computed from intervals in the results files that `reproduce` has written. Without a T at which the
-paper has a point, or without a fit, nothing can be compared and the verdict is "not run".
+paper has a point, or without a fit, nothing can be compared and the verdict is "not run". Where trials depart from the
+fitted success curve (a misfit), AIC does not compare the laws and the verdict is "undecided".
 """
 
 from collections.abc import Mapping
@@ -85,19 +86,17 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     holds = fits["log"].delta_aic <= CLOSE and len(agree) >= MOST * len(compared) and slope_agrees
     detail = (
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
-        f"{slope} {_above_best(fits)} {data.note if data else ''}"
+        f"{slope} {_above_best(fits)} {data.note if data and not data.misfit else ''}"
     )
     if foreseen:
         listed = ", ".join(map(str, foreseen))
         detail += f" Foreseen from the others, without trials of their own, and not counted: T = {listed}."
-    whole = data is not None and data.complete
-    if not whole:
-        detail += " The design was stopped before its end."
+    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
     return judged(
-        ("holds" if holds else "differs") if whole else "undecided",
+        "undecided" if obstacle else "holds" if holds else "differs",
         paper=paper,
         ours=_points(rows),
-        detail=detail,
+        detail=detail + obstacle,
         agree=agree,
         fits=json_values(fits),
         figure=name,
@@ -157,18 +156,17 @@ def check_law_matched_beyond(context: Context) -> Finding:
     beyond, near = results(context, name, LawRecord), results(context, "law-matched", LawRecord)
     if beyond is None or near is None or not beyond.cells or not near.cells:
         return not_run(context, name, paper)
-    fits = fit_laws({**near.cells_by_T(), **beyond.cells_by_T()}, caution=LAW_CAUTION).fits
-    whole = near.complete and beyond.complete
-    verdict = ("holds" if fits["log"].delta_aic <= CLOSE else "refuted") if whole else "undecided"
+    both = fit_laws({**near.cells_by_T(), **beyond.cells_by_T()}, caution=LAW_CAUTION)
+    obstacle = _obstacle(near.complete and beyond.complete, "" if both.best else both.note)
+    verdict = "undecided" if obstacle else "holds" if both.fits["log"].delta_aic <= CLOSE else "refuted"
     seen = "; ".join(f"T={c.T}, m={c.m}: {c.solved} of {c.trials}" for c in beyond.cells)
     foreseen = "; ".join(
         f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(c.T for c in beyond.cells)):.0f}"
         for kind, fit in fit_laws(near.cells_by_T(), caution=LAW_CAUTION).fits.items()
     )
-    stopped = "" if whole else " The design was stopped before its end."
     detail = (
         f"m_80 there as the laws fitted to T <= 1100 foresee it: {foreseen}. With these trials: "
-        f"{_above_best(fits)}{stopped}"
+        f"{_above_best(both.fits)}{obstacle}"
     )
     return judged(verdict, paper=paper, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
 
@@ -223,11 +221,16 @@ def _over_decades(context: Context, name: str) -> Finding:
             context, name, paper, "two decades of T and two laws are needed" if rows else "no results yet"
         )
     _, slope = _slope(fits["log"])
-    whole = data is not None and data.complete
-    verdict = ("holds" if fits["log"].delta_aic <= CLOSE else "refuted") if whole else "undecided"
-    stopped = "" if whole else " The design was stopped before its end."
-    detail = f"{slope} {_above_best(fits)}{stopped}"
+    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
+    verdict = "undecided" if obstacle else "holds" if fits["log"].delta_aic <= CLOSE else "refuted"
+    detail = f"{slope} {_above_best(fits)}{obstacle}"
     return judged(verdict, paper=paper, ours=_points(rows), detail=detail, fits=json_values(fits))
+
+
+def _obstacle(complete: bool, misfit: str) -> str:
+    """Why AIC does not decide about a law, as sentences that follow others; empty where it does."""
+    stopped = "" if complete else " The design was stopped before its end."
+    return stopped + (f" Undecided because of a {misfit}." if misfit else "")
 
 
 def _measured(data: LawRecord | None) -> list[ThresholdRow]:

@@ -458,6 +458,24 @@ def test_a_design_that_was_stopped_early_decides_nothing(tmp_path):
         assert check(context).verdict == "holds"
 
 
+@pytest.mark.claim("law-matched", "law-matched-decades")
+@pytest.mark.parametrize("check", ["law-matched", "law-matched-decades"])
+@pytest.mark.parametrize("place", ["the law", "a threshold"])
+def test_a_law_with_a_misfit_is_left_undecided(check, place, tmp_path):
+    rows = [ThresholdRow(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
+    fits = {**fit(29, 24, 34), "power": replace(fit(29, 24, 34)["log"], delta_aic=9.0)}
+    record = replace(law_record(rows, fits=fits), best=None)
+    if place == "the law":
+        record = replace(record, note="misfit: lapses")
+    else:
+        record = replace(record, thresholds=(replace(rows[0], note="misfit: lapses"), *rows[1:]))
+    write_results(tmp_path, check, record)
+    context = Context(options={"results": str(tmp_path)})
+    finding = getattr(law_checks, f"check_{check.replace('-', '_')}")(context)
+    assert finding.verdict == "undecided"
+    assert finding.detail.endswith("Undecided because of a misfit: lapses.")
+
+
 def test_trials_behind_a_gap_are_not_counted(tmp_path):
     """Of five trials the third has not ended: the fourth and the fifth, which have, would favour what ends soon."""
     specs = quick(LITERAL, 5)
@@ -579,3 +597,7 @@ def test_trials_beyond_the_papers_range_tell_the_laws_apart(tmp_path):
     for m80, complete, verdict in ((128, True, "holds"), (280, True, "refuted"), (128, False, "undecided")):
         write("law-matched-beyond", around(3000, m80, 40), complete=complete)
         assert law_checks.check_law_matched_beyond(context).verdict == verdict
+    lapses = CellRow(3000, 2000, 20, 40)  # half of the trials fail far above the threshold
+    write("law-matched-beyond", [*around(3000, 128, 40), lapses])
+    finding = law_checks.check_law_matched_beyond(context)
+    assert finding.verdict == "undecided" and "Undecided because of a misfit" in finding.detail
