@@ -17,7 +17,7 @@ from .forms import FORMS
 from .generalization import samples_needed
 from .items import Item
 from .state_dicts import Attention, WeightsSource, attention_layers, config_of, outside, weights_of
-from .verdict import Verdict, finite, judge, smallest, usual_eps
+from .verdict import Verdict, finite, judge, smallest, usual_eps, vacuous_by
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
 
@@ -47,6 +47,7 @@ class Bound(Plotted, Verdict):
     - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.
     - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
       margins below `margin` plus gap; gaps has the same by every form that applies.
+    - factors: vacuous_by of every form whose gap is at least 1. Gaps of such forms are often equal, these are not.
     - margin_used: the declared margin, a little below `margin` for a model; see `pricing.declared_margin`.
     - assumptions: what the statements rest on, one sentence each.
     - samples_needed: samples at which the gap is at most `accuracy`.
@@ -70,6 +71,7 @@ class Bound(Plotted, Verdict):
     items: tuple[Term, ...]
     forms: dict[str, float | None]
     gaps: dict[str, float]
+    factors: dict[str, float | None]
     samples_needed: int | None
     realizable_error: float | None
     realizable_samples: int | None
@@ -164,6 +166,11 @@ def bound(
     judged = judge(declared, m=m, delta=delta, form=form, eps=eps, found=(coverings, gaps))
     chosen = judged.form
     items, penalty = declared.priced(m, chosen)
+    factors = {
+        name: judged.vacuous_by if name == chosen else vacuous_by(declared, name, m=m, delta=delta)
+        for name, gap in gaps.items()
+        if gap >= 1
+    }
     return Bound(
         **vars(judged),
         delta=delta,
@@ -175,6 +182,7 @@ def bound(
         items=tuple(_term(item, share) for item, share in zip(items, coverings[chosen].shares, strict=True)),
         forms={name: finite(found.log_covering) for name, found in coverings.items()},
         gaps=gaps,
+        factors=factors,
         union_penalty=penalty,
         assumptions=declared.assumptions,
         notes=(*notes, *declared.outside, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),

@@ -38,7 +38,7 @@ class Verdict(Short):
         proof = "" if self.proven else "not proven, "
         if not self.vacuous:
             return f"{proof}non-vacuous: gap {self.gap:.4g} by form {self.form}; dominated by {self.dominated_by}"
-        factor = "more than 1e300" if self.vacuous_by is None else f"{self.vacuous_by:.3g}"
+        factor = factor_text(self.vacuous_by)
         return (
             f"{proof}vacuous by form {self.form}: {factor} times the samples would bring the gap below 1; "
             f"dominated by {self.dominated_by}"
@@ -65,10 +65,6 @@ def judge(
     # raises, and says which norms are missing, where a form was asked for that does not apply
     items, penalty = declared.priced(m, form)
     at_eps, gap = covering(items, eps=eps, form=form), declared.gap(m, form=form, delta=delta)
-    below_one = None
-    if gap >= 1:
-        gap_at = partial(declared.gap, form=form, delta=delta)
-        below_one = samples_needed(gap_at, accuracy=math.nextafter(1, 0))
     return Verdict(
         form=form,
         proven=FORMS[form].proven and not declared.outside,
@@ -77,9 +73,21 @@ def judge(
         log_covering=finite(at_eps.log_covering),
         gap=gap,
         vacuous=gap >= 1,
-        vacuous_by=None if below_one is None else below_one / m,
+        vacuous_by=vacuous_by(declared, form, m=m, delta=delta) if gap >= 1 else None,
         dominated_by=_dominant(items, at_eps, gap, confidence(m=m, delta=delta, penalty=penalty)),
     )
+
+
+def vacuous_by(declared: DeclaredClass, form: str, *, m: int, delta: float) -> float | None:
+    """How many times m samples bring the form's gap below 1; None if more than 1e300 are needed."""
+    gap_at = partial(declared.gap, form=form, delta=delta)
+    below_one = samples_needed(gap_at, accuracy=math.nextafter(1, 0))
+    return None if below_one is None else below_one / m
+
+
+def factor_text(factor: float | None) -> str:
+    """`vacuous_by` in three digits."""
+    return "more than 1e300" if factor is None else f"{factor:.3g}"
 
 
 def usual_eps(margin: float) -> float:

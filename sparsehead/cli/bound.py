@@ -83,6 +83,7 @@ def parse_norms(text: str) -> dict[str, float]:
 def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
     """The verdict, the items, the assumptions, and every other form below them."""
     from ..capacity.forms import FORMS
+    from ..capacity.verdict import factor_text
 
     console.print(f"{result.verdict}  (T={number(result.T)}, m={result.m}, margin {result.margin:g})")
     console.print(
@@ -110,7 +111,10 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
         console.print("Other forms:")
     for name in others:
         proof = "" if FORMS[name].proven else ", not proven"
-        console.print(f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}")
+        below = f", below 1 at {factor_text(result.factors[name])} times m" if name in result.factors else ""
+        console.print(
+            f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}{below}"
+        )
 
 
 def number(x: float | int | None) -> str:

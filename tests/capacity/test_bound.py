@@ -283,5 +283,17 @@ def test_assumptions_are_named():
     assert "encoding" not in " ".join(bound(practical_model(), m=9, form="ours").assumptions)
 
 
+def test_factors_tell_vacuous_forms_apart_whose_gaps_are_equal():
+    """Each is the least number of samples, over m, at which `bound` by that form is not vacuous."""
+    found = bound(norms=NORMS, T=9, m=50)
+    assert len({found.gaps[name] for name in found.factors}) < len(found.factors) == len(found.gaps)
+    assert found.factors[found.form] == found.vacuous_by
+    for name, factor in found.factors.items():
+        m = round(50 * factor)
+        assert [bound(norms=NORMS, T=9, m=n, form=name).vacuous for n in (m * 99 // 100, m)] == [True, False]
+    enough = bound(norms=NORMS, T=9, m=10**6)
+    assert set(enough.factors) == {name for name, gap in enough.gaps.items() if gap >= 1}
+
+
 def test_forms_are_described():
     assert set(bound(norms={**NORMS, "V11": 1.0, "QK11": 9.0}, T=9, m=9).forms) == set(FORMS)

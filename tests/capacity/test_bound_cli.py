@@ -154,6 +154,18 @@ def test_bound_leads_with_the_smallest_proven_form(capsys, tmp_path):
     assert set(found["gaps"]) == set(found["forms"]) and found["gap"] == found["gaps"]["minimum"]
 
 
+def test_other_forms_say_how_many_samples_they_lack(capsys):
+    _, out, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000)
+    _, plain, _ = run(capsys, "bound", "--norms", NORMS, "--T", 300, "--m", 1000, "--json")
+    found, lines = json.loads(plain), " ".join(out.split())
+    for name in ("ours", "paper"):
+        assert f"gap {found['gaps'][name]:.4g}, below 1 at {found['factors'][name]:.3g} times m" in lines
+    assert (
+        found["gaps"]["ours"] == found["gaps"]["paper"]
+        and found["factors"]["ours"] != found["factors"]["paper"]
+    )
+
+
 def test_many_equal_heads_are_grouped(capsys):
     """A million heads are two items, not two million."""
     code, out, _ = run(capsys, "bound", "--norms", NORMS + ",H=1e6", "--T", 300, "--m", 1000, "--json")

@@ -105,8 +105,8 @@ function Result({ data, busy, floor, s, onS, chart }) {
         <p class="hint">With fewer samples no learner names the ${s} positions of an AND among ${num(data.T)} in 80 % of cases.</p>
       <//>
       <${Card} title="Every form">
-        <table><thead><tr><th scope="col">form</th><th scope="col">ln N</th><th scope="col">gap</th></tr></thead>
-          <tbody>${Object.keys(data.forms).map((name) => html`<tr key=${name}><td>${name === data.form ? html`<b>${name}</b>` : name}</td><td>${num(data.forms[name])}</td><td>${num(data.gaps[name])}</td></tr>`)}</tbody></table>
+        <table><thead><tr><th scope="col">form</th><th scope="col">ln N</th><th scope="col">gap</th><th scope="col">below 1 at</th></tr></thead>
+          <tbody>${Object.keys(data.forms).map((name) => html`<tr key=${name}><td>${name === data.form ? html`<b>${name}</b>` : name}</td><td>${num(data.forms[name])}</td><td>${num(data.gaps[name])}</td><td>${name in data.factors ? `${data.factors[name] === null ? ">1e300" : num(data.factors[name], 3)} m` : "–"}</td></tr>`)}</tbody></table>
       <//>
     </div>
     <${Card} title="It assumes"><ul class="plain">${[...data.assumptions, ...data.notes].map((text) => html`<li key=${text}>${text}</li>`)}</ul><//>
