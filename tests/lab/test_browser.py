@@ -366,6 +366,19 @@ def test_probe_measures_a_model_and_shows_the_head_that_is_clicked(visit):
 
 
 @pytest.mark.slow
+def test_the_page_and_the_command_write_one_word_for_a_vacuous_bound(visit):
+    from sparsehead.cli.probe import vacuous
+
+    bounds = [(False, None), (True, None), (True, 152.3), (True, 1.5e123), (True, 7.0)]
+    rows = [{"vacuous": v, "vacuous_by": by, "proven": p} for v, by in bounds for p in (True, False)]
+    script = (
+        "async (rows) => { const parts = await import('/static/parts.js'); return rows.map(parts.vacuous); }"
+    )
+    found = visit("/probe").page.evaluate(script, [*rows, {}])
+    assert found == [*map(vacuous, rows), "–"]
+
+
+@pytest.mark.slow
 def test_probe_takes_a_file_and_says_what_a_state_dict_lacks(visit, tmp_path):
     import numpy as np
     from safetensors.numpy import save_file

@@ -18,6 +18,14 @@ export function num(x, digits = 4) {
   return String(Number(x.toPrecision(digits)));
 }
 
+/** How many times m samples a bound needs, "no" where m are enough; in brackets where it is not proven. As the command says it. */
+export function vacuous(row) {
+  if (typeof row.vacuous !== "boolean") return "–";
+  const factor = row.vacuous_by === null ? ">1e300" : row.vacuous_by.toExponential(0).replace(/(\d+)$/, (power) => power.padStart(2, "0"));
+  const found = row.vacuous ? factor : "no";
+  return row.proven ? found : `(${found})`;
+}
+
 export const percent = (x) => `${num(100 * x, 3)} %`;
 
 /** What a page shows, in two sentences, and where the paper says it. */

@@ -4,7 +4,7 @@ import { useAddress } from "../address.js";
 import { get, send } from "../api.js";
 import { Chart } from "../chart.js";
 import { JobLine, start, useJob } from "../jobs.js";
-import { AreaField, Busy, Button, Card, Choice, Copy, DropFile, Intro, NumberField, Problem, Stat, num, percent } from "../parts.js";
+import { AreaField, Busy, Button, Card, Choice, Copy, DropFile, Intro, NumberField, Problem, Stat, num, percent, vacuous } from "../parts.js";
 
 const DEFAULTS = { model: "", s: 4, text: "", longest: 128, influence: 0, ablation: 0, heads: 12, job: "", head: "", all: false };
 const SIZES = ["1", "2", "4", "8", "16", "32"];
@@ -118,7 +118,7 @@ function Found({ data, head, all, set }) {
 const COLUMNS = [
   ["score", "score"], ["score_random_weights", "random"], ["score_shuffled_input", "shuffled"], ["score_uniform_attention", "uniform"],
   ["effective_support", "support"], ["sink_first", "sink"], ["previous", "prev"], ["next", "next"], ["same_token", "same"], ["induction_repeated", "induct"],
-  ["rank_QK", "rank QK"], ["rank_OV", "rank OV"], ["vacuous_by", "vacuous"],
+  ["rank_QK", "rank QK"], ["rank_OV", "rank OV"], ["vacuous", "vacuous"],
 ];
 
 // As the command's table: two decimals where that says enough.
@@ -134,10 +134,10 @@ function Table({ rows, s, head, all, onPick, onAll }) {
     <div class="scroll" tabindex="0" role="region" aria-label="table of heads"><table><thead><tr><th scope="col">head</th>${columns.map(([key, text]) => html`<th scope="col" key=${key}>${text}</th>`)}</tr></thead>
       <tbody>${shown.map((row) => html`<tr key=${nameOf(row)} class=${nameOf(row) === head ? "chosen" : ""}>
         <td><${Button} kind="plain" label=${`layer ${row.layer}, head ${row.head}`} pressed=${nameOf(row) === head} onClick=${() => onPick(nameOf(row))}>${nameOf(row)}<//></td>
-        ${columns.map(([key]) => html`<td key=${key}>${brief(row[key])}</td>`)}</tr>`)}</tbody></table></div>
+        ${columns.map(([key]) => html`<td key=${key}>${key === "vacuous" ? vacuous(row) : brief(row[key])}</td>`)}</tr>`)}</tbody></table></div>
     <p class="hint">head: layer.head. score: share of the output's variance that ${s} positions keep; random, shuffled, uniform: the same for the baselines.
       support: 1/Σa². sink: weight on the first token. prev, next, same: on neighbours and on the same token elsewhere. induct: on what followed a token before.
-      rank: effective rank. vacuous: the bound needs this many times its samples.</p>
+      rank: effective rank. vacuous: the bound needs this many times m samples, no: m are enough, in brackets: not proven. –: cannot be measured.</p>
   <//>`;
 }
 
