@@ -28,4 +28,5 @@ from .reading import read as read
 from .task import Task as Task
 from .train.learning import learn as learn
 
+__all__: list[str]
 __version__: str

@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ LONGEST = 400
 def trial(model=None, **changes):
     """A run as `learn` returns it, made by hand."""
     steps = list(range(10, 1010, 10))
-    history = {
+    history: dict[str, Any] = {
         "step": steps, "loss": [1 / t for t in steps], "check_step": steps[::2], "val_accuracy": [0.5] * 50,
         "train_accuracy": [0.9] * 50, "mass_step": [500, 1000], "support_mass": [0.2, 0.8],
     }  # fmt: skip

@@ -11,6 +11,7 @@ import shlex
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def name_of(page):
 
 
 def run_python(block, names, where):
-    said = []
+    said: list[Any] = []
     test = doctest.DocTestParser().get_doctest(block, names, where, where, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     runner.run(test, out=said.append, clear_globs=False)
@@ -59,7 +60,7 @@ def test_blocks_run_as_printed(page, tmp_path, monkeypatch, capsys):
     if "import pandas" in page.read_text():
         pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    names = {}
+    names: dict[Any, Any] = {}
     for i, (kind, block) in enumerate(BLOCK.findall(page.read_text())):
         where = f"{name_of(page)}, block {i + 1}"
         if kind == "python":

@@ -30,7 +30,7 @@ def command(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as ended:
             main(list(arguments))
         said = capsys.readouterr()
-        run.printed = said.out
+        run.printed = said.out  # type: ignore[attr-defined]
         return ended.value.code, said.err
 
     return run
@@ -174,7 +174,7 @@ def test_a_failing_system_leaves_the_old_file_and_no_other(old, monkeypatch, whe
     def failing(*_, **__):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(files.os, where, failing)
+    monkeypatch.setattr(os, where, failing)
     with pytest.raises(FileError, match=f"{os.strerror(code)}; nothing was written"):
         write_whole(old, NEW, force=True)
     monkeypatch.undo()
@@ -185,7 +185,7 @@ def test_an_interrupt_leaves_no_temporary_file(old, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files.os, "fsync", interrupted)
+    monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_whole(old, NEW, force=True)
     assert os.listdir(old.parent) == ["old.txt"] and old.read_bytes() == OLD
@@ -198,7 +198,7 @@ def test_a_file_that_appears_during_the_write_is_kept(tmp_path, monkeypatch):
         path.write_bytes(OLD)
         flush(handle)
 
-    monkeypatch.setattr(files.os, "fsync", appear)
+    monkeypatch.setattr(os, "fsync", appear)
     with pytest.raises(FileError, match="it exists"):
         write_whole(path, NEW)
     assert path.read_bytes() == OLD and os.listdir(tmp_path) == ["x"]

@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_functions_are_values():
     assert len({f, g, conjunction((2, 5), T=9)}) == 2
     assert repr(f) == "parse('x2 & x5', T=8)"
     with pytest.raises(AttributeError):
-        f.T = 9
+        f.T = 9  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         f.values[0] = 1
 
@@ -144,7 +145,7 @@ def test_bits_of_another_length_are_refused(shape):
 
 def test_position_that_is_no_whole_number_is_refused(unchecked):
     with pytest.raises(DomainError, match=r"whole numbers, got \(1.5\)"):
-        conjunction((1.5,), T=4)
+        conjunction((1.5,), T=4)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("s", [0, 1, 2, 3, 8, 20])
@@ -158,7 +159,7 @@ def test_random_functions_depend_on_exactly_s_positions(s):
 def test_juntas_of_two_bits_are_uniform():
     rng = stream(5, "juntas")
     n = 2000
-    counts = {}
+    counts: dict[Any, Any] = {}
     for _ in range(n):
         f = junta((0, 1), T=2, rng=rng)
         counts[f] = counts.get(f, 0) + 1

@@ -79,7 +79,7 @@ def test_tf_mlp_reads_cls_through_two_relu_layers():
     X, W, W_1, W_2, w = (
         rng.normal(size=(5, 6)),
         weights(rng),
-        *(rng.normal(size=s) for s in [(6, 4), (4, 3), 3]),
+        *(rng.normal(size=s) for s in [(6, 4), (4, 3), 3]),  # type: ignore[call-overload]
     )
     y = tf_heads(X, [W], sigma="identity")[-1]
     assert tf_mlp(X, [W], W_1, W_2, w) == pytest.approx(np.maximum(np.maximum(y @ W_1, 0) @ W_2, 0) @ w)
@@ -88,7 +88,7 @@ def test_tf_mlp_reads_cls_through_two_relu_layers():
 @pytest.mark.claim("tf-deep")
 def test_projection_stays_in_the_unit_ball_and_moves_nothing_inside_it():
     X = np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]])
-    np.testing.assert_allclose(project_rows(X), [[0.3, 0.4], [0.6, 0.8], [0, 0]])
+    np.testing.assert_allclose(project_rows(X), [[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]])
     deep = tf_deep(stream(3).normal(size=(5, 6)), [[weights(stream(4), v=6)]] * 3)
     assert np.linalg.norm(deep, axis=1).max() <= 1 + 1e-12
 

@@ -1,4 +1,5 @@
 # ruff: noqa: E501
+# mypy: disable-error-code="arg-type,dict-item,index,list-item"
 """Misuse in Python: every public function, called wrongly, says which argument is wrong and what would work."""
 
 import re

@@ -122,7 +122,7 @@ def test_depth_with_the_projection_is_tf_deep():
 
 def test_large_scores_do_not_overflow():
     encoding = positional(4)
-    layer = Layer(*(500 * np.eye(7)[None, :, i : i + 1] for i in (2, 3, 1)), np.eye(7)[None, 1:2])
+    layer = Layer(*(500 * np.eye(7)[None, :, i : i + 1] for i in (2, 3, 1)), np.eye(7)[None, 1:2])  # type: ignore[arg-type, call-arg]
     assert Model(encoding, (layer,), np.ones(7))(every_input(4)).max() == pytest.approx(500, abs=1e-9)
 
 

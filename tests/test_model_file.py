@@ -60,7 +60,7 @@ def test_a_model_comes_back_to_the_bit(written):
 
 @pytest.mark.parametrize("encoding", [positional(5), bag(5)])
 def test_one_hot_positions_are_not_written_out(tmp_path, encoding):
-    layer = Layer(*(np.eye(8)[None, :, :1] for _ in range(3)), np.eye(8)[None, :1])
+    layer = Layer(*(np.eye(8)[None, :, :1] for _ in range(3)), np.eye(8)[None, :1])  # type: ignore[arg-type, call-arg]
     path = save(Model(encoding, (layer,), np.ones(8)), tmp_path / "m.safetensors")
     assert load(path).encoding.P is None and load(path).encoding.kind == encoding.kind
 
@@ -221,7 +221,7 @@ def test_a_model_beyond_memory_is_refused_before_it_is_read(written, monkeypatch
 
 def models():
     """Models of several makes: with everything in it, written, learned by hand, of one-hot positions."""
-    layer = Layer(*(np.eye(8)[None, :, :1] for _ in range(3)), np.eye(8)[None, :1])
+    layer = Layer(*(np.eye(8)[None, :, :1] for _ in range(3)), np.eye(8)[None, :1])  # type: ignore[arg-type, call-arg]
     one_hot = [Model(encoding, (layer,), np.ones(8)) for encoding in (positional(5), bag(5))]
     return [rich_model(), rich_model(5), *one_hot,
             build(parse("x1 ^ x3 ^ x4", T=9)), build(parse("maj(x0, x2, x5)", T=7), "trainable")]  # fmt: skip

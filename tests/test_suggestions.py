@@ -5,6 +5,7 @@ import html
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -25,7 +26,8 @@ WORD = re.compile(r"[a-z]+")
 
 def strings(file: Path) -> list[str]:
     """Every string of a Python file that may name a command; what is inserted into an f-string becomes X."""
-    text, found = file.read_text(), []
+    text = file.read_text()
+    found: list[Any] = []
     if "sparsehead " not in text and "make " not in text:
         return found
     for node in ast.walk(ast.parse(text)):
@@ -63,7 +65,7 @@ def check_command(where: str, command: str) -> None:
         words = shlex.split(command, comments=True)[1:]
     except ValueError:
         words = command.split()[1:]
-    here = COMMANDS
+    here: Any = COMMANDS
     while getattr(here, "commands", None) and words and WORD.fullmatch(words[0]):
         assert words[0] in here.commands, f"{where}: there is no command {command!r}"
         here = here.commands[words.pop(0)]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_reproduce(command, two_claims, monkeypatch):
     """Without training, with two claims and one figure: what is checked, drawn and reported does not depend on more."""
     monkeypatch.setattr("sparsehead.report.catalogue.FIGURES", {"cover-small": FIGURES["cover-small"]})
     found = command("reproduce", "--no-train", "--db", "r.db", "--out", "made")
-    quiet = {"report": lambda *_: None, "say": lambda _: None}
+    quiet: dict[str, Any] = {"report": lambda *_: None, "say": lambda _: None}
     same = reproduce("default", db=Path("r.db"), folder=Path("made"), workers=2, train=False, **quiet)
     assert {row["label"]: row["verdict"] for row in found["findings"]} == {
         "tf-scalar": "holds",

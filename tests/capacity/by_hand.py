@@ -9,6 +9,7 @@ rows are that leave it. `items` multiplies the stretches of what follows into ea
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import erf
@@ -104,11 +105,11 @@ def attention_step(layer, name, R, pairs, values, rows, softmax):
     step = Step([], 1.0 if layer.residual else 0.0, R if layer.residual else 0.0)
     for h in range(layer.H):
         head = f"{name}.head{h}"
-        Q, z = appended(
+        Q, z = appended(  # type: ignore[call-arg]
             *folded(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h]), x
         )
         K, _ = folded(layer.norm_attention, layer.W_K[h], None)  # the keys' bias moves all scores alike
-        V, v = appended(
+        V, v = appended(  # type: ignore[call-arg]
             *folded(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h]), x
         )
         QK = Q @ K.T / layer.temperature
@@ -177,7 +178,7 @@ def embedding_step(model):
 def mlp_step(layer, name, R, N):
     x, lip = normed(layer.norm_mlp, R, layer.d)
     L = LIPSCHITZ[layer.mlp.activation]
-    W_1, x = appended(*folded(layer.norm_mlp, layer.mlp.W_1, layer.mlp.b_1), x)
+    W_1, x = appended(*folded(layer.norm_mlp, layer.mlp.W_1, layer.mlp.b_1), x)  # type: ignore[call-arg]
     W_2, hidden = appended(layer.mlp.W_2, layer.mlp.b_2, L * spectral(W_1) * x)
     res = 1.0 if layer.residual else 0.0
     parts = [
@@ -194,7 +195,7 @@ def read_steps(model, R, m, done):
     maps = [(f"decoder{i}", dense.W, dense.b) for i, dense in enumerate(model.decoder)]
     for name, W, b in [*maps, ("w", model.w[:, None], np.array([model.bias]))][done:]:
         x, lip = normed(norm, R, len(W))
-        W, x = appended(*folded(norm, W, b), x)
+        W, x = appended(*folded(norm, W, b), x)  # type: ignore[call-arg]
         steps.append(Step([Part(name, W, x, m, 1.0)], lip * spectral(W), spectral(W) * x))
         R, norm = steps[-1].radius, None
     return steps
@@ -232,7 +233,8 @@ def steps(model, m, softmax=1.0):
 
 def items(model, m, softmax=1.0):
     """All parts in order, with p at the model's output."""
-    found, S = [], 1.0
+    found: list[Any] = []
+    S = 1.0
     for step in reversed(steps(model, m, softmax)):
         found[:0] = [Part(k.name, k.W, k.b, k.N, k.p * S, k.score) for k in step.parts]
         S *= step.stretch
@@ -286,11 +288,11 @@ def _convex(rest, room):
     low, high = -200.0, 200.0
     for _ in range(200):
         middle = (low + high) / 2
-        if sum(_share(*t, math.exp(middle)) for t in rest) > room:
+        if sum(_share(*t, math.exp(middle)) for t in rest) > room:  # type: ignore[call-arg]
             low = middle
         else:
             high = middle
-    shares = [_share(*t, math.exp(high)) for t in rest]
+    shares = [_share(*t, math.exp(high)) for t in rest]  # type: ignore[call-arg]
     costs = [
         lam * (rho / y) ** 2 if kind == "square" else dim * math.log(1 + 2 * rho / y)
         for (rho, lam, dim, kind), y in zip(rest, shares, strict=True)

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -221,7 +222,7 @@ def test_a_context_beyond_floats_is_answered(exponent):
     ("name", "match"), [("m", "at most 1e300"), ("QK", "bounds a norm"), ("eps", "finite")]
 )
 def test_other_numbers_beyond_floats_are_refused(name, match):
-    arguments = {"norms": {**NORMS, "QK": 10**400}} if name == "QK" else {name: 10**400}
+    arguments: dict[str, Any] = {"norms": {**NORMS, "QK": 10**400}} if name == "QK" else {name: 10**400}
     with pytest.raises(DomainError, match=match):
         bound(**{"norms": NORMS, "T": 300, "m": 1000, **arguments})
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sparsehead import bound, build
-from sparsehead.capacity.declared import WIDTH
 from sparsehead.capacity.generalization import (
     confidence,
     margin_gap,
@@ -17,6 +16,7 @@ from sparsehead.capacity.generalization import (
     realizable_error,
     samples_needed,
 )
+from sparsehead.capacity.head_class import WIDTH
 from sparsehead.capacity.linear import log_cover_matrix, log_cover_maurey, log_cover_parametric
 from sparsehead.errors import DomainError
 

@@ -2,6 +2,7 @@
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sparsehead.errors import ShapeError
 
 HEADS, D = 2, 6
 # Where the weights come from is compared, not forms: sample sizes by any other take a hundred times as long.
-OURS = {"form": "ours"}
+OURS: dict[str, Any] = {"form": "ours"}
 
 
 def layer_state(*, bias=True, seed=0):
@@ -81,13 +82,13 @@ def test_keys_and_values_of_another_width_than_the_query_are_refused():
 def test_a_head_of_a_layer_is_the_class_of_heads_with_its_norms(bias, form):
     """Query and value biases are met by a 1 that is appended to the query and to the attended token."""
     state = layer_state(bias=bias)
-    call = {"m": 10**4, "T": 16, "form": form, "a_posteriori": False}
+    call: dict[str, Any] = {"m": 10**4, "T": 16, "form": form, "a_posteriori": False}
     for h in range(HEADS):
         found = {
             term.name: term for term in sh.bound(state, heads=HEADS, head=h, norms={"BX": 3.0}, **call).items
         }
         QK, VO = by_hand(state, h)
-        norms = {
+        norms: dict[str, Any] = {
             "QK": np.linalg.norm(QK),
             "QK21": np.linalg.norm(QK, axis=1).sum(),
             "V": np.linalg.norm(VO, ord=2),
@@ -112,13 +113,13 @@ def test_a_head_of_a_layer_is_the_class_of_heads_with_its_norms(bias, form):
 def test_longest_query_and_read_out_enter_where_the_class_of_heads_has_them():
     state = layer_state(bias=False)
     QK, VO = by_hand(state, 1)
-    norms = {
+    norms: dict[str, Any] = {
         "QK": np.linalg.norm(QK),
         "V": np.linalg.norm(VO, ord=2),
         "V21": np.linalg.norm(VO, axis=0).sum(),
     }
-    given = {"BX": 3.0, "BZ": 2.0, "w": 0.5}
-    call = {"m": 10**4, "T": 16, "a_posteriori": False, **OURS}
+    given: dict[str, Any] = {"BX": 3.0, "BZ": 2.0, "w": 0.5}
+    call: dict[str, Any] = {"m": 10**4, "T": 16, "a_posteriori": False, **OURS}
     found = sh.bound(state, heads=HEADS, head=1, norms=given, **call)
     wanted = sh.bound(norms={**norms, **given, "k": D, "d": D}, **call)
     assert found.log_covering == pytest.approx(wanted.log_covering, rel=1e-9)
@@ -128,7 +129,14 @@ def test_longest_query_and_read_out_enter_where_the_class_of_heads_has_them():
 
 def test_heads_of_a_layer_add_up_and_its_output_bias_is_fixed():
     state = layer_state() | {"o_proj.bias": np.full(D, 1e9)}
-    call = {"m": 10**4, "T": 16, "heads": HEADS, "norms": {"BX": 3.0}, "a_posteriori": False, **OURS}
+    call: dict[str, Any] = {
+        "m": 10**4,
+        "T": 16,
+        "heads": HEADS,
+        "norms": {"BX": 3.0},
+        "a_posteriori": False,
+        **OURS,
+    }
     whole = {term.name: (term.c, term.p) for term in sh.bound(state, **call).items}
     heads = {
         f"head{h}.{term.name}": (term.c, term.p)
@@ -172,7 +180,7 @@ def test_bound_is_the_same_from_a_module_its_state_dict_a_file_and_its_norms(tmp
 
     module = nn.MultiheadAttention(D, HEADS)
     save_file(module.state_dict(), tmp_path / "layer.safetensors")
-    call = dict(m=10**9, T=16, heads=HEADS, norms={"BX": 2.0}, **OURS)
+    call: dict[str, Any] = dict(m=10**9, T=16, heads=HEADS, norms={"BX": 2.0}, **OURS)
     first = sh.bound(module, **call)
     for weights in (
         module,

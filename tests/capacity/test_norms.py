@@ -158,7 +158,7 @@ def test_norms_of_state_dicts_fused_or_separate_are_those_of_the_model():
         W, b = fused["in_proj_weight"].numpy().astype(float), fused["in_proj_bias"].numpy().astype(float)
         heads = [[W[6 * i + 3 * h : 6 * i + 3 * h + 3].T for h in range(2)] for i in range(3)]
         out = fused["out_proj.weight"].numpy().astype(float)
-        model = as_model(
+        model = as_model(  # type: ignore[call-arg]
             *(np.array(h) for h in heads),
             np.array([out[:, 3 * h : 3 * h + 3].T for h in range(2)]),
             b[:6].reshape(2, 3),

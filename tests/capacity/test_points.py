@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def met_by_W_C(model):
 
     In a one-layer model it is met at [CLS] only; in a deeper one at every row.
     """
-    layer, points = model.layers[0], []
+    layer = model.layers[0]
+    points: list[Any] = []
     for bits in ((np.arange(2**model.T)[:, None] >> np.arange(model.T)) & 1).astype(np.int64):
         X = model.encoding(bits)
         queries = X[-1:] if model.L == 1 else X

@@ -30,8 +30,8 @@ if __package__:
     from . import overflow_models
     from .fooling_models import draw
 else:
-    import overflow_models
-    from fooling_models import draw
+    import overflow_models  # type: ignore[no-redef]
+    from fooling_models import draw  # type: ignore[no-redef]
 
 
 LONG = np.longdouble
@@ -91,7 +91,7 @@ def _act(name, x):
         from scipy.special import erf
 
         return x * (1 + erf((x / np.sqrt(LONG(2))).astype(float)).astype(LONG)) / 2
-    return {"identity": lambda y: y, "relu": lambda y: np.maximum(y, 0), "tanh": np.tanh}[name](x)
+    return {"identity": lambda y: y, "relu": lambda y: np.maximum(y, 0), "tanh": np.tanh}[name](x)  # type: ignore[operator]
 
 
 def exact_output(model: Model, bits, digits: int) -> "mpmath.mpf":
@@ -178,7 +178,7 @@ def _exact_layer(mp, X, layer, attends_cls, queries):
 class Tally:
     """Counts of verdicts, and the false ones in words."""
 
-    counts: Counter = field(default_factory=Counter)
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     false: list[str] = field(default_factory=list)
     decided_by_mpmath: int = 0
 

@@ -1,6 +1,7 @@
 """Models made to fool `verify`: large, tiny, tied and NaN weights, several heads and layers, built heads tampered."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from sparsehead.errors import SparseheadError
 from sparsehead.functions import SparseFunction, assignments, from_table, random_function
 from sparsehead.model import Dense, Model
 
-BUILDS = (
+BUILDS: tuple[dict[str, Any], ...] = (
     {},
     {"readout": "head"},
     {"encoding": "trainable"},

@@ -18,7 +18,7 @@ from sparsehead.model import Dense, Model
 if __package__:
     from .fooling_models import built_model, weights
 else:
-    from fooling_models import built_model, weights
+    from fooling_models import built_model, weights  # type: ignore[no-redef]
 
 KINDS = (
     "pair",

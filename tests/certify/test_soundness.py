@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -87,7 +88,8 @@ def test_one_bad_output_among_many_is_not_hidden():
 @pytest.mark.parametrize(("T", "method"), [(8, "exhaustive"), (8, "patterns"), (30, "patterns")])
 def test_a_weight_that_is_not_finite_never_passes(bad, where, T, method):
     f = parity((0, 3), T=T)
-    for options in ({}, {"heads": "s"}):
+    each: tuple[dict[str, Any], ...] = ({}, {"heads": "s"})
+    for options in each:
         model = build(f, **options)
         part = model if where == "w" else model.layers[0]
         array = getattr(part, where).copy()
@@ -213,7 +215,7 @@ def test_brackets_hold_the_range_and_are_tight(spread):
     for _ in range(4):
         scores, values = random_table(rng, 6, spread)
         low, high = bracket(exact(scores), exact(values), (1, 3))
-        best = {}
+        best: dict[Any, Any] = {}
         for bits, o in mixes(scores, values):
             p = int(bits[1]) + 2 * int(bits[3])
             best.setdefault(p, []).append(o)

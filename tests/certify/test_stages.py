@@ -324,7 +324,7 @@ def test_the_lowest_value_over_a_box_or_zonotope_is_its_formula(n):
     zonotope = Zonotope(base, moves, error)
     R, B, S, E = (rational(x) for x in (A, base, moves, error))
     size = abs(B) + abs(S).sum(axis=0) + E
-    exact_low = B @ R + np.minimum(S @ R, F(0)).sum(axis=0)
+    exact_low = B @ R + np.minimum(S @ R, F(0)).sum(axis=0)  # type: ignore[call-overload]
     lost = (additions(n) + 3 + 4) * U * (size @ abs(R)) + E @ abs(R)
     below = exact_low - rational(zonotope.lowest(A))
     # the value itself rounds by at most half of what is allowed for
@@ -337,7 +337,7 @@ def test_the_lowest_value_over_a_box_or_zonotope_is_its_formula(n):
     tight(-lowest, [(additions(n) + 3 + 4) * U * size + E[0]])
     box = Box(base - 0.5, base + 0.5)
     low, high = rational(box.low), rational(box.high)
-    exact_low = low @ np.maximum(R, F(0)) + high @ np.minimum(R, F(0))
+    exact_low = low @ np.maximum(R, F(0)) + high @ np.minimum(R, F(0))  # type: ignore[call-overload]
     lost = (3 + 3) * U * (np.maximum(abs(low), abs(high)) @ abs(R))
     below = exact_low - rational(box.lowest(A))
     assert all(0.5 * w < x < 1.5 * w for x, w in zip(below, lost))

@@ -105,7 +105,7 @@ def test_head_lipschitz_holds_with_constant_one():
             B_in=float(np.linalg.norm(V, 2)),
             B_X=float(np.linalg.norm(X, axis=1).max()),
         )
-        worst = max(worst, moved / limit)
+        worst = max(worst, float(moved / limit))
     assert 0.5 <= worst <= 1
 
 

@@ -5,6 +5,7 @@ replaced network, how far each weight's replacement is off. That is exactly what
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def random_layer(rng, d, H, *, scale, practical, residual, project, mlp, sigma="
         0.2 * rng.normal(size=d) * practical,
         "gelu" if practical else "relu",
     )
-    return Layer(
+    return Layer(  # type: ignore[call-arg, misc]
         *(scale * rng.normal(size=(H, d, k)) for _ in range(3)),
         scale * rng.normal(size=(H, k, d)),
         b_Q=bias(H, k),
@@ -195,7 +196,7 @@ def worst_ratio(model, seed, size, only=None):
     return moved / sum(p * off[name] for name, p in named.items())
 
 
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "bare": {},
     "residual": {"residual": True},
     "projected": {"project": True},
@@ -301,9 +302,9 @@ def single_ratio(model, other, size):
             record("constant", np.ones((1, 1)))
             y = np.maximum(y + V["constant"][0], 0)
         if "w" in V:
-            record("w", y[None])
+            record("w", y[None])  # type: ignore[index]
             y = y @ V["w"]
-        return float(y[0])
+        return float(y[0])  # type: ignore[index]
 
     def record(name, x):
         off[name] = max(off[name], float(np.linalg.norm(x @ (W[name] - W_hat[name]), axis=1).max()))

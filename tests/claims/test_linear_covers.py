@@ -1,6 +1,7 @@
 """Linear classes: the covers exist, the algorithm finds them, and no cover is much smaller."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,7 +179,7 @@ def test_linear_cover_closed_form_is_the_larger(r, d_1, N):
 
 def test_linear_cover_figures():
     """eps = .1, N = 10^6, 64 rows: 2.5e3 with the best alpha, 7.7e3 in closed form, 9.1e3 with alpha = 1/4."""
-    scale = {"B": 1, "b": 1, "eps": 0.1, "d_1": 64, "N": 10**6}
+    scale: dict[str, Any] = {"B": 1, "b": 1, "eps": 0.1, "d_1": 64, "N": 10**6}
     assert log_cover_matrix(**scale) == pytest.approx(2.516e3, rel=1e-3)
     assert log_cover_matrix_closed(**scale) == pytest.approx(7.747e3, rel=1e-3)
 

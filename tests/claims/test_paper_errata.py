@@ -34,7 +34,7 @@ def test_errata_paper_1_the_printed_bump_is_zero_at_its_centre():
 def test_errata_paper_2_delta_of_an_eighth_misses_what_the_head_delivers():
     """The head is within g/4 of its target; a bump that is flat for g/8 does not see it."""
     f = from_table(T=8, support=(1, 4), table=(0, 0, 1, 0))  # not symmetric: one head per bit, g = 2
-    printed, repaired = (paper_model(f, positional(8), printed=p) for p in ({"delta"}, frozenset()))
+    printed, repaired = (paper_model(f, positional(8), printed=p) for p in ({"delta"}, frozenset()))  # type: ignore[var-annotated]
     y = repaired.cls_state(assignments(8).astype(np.int64))[:, :2]
     away = np.abs(y - (1 - 2.0 * assignments(8)[:, [1, 4]])).max()
     assert 2 / 8 < away <= 2 / 4

@@ -111,7 +111,7 @@ def test_checks_run_in_order_and_report_progress():
 
 
 def test_a_broken_check_is_reported_and_the_rest_goes_on(monkeypatch):
-    broken = Claim("tf-layer", "definition", "", "", check=lambda context: 1 / 0)
+    broken = Claim("tf-layer", "definition", "", "", check=lambda context: 1 / 0)  # type: ignore[arg-type, return-value]
     monkeypatch.setitem(CLAIMS, "tf-layer", broken)
     first, second = registry.run_checks(["tf-scalar", "tf-layer"])
     assert (first.verdict, second.verdict) == ("fails", "holds")

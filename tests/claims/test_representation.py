@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from sparsehead.functions import (
 from sparsehead.rng import stream
 
 EXACT = 1e-9
-ENCODINGS = {
+ENCODINGS: dict[str, dict[str, Any]] = {
     "positional": {},
     "random": {"encoding": "random", "seed": 0},
     "trainable": {"encoding": "trainable"},

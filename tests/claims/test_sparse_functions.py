@@ -1,6 +1,7 @@
 """Definitions 5.1 to 5.4 of the notes (section 5 of the paper), each checked on all inputs."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def some_functions():
 
 def determines(labels, keys):
     """Whether equal keys imply equal labels."""
-    seen = {}
+    seen: dict[Any, Any] = {}
     return all(seen.setdefault(tuple(key), label) == label for key, label in zip(keys, labels))
 
 

@@ -2,9 +2,11 @@
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -281,7 +283,7 @@ def test_the_logarithm_of_a_ratio_beyond_the_floats():
 def test_lens_weights_have_the_width_of_the_widest_matrix():
     """Queries of width 2, values of width 3: padded with zeros to 3; biases follow, [CLS] is last."""
     rng = stream(1, "lens")
-    draw = lambda *shape: rng.normal(size=shape)  # noqa: E731
+    draw: Callable[..., Any] = lambda *shape: rng.normal(size=shape)  # noqa: E731
     layer = Layer(
         W_Q=draw(2, 9, 2), W_K=draw(2, 9, 2), W_V=draw(2, 9, 3), W_C=draw(2, 3, 9),
         b_Q=draw(2, 2), b_K=draw(2, 2), b_V=draw(2, 3), b_C=draw(9), temperature=2.0,

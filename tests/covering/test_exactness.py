@@ -127,7 +127,7 @@ def wrong_numbers(trials):
             if outer.size != brute_external(rows, eps):
                 wrong.append((trial, "external"))
         if len(rows[0]) > 1:  # the same numbers as functions on a sample
-            values = evaluate([lambda z, row=row: row[z] for row in rows], range(len(rows[0])))
+            values = evaluate([lambda z, row=row: row[z] for row in rows], range(len(rows[0])))  # type: ignore[misc]
             on_sample = brute_near(rows, eps, math.inf)
             if class_covering_number(values, eps=eps, p=p).size != brute_cover(on_sample):
                 wrong.append((trial, "class"))
@@ -233,7 +233,7 @@ def test_two_floats_settle_all_but_ties(monkeypatch):
 
 
 def test_function_classes_with_vector_values_keep_exact_numbers():
-    values = evaluate([lambda z, a=a: [10**17 + a, a * z] for a in (0, 3, 6)], [Fraction(4, 3), 0])
+    values = evaluate([lambda z, a=a: [10**17 + a, a * z] for a in (0, 3, 6)], [Fraction(4, 3), 0])  # type: ignore[misc]
     assert values.dtype == object and values.shape == (3, 2, 2)
     assert class_covering_number(values, eps=5).size == 1  # (3, 4) from its neighbours
     assert class_covering_number(values, eps="4.9999999999999999").size == 3

@@ -72,7 +72,7 @@ def test_what_a_solver_says_is_checked_and_what_it_does_not_say_is_not_used(monk
         ({"x": 0 * solution, "mip_dual_bound": 2.0, "status": 0}, (None, 0.0, False)),  # covers nothing
         ({"x": solution, "mip_dual_bound": -math.inf, "status": 1}, ([1, 4], 0.0, False)),
     ]:
-        monkeypatch.setattr("scipy.optimize.milp", answer(**fields))
+        monkeypatch.setattr("scipy.optimize.milp", answer(**fields))  # type: ignore[arg-type]
         assert set_cover(near, time_limit=1.0) == found
 
 

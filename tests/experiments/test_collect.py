@@ -301,7 +301,8 @@ def test_an_interval_meets_the_papers_point_within_two_bars(T, low, high, met):
 def norm_points(T, start, learned, written):
     rows = {"random": start, "learned": learned, "written": (written, written)}
     return tuple(
-        NormPoint(T, source, sum(ends) / 2, *map(float, ends), runs=5) for source, ends in rows.items()
+        NormPoint(T, source, (low + high) / 2, float(low), float(high), runs=5)
+        for source, (low, high) in rows.items()
     )
 
 

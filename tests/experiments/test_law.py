@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -25,7 +26,7 @@ def exhaustive(tmp_path_factory):
     """The learner that tries every subset, on data as they come: its law is the information floor's."""
     db = tmp_path_factory.mktemp("law") / "results.db"
     policy = Adaptive(start=20, max_trials=64)
-    call = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=policy, method="joint")
+    call: dict[str, Any] = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=policy, method="joint")
     began = []
     found = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
     assert any(began)
@@ -146,7 +147,12 @@ def test_misuse_is_refused_before_anything_is_written(call, says, tmp_path):
 
 
 def test_an_expression_says_itself_how_many_positions_it_reads(tmp_path):
-    call = {"T": 10, "learner": "exhaustive", "workers": 1, "policy": Adaptive(start=12, max_trials=8)}
+    call: dict[str, Any] = {
+        "T": 10,
+        "learner": "exhaustive",
+        "workers": 1,
+        "policy": Adaptive(start=12, max_trials=8),
+    }
     with pytest.raises(DomainError, match=r"reads 2 positions, and s \(--s\) says 5; leave s out"):
         law("x1 & x3", s=5, db=tmp_path / "r.db", **call)
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,14 @@ def test_parity_brackets_are_those_of_the_first_two_moments(s, T, m):
     mu = Fraction(sets - 1, cases)
     mu_2 = mu * Fraction(max(0, sets - 2), cases)
     found = parity_bounds(s=s, T=T, m=m)
-    opt = [1, Fraction(cases, sets)] + ([1 - mu / 2 + mu_2 / 6] if mu < 4 else [])
+    opt: list[Any] = [1, Fraction(cases, sets)] + ([1 - mu / 2 + mu_2 / 6] if mu < 4 else [])
     unique = [1 / (1 + mu)] + ([1 - mu + mu_2 / 2] if mu < 4 else [])
     x = float(mu)
     assert found.mu == pytest.approx(x, rel=1e-12)
     assert found.opt_low == pytest.approx(float(max(1 / (1 + mu), 1 - mu / 2)), rel=1e-12)
     assert found.opt == pytest.approx((1 - math.exp(-x)) / x if mu else 1.0, rel=1e-9)
     assert found.opt_high == pytest.approx(float(min(opt)), rel=1e-12)
-    assert found.unique_low == pytest.approx(float(max(0, 1 - mu)), abs=1e-12)
+    assert found.unique_low == pytest.approx(float(max(0, 1 - mu)), abs=1e-12)  # type: ignore[arg-type]
     assert found.unique == pytest.approx(math.exp(-x), rel=1e-12)
     assert found.unique_high == pytest.approx(float(min(unique)), rel=1e-12)
 

@@ -1,6 +1,7 @@
 """The lab in a real browser: the main path of each page, by mouse and by keyboard, wide and narrow, light and dark."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ class Visit:
         )
         self.page = self.context.new_page()
         self.page.set_default_timeout(WAIT)
-        self.problems, self.requests = [], []
+        self.problems: list[Any] = []
+        self.requests: list[Any] = []
         self.page.on(
             "console", lambda m: self.problems.append(m.text) if m.type in ("error", "warning") else None
         )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_build_answers_with_the_record_of_the_command(api, capsys):
 
 
 def test_bound_answers_with_the_record_of_the_command(api, capsys):
-    asked = {"V21": 2.0, "V": 1.0, "QK": 3.0, "BX": 1.5, "T": 100, "m": 1000}
+    asked: dict[str, Any] = {"V21": 2.0, "V": 1.0, "QK": 3.0, "BX": 1.5, "T": 100, "m": 1000}
     answer = api.post("/api/bound", asked).json()
     norms = "V21=2,V=1,QK=3,BX=1.5,H=1,d=64"
     assert answer == printed(
@@ -59,7 +60,7 @@ def test_the_presets_that_the_page_shows_are_the_presets(api):
     found = api.get("/api/learn/presets").json()["presets"]
     assert list(found) == list(PRESETS)
     for name, shown in found.items():
-        asked = {"function": "x1", "T": 9, "m": 30, "seed": 0}
+        asked: dict[str, Any] = {"function": "x1", "T": 9, "m": 30, "seed": 0}
         request = LearnRequest(**asked, preset=name, **shown).model_dump()
         assert spec_of(request) == preset(name, **asked), "what is shown is allowed, and is the preset"
 
@@ -73,7 +74,7 @@ def test_cover_answers_with_the_record_of_the_command(api, capsys, tmp_path):
 
 
 def test_a_model_can_be_taken_home_and_read(api, tmp_path):
-    asked = {"function": "x1 ^ x3", "T": 6}
+    asked: dict[str, Any] = {"function": "x1 ^ x3", "T": 6}
     content = api.post("/api/build/model", asked).content
     (tmp_path / "head.safetensors").write_bytes(content)
     f = sh.parse("x1 ^ x3", T=6)
@@ -168,7 +169,7 @@ def test_charts_are_the_definitions_of_the_report(api):
 def test_equal_requests_are_computed_once(api, monkeypatch):
     computed, answer = [], build_page._answer
     monkeypatch.setattr(build_page, "_answer", lambda asked: computed.append(asked) or answer(asked))
-    asked = {"function": "x0 | x7", "T": 11}
+    asked: dict[str, Any] = {"function": "x0 | x7", "T": 11}
     found = [api.post("/api/build", asked) for _ in range(3)]
     assert len(computed) == 1
     assert found[0].content == found[2].content and found[0].headers == found[2].headers
@@ -180,7 +181,7 @@ def test_a_request_that_cannot_be_answered_is_tried_again(api, monkeypatch):
     def busy(asked):
         raise Busy("later.")
 
-    asked = {"function": "x0 & x9", "T": 11}
+    asked: dict[str, Any] = {"function": "x0 & x9", "T": 11}
     with monkeypatch.context() as patch:
         patch.setattr(build_page, "_answer", busy)
         assert api.post("/api/build", asked).status_code == 429
@@ -234,7 +235,13 @@ def test_the_smallest_numbers_are_answered(api):
     assert found["gap"] == pytest.approx((1074 * np.log(2) / 2000) ** 0.5)
     found = api.post("/api/bound", {**norms, "margin": 5e-324, "form": None}).json()
     assert found["vacuous"] and found["form"] == "minimum" and found["samples_needed"] > 10**9
-    asked = {"function": "x2 & x5 & x11", "T": 16, "encoding": "random", "d": 1, "epsilon": 5e-324}
+    asked: dict[str, Any] = {
+        "function": "x2 & x5 & x11",
+        "T": 16,
+        "encoding": "random",
+        "d": 1,
+        "epsilon": 5e-324,
+    }
     assert api.post("/api/build/model", asked).status_code == 422
 
 

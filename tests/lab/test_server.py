@@ -217,7 +217,7 @@ def test_schemathesis_finds_no_answer_of_500(server, kind):
     command = [Path(sys.executable).with_name("schemathesis"), "run", f"{server.base}/api/openapi.json"]
     how = ["--checks=not_a_server_error", "--seed=1", "--no-color", "--request-timeout=300"]
     token = ["--header", f"Authorization: Bearer {server.token}"]
-    ran = subprocess.run([*command, *how, *token, *FUZZED[kind]], capture_output=True, text=True)
+    ran = subprocess.run([*command, *how, *token, *FUZZED[kind]], capture_output=True, text=True)  # type: ignore[list-item]
     for job in httpx.get(f"{server.base}/api/jobs", headers=server.headers, timeout=120).json()["jobs"]:
         httpx.delete(f"{server.base}/api/jobs/{job['id']}", headers=server.headers, timeout=120)
     print(ran.stdout[-3000:])

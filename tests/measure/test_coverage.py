@@ -7,6 +7,7 @@ the share that hold.
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,8 @@ def several_lengths(slopes, runs, seed=7):
     rng, found = stream(seed, "joint coverage", str(slopes)), []
     m80 = {T: 4 + 10 * math.log(T) for T in slopes}
     for _ in range(runs):
-        joint, cells = Joint({T: Adaptive() for T in slopes}), {T: [] for T in slopes}
+        joint = Joint({T: Adaptive() for T in slopes})
+        cells: dict[int, list[Any]] = {T: [] for T in slopes}
         while any((wanted := joint.propose(cells)).values()):
             for T, m, n in ((T, *batch) for T, batches in wanted.items() for batch in batches):
                 cells[T].append(Cell(m, int(rng.binomial(n, logistic(slopes[T])(m / m80[T]))), n))
@@ -68,7 +70,8 @@ def one_length(truth, runs, seed=5, **settings):
     rng, found = stream(seed, "coverage", truth), []
     for _ in range(runs):
         m80 = math.exp(rng.uniform(math.log(30), math.log(130)))
-        policy, cells = Adaptive(**settings), []
+        policy = Adaptive(**settings)
+        cells: list[Any] = []
         while proposals := policy.propose(cells):
             cells += [Cell(m, int(rng.binomial(n, TRUTHS[truth](m / m80))), n) for m, n in proposals]
         own = policy.threshold(cells)

@@ -3,6 +3,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_intervals_cover(law):
 
 
 def committed_cells(name):
-    cells = {}
+    cells: dict[Any, Any] = {}
     with (RESULTS / f"{name}-cells.csv").open() as file:
         for row in csv.DictReader(file):
             cell = Cell(int(row["m"]), int(row["solved"]), int(row["trials"]))

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ def logistic(m80, slope):
 
 
 def adaptive_experiment(curve, *, rng, **settings):
-    policy, cells = Adaptive(**settings), []
+    policy = Adaptive(**settings)
+    cells: list[Any] = []
     while proposals := policy.propose(cells):
         cells += [Cell(m, int(rng.binomial(n, curve(m))), n) for m, n in proposals]
     return policy.threshold(cells), merge(cells)
@@ -160,12 +162,8 @@ def test_a_side_that_is_not_bounded_yet_is_tried_further_out(cells, shares):
 
 @pytest.mark.parametrize(("m80", "start"), [(12, 60), (14, 120), (400, 60), (60, 60)])
 def test_most_trials_are_spent_near_the_threshold_wherever_it_starts(m80, start):
-    rng, policy, cells, curve = (
-        stream(0, "near", m80),
-        Adaptive(start=start, max_trials=32),
-        [],
-        logistic(m80, 7),
-    )
+    rng, policy, curve = stream(0, "near", m80), Adaptive(start=start, max_trials=32), logistic(m80, 7)
+    cells: list[Cell] = []
     while proposals := policy.propose(cells):
         cells += [Cell(m, int(rng.binomial(n, curve(m))), n) for m, n in proposals]
     assert sum(cell.trials for cell in cells if 0.6 < cell.m / m80 < 1.6) >= 18

@@ -1,11 +1,13 @@
 """Tiny random models of each family."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
 VOCABULARY, LONGEST = 100, 80
-COMMON = {
+COMMON: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -14,7 +16,7 @@ COMMON = {
     "max_position_embeddings": LONGEST,
 }
 GROUPED = ("llama", "mistral", "qwen2", "gemma", "granite")
-IDS = {"bos_token_id": 0, "eos_token_id": 1}
+IDS: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 1}
 
 
 def _config(kind, options):
@@ -28,7 +30,7 @@ def _plain_config(kind):
     import transformers as tf  # heavy: only where a family is needed
 
     if kind == "distilbert":
-        sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
+        sizes: dict[str, Any] = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
         return tf.DistilBertConfig(vocab_size=VOCABULARY, max_position_embeddings=LONGEST, **sizes)
     if kind == "gpt2":
         return tf.GPT2Config(
@@ -42,7 +44,7 @@ def _plain_config(kind):
         return kinds[kind](vocab_size=VOCABULARY, n_positions=LONGEST, rotary_dim=4, **sizes, **IDS)
     if kind == "gpt_neo":
         # the second layer attends to a window of 5 tokens
-        layers = {
+        layers: dict[str, Any] = {
             "num_layers": 2,
             "num_heads": 4,
             "attention_types": [[["global", "local"], 1]],
@@ -55,9 +57,9 @@ def _plain_config(kind):
         return tf.MptConfig(vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=2, max_seq_len=LONGEST)
     if kind == "t5":
         sizes = {"d_model": 32, "d_kv": 6, "d_ff": 48, "num_layers": 2, "num_heads": 4}
-        return tf.T5Config(vocab_size=VOCABULARY, decoder_start_token_id=0, **sizes)
+        return tf.T5Config(vocab_size=VOCABULARY, decoder_start_token_id=0, **sizes)  # type: ignore[call-arg]
     if kind == "bart":
-        heads = {
+        heads: dict[str, Any] = {
             "encoder_attention_heads": 4,
             "decoder_attention_heads": 2,
             "encoder_layers": 1,
@@ -78,14 +80,14 @@ def _plain_config(kind):
         "mistral": tf.MistralConfig,
         "qwen2": tf.Qwen2Config,
     }
-    more = {
+    more: dict[str, dict[str, Any]] = {
         "albert": {"embedding_size": 16, "num_hidden_groups": 2},
         "roberta": {"pad_token_id": 1},
         "electra": {"embedding_size": 16},
         "gemma": {"head_dim": 10},
         "granite": {"attention_multiplier": 0.7},
     }
-    grouped = {"num_key_value_heads": 2, **IDS} if kind in GROUPED else {}
+    grouped: dict[str, Any] = {"num_key_value_heads": 2, **IDS} if kind in GROUPED else {}
     return classes[kind](**COMMON, **more.get(kind, {}), **grouped)
 
 
@@ -110,7 +112,7 @@ def tiny_model(kind, *, seed=0, scale=6.0, **options):
 def random_encoder(*, seed=0, layers=2, d=32, heads=4, batch_first=True, norm_first=False):
     """A random nn.TransformerEncoder."""
     torch.manual_seed(seed)
-    options = {"dim_feedforward": 48, "batch_first": batch_first, "norm_first": norm_first}
+    options: dict[str, Any] = {"dim_feedforward": 48, "batch_first": batch_first, "norm_first": norm_first}
     layer = nn.TransformerEncoderLayer(d, heads, **options)
     model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).eval()
     with torch.no_grad():

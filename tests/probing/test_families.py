@@ -1,5 +1,7 @@
 """Heads recomputed from the extracted weights are the model's own, for every family; and what is refused is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ def ids(n=20, seed=0):
 
 
 def calls_of(source, tokens):
-    calls = []
+    calls: list[Any] = []
     run(source, tokens, calls.append)
     return calls
 
@@ -210,4 +212,4 @@ def test_a_layer_that_computes_something_else_is_refused(tiny):
     model = tiny("bert")
     model.encoder.layer[1].attention.self.value.register_forward_hook(lambda module, args, out: out**2)
     with pytest.raises(DomainError, match="layer 1 of this model is not plain softmax attention"):
-        run(source_of(model), ids(), check)
+        run(source_of(model), ids(), check)  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ def test_layers_are_handed_over_one_at_a_time(tiny):
     run(
         source_of(model),
         np.arange(10),
-        lambda call: (order.append(("visited", call.layer)), seen.append(call)),
+        lambda call: (order.append(("visited", call.layer)), seen.append(call)),  # type: ignore[arg-type]
     )
     assert order == [("visited", 0), ("ran", 0), ("visited", 1), ("ran", 1)]
     assert all(call.mask is None or call.mask.dim() == 2 for call in seen)
@@ -100,7 +100,7 @@ def test_gguf_files_are_read_through_transformers(tiny, tmp_path):
         for name in ("W_Q", "W_K", "W_V", "W_O"):
             assert torch.allclose(getattr(a, name), getattr(b, name), atol=1e-6), name
     ids = np.arange(3, 20)
-    run(found, ids, check)
+    run(found, ids, check)  # type: ignore[arg-type]
     assert torch.allclose(run(found, ids), run(wanted, ids), atol=1e-4)
     with pytest.raises(sh.SparseheadError, match="no folder in which a tokenizer could be"):
         sh.probe(tmp_path / "tiny.gguf", text="words")

@@ -1,6 +1,7 @@
 """Scores and outputs by the extracted weights are those that transformers computes, for every family in the table."""
 
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def recorded(model, seed):
             hook = projection.register_forward_hook(lambda m, args, out: calls[-1].append(out[0]))
             stack.callback(hook.remove)
         stack.callback(setattr, torch.nn.functional, "softmax", softmax)
-        torch.nn.functional.softmax = seen
+        torch.nn.functional.softmax = seen  # type: ignore[assignment]
         ids = torch.as_tensor(np.random.default_rng(seed).integers(3, 100, (1, 12)))
         decoder = {"decoder_input_ids": ids[:, :7]} if model.config.is_encoder_decoder else {}
         with torch.no_grad():
@@ -74,7 +75,8 @@ def outputs_of(layer, X, scores):
 
 def compare(model):
     """Raise unless every call of every layer agrees with the table's facts about the family."""
-    found, differences = layers_of(model), []
+    found = layers_of(model)
+    differences: list[Any] = []
     for seed in (0, 1):
         differences.append([])
         for prefix, z, X, theirs, output in recorded(model, seed):
@@ -133,7 +135,7 @@ def test_settings_that_change_scores_are_read(kind, options, tiny):
 @pytest.mark.parametrize("kind", MODEL_FAMILIES)
 def test_names_alone_give_the_same_facts_and_say_that_they_are_assumed(kind, tiny):
     """Granite's factor is in its configuration alone; BART's decoder has other heads than its encoder."""
-    model = tiny(
+    model = tiny(  # type: ignore[arg-type]
         kind,
         **{"granite": {"attention_multiplier": 8**-0.5}, "bart": {"decoder_attention_heads": 4}}.get(
             kind, {}
@@ -165,7 +167,12 @@ def test_a_file_with_its_configuration_beside_it_is_read_by_it(tiny, tmp_path):
 def test_other_types_and_contradictions_are_refused(tiny):
     from transformers import Qwen3Config, Qwen3Model
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": 8}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "head_dim": 8,
+    }
     model = Qwen3Model(Qwen3Config(vocab_size=100, intermediate_size=48, num_key_value_heads=2, **sizes))
     with pytest.raises(
         DomainError, match="not known how models of type 'qwen3' compute their scores; known are bert"

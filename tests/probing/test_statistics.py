@@ -1,6 +1,7 @@
 """What is measured on a head, against plain loops over the model's own attention; baselines, influence, ablation."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def values_of(model, ids, layer, h):
 def by_hand(A, ids, *, causal):
     """Sums over rows of one sequence, written out."""
     T = len(ids)
-    found = {
+    found: dict[str, list[Any]] = {
         name: [] for name in ("support", "entropy", "top2", "first", "self", "prev", "next", "cls", "sep")
     }
     found |= {name: [] for name in ("same", "after", "before")}
@@ -73,7 +74,7 @@ def by_hand(A, ids, *, causal):
 def test_statistics_are_those_of_plain_loops(kind, tiny):
     model, inputs = tiny(kind), sequences()
     result = sh.probe(model, tokens=inputs, baselines=False, bounds=False)
-    sums = {}
+    sums: dict[Any, Any] = {}
     for ids in inputs:
         A = own_attention(model, ids)
         for layer in range(2):
@@ -186,7 +187,8 @@ def test_direct_influence_is_what_substitution_at_the_layers_input_gives(kind, t
     from dataclasses import replace
 
     source, (one, other) = source_of(tiny(kind)), sequences(2)
-    calls, others = [], []
+    calls: list[Any] = []
+    others: list[Any] = []
     run(source, one, calls.append)
     run(source, other[: len(one)], others.append)
     call, X = calls[1], others[1].X
@@ -339,19 +341,19 @@ def test_tokenizers_may_return_ids_or_what_those_of_transformers_return(tiny):
         {"input_ids": torch.tensor([ids])},
     )
     found = [
-        sh.probe(model, text="words", tokenizer=lambda text, form=form: form, baselines=False, bounds=False)
+        sh.probe(model, text="words", tokenizer=lambda text, form=form: form, baselines=False, bounds=False)  # type: ignore[misc]
         for form in forms
     ]
     assert {result.tokens for result in found} == {4}
     assert {result.heads[0].score(2) for result in found} == {found[0].heads[0].score(2)}
     for wrong in (["a", "b"], 3, {"ids": ids}, [0.5, 1.5], [[1, 2], [3, 4]]):
         with pytest.raises(ShapeError, match="the tokenizer returned no sequence of whole numbers"):
-            sh.probe(model, text="words", tokenizer=lambda text, wrong=wrong: wrong)
+            sh.probe(model, text="words", tokenizer=lambda text, wrong=wrong: wrong)  # type: ignore[misc]
 
 
 def test_a_limit_below_two_tokens_is_refused_and_never_taken_for_none(tiny):
     bert = source_of(tiny("bert"))
-    how = {"text": None, "tokens": None, "tokenizer": None, "seed": 0}
+    how: dict[str, Any] = {"text": None, "tokens": None, "tokenizer": None, "seed": 0}
     assert inputs_of(bert, longest=2, **how).longest == 2
     for limit in (0, 1):
         with pytest.raises(DomainError, match=f"at least two tokens; BertModel would get {limit}"):

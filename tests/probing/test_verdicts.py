@@ -1,5 +1,7 @@
 """One head, one verdict: `probe` and `bound` agree on the same head, form and number of samples."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_heads_and_layers_of_foreign_models_have_one_verdict(form, encoder, tiny
     for model, tokens, name in cases:
         found = sh.probe(model, tokens=tokens, form=form, m=10**5, baselines=False)
         (whole,) = found.layer_bounds
-        call = {
+        call: dict[str, Any] = {
             "heads": 2,
             "layer": name,
             "norms": {"BX": whole.radius},
@@ -79,8 +81,8 @@ def test_a_dash_is_what_cannot_be_measured():
 
 
 def test_a_bound_without_w_says_that_the_read_out_is_fixed():
-    norms = {"V21": 1, "V": 1, "QK": 2.0, "BX": 1.42}
-    call = {"T": 10, "m": 100, "form": "ours"}
+    norms: dict[str, Any] = {"V21": 1, "V": 1, "QK": 2.0, "BX": 1.42}
+    call: dict[str, Any] = {"T": 10, "m": 100, "form": "ours"}
     words = "the output is read by a fixed vector of length 1; w= prices a trained one"
     assert words in sh.bound(norms=norms, **call).assumptions
     assert words not in sh.bound(norms={**norms, "w": 1}, **call).assumptions

@@ -63,7 +63,7 @@ def test_bisection_names_the_position_at_which_the_label_changes(cut):
 
 def test_a_random_path_changes_the_label_at_its_own_first_step():
     """OR of eight bits changes at whatever position comes first; ascending, that is 0."""
-    oracle = Oracle(lambda b: b.any(axis=1), 8)
+    oracle = Oracle(lambda b: b.any(axis=1), 8)  # type: ignore[arg-type, return-value]
     x, y = np.zeros(8, np.uint8), np.ones(8, np.uint8)
     assert sensitive_position(oracle, x, y, 0) == 0
     for seed in range(5):
@@ -178,7 +178,7 @@ def test_evidence_lists_the_support_candidates_and_the_most_attended():
 
 def test_attention_is_averaged_over_a_hundred_inputs():
     rng = np.random.default_rng(0)
-    layer = Layer(*(rng.standard_normal(shape) for shape in ((1, 8, 3), (1, 8, 3), (1, 8, 3), (1, 3, 8))))
+    layer = Layer(*(rng.standard_normal(shape) for shape in ((1, 8, 3), (1, 8, 3), (1, 8, 3), (1, 3, 8))))  # type: ignore[arg-type]
     model = Model(encoding.random_positions(T, 8, rng=rng), (layer,), w=rng.standard_normal(8))
     each = model.attention(fair(120))[:, 0, :-1]
     assert mean_attention(model, fair(120)) == pytest.approx(each[:100].mean(axis=0), rel=1e-12)

@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,12 @@ from sparsehead.reading.queries import Oracle
 from sparsehead.reading.reader import _examples
 from sparsehead.rng import stream
 
-ENCODINGS = {"positional": {}, "trainable": {}, "bag": {}, "random": {"d": 60, "seed": 1}}
+ENCODINGS: dict[str, dict[str, Any]] = {
+    "positional": {},
+    "trainable": {},
+    "bag": {},
+    "random": {"d": 60, "seed": 1},
+}
 
 
 def random_block(T: int, seed: int, *, scale: float = 1.0, peak: float = 1.0, heads: int = 2) -> Model:
@@ -31,7 +38,7 @@ def random_block(T: int, seed: int, *, scale: float = 1.0, peak: float = 1.0, he
     With peak = 1 its attention is peaked, and such blocks do compute nearly sparse functions; 0.1 spreads it.
     """
     rng, d, k, f = stream(seed, "block"), 8, 4, 16
-    g = lambda *shape: scale * rng.standard_normal(shape)  # noqa: E731
+    g: Callable[..., Any] = lambda *shape: scale * rng.standard_normal(shape)  # noqa: E731
     norm = lambda: LayerNorm(np.ones(d), np.zeros(d))  # noqa: E731
     layer = Layer(
         W_Q=peak * g(heads, d, k), W_K=g(heads, d, k),

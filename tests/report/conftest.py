@@ -4,6 +4,7 @@ The tests that look at all figures or open the report are one group, so that one
 """
 
 import math
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def made_up_results():
     Ts = (100, 300, 1000)
     logs = [(T, math.log(T)) for T in Ts]
     thresholds = tuple(ThresholdRow(T, 12 * x, 11 * x, 13 * x, trials=50) for T, x in logs)
-    fit = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": (0.0, None)}}
+    fit: dict[str, Any] = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": (0.0, None)}}
     fits = {"log": FitRow(**fit, aic=10.0, delta_aic=0.0), "linear": FitRow(**fit, aic=14.0, delta_aic=4.0)}
     floor = tuple(FloorRow(T, round(4 * x)) for T, x in logs)
     cells = tuple(CellRow(T, m, 3, 4) for T in Ts for m in (50, 100))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,8 @@ class Visit:
 
     def __init__(self, browser, path, width, scheme="light"):
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.errors, self.requests = [], []
+        self.errors: list[Any] = []
+        self.requests: list[Any] = []
         self.page.on(
             "console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None
         )

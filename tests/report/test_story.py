@@ -131,7 +131,7 @@ def test_the_time_told_at_the_end_has_the_drawing_in_it(tmp_path, monkeypatch):
         folder=tmp_path,
         workers=1,
         report=lambda *_: None,
-        say=str,
+        say=str,  # type: ignore[arg-type]
         train=False,
     )
     assert done.seconds == 90.0

@@ -4,6 +4,7 @@ import importlib.util
 import random
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_an_edited_row_is_named_and_the_others_are_read(full, change, values, sa
     with Store(full, readonly=True) as store:
         with pytest.raises(StoreError, match=rf"outcome [0-9a-f]{{16}}: .*{says}.*results repair"):
             list(store.records())
-        damage = []
+        damage: list[Any] = []
         assert len(list(store.records(damage))) == N - 1 and len(damage) == 1
         key = damage[0].split()[1].rstrip(":")
         with pytest.raises(StoreError, match=key):

@@ -37,7 +37,8 @@ def test_outcomes_of_two_engines_stand_side_by_side(path):
     with Store(path, readonly=True) as store:
         assert len(store) == 2
         steps = {
-            level["instructions"]: store.find([spec(1)], lambda _, level=level: level) for level in (V3, V4)
+            level["instructions"]: store.find([spec(1)], lambda _, level=level: level)  # type: ignore[misc]
+            for level in (V3, V4)
         }
         assert {k: r[spec_id(spec(1))].outcome["steps"] for k, r in steps.items()} == {
             "x86-64-v3": 10,

@@ -117,7 +117,7 @@ def test_a_statement_that_does_not_end_is_stopped(full, monkeypatch):
     with Store(full, readonly=True) as store:
         with pytest.raises(StoreError, match="more steps than a store of its size"), opening.explained(full):
             store._db.execute(f"{ENDLESS} SELECT count(*) FROM n")
-        assert store._db._strides == 4  # of 10^6 steps: the first look beyond 3*10^6 and the size of the file
+        assert store._db._strides == 4  # type: ignore[attr-defined]  # of 10^6 steps: the first look beyond 3*10^6 and the size of the file
         assert len(list(store.records())) == 3  # and the next statement has its own count
 
 

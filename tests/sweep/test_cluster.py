@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,12 @@ HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
 fake = importlib.util.module_from_spec(location)
 location.loader.exec_module(fake)
-SMALL = {"T": [8, 10], "s": 2, "learner": "exhaustive", "policy": Adaptive(start=12, max_trials=8)}
+SMALL: dict[str, Any] = {
+    "T": [8, 10],
+    "s": 2,
+    "learner": "exhaustive",
+    "policy": Adaptive(start=12, max_trials=8),
+}
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
 
@@ -70,7 +76,7 @@ def three_ways(tmp_path, scheduler, **settings):
     for i in (1, 2):
         law("and", db=tmp_path / f"{i}.db", shard=f"{i}/2", workers=1, **settings)
     merge([tmp_path / "1.db", tmp_path / "2.db"], tmp_path / "merged.db")
-    seen = []
+    seen: list[Any] = []
     found = law("and", db=tmp_path / "dask.db", cluster=scheduler, progress=seen.append, **settings)
     assert seen[-1].sweep.eta == pytest.approx(0) and found.complete
     return [content(tmp_path / name) for name in ("pool.db", "merged.db", "dask.db")]
@@ -86,7 +92,12 @@ def test_embedded_in_shards_and_on_a_cluster_outcomes_are_equal(tmp_path, schedu
 
 @pytest.mark.slow
 def test_trained_outcomes_are_equal(tmp_path, scheduler):
-    settings = {"s": 2, "T": [12, 20], "policy": Adaptive(start=20, max_trials=8), "n_steps": 200}
+    settings: dict[str, Any] = {
+        "s": 2,
+        "T": [12, 20],
+        "policy": Adaptive(start=20, max_trials=8),
+        "n_steps": 200,
+    }
     pool, merged, dask = three_ways(tmp_path, scheduler, method="adaptive", **settings)
     assert len(pool) == 16 and pool == merged == dask
 
@@ -126,7 +137,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path, scheduler):
 def test_a_worker_with_other_numbers_is_refused_in_one_sentence(tmp_path, scheduler, monkeypatch, name):
     other = {**remote.environment(), name: "9.9"}
     monkeypatch.setattr(remote, "environment", lambda: other)
-    said = []
+    said: list[Any] = []
     sweep = DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", say=said.append)
     with pytest.raises(SparseheadError, match=rf"{name} \S+ \(here 9.9\)"), sweep:
         sweep.run(fake.specs(3))
@@ -138,7 +149,7 @@ def test_a_worker_with_other_numbers_is_refused_in_one_sentence(tmp_path, schedu
 def test_what_else_differs_is_named_once_and_used(tmp_path, scheduler, monkeypatch):
     other = {**remote.environment(), "commit": "abc", "numpy": "1.0"}
     monkeypatch.setattr(remote, "environment", lambda: other)
-    said = []
+    said: list[Any] = []
     with DaskSweep(tmp_path / "a.db", scheduler, runner="fake_runner:run", say=said.append) as sweep:
         assert sweep.run(fake.specs(3)).ran == 3
     # One sentence for each difference: workers that were started at another time may have another commit.
@@ -278,7 +289,7 @@ def test_workers_that_come_later_are_waited_for_and_a_scheduler_that_goes_is_nam
             if progress.done == 3:
                 made.close()
 
-        settings = {"runner": "fake_runner:run", "options": {"sleep": 0.05}, "say": say}
+        settings: dict[str, Any] = {"runner": "fake_runner:run", "options": {"sleep": 0.05}, "say": say}
         with DaskSweep(tmp_path / "a.db", made.scheduler_address, **settings) as sweep:
             assert sweep.run(fake.specs(2)).ran == 2
             assert sum("has no workers yet" in sentence for sentence in said) == 1
@@ -422,7 +433,7 @@ def test_a_worker_ends_once_however_many_of_its_units_say_so():
     crew.workers += [worker, other]
     unit = Unit(fake.specs(1))
     worker.futures[id(unit)] = None
-    for news in (
+    for news in (  # type: ignore[var-annotated]
         ("left", [worker.address]),
         ("left", [worker.address]),
         ("answer", (worker, unit, [{}], [])),

@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def worker_processes(parent):
 
 
 def test_every_outcome_once_with_progress_and_time_to_go(db):
-    seen = []
+    seen: list[Any] = []
     result = fake.run_sweep(fake.specs(30), db, runner="fake_runner:run", batch=4, progress=seen.append)
     assert len(result.records) == result.ran == 30 and not result.errors
     assert [p.done for p in seen if p.trial is None] == list(range(31))
@@ -109,7 +110,7 @@ def test_a_unit_that_ends_its_worker_three_times_is_stored_as_failed_and_the_oth
 
 def test_trials_run_side_by_side_only_where_memory_holds_both(db, monkeypatch):
     """Room for one and a half trials: two workers, but never more than one of them at work."""
-    size = dispatch.trial_bytes(fake.specs(1)[0], T=50, m=50)
+    size = dispatch.trial_bytes(fake.specs(1)[0], T=50, m=50)  # type: ignore[attr-defined]
     monkeypatch.setattr("sparsehead.sweep.local.available", lambda: int(1.5 * size))
     with LocalSweep(db, runner="fake_runner:run", workers=2) as sweep:
         assert sweep.run(fake.specs(6)).ran == 6
@@ -127,7 +128,7 @@ def test_a_store_that_fails_stops_the_sweep(db, monkeypatch):
     with LocalSweep(db, runner="fake_runner:run", workers=1) as sweep:
         sweep.store.close()
         db.write_text("no longer a store " * 20)
-        sweep.store.find = lambda specs, engine: {}
+        sweep.store.find = lambda specs, engine: {}  # type: ignore[assignment, misc]
         with pytest.raises(StoreError, match="not a sparsehead store"):
             sweep.run(fake.specs(3))
     assert not worker_processes(os.getpid())
@@ -145,7 +146,7 @@ def test_a_worker_that_prints_disturbs_nothing_and_is_reported_once(db, tmp_path
     """At its very start (a sitecustomize), from Python and from below Python, without a newline and in quantity."""
     (tmp_path / "sitecustomize.py").write_text("print('hello from sitecustomize')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    said = []
+    said: list[Any] = []
     result = fake.run_sweep(fake.specs(6), db, runner="fake_runner:printing", workers=2, say=said.append)
     assert result.ran == 6 and not result.errors
     assert said == [
@@ -159,7 +160,8 @@ def test_without_a_listener_the_sentence_is_a_warning(db):
 
 
 def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(db):
-    specs, said = fake.specs(6), []
+    specs = fake.specs(6)
+    said: list[Any] = []
     other = {"engine": "torch", "instructions": "sse2", "dtype": "float32", "device": "cpu"}
     with Store(db) as store:
         store.add(specs[0], fake.outcome_of(specs[0]), engine=other)
@@ -173,7 +175,8 @@ def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(d
 
 
 def test_outcomes_of_an_earlier_version_are_named(db, monkeypatch):
-    specs, said = fake.specs(4), []
+    specs = fake.specs(4)
+    said: list[Any] = []
     monkeypatch.setattr("sparsehead.provenance.__version__", "0.0.9")
     version_and_commit.cache_clear()
     with Store(db) as store:

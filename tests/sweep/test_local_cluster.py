@@ -79,7 +79,7 @@ def test_only_who_holds_the_certificate_is_answered(crew, user):
     if user is not None and os.getuid() != 0:
         pytest.skip("only root can act as another user")
     other = temporary_security()
-    asked = json.dumps([other.tls_client_key + other.tls_client_cert, sorted(listening())])
+    asked = json.dumps([other.tls_client_key + other.tls_client_cert, sorted(listening())])  # type: ignore[attr-defined]
     python = sys.executable if user is None else shutil.which("python3", path="/usr/bin:/usr/local/bin")
     command = [python or sys.executable, "-I", "-S", "-c", INTRUDER]
     try:

@@ -1,5 +1,7 @@
 """A law in parts: the merged stores hold what one run would have made."""
 
+from typing import Any
+
 import pytest
 
 from sparsehead.errors import DomainError, ParseError
@@ -9,7 +11,12 @@ from sparsehead.store import Store
 from sparsehead.store.merge import merge
 from sparsehead.sweep.shards import Shard, parse_shard
 
-SMALL = {"s": 2, "learner": "exhaustive", "workers": 1, "policy": Adaptive(start=12, max_trials=8)}
+SMALL: dict[str, Any] = {
+    "s": 2,
+    "learner": "exhaustive",
+    "workers": 1,
+    "policy": Adaptive(start=12, max_trials=8),
+}
 
 
 def content(path):

@@ -1,6 +1,7 @@
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ POLICIES = {T: Adaptive(start=60, max_trials=96) for T in (100, 1000, 10_000)}
 
 @pytest.mark.claim("law-and")
 def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path):
-    seen = []
+    seen: list[Any] = []
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
         cells = adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1, progress=seen.append)
         assert len(sweep.store) == sum(cell.trials for group in cells.values() for cell in group)

@@ -60,7 +60,7 @@ def engine_of(spec, engine, row=None, sample=None, dtype="float64"):
     made = make_engine(spec, engine=engine, dtype=dtype)
     made.start(spec, 0, random_sample(spec) if sample is None else sample)
     if row is not None:
-        made.load(row)
+        made.load(row)  # type: ignore[attr-defined]
     return made
 
 

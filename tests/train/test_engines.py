@@ -1,6 +1,7 @@
 """Runs do not know of each other; a run that diverges ends alone; both engines reach the same verdicts."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from sparsehead.train import learn
 from sparsehead.train.data import training_set
 from sparsehead.train.loop import run_trials
 from sparsehead.train.transformer import compiled, engines, library
-from sparsehead.train.transformer.engines import Engine, make_engine
+from sparsehead.train.transformer.engine import Engine
+from sparsehead.train.transformer.engines import make_engine
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial, sinusoids
 
@@ -73,7 +75,7 @@ def test_a_diverging_run_leaves_its_companions_alone():
     made, alone = (make_engine(specs[0], n, engine="torch", dtype="float64") for n in (3, 1))
     for run, spec in enumerate(specs):
         made.start(spec, 0, training_set(spec), run)
-    made.p["W_1.0"].data[1] = np.inf
+    made.p["W_1.0"].data[1] = np.inf  # type: ignore[attr-defined]
     losses = made.advance(5)
     assert [len(x) for x in losses] == [5, 1, 5]
     alone.start(specs[2], 0, training_set(specs[2]))
@@ -218,7 +220,7 @@ def test_an_outcome_says_what_made_it(engine):
 
 def test_ids_of_version_0_1_stay():
     """Fields that came later are no part of an id while they have their default."""
-    old = {"function": "and", "s": 3, "T": 300, "m": 50, "seed": 7, "dropout": 0.1}
+    old: dict[str, Any] = {"function": "and", "s": 3, "T": 300, "m": 50, "seed": 7, "dropout": 0.1}
     assert spec_id(TrainSpec(**old)) == "4055522c5d489629"
     assert (
         spec_id(TrainSpec(**old, decoupled=False))
@@ -226,6 +228,12 @@ def test_ids_of_version_0_1_stay():
         == spec_id(TrainSpec(**old, optimiser="adam"))
     )
     assert TrainSpec(**old, decoupled=True) == TrainSpec(**old)
-    later = {"decay": "all", "adam_eps": 1e-3, "init": "torch", "init_scale": 2.0, "positions": "sinusoidal"}
+    later: dict[str, Any] = {
+        "decay": "all",
+        "adam_eps": 1e-3,
+        "init": "torch",
+        "init_scale": 2.0,
+        "positions": "sinusoidal",
+    }
     ids = {spec_id(TrainSpec(**old, **{name: value})) for name, value in later.items()}
     assert len(ids | {spec_id(TrainSpec(**old)), spec_id(TrainSpec(**old, optimiser="sgd"))}) == 7

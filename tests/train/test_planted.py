@@ -104,7 +104,7 @@ def module_with(spec, row):
 def test_fifty_steps_equal_a_module_with_torchs_optimiser(engine, recipe, init):
     settings, make = RECIPES[recipe]
     # larger than usual, so that everything moves within fifty steps
-    spec = replace(SPEC, init=init, init_std=0.1, **settings)
+    spec = replace(SPEC, init=init, init_std=0.1, **settings)  # type: ignore[arg-type]
     row, (bits, labels) = initial(spec, 0), training_set(spec)
     made = engine_of(spec, engine, row, (bits, labels))
     module = module_with(spec, row)
