@@ -46,8 +46,21 @@ for address in addresses:
 """
 
 
+def listening():
+    """Where this process and those that it started listen."""
+    own = psutil.Process()
+    found = [c for p in (own, *own.children(recursive=True)) for c in p.net_connections("tcp")]
+    return {tuple(c.laddr) for c in found if c.status == psutil.CONN_LISTEN}
+
+
 @pytest.fixture(scope="module")
-def crew(tmp_path_factory):
+def others():
+    """Where this process listens without the cluster: the lab of other tests may be open still."""
+    return listening()
+
+
+@pytest.fixture(scope="module")
+def crew(others, tmp_path_factory):
     """`local:1` with its worker, where Dask's configuration asks for no encryption."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl")
@@ -67,19 +80,12 @@ def crew(tmp_path_factory):
         assert not [path for path in sys.path if path.startswith(str(shared))]
 
 
-def listening():
-    """Where this process and those that it started listen."""
-    own = psutil.Process()
-    found = [c for p in (own, *own.children(recursive=True)) for c in p.net_connections("tcp")]
-    return {tuple(c.laddr) for c in found if c.status == psutil.CONN_LISTEN}
-
-
 @pytest.mark.parametrize("user", [None, 65534], ids=["same user", "second user"])
-def test_only_who_holds_the_certificate_is_answered(crew, user):
+def test_only_who_holds_the_certificate_is_answered(crew, others, user):
     if user is not None and os.getuid() != 0:
         pytest.skip("only root can act as another user")
     other = temporary_security()
-    asked = json.dumps([other.tls_client_key + other.tls_client_cert, sorted(listening())])  # type: ignore[attr-defined]
+    asked = json.dumps([other.tls_client_key + other.tls_client_cert, sorted(listening() - others)])  # type: ignore[attr-defined]
     python = sys.executable if user is None else shutil.which("python3", path="/usr/bin:/usr/local/bin")
     command = [python or sys.executable, "-I", "-S", "-c", INTRUDER]
     try:
@@ -95,11 +101,11 @@ def test_only_who_holds_the_certificate_is_answered(crew, user):
     assert crew._client.submit(os.getpid, pure=False).result(60) > 0  # its own client is
 
 
-def test_it_listens_on_this_machine_only_and_has_no_web_pages(crew):
+def test_it_listens_on_this_machine_only_and_has_no_web_pages(crew, others):
     workers = crew._client.scheduler_info()["workers"]
     told = [crew._where, *workers, *(found["nanny"] for found in workers.values())]
     assert all(address.startswith("tls://127.0.0.1:") for address in told)
-    assert listening() == {("127.0.0.1", int(address.rpartition(":")[2])) for address in told}
+    assert listening() - others == {("127.0.0.1", int(address.rpartition(":")[2])) for address in told}
 
 
 def test_a_folder_that_another_user_may_have_made_is_not_used(crew):
