@@ -7,7 +7,7 @@ from operator import or_
 
 import numpy as np
 
-from ..covering.covers import covering_number, packing_number
+from ..covering.cover import covering_number, packing_number
 from ..covering.function_classes import class_covering_number, evaluate, evaluate_parameters
 from ..rng import stream
 from .claim import Context, Finding, claim, finding

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..capacity.generalization import rademacher_closed, uniform_gap
-from ..covering.covers import cover_graph, covering_number
+from ..covering.cover import cover_graph, covering_number
 from ..covering.function_classes import class_covering_number, evaluate
 from ..covering.relations import (
     cover_vc_printed,

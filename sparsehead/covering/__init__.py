@@ -4,11 +4,11 @@ Read in this order:
 
 points_file               a CSV file of points
 metrics                   points as exact numbers, and which of them lie within eps of each other
-covers, external          minimal covers with centres in the set (the public `covering_number`) and anywhere
+cover, external           minimal covers with centres in the set (the public `covering_number`) and anywhere
 function_classes          the same for a class of functions on a sample
 relations, shattering     VC and fat-shattering dimension against covering numbers
 """
 
-from .covers import Cover, covering_number
+from .cover import Cover, covering_number
 
 __all__ = ["Cover", "covering_number"]

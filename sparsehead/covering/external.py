@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..types import Array, Bool
-from .covers import SLACK, Cover, cover_graph, greedy_cover, greedy_packing, set_cover
+from .cover import SLACK, Cover, cover_graph, greedy_cover, greedy_packing, set_cover
 from .metrics import ULP, Points
 
 PLANAR_LIMIT = 150  # n^2 candidate discs

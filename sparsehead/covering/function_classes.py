@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import DomainError, ShapeError
 from ..logs import Real
 from ..types import Array, Shaped
-from .covers import Cover, Packing, cover_graph, pack_graph
+from .cover import Cover, Packing, cover_graph, pack_graph
 from .metrics import Points, check_p, read_points, read_radius, within
 
 

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from ..capacity.bound import Bound
-from ..covering.covers import Cover
+from ..covering.cover import Cover
 from ..errors import DomainError, SparseheadError
 from ..experiments.law import LawResult
 from ..functions import parse

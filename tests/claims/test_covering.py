@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsehead.covering import covering_number
-from sparsehead.covering.covers import packing_number
+from sparsehead.covering.cover import packing_number
 from sparsehead.covering.function_classes import (
     class_covering_number,
     class_packing_number,

@@ -18,7 +18,7 @@ from sparsehead.capacity.linear import log_cover_lower, log_cover_vector
 from sparsehead.capacity.lipschitz import head_error_bound
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.covering import covering_number
-from sparsehead.covering.covers import cover_graph
+from sparsehead.covering.cover import cover_graph
 from sparsehead.covering.function_classes import class_covering_number, evaluate_parameters
 from sparsehead.covering.relations import cover_vc_printed, log_cover_fat, log_cover_vc
 from sparsehead.encoding import random_bag, random_positions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sparsehead.covering import covering_number, metrics
-from sparsehead.covering.covers import packing_number
+from sparsehead.covering.cover import packing_number
 from sparsehead.covering.function_classes import class_covering_number, class_packing_number, evaluate
 from sparsehead.covering.metrics import read_points, within
 from sparsehead.errors import ParseError, ShapeError

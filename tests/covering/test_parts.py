@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sparsehead.covering import covering_number, covers, external, metrics
-from sparsehead.covering.covers import greedy_cover, greedy_packing, packing_number, set_cover
+from sparsehead.covering import cover, covering_number, external, metrics
+from sparsehead.covering.cover import greedy_cover, greedy_packing, packing_number, set_cover
 from sparsehead.covering.external import _inside, _members
 from sparsehead.covering.function_classes import class_covering_number
 from sparsehead.covering.points_file import points_of
@@ -53,8 +53,8 @@ def test_bounds_of_a_solver_are_rounded_by_less_than_its_tolerance(monkeypatch):
     """A bound of 2 + 1e-7 means 2, one of 2.1 means 3."""
     near = ~apart_at(range(9), 1)
     for bound, lower in ((2 + 1e-7, 2), (2.1, 3)):
-        monkeypatch.setattr(covers, "_solve", lambda *a, b=bound: (None, [1, 4, 6, 7], b, False))
-        found = covers.cover_graph(near, apart_at(range(9), 100), values=np.zeros((9, 1)), deadline=0.0)
+        monkeypatch.setattr(cover, "_solve", lambda *a, b=bound: (None, [1, 4, 6, 7], b, False))
+        found = cover.cover_graph(near, apart_at(range(9), 100), values=np.zeros((9, 1)), deadline=0.0)
         assert (found.lower, found.upper, found.exact, found.size) == (lower, 4, False, None)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sparsehead.covering import covering_number
-from sparsehead.covering.covers import packing_number
+from sparsehead.covering.cover import packing_number
 from sparsehead.covering.function_classes import evaluate
 from sparsehead.errors import DomainError, ParseError, ShapeError
 from sparsehead.rng import stream
