@@ -155,6 +155,13 @@ def run_without_heavy_packages(commands, folder):
     return json.loads(done.stdout)
 
 
+def test_the_contract_of_learners_loads_no_proofs_readings_or_floors():
+    code = "import sys, sparsehead.train.learners.learner; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    rooms = {name.split(".")[1] for name in loaded.split() if name.startswith("sparsehead.")}
+    assert rooms >= {"functions", "train"} and rooms.isdisjoint({"certify", "reading", "floor"})
+
+
 LIGHT = {
     "help": ["--help"],
     "build": ["build", "x2 & x5", "--T", "9", "--json"],

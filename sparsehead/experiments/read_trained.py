@@ -16,7 +16,7 @@ from ..model import Model
 from ..reading.appearance import appearance
 from ..reading.occam import occam_bound
 from ..reading.queries import Oracle
-from ..reading.reader import find_function
+from ..reading.read import find_function
 from ..rng import stream
 from ..spec import TrainSpec, target_function, task_of
 from ..store import Store

@@ -36,13 +36,14 @@ from .families import (
     symmetric,
     threshold,
 )
-from .sparse import SparseFunction, from_table
+from .sparse import Predict, SparseFunction, from_table
 from .tables import MAX_S, assignments, check_bits
 
 __all__ = [
     "EXPLAINED",
     "FAMILIES",
     "MAX_S",
+    "Predict",
     "SparseFunction",
     "as_function",
     "assignments",

@@ -1,7 +1,7 @@
 """`SparseFunction`: a Boolean function of T bits that reads s of them."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,9 @@ from ..frame import Frame
 from ..types import Array, Shaped
 from .spelling import spell
 from .tables import assignments, check_bits, check_s, check_T, relevant, restrict
+
+# Bits in, one label per row out: what a `SparseFunction`, a trained model and a user's own function have in common.
+Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 
 MOST_SHOWN = 300  # characters of an expression that a repr repeats
 WHOLE_TABLE = 6  # positions up to which a card has the truth table

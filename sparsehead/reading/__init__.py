@@ -13,10 +13,10 @@ breaking           the fewest irrelevant flips found that change a prediction
 ablation           which head carries which position
 appearance         when the support appears while a model is trained
 examples           labelled samples from a CSV file
-result, reader     the result; the public `read`
+result, read       the result; the public `read`
 """
 
-from .reader import read
+from .read import read
 from .result import Reading
 
 __all__ = ["Reading", "read"]

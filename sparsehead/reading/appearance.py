@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..functions import Predict
 from ..types import Array, Float, Shaped
-from .queries import Predict
 
 OTHERS = 64  # positions outside the support that are compared
 INPUTS = 32  # inputs on which influence is measured

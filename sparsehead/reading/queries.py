@@ -1,6 +1,5 @@
 """A model as an oracle: bits in, one label out, every question counted."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ from .. import arguments
 from ..certify.certificate import spell_bits
 from ..errors import DomainError, ShapeError
 from ..evaluate import evaluator
+from ..functions import Predict
 from ..model import Model
 from ..types import Array, Float, Shaped
 
-Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 HALF = 0.5  # where bits and probabilities become label 1
 LARGEST = 1 + 1e-6  # a probability in float32 may round to a little more than 1
 

@@ -19,7 +19,7 @@ from sparsehead.reading.breaking import _search, _shifts, _strongest, fewest_fli
 from sparsehead.reading.evidence import Evidence, disagreement, gather_evidence, mean_attention
 from sparsehead.reading.junta import _backgrounds, backgrounds_for, sensitive_position
 from sparsehead.reading.queries import Oracle
-from sparsehead.reading.reader import _examples, _query_limit, find_function
+from sparsehead.reading.read import _examples, _query_limit, find_function
 from sparsehead.reading.sampling import inputs_for, majority_junta, measure_agreement, measured_influences
 from sparsehead.rng import stream
 

@@ -21,7 +21,7 @@ from sparsehead.reading.evidence import disagreement, exact_influences
 from sparsehead.reading.examples import read_examples
 from sparsehead.reading.junta import query_bound, read_junta
 from sparsehead.reading.queries import Oracle
-from sparsehead.reading.reader import _examples
+from sparsehead.reading.read import _examples
 from sparsehead.rng import stream
 
 ENCODINGS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pytest
 import sparsehead as sh
 from sparsehead.reading import read
 from sparsehead.reading.queries import Oracle
-from sparsehead.reading.reader import _certificate
+from sparsehead.reading.read import _certificate
 from sparsehead.reading.sample_checks import copies, equal_pairs, pair_sums, unlike
 from sparsehead.reading.sampling import measure_agreement
 from sparsehead.rng import stream

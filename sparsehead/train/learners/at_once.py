@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import __version__
 from ...errors import DomainError
-from ...reading.queries import Predict
+from ...functions import Predict
 from ...spec import TrainSpec, spec_id
 from ..data import Holdout, check_on, training_set
 from ..outcome import Outcome

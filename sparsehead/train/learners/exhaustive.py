@@ -6,8 +6,7 @@ It knows the family and s, and succeeds when the first consistent subset predict
 import numpy as np
 
 from ...errors import DomainError
-from ...functions import family, kind
-from ...reading.queries import Predict
+from ...functions import Predict, family, kind
 from ...rng import stream
 from ...spec import TrainSpec, target_function
 from ...task import Sample, explanations

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...reading.queries import Predict
+from ...functions import Predict
 from ...spec import TrainSpec
 from ...task import Sample
 from ..footprint import plain_bytes

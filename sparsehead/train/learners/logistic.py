@@ -1,6 +1,6 @@
 """L1-regularised logistic regression on the bits; an attempt is a strength of the penalty."""
 
-from ...reading.queries import Predict
+from ...functions import Predict
 from ...rng import stream
 from ...spec import TrainSpec
 from ...task import Sample

@@ -1,6 +1,6 @@
 """A decision tree; an attempt is an order in which ties between positions are broken."""
 
-from ...reading.queries import Predict
+from ...functions import Predict
 from ...rng import stream
 from ...spec import TrainSpec
 from ...task import Sample
