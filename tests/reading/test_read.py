@@ -78,7 +78,7 @@ def test_random_functions_are_read_back_at_any_length(s):
         T = (30, 300, 3000, 10_000)[i % 4] if i < 20 else (30, 300)[i % 2]
         name = list(ENCODINGS)[i // 4 % len(ENCODINGS)]
         f = sh.random_function(T=T, s=s, rng=rng)
-        r = read(sh.build(f, encoding=name), seed=i)  # random positions as wide as T and s need
+        r = read(sh.build(f, encoding=name, seed=i), seed=i)  # random positions as wide as T and s need
         assert r.function == f
         assert r.queries <= r.query_bound
 
