@@ -26,7 +26,7 @@ from .model_file import save as save
 from .probing.prober import probe as probe
 from .reading import read as read
 from .task import Task as Task
-from .train.learning import learn as learn
+from .train.learn import learn as learn
 
 __all__: list[str]
 __version__: str

@@ -1,58 +1,63 @@
-"""What is trained: the shape of a model, without its weights and without torch."""
+"""The shape of a model, without its weights and without torch."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .encoding import ENCODINGS
 from .errors import DomainError
+from .fields import about, setting, settings_of
 from .heads import ACTIVATIONS
 
 SIGMAS = tuple(ACTIVATIONS)  # their order is known to the kernel, which gets an index
-POSITIONS = ("trainable", "sinusoidal")
 OWN, OWN_BAG = "own-", "bag-"  # an encoding given as an object: named by its kind and a hash of its numbers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Architecture:
-    """What is trained. The defaults are the practical block of the paper's experiments.
+class Shape:
+    """The settings of a model that `Architecture` and `TrainSpec` share.
 
-    `mlp` is the width of the MLP (0: none); `scaled` divides scores by sqrt(k). The theoretical head of
-    definition 3.2 is norm = residual = bias = scaled = False, mlp = 0, any `sigma`. With positions = "sinusoidal" the
-    trainable encoding keeps its positions fixed and trains the bit vectors and [CLS].   Paper: tf-layer
+    The defaults are the practical block of the paper's experiments. The theoretical head of definition 3.2 is
+    norm = residual = bias = scaled = False, mlp = 0, any `sigma`.   Paper: tf-layer
     """
 
-    T: int
-    d: int = 64
-    H: int = 16
-    k: int = 4
-    L: int = 1
-    mlp: int = 256
-    norm: bool = True
-    residual: bool = True
-    bias: bool = True
-    scaled: bool = True
-    sigma: str = "identity"
-    encoding: str = "trainable"
-    positions: str = "trainable"
-    eps: float = 1e-5
+    d: int = setting(64, "Model", "Embedding width; an encoding may fix it.", least=1)
+    H: int = setting(16, "Model", "Heads per layer.", option="--heads", least=1)
+    k: int = setting(4, "Model", "Width inside a head.", least=1)
+    L: int = setting(1, "Model", "Layers.", option="--layers", least=1)
+    mlp: int = setting(256, "Model", "Width of the MLP; 0 for none.")
+    norm: bool = setting(True, "Model", "LayerNorm before attention, the MLP and the output.")
+    residual: bool = setting(True, "Model", "Residual connections.")
+    bias: bool = setting(True, "Model", "Biases in the linear maps of attention.")
+    scaled: bool = setting(True, "Model", "Divide scores by sqrt(k).")
+    sigma: str = setting("identity", "Model", "Applied to the mixed values of a head.", choices=SIGMAS)
+    encoding: str = setting(
+        "trainable", "Model", "How a bit and its position become a token.", choices=ENCODINGS
+    )
+    positions: str = setting(
+        "trainable", "Model", "Positions of the trainable encoding: trained, or fixed sine waves.",
+        choices=("trainable", "sinusoidal"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if min(self.T, self.d, self.H, self.k, self.L) < 1 or self.mlp < 0:
-            raise DomainError(
-                f"an architecture needs T, d, H, k, L >= 1 and mlp >= 0, got T={self.T}, d={self.d}, "
-                f"H={self.H}, k={self.k}, L={self.L}, mlp={self.mlp}."
-            )
-        if self.sigma not in SIGMAS:
-            raise DomainError(f"sigma is one of {', '.join(SIGMAS)}, got {self.sigma!r}.")
-        if not self.encoding.startswith((OWN, OWN_BAG)):
-            ENCODINGS.check(self.encoding)
-        if self.positions not in POSITIONS:
-            raise DomainError(f"positions is one of {', '.join(POSITIONS)}, got {self.positions!r}.")
+        kind: type = type(self)
+        for name, described in settings_of(kind).items():
+            value = described.checked(getattr(self, name))
+            object.__setattr__(self, name, value)
+            if name != "encoding" or not value.startswith((OWN, OWN_BAG)):
+                described.check_choice(value)
         if self.positions != "trainable" and self.encoding != "trainable":
             raise DomainError(
                 f"{self.positions} positions replace those of the trainable encoding; the encoding "
                 f"{self.encoding!r} brings its own."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture(Shape):
+    """What is trained: the shape of a model at context length T. `eps` is LayerNorm's.   Paper: tf-layer"""
+
+    T: int = field(metadata=about("Model", "Context length.", least=1))
+    eps: float = setting(1e-5, "Model", "Added to the variance in LayerNorm.", least=0.0)
 
     @property
     def temperature(self) -> float:

@@ -8,7 +8,7 @@ no address from which anything would be fetched.
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -35,8 +35,9 @@ class Short:
 
     def __repr__(self) -> str:
         parts = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
-        told = [f"{name}={brief(value)}" for name, value, default in parts if not _same(value, default)]
-        return clipped(f"{type(self).__name__}({', '.join(told)})", MOST)
+        parts.sort(key=lambda part: part[2] is not MISSING)  # those that must be given come first
+        texts = [f"{name}={brief(value)}" for name, value, default in parts if not _same(value, default)]
+        return clipped(f"{type(self).__name__}({', '.join(texts)})", MOST)
 
 
 def brief(value: Any, most: int = EACH) -> str:

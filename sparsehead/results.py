@@ -10,7 +10,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -18,12 +17,12 @@ from typing import IO, Any
 
 from .arguments import shown
 from .errors import DomainError, MissingExtra, StoreError
+from .fields import Setting, check_names
 from .files import check_target, shown_path, whole_file
-from .spec import KINDS, OPTIONAL, WHOLE, TrainSpec, full_settings
+from .spec import SETTINGS
 from .store import Record, Store
 
 FORMATS = (".csv", ".parquet", ".json")
-SETTINGS = {field.name: field.default for field in fields(TrainSpec)}
 BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 BATCH = 5000  # rows of a Parquet file written at a time
 MOST_DIGITS = 1000  # of a whole number; 1e999999999 would fill the memory with zeros
@@ -49,7 +48,9 @@ def _summary_row(record: Record) -> dict[str, Any]:
     """The row of an experiment before its trials are counted; `record` is its first."""
     spec = record.spec
     own = ("function", "s", "T", "m", "seed")
-    changed = {n: v for n, v in full_settings(spec).items() if n not in own and v != SETTINGS.get(n)}
+    changed = {
+        n: v for n, v in spec.items() if n not in own and (n not in SETTINGS or v != SETTINGS[n].default)
+    }
     return {
         "function": spec["function"],
         "s": spec.get("s"),
@@ -105,35 +106,33 @@ def named(damage: Sequence[str]) -> str:
 def condition(text: str) -> tuple[str, Any]:
     """("T", 300) from "T=300": the name of a field of `TrainSpec`, and a value of its type.
 
-    `decoupled`, which version 0.1 had and `spec_text` still writes, is answered by `optimiser`.
-
-    >>> condition("adam_eps=1e-8"), condition("p=None"), condition("decoupled=True")
-    (('adam_eps', 1e-08), ('p', None), ('optimiser', 'adamw'))
+    >>> condition("adam_eps=1e-8"), condition("p=None")
+    (('adam_eps', 1e-08), ('p', None))
     """
     name, equals, value = text.partition("=")
-    if equals and name == "decoupled":
-        return "optimiser", "adamw" if _value(name, bool, value) else "adam"
-    if not equals or name not in SETTINGS:
-        raise DomainError(
-            f"--where takes NAME=VALUE with NAME one of {', '.join(SETTINGS)}; got {shown(text)}."
-        )
-    return name, _value(name, KINDS[name], value)
+    if not equals:
+        raise DomainError(f"--where takes NAME=VALUE, such as T=300; got {shown(text)}.")
+    check_names([name], SETTINGS, what="a spec (--where NAME=VALUE)")
+    return name, _value(SETTINGS[name], value)
 
 
-def _value(name: str, kind: Any, text: str) -> Any:
-    """The value of type `kind` that `text` means; a text may stand in double quotes."""
+def _value(setting: Setting, text: str) -> Any:
+    """The value that `text` means; double quotes around a text are removed."""
     word = text.strip()
-    if kind is str:
+    if setting.kind is str:
         return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
-    if kind in OPTIONAL and word in ("None", "null"):
+    if setting.optional and word in ("None", "null"):
         return None
+    read, wanted = {
+        bool: (BOOLEANS.__getitem__, "True or False"),
+        int: (_whole, "a whole number, such as 300"),
+        float: (_real, "a number, such as 0.1 or 1e-8"),
+    }[setting.kind]
     try:
-        return BOOLEANS[word] if kind is bool else _whole(word) if kind in WHOLE else _real(word)
+        return read(word)
     except (KeyError, ValueError, ArithmeticError):
-        what = "True or False" if kind is bool else "a whole number" if kind in WHOLE else "a number"
-        example = "" if kind is bool else ", such as 300" if kind in WHOLE else ", such as 0.1 or 1e-8"
-        none = ", or None" if kind in OPTIONAL else ""
-        raise DomainError(f"--where {name}=VALUE takes {what}{example}{none}; got {shown(text)}.") from None
+        wanted += ", or None" if setting.optional else ""
+        raise DomainError(f"--where {setting.name}=VALUE takes {wanted}; got {shown(text)}.") from None
 
 
 def _whole(text: str) -> int:
@@ -151,18 +150,11 @@ def _real(text: str) -> float:
 
 
 def select(records: Iterable[Record], conditions: Iterable[tuple[str, Any]]) -> Iterator[Record]:
-    """Records whose spec has, for every name among the conditions, one of the values given for it.
-
-    Settings that a stored spec leaves out have their defaults: see `full_settings`.
-    """
+    """Records whose spec has, for every name among the conditions, one of the values given for it."""
     wanted: dict[str, list[Any]] = {}
     for name, value in conditions:
         wanted.setdefault(name, []).append(value)
-    return (record for record in records if _fits(full_settings(record.spec), wanted))
-
-
-def _fits(settings: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
-    return all(settings.get(name) in values for name, values in wanted.items())
+    return (record for record in records if all(record.spec.get(name) in wanted[name] for name in wanted))
 
 
 class Outcomes:

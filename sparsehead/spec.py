@@ -1,17 +1,23 @@
-"""Frozen specs: everything that decides how a run goes, and nothing about where it runs."""
+"""Frozen specs: everything that decides how a run goes, and nothing about where it runs.
+
+Each field of `TrainSpec` says in its metadata, read by `fields.settings_of`, all that others need to know of it:
+SETTINGS[name] is a `fields.Setting` with name, kind (int, float, bool or str), optional, default, help, group ("Task",
+"Model", "Training" or "Protocol"), option ("--heads"), least, most, above, below and choices. Checks, the options of
+`learn` and `law`, the lab's forms and the keyword types of `train.keywords` are made from it.
+"""
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import InitVar, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from .architecture import Architecture, width_of
-from .arguments import instance, real, shown, whole
+from .architecture import Architecture, Shape, width_of
+from .arguments import shown, whole
 from .display import Short
 from .errors import DomainError
+from .fields import about, check_names, setting, settings_of
 from .functions import FAMILIES, SparseFunction, family, parse, random_support
 from .registry import Registry
 from .rng import stream
@@ -55,138 +61,86 @@ LEARNERS: Registry[Any] = Registry(
         "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
     },
 )
-# Types of fields: whole numbers, numbers, and those that may be None.
-WHOLE: tuple[Any, ...] = (int, int | None)
-REAL: tuple[Any, ...] = (float, float | None)
-OPTIONAL: tuple[Any, ...] = (int | None, float | None)
-AT_LEAST_ONE = ("T", "m", "d", "H", "k", "L", "check_every", "restarts", "holdout")
+# The order of these is known to the kernel, which gets an index.
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
-# Fields that version 0.1 did not have. They are left out of a spec's id while they have these values, so that the
-# ids of earlier specs stay the same.
-LATER: dict[str, Any] = {
-    "decay": "matrices",
-    "adam_eps": 1e-8,
-    "init": "mingpt",
-    "init_scale": 1.0,
-    "positions": "trainable",
-}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TrainSpec(Short):
+class TrainSpec(Short, Shape):
     """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
 
-    The defaults are the settings of preset "mingpt" with dropout 0; `preset` adds what the others differ in.
+    The defaults are the settings of preset "mingpt" with dropout 0; `preset` adds what the others differ in. Of the
+    settings whose help text is not enough:
 
-    Args:
-        function: an expression ("x2 & x5"), or a family (and, or, parity, majority, junta) whose support of
-            size `s` is drawn from the seed.
-        T, s: context length; support size, needed for families only.
-        m: training samples, or fresh samples per step when `online`.
-        seed: names the streams of support, data, initialisations and dropout.
-        p: probability of a one; None balances the labels. noise: share of training labels that are flipped.
-        unique: draw training sets again until one s-subset explains them, where the family has that test.
-        learner: "transformer", or another learner for comparison: one of LEARNERS.
-        d, H, k, L, mlp, norm, residual, bias, scaled, sigma, encoding: see `Architecture`.
-        dropout: on embeddings, attention weights and block outputs, as minGPT has it.
-        n_steps, check_every: length of a run; validation happens at multiples of check_every.
-        restarts: initialisations before the trial counts as failed.
-        holdout, target: a check succeeds when its accuracy on `holdout` samples exceeds `target`.
-        keep_training: go on to n_steps after success (for curves and attention maps); the verdict stays.
-        stall: give a run up when its training loss is below 0.01 and its best validation accuracy has not grown
-            for this many steps; 0 never does. Measured on 303 full-length runs of and-3 near the threshold
-            (T = 100, 300, 1000): stall = 100 saves 69 % of all steps and gives up 1 of 138 runs that would have
-            succeeded.
-        optimiser: "adamw" (decay shrinks the weights themselves), "adam" (decay is an L2 penalty, added to the
-            gradient) or "sgd" (plain gradient descent, decay as an L2 penalty).
-        decay: which weights decay: "matrices" (linear maps only) or "all" (embeddings, positions, biases and gains
-            too, as `torch.optim.Adam(model.parameters(), weight_decay=..)` has it).
-        learning_rate, beta_1, beta_2, adam_eps, weight_decay: as in torch.optim. warmup: steps over which the rate
-            rises linearly. clip: the gradient's norm is cut to this before the optimiser sees it; 0 never cuts.
-        init: "mingpt" (linear maps and embeddings N(0, init_std^2), biases 0), "torch" (linear maps and their biases
-            uniform on +-1/sqrt(fan_in), embeddings N(0, init_std^2)) or "torch-default" (the same with N(0, 1)
-            embeddings). init_scale multiplies the initial linear maps and their biases.
-        decoupled: how version 0.1 said optimiser="adamw" (True) or "adam" (False); read from old rows only.
+    function: for a family the support of size `s` is drawn from the seed.
+    unique: where the family has a test whether one s-subset alone explains a training set.
+    dropout: as minGPT has it, on embeddings, attention weights and block outputs.
+    restarts: the trial succeeds with the first initialisation that does. A check succeeds when its accuracy on
+        `holdout` samples exceeds `target`; with keep_training the verdict stays, for curves and attention maps.
+    stall: a run counts as fitted when its training loss is below 0.01, and has made no progress while its best
+        validation accuracy does not grow. Measured on 303 full-length runs of and-3 near the threshold (T = 100, 300,
+        1000): stall = 100 saves 69 % of all steps and gives up 1 of 138 runs that would have succeeded.
+    optimiser, decay: "adamw" shrinks the weights themselves; "adam" and "sgd" (plain gradient descent) add an L2
+        penalty to the gradient. "matrices" are the linear maps; "all" adds embeddings, positions, biases and gains, as
+        `torch.optim.Adam(model.parameters(), weight_decay=..)` has it.
+    init: "mingpt": linear maps and embeddings N(0, init_std^2), biases 0; "torch": linear maps and their biases uniform
+        on +-1/sqrt(fan_in), embeddings N(0, init_std^2); "torch-default": the same with N(0, 1) embeddings.
     Paper: law-and
     """
 
-    function: str
-    T: int
-    m: int
-    seed: int
-    s: int | None = None
-    p: float | None = None
-    noise: float = 0.0
-    unique: bool = True
-    online: bool = False
-    learner: str = "transformer"
-    d: int = Architecture.d
-    H: int = Architecture.H
-    k: int = Architecture.k
-    L: int = Architecture.L
-    mlp: int = Architecture.mlp
-    norm: bool = Architecture.norm
-    residual: bool = Architecture.residual
-    bias: bool = Architecture.bias
-    scaled: bool = Architecture.scaled
-    sigma: str = Architecture.sigma
-    encoding: str = Architecture.encoding
-    dropout: float = 0.0
-    n_steps: int = 1000
-    check_every: int = 10
-    restarts: int = 5
-    holdout: int = 10_000
-    target: float = 0.99
-    keep_training: bool = False
-    stall: int = 0
-    learning_rate: float = 1e-3
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    weight_decay: float = 1e-4
-    clip: float = 1.0
-    warmup: int = 0
-    init_std: float = 0.02
-    optimiser: str = "adamw"
-    decay: str = "matrices"
-    adam_eps: float = 1e-8
-    init: str = "mingpt"
-    init_scale: float = 1.0
-    positions: str = Architecture.positions
-    decoupled: InitVar[bool | None] = None
+    function: str = field(metadata=about("Task", "A family, or an expression such as 'x5 & x20'."))
+    T: int = field(metadata=about("Task", "Context length.", least=1))
+    m: int = field(metadata=about("Task", "Training samples; with online, fresh ones per step.", least=1))
+    seed: int = field(
+        metadata=about("Task", "Names the streams of support, data, initialisations and dropout.")
+    )
+    s: int | None = setting(None, "Task", "Relevant positions; needed for a family.")
+    p: float | None = setting(
+        None, "Task", "Probability of a one; None balances the labels.", above=0.0, below=1.0
+    )
+    noise: float = setting(0.0, "Task", "Share of training labels that are flipped.", least=0.0, most=0.5)
+    unique: bool = setting(True, "Task", "Draw training sets again until one support explains them.")
+    online: bool = setting(False, "Task", "Fresh samples at every step.")
+    learner: str = setting("transformer", "Model", "What is trained.", choices=LEARNERS)
+    dropout: float = setting(0.0, "Training", "Share that is dropped.", least=0.0, below=1.0)
+    optimiser: str = setting(
+        "adamw", "Training", "adamw, adam (decay as L2 penalty) or sgd.", choices=OPTIMISERS
+    )
+    learning_rate: float = setting(1e-3, "Training", "Step size.", above=0.0)
+    warmup: int = setting(0, "Training", "Steps over which the learning rate rises linearly.")
+    beta_1: float = setting(0.9, "Training", "Adam's average of gradients.", least=0.0, below=1.0)
+    beta_2: float = setting(0.999, "Training", "Adam's average of squared gradients.", least=0.0, below=1.0)
+    adam_eps: float = setting(1e-8, "Training", "Adam's eps.", option="--eps", above=0.0)
+    weight_decay: float = setting(1e-4, "Training", "Strength of the decay.", least=0.0)
+    decay: str = setting("matrices", "Training", "What decays.", choices=DECAYS)
+    clip: float = setting(1.0, "Training", "Largest norm of a gradient; 0 never clips.", least=0.0)
+    init: str = setting("mingpt", "Training", "How weights begin.", choices=INITS)
+    init_std: float = setting(0.02, "Training", "Standard deviation of initial embeddings.", least=0.0)
+    init_scale: float = setting(
+        1.0, "Training", "Multiplies the initial linear maps and their biases.", least=0.0
+    )
+    n_steps: int = setting(1000, "Protocol", "Steps per restart.", option="--steps")
+    check_every: int = setting(10, "Protocol", "Steps between looks at the validation accuracy.", least=1)
+    restarts: int = setting(5, "Protocol", "Initialisations before a trial counts as failed.", least=1)
+    holdout: int = setting(10_000, "Protocol", "Validation samples.", least=1)
+    target: float = setting(
+        0.99, "Protocol", "Validation accuracy that counts as learned.", above=0.0, below=1.0
+    )
+    keep_training: bool = setting(False, "Protocol", "Go on to the last step after success.")
+    stall: int = setting(0, "Protocol", "Give a fitted run up after so many steps without progress; 0 never.")
 
-    def __post_init__(self, decoupled: bool | None) -> None:
-        for name, value in check_fields(vars(self)).items():
-            object.__setattr__(self, name, value)
-        if decoupled is False and self.optimiser == "adamw":
-            object.__setattr__(self, "optimiser", "adam")
-        if not 0 <= self.dropout < 1:
-            raise DomainError(f"dropout is a share, at least 0 and below 1, got {shown(self.dropout)}.")
-        if not 0 < self.target < 1:
-            raise DomainError(f"target is an accuracy strictly between 0 and 1, got {shown(self.target)}.")
-        LEARNERS.check(self.learner)
-        for name, offered in (("optimiser", OPTIMISERS), ("decay", DECAYS), ("init", INITS)):
-            if getattr(self, name) not in offered:
-                raise DomainError(f"{name} is one of {', '.join(offered)}, got {shown(getattr(self, name))}.")
-        if not 0 < self.learning_rate < math.inf:
-            raise DomainError(
-                f"the learning rate must be a finite number > 0, got {shown(self.learning_rate)}."
-            )
-        if not 0 < self.adam_eps < math.inf:
-            raise DomainError(f"Adam's eps must be a finite number > 0, got {shown(self.adam_eps)}.")
-        for name in ("clip", "weight_decay", "init_scale", "init_std"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise DomainError(f"{name} must be a finite number >= 0, got {shown(getattr(self, name))}.")
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, such as 3, got none.")
 
     @property
     def architecture(self) -> Architecture:
         """The model's shape: the fields of the same names; an encoding may fix d."""
-        names = [field.name for field in fields(Architecture) if field.name not in ("d", "eps")]
-        d = width_of(self.encoding, T=self.T, d=self.d)
-        return Architecture(d=d, **{name: getattr(self, name) for name in names})
+        shape = {field.name: getattr(self, field.name) for field in fields(Shape)}
+        return Architecture(T=self.T, **shape | {"d": width_of(self.encoding, T=self.T, d=self.d)})
 
     @property
     def allowed_errors(self) -> int:
@@ -197,27 +151,14 @@ class TrainSpec(Short):
         return most
 
 
-KINDS: dict[str, Any] = {field.name: field.type for field in fields(TrainSpec)}
+SETTINGS = settings_of(TrainSpec)
 
 
-def check_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `TrainSpec` among `given`, each of its type: whole and finite numbers, booleans, texts, None.
-
-    Raises:
-        DomainError: a value is of another type, or a number is too small.
-    """
-    checked = {name: given[name] for name in KINDS if name in given}
-    for name, value in checked.items():
-        kind = KINDS[name]
-        if value is None and kind in OPTIONAL:
-            continue
-        if kind in WHOLE:
-            checked[name] = whole(name, value, least=int(name in AT_LEAST_ONE))
-        elif kind in REAL:
-            real(name, value)
-        else:
-            instance(name, value, kind, "see TrainSpec")
-    return checked
+def check_types(given: Mapping[str, Any]) -> None:
+    """Raise a DomainError if a setting among `given` has the wrong type or is out of range; other names are ignored."""
+    for name, described in SETTINGS.items():
+        if name in given:
+            described.checked(given[name])
 
 
 def preset(name: str, **settings: Any) -> TrainSpec:
@@ -249,6 +190,7 @@ def preset(name: str, **settings: Any) -> TrainSpec:
     """
     if name not in PRESETS:
         raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
+    check_names(settings, SETTINGS, what="a spec")
     return TrainSpec(**_at({**PRESETS[name], **settings}, settings.get("T", 1)))
 
 
@@ -267,24 +209,7 @@ def _at(settings: Mapping[str, Any], T: int) -> dict[str, Any]:
 
 def spec_text(spec: TrainSpec) -> str:
     """The spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it."""
-    content = {name: v for name, v in asdict(spec).items() if name not in LATER or LATER[name] != v}
-    kind = content.pop("optimiser")
-    content |= {"optimiser": kind} if kind == "sgd" else {"decoupled": kind == "adamw"}
-    return json.dumps(content, sort_keys=True, allow_nan=False)
-
-
-def full_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Every setting of a spec that was read from `spec_text`, under its name in `TrainSpec`.
-
-    What `spec_text` leaves out is filled in, `decoupled` becomes `optimiser`, and fields that are not known stay.
-
-    >>> full_settings({"T": 8, "decoupled": False})["optimiser"], full_settings({"T": 8})["init"]
-    ('adam', 'mingpt')
-    """
-    content = {"optimiser": "adamw", **LATER, **stored}
-    if content.pop("decoupled", None) is False and content["optimiser"] == "adamw":
-        content["optimiser"] = "adam"
-    return content
+    return json.dumps(asdict(spec), sort_keys=True, allow_nan=False)
 
 
 def spec_id(spec: TrainSpec) -> str:

@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # The data flow, read downwards: a file imports only from files above it, or from its own folder.
 FLOW = """
-    errors registry arguments files jsonable memory lazy rng types logs frame display
+    errors registry arguments fields files jsonable memory lazy rng types logs frame display
     functions explain task weights encoding heads block model evaluate
     model_file ranges torch_activations architecture spec
     covering capacity floor construct certify reading train measure

@@ -132,7 +132,7 @@ print(int(line.split()[1]) * 1024)
 """
 PEAK = """
 import json, sys
-from sparsehead.train.learning import learn
+from sparsehead.train.learn import learn
 settings = json.loads(sys.argv[1])
 learn("x0 & x1 & x2", seed=0, n_steps=2, check_every=1, restarts=1, unique=False, **settings)
 """

@@ -59,8 +59,8 @@ WRONG = {
         ("T", lambda: sh.law("and", s=2, T=[50.5])), ("T", lambda: sh.law("and", s=2, T=[-5])),
         ("s", lambda: sh.law("and", s="2", T=[50])), ("workers", lambda: sh.law("and", s=2, T=[50], workers="2")),
         ("seed", lambda: sh.law("and", s=2, T=[50], seed="a")), ("db", lambda: sh.law("and", s=2, T=[50], db=3)),
-        ("nand", lambda: sh.law("nand", s=2, T=[50])), ("policy", lambda: sh.law("and", s=2, T=[50], start=12)),
-        ("foo", lambda: sh.law("and", s=2, T=[50], foo=3)), ("policy", lambda: sh.law("and", s=2, T=[50], policy=3)),
+        ("nand", lambda: sh.law("nand", s=2, T=[50])), ("policy", lambda: sh.law("and", s=2, T=[50], start=12)),  # type: ignore[call-arg]
+        ("foo", lambda: sh.law("and", s=2, T=[50], foo=3)), ("policy", lambda: sh.law("and", s=2, T=[50], policy=3)),  # type: ignore[call-arg]
         ("method", lambda: sh.law("and", s=2, T=[50], method=3)), ("dropout", lambda: sh.law("and", s=2, T=[50], dropout="a")),
     ],
     "verify": [
@@ -104,7 +104,7 @@ WRONG = {
         ("dropout", lambda: sh.learn("x1", **LEARN, dropout=float("nan"))), ("dtype", lambda: sh.learn("x1", **LEARN, dtype=3)),
         ("device", lambda: sh.learn("x1", **LEARN, device=3)), ("preset", lambda: sh.learn("x1", **LEARN, preset=3)),
         ("progress", lambda: sh.learn("x1", **LEARN, progress=3)), ("noise", lambda: sh.learn("x1", **LEARN, noise=2.0)),
-        ("record_every", lambda: sh.learn("x1", **LEARN, record_every="a")), ("nonsense", lambda: sh.learn("x1", **LEARN, nonsense=1)),
+        ("record_every", lambda: sh.learn("x1", **LEARN, record_every="a")), ("nonsense", lambda: sh.learn("x1", **LEARN, nonsense=1)),  # type: ignore[call-arg]
         ("online", lambda: sh.learn("x1", **LEARN, online="yes")), ("learner", lambda: sh.learn("x1", **LEARN, learner=3)),
     ],
     "parse": [

@@ -18,7 +18,7 @@ from sparsehead.records.cover import cover_record
 from sparsehead.records.learn import LearnRecord
 from sparsehead.report.catalogue import FIGURES
 from sparsehead.report.reproduce import reproduce
-from sparsehead.train.learning import read_back
+from sparsehead.train.learn import read_back
 
 POINTS = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]
 
@@ -79,7 +79,7 @@ def test_what_learn_is_not_told_is_left_to_the_preset(monkeypatch):
         given.update(settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sparsehead.train.learning.learn", learn)
+    monkeypatch.setattr("sparsehead.train.learn.learn", learn)
     with pytest.raises(SystemExit):
         main(["learn", "x1", "--T", "9", "--m", "30", "--preset", "best"])
     assert given["preset"] == "best"

@@ -67,8 +67,8 @@ def learn(
     from ..errors import DomainError
     from ..records.learn import LearnRecord
     from ..spec import TrainSpec
-    from ..train.learning import learn as train
-    from ..train.learning import read_back
+    from ..train.learn import learn as train
+    from ..train.learn import read_back
     from ..train.threads import use_threads
 
     _check_files(out, chart, learner, steps, force=force)
@@ -109,7 +109,7 @@ def _check_files(
     """Refuse, before any training, files that could not be made of its result or not be written."""
     from ..errors import DomainError
     from ..spec import LEARNERS
-    from ..train.learning import LOOK_EVERY
+    from ..train.learn import LOOK_EVERY
 
     if out is not None:
         if not LEARNERS.find(learner).has_model:

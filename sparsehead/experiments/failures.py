@@ -14,7 +14,7 @@ from ..spec import TrainSpec, target_function
 from ..store import Store
 from ..task import Sample
 from ..train.data import training_set
-from ..train.learning import learn_spec
+from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
 from ..types import Array, Float
 from .collect import known_records

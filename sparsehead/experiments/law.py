@@ -1,15 +1,15 @@
 """`law`: m_80 against T, measured trial by trial, with the fitted laws and the information floor beside it."""
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..arguments import instance, several, shown, whole
 from ..display import Card, Plotted, clipped
 from ..errors import DomainError
+from ..fields import check_names
 from ..floor.floor import Floor, floor_curve
 from ..frame import Frame
 from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
@@ -21,7 +21,7 @@ from ..measure.joint import LAW_CAUTION
 from ..measure.laws import LawFits, fit_laws
 from ..measure.published import GRID_M
 from ..measure.thresholds import Threshold
-from ..spec import LEARNERS, TrainSpec, target_function
+from ..spec import LEARNERS, SETTINGS, TrainSpec, target_function
 from ..spec import preset as preset_spec
 from ..sweep import RoundProgress, StoredSweep
 from ..sweep.cluster import parse_cluster, sweep_on
@@ -29,6 +29,7 @@ from ..sweep.shards import Shard, parse_shard
 from ..sweep.thresholds import MakeSpec
 from ..task import balancing_p
 from ..train.footprint import require_trial
+from ..train.keywords import Settings
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 
@@ -112,6 +113,12 @@ class LawResult(Plotted):
         return found
 
 
+class LawSettings(Settings, total=False):
+    """The settings of `law`: those of `learn`, and the encoding by name."""
+
+    encoding: str
+
+
 def law(
     function: SparseFunction | str = "and",
     *,
@@ -130,7 +137,7 @@ def law(
     known: Mapping[int, Sequence[Cell]] | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[LawSettings],
 ) -> LawResult:
     """m_80(T), the number of samples at which 80 % of trials learn the function, at each context length T.
 
@@ -173,7 +180,6 @@ def law(
     ([8], 8)
     """
     started = time.monotonic()
-    T, preset = _renamed(T, preset, settings)
     _check_arguments(method, seed, workers, db, policy, settings)
     if known and method == "grid":
         raise DomainError(
@@ -185,7 +191,7 @@ def law(
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
-    make = _trials_of(function, size, preset, settings)
+    make = _trials_of(function, size, preset, {**settings})
     # settings out of range, and what does not fit into memory, are refused before anything runs
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
     if s is not size:
@@ -273,15 +279,6 @@ def _shown(m: float | None) -> str:
     return "?" if m is None else f"{m:.1f}"
 
 
-def _renamed(T: Any, preset: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
-    """T and preset; version 0.1 called them Ts and preset_name, which still work."""
-    for old, new in (("Ts", "T"), ("preset_name", "preset")):
-        if old in settings:
-            warnings.warn(f"law takes {new}= as the other functions do; {old}= is its name in version 0.1.",
-                          DeprecationWarning, stacklevel=3)  # fmt: skip
-    return settings.pop("Ts", T), settings.pop("preset_name", preset)
-
-
 def _lengths(function: Any, T: Any) -> list[int]:
     """The context lengths, ascending, each once."""
     if not isinstance(function, SparseFunction):
@@ -326,12 +323,11 @@ def _check_arguments(
         instance("policy", policy, Adaptive, "sparsehead.measure.adaptive.Adaptive(width=.., max_trials=..)")
     if not isinstance(db, str | Path):
         raise DomainError(f"db is the path of a store; got {shown(db)}.")
-    names = TrainSpec.__dataclass_fields__
-    unknown = sorted(set(settings) - set(names))
-    if unknown:
-        ways = {field.name for field in fields(Adaptive)} | {"trials"}
-        where = "; policy=Adaptive(start=.., width=.., max_trials=..) has it" if unknown[0] in ways else ""
-        raise DomainError(f"law knows no setting {unknown[0]!r}{where}; the settings are {', '.join(names)}.")
+    for name in settings.keys() & {*(field.name for field in fields(Adaptive)), "trials"}:
+        raise DomainError(
+            f"law has no setting {name!r}; policy=Adaptive(start=.., width=.., max_trials=..) has it."
+        )
+    check_names(settings, SETTINGS, what="law")
 
 
 def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:

@@ -6,7 +6,7 @@ from typing import Any
 from ..measure.published import ATTENTION_AND
 from ..spec import TrainSpec
 from ..train.data import Holdout
-from ..train.learning import learn_spec
+from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
 
 

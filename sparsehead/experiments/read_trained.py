@@ -22,7 +22,7 @@ from ..spec import TrainSpec, target_function, task_of
 from ..store import Store
 from ..task import Task
 from ..train.data import drawn_training_set
-from ..train.learning import learn_spec
+from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
 from .collect import known_records
 from .plans import Experiment

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..model_file import packed
 from ..spec import TrainSpec
-from ..train.learning import learn_spec
+from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
 from ..train.trial import Trial
 from ..types import Array, Float

@@ -45,7 +45,7 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
     """What the store holds of a trial: its outcome, its curves and maps, and what is read back from its model."""
     from ..records.learn import LearnRecord
     from ..store import Store
-    from ..train.learning import read_back
+    from ..train.learn import read_back
     from ..train.outcome import Outcome, Run
     from .sandbox import loaded
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import DomainError, SparseheadError
 from ..provenance import engine_identity, made_by
-from ..spec import KINDS, TrainSpec, check_fields, spec_id, spec_text
+from ..spec import SETTINGS, TrainSpec, check_types, spec_id, spec_text
 from ..types import Array, Shaped
 from .arrays import HISTORY, digest, pack_all
 
@@ -71,7 +71,7 @@ class Record:
     @property
     def is_known(self) -> bool:
         """Whether `TrainSpec` has all fields of the spec; a newer version may have written others."""
-        return self.spec.keys() <= {*KINDS, "decoupled"}
+        return self.spec.keys() <= SETTINGS.keys()
 
     @property
     def created_at(self) -> str:
@@ -204,7 +204,7 @@ def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
     ):
         raise Damage("its spec has no function, T, m or seed")
     try:
-        check_fields(spec)
+        check_types(spec)
     except SparseheadError as error:
         raise Damage(f"its spec is impossible: {str(error).rstrip('.')}") from None
     check_outcome(outcome)

@@ -7,17 +7,7 @@ learners, transformer   what is trained: one folder of learners for comparison, 
 origin               what an engine says of itself
 trial                one trial in progress: restarts, checks, verdict
 outcome              what came of it
-loop, learning       many trials (`run_trials`); one (the public `learn`)
+loop, learn          many trials (`run_trials`); one (the public `learn`)
+keywords             the types of `learn`'s settings
 footprint, threads   the memory a trial takes; the threads a process uses
 """
-
-from ..lazy import names_from
-
-_HOME = {
-    "Outcome": "outcome",
-    "Run": "outcome",
-    "learn": "learning",
-    "run_trials": "loop",
-}
-__all__ = sorted(_HOME)
-__getattr__ = names_from(__name__, _HOME)

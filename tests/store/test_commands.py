@@ -75,8 +75,6 @@ def test_dates_are_iso_8601_and_origins_are_told(results, tmp_path):
         (["online=False", "unique=True"], [50, 100, 300]),
         (["optimiser=adamw", "init=mingpt", "init_scale=1.0"], [50, 100, 300]),
         (["positions=trainable", "decay=matrices", "adam_eps=1e-8"], [50, 100, 300]),
-        (["decoupled=True"], [50, 100, 300]),
-        (["decoupled=False"], []),
         (["optimiser=sgd", "optimiser=adam"], []),
         (["function=[and]"], []),
     ],

@@ -9,7 +9,8 @@ from sparsehead.cli.learn import learn as command
 from sparsehead.errors import DomainError
 from sparsehead.model_file import load
 from sparsehead.spec import PRESETS, TrainSpec, preset
-from sparsehead.train import learn, run_trials
+from sparsehead.train.learn import learn
+from sparsehead.train.loop import run_trials
 
 
 @pytest.mark.parametrize("learner", ["mlp", "logistic", "tree", "exhaustive"])
@@ -90,7 +91,7 @@ def test_the_command_leaves_every_setting_to_the_preset(name, monkeypatch):
     def asked(expression, **settings):
         raise Asked(settings)
 
-    monkeypatch.setattr("sparsehead.train.learning.learn", asked)
+    monkeypatch.setattr("sparsehead.train.learn.learn", asked)
     with pytest.raises(Asked) as caught:
         command("x1 & x4", T=12, m=20, preset=name)
     (given,) = caught.value.args

@@ -17,8 +17,7 @@ from ...experiments.records import LawRecord
 from ...experiments.stored import stored_law
 from ...functions import FAMILIES
 from ...report.catalogue import default_folder
-from ...results import SETTINGS
-from ...spec import LEARNERS, PRESETS, OverT, preset_settings
+from ...spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
 from ...store import Record, Store
 from ..answers import Unknown, packed_json, sent
 
@@ -112,10 +111,10 @@ def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
 
 def _name(spec: Mapping[str, Any]) -> str:
     """What tells a series from others: function, learner, preset, and settings that are not the preset's."""
-    own = ("function", "s", "T", "m", "seed", "learner", "decoupled")
-    settings = {**SETTINGS, **({"optimiser": "adam"} if spec.get("decoupled") is False else {}), **spec}
-    changed = {n: v for n, v in settings.items() if n not in own and n in SETTINGS and v != SETTINGS[n]}
-    fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= settings.items()]
+    own = ("function", "s", "T", "m", "seed", "learner")
+    known_settings = {n: v for n, v in spec.items() if n in SETTINGS and n not in own}
+    changed = {n: v for n, v in known_settings.items() if v != SETTINGS[n].default}
+    fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= spec.items()]
     known = max(fitting, key=lambda name: len(PRESETS[name]), default=None)
     if known is not None:
         changed = {name: value for name, value in changed.items() if name not in PRESETS[known]}

@@ -1,18 +1,19 @@
 """`learn`: one sparse function, by gradient descent."""
 
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from typing import Any, Unpack
 
 from ..arguments import instance, shown, whole
 from ..encoding import Encoding
 from ..errors import DomainError
+from ..fields import check_names
 from ..functions import SparseFunction
 from ..reading import Reading, read
-from ..spec import LEARNERS, TrainSpec, task_of
+from ..spec import LEARNERS, SETTINGS, TrainSpec, task_of
 from ..spec import preset as preset_spec
 from .data import drawn_training_set
 from .footprint import require_trial
+from .keywords import Settings
 from .learners.at_once import fit_at_once
 from .loop import engine_for
 from .outcome import Run, TrialProgress
@@ -20,7 +21,6 @@ from .transformer.weights import own_name
 from .trial import Trial
 
 LOOK_EVERY = 10  # steps between looks at attention, influence and norms
-SETTINGS = [f.name for f in fields(TrainSpec) if f.name != "encoding"]
 
 
 def learn(
@@ -29,6 +29,7 @@ def learn(
     m: int,
     seed: int,
     T: int | None = None,
+    s: int | None = None,
     preset: str = "fast",
     progress: TrialProgress | None = None,
     record_every: int = 0,
@@ -37,12 +38,12 @@ def learn(
     dtype: str = "float32",
     device: str = "cpu",
     encoding: str | Encoding = "trainable",
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Run:
     """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
 
     Args:
-        f: the function, or its expression, which then needs T.
+        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s.
         m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
         progress: called after every check with the trial's state (see `Trial.state`).
@@ -51,7 +52,7 @@ def learn(
         engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
         encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
             sets d.
-        settings: any other field of `TrainSpec`: online, n_steps, restarts, d, H, k, L, dropout, optimiser, ...
+        settings: any other field of `TrainSpec`; `keywords.Settings` lists them.
     Returns:
         A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart.
     Raises:
@@ -69,18 +70,14 @@ def learn(
     if isinstance(f, SparseFunction) and T not in (None, f.T):
         raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
     text, length = (f, T) if isinstance(f, str) else (str(f), f.T)
-    unknown = sorted(set(settings) - (names := set(SETTINGS)))
-    if unknown:
-        raise DomainError(
-            f"learn knows no setting {unknown[0]!r}; the settings are {', '.join(sorted(names))}."
-        )
+    check_names(settings, {name: SETTINGS[name] for name in SETTINGS if name != "function"}, what="learn")
     own = encoding if isinstance(encoding, Encoding) else None
     if own is not None:
         if length != own.T:
             raise DomainError(f"the encoding has T={own.T} positions, the function reads T={length} bits.")
         settings["d"] = own.d
     named = encoding if isinstance(encoding, str) else own_name(encoding)
-    spec = preset_spec(preset, function=text, T=length, m=m, seed=seed, encoding=named, **settings)
+    spec = preset_spec(preset, function=text, T=length, s=s, m=m, seed=seed, encoding=named, **settings)
     how: dict[str, Any] = {"engine": engine, "dtype": dtype, "device": device}
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
