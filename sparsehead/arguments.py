@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Collection
 from typing import Any
 
 from .errors import DomainError
@@ -42,7 +43,7 @@ def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | 
     return number
 
 
-def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
+def choice(name: str, value: Any, known: Collection[str]) -> str:
     """`value`, if it is one of `known`."""
     if not isinstance(value, str) or value not in known:
         raise DomainError(f"{name} is one of {', '.join(known)}; got {shown(value)}.")

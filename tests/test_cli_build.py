@@ -62,7 +62,7 @@ def test_build_writes_a_model_that_computes_the_function(capsys, tmp_path):
     [
         (
             ["x1", "--T", "10", "--encoding", "sinusoidal"],
-            "the encodings are positional, random, trainable, bag",
+            "encoding is one of trainable, random, positional, bag",
         ),
         (["x1 & x2", "--T", "10", "--epsilon", "0"], "epsilon is an allowed error > 0"),
         (["x1 & x20", "--T", "10"], "x20"),

@@ -43,6 +43,7 @@ plain += ["--T", "4", "--m", "12", "--d", "8", "--heads", "2", "--dtype", "float
 run("learn", "x1", *plain, "--engine", "descent")
 run("learn", "x1", *plain, "--engine", "torch")
 run("build", "x2 ^ x5 ^ x7", "--T", "12", "--method", "counting", "--json")
+run("build", "x1 & x3", "--T", "6", "--encoding", "signs", "--json")
 run("figure", "--list", "--json")
 run("figure", "halves", "--out", "halves.svg", "--json")
 run("reproduce", "--no-train", "--out", "report", "--json")
@@ -101,18 +102,22 @@ def test_build_writes_with_an_added_construction(answers):
     assert answers[4]["construction"] == "counting" and answers[4]["exact"]
 
 
+def test_build_writes_for_an_added_encoding(answers):
+    assert answers[5]["encoding"] == "random" and answers[5]["exact"]
+
+
 def test_figure_lists_and_draws_an_added_figure(answers):
-    assert "halves" in [entry["name"] for entry in answers[5]["figures"]]
-    assert answers[6]["figure"] == "halves" and answers[6]["bytes"] > 1000
+    assert "halves" in [entry["name"] for entry in answers[6]["figures"]]
+    assert answers[7]["figure"] == "halves" and answers[7]["bytes"] > 1000
 
 
 def test_reproduce_checks_an_added_claim(answers):
-    (finding,) = [row for row in answers[7]["findings"] if row["label"] == "even-parity"]
-    assert finding["verdict"] == "holds" and answers[7]["report"].endswith("report.html")
+    (finding,) = [row for row in answers[8]["findings"] if row["label"] == "even-parity"]
+    assert finding["verdict"] == "holds" and answers[8]["report"].endswith("report.html")
 
 
 def test_bound_has_an_added_form(answers):
-    every, asked = answers[8:]
+    every, asked = answers[9:]
     assert every["form"] != "columns" and every["forms"]["columns"] == asked["log_covering"] > 0
     assert (
         asked["form"] == "columns" and not asked["proven"] and "each column by itself" in asked["notes"][-1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certify import verify
 from ..construct import build
-from ..construct.attention import MIXED, additive_selection, bag_selection, dual
+from ..construct.attention import additive_selection, bag_selection, dual
 from ..construct.code import Code
 from ..construct.paper import paper_model
 from ..encoding import Encoding, bag, positional, random_positions
@@ -194,7 +194,7 @@ def _off_the_bag_value(encoding: Encoding, support: tuple[int, ...], code: Code)
     # absent tokens and [CLS] have score and value 0
     o = (weight * bits * present[:, 1]).sum(axis=1) / (weight.sum(axis=1) + 1)
     c = np.array(code.weights, dtype=np.float64)
-    tau = MIXED / code.total if code.mixed else 1.0
+    tau = code.tilt if code.mixed else 1.0
     inside = bits[:, list(support)]
     closed = (inside @ c / code.total) / (1 + tau * (inside @ np.abs(c)) / code.total)
     return float(np.abs(o - closed).max())

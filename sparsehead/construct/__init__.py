@@ -2,13 +2,13 @@
 
 Read in this order:
 
-code, positional_code, threshold_code   the integers with which to add up the relevant bits
-attention, assemble                     key and value vectors; from them to a Model
-decoder                                 ReLU units that are exact on intervals
-multi, linear                           s heads, cancelling heads; AND and OR without ReLU
-compact, paper                          the two constructions: ours, and the one in print
-build                                   the public `build`
-norm_report, export, torch_model        norms; torch and TransformerLens
+code, candidates                    the integers with which to add up the relevant bits
+attention                           key and value vectors
+decoder, assemble                   ReLU units that are exact on intervals; from all of these to a Model
+multi, linear                       s heads, cancelling heads; AND and OR without ReLU
+compact, paper                      the two constructions: ours, and the paper's
+build                               the public `build`
+norm_report, export, torch_model    norms; torch and TransformerLens
 """
 
 from .build import build, units

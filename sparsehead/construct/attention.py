@@ -1,13 +1,12 @@
-"""Where a head looks and what it reads there: a key vector u and a value vector w, written down.
+"""Selections: a key vector u, which says where a head looks, and a value vector w, which says what it reads there.
 
 The query is [CLS], so a head's score is <u, x_t> and its output o = sum_t a_t <w, x_t>. Given a code c (positive or
-signed integers), both functions below make o a monotone image of sum_i c_i b_i up to an error smaller than the gap
-between neighbouring code values, on every input; `ranges` then says exactly which values each pattern reaches.
+signed integers), each selection below makes o a monotone image of sum_i c_i b_i up to an error smaller than the gap
+between neighbouring code values, on every input; `ranges` computes which values each pattern reaches.
 
-Dual vectors replace sums of positions: u and w solve linear equations on the rows P_I, E_0, E_1, [CLS], with the
-smallest norm, so scores inside the support are exact whatever the embeddings, and only the irrelevant tokens feel
-that positions are not orthogonal.   Differs: the paper adds up the positions of the support, which fails for
-Delta > 0 (errata-paper-3).
+u and w are dual vectors: the solutions of smallest norm of linear equations on the rows P_I, E_0, E_1, [CLS]. Scores
+inside the support are therefore exact for any embeddings; only irrelevant tokens notice that positions are not
+orthogonal.   Differs: the paper adds up the positions of the support, which fails for Delta > 0 (errata-paper-3).
 """
 
 import math
@@ -20,24 +19,28 @@ from ..errors import DomainError
 from ..types import Array, Float
 from .code import Code
 
-MIXED = 1 / 8  # mixed signs: how far, in gaps of the code, a bit may move the total attention
-
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Key u, value w, and how far an irrelevant token can get: rho = max <u_1, x_t>, u_1 = 1 on the support."""
+    """Key u, value w, and rho = max <u_1, x_t> over irrelevant tokens, for the dual u_1 that is 1 on the support."""
 
     key: Float[Array, " d"]
     value: Float[Array, " d"]
     rho: float
 
 
-class TooCoherent(DomainError):
-    """An irrelevant position scores as high as the relevant ones; no scale can select them."""
+class TooNarrow(DomainError):
+    """The width d is too small to separate the relevant positions from the others; a larger one may do."""
 
-    def __init__(self, message: str, rho: float) -> None:
-        super().__init__(message)
-        self.rho = rho
+
+def check_reach(rho: float, encoding: Encoding) -> float:
+    """rho, the largest score outside the support for scores of 1 inside; at 1 or more no scale selects the support."""
+    if rho >= 1 - 1e-9:
+        raise TooNarrow(
+            f"an irrelevant position scores {rho:.3f} times as much as the relevant ones (rho >= 1): "
+            f"d={encoding.d} is too small for T={encoding.T} and these positions."
+        )
+    return rho
 
 
 def default_leak(code: Code) -> float:
@@ -49,12 +52,12 @@ def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array
     """The smallest U with rows U = targets: rows^T (rows rows^T)^-1 targets.
 
     Raises:
-        DomainError: the rows are linearly dependent.
+        TooNarrow: the rows are linearly dependent.
     Paper: single-head-random, dual-keys
     """
     gram = rows @ rows.T
     if np.linalg.cond(gram) > 1e12:
-        raise DomainError(
+        raise TooNarrow(
             f"the {len(rows)} vectors of the support, E_0, E_1 and [CLS] are linearly dependent in d={rows.shape[1]} "
             f"dimensions; d >= {len(rows)} and distinct positions are needed."
         )
@@ -103,34 +106,49 @@ def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
     """What bit 1 adds to a score, the values of the relevant positions, and the value of bit 1."""
     if not code.mixed:
         return 0.0, np.zeros(len(code.weights)), 1.0
-    eps, mean = MIXED / code.total, sum(code.weights) / code.total
+    eps, mean = code.tilt, sum(code.weights) / code.total
     return math.log1p(eps), (np.sign(code.weights) - mean) / eps, mean / (1 + eps)
+
+
+def trainable_positions(
+    T: int, support: tuple[int, ...], rows: Float[Array, "s axes"], *, d: int | None
+) -> Encoding:
+    """Positions chosen for the head: `rows` on the support, on the axes after E_0, E_1 and [CLS]; 0 elsewhere.
+
+    d is the smallest width that holds them unless it is given.
+    """
+    needed = RESERVED + rows.shape[1]
+    d = needed if d is None else d
+    if d < needed:
+        raise DomainError(f"trainable positions for this function need d >= {needed}, got d={d}.")
+    P = np.zeros((T, d))
+    P[list(support), RESERVED:needed] = rows
+    return trainable(P, np.eye(2, d), np.eye(3, d)[2])
 
 
 def trainable_selection(
     T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
 ) -> tuple[Encoding, Selection]:
-    """Positions chosen together with the head: P_i = (eta_i / beta) e_3 on the support, 0 elsewhere; d = 4.
+    """Positions chosen together with the head: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
 
-    The same o as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the
-    values of the relevant positions; then ||P||_F <= sqrt(2 s).   Paper: single-head-trainable
+    o is that of one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the values of
+    the relevant positions; then ||P||_F <= sqrt(2 s).   Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)
     n = T - len(support) + attends_cls
     beta = scale_for_leak(np.zeros(n), np.full(n, move), total=code.total, leak=leak)
     eta = beta + np.log(np.abs(np.array(code.weights, dtype=np.float64)))
-    needed = 5 if code.mixed else 4
-    d = needed if d is None else d
-    if d < needed:
-        raise DomainError(f"trainable positions for this function need d >= {needed}, got d={d}.")
-    P, u, w = np.zeros((T, d)), np.zeros(d), np.zeros(d)
-    u[3], u[1], w[1] = eta.max(), move, at_one
+    rows = np.zeros((len(eta), 1 + code.mixed))
     if eta.max() > 0:
-        P[list(support), 3] = eta / eta.max()
+        rows[:, 0] = eta / eta.max()
+    if code.mixed:
+        rows[:, 1] = at_support / np.abs(at_support).max()
+    encoding = trainable_positions(T, support, rows, d=d)
+    u, w = np.zeros(encoding.d), np.zeros(encoding.d)
+    u[3], u[1], w[1] = eta.max(), move, at_one
     if code.mixed:
         w[4] = np.abs(at_support).max()
-        P[list(support), 4] = at_support / w[4]
-    return trainable(P, np.eye(2, d), np.eye(3, d)[2]), Selection(key=u, value=w, rho=0.0)
+    return encoding, Selection(key=u, value=w, rho=0.0)
 
 
 def _irrelevant_scores(
@@ -139,13 +157,7 @@ def _irrelevant_scores(
     """Scores beta * slope + offset of the irrelevant tokens, at their larger bit, and the largest slope."""
     tokens, cls = encoding.project(U)
     outside = np.delete(tokens, list(support), axis=0)
-    rho = float(outside[..., 0].max(initial=-np.inf))
-    if rho >= 1 - 1e-9:
-        raise TooCoherent(
-            f"an irrelevant position scores {rho:.3f} times as much as the relevant ones (rho >= 1): "
-            f"d={encoding.d} is too small for T={encoding.T} and these {len(support)} positions.",
-            rho,
-        )
+    rho = check_reach(float(outside[..., 0].max(initial=-np.inf)), encoding)
     worst = np.take_along_axis(outside, outside.argmax(axis=1, keepdims=True), axis=1)[:, 0]
     if attends_cls:
         worst = np.vstack([worst, cls])
@@ -196,7 +208,7 @@ def bag_selection(
     Paper: single-head-bag, beyond-boolean
     """
     c = np.array(code.weights, dtype=np.float64)
-    tau = MIXED / code.total if code.mixed else 1.0
+    tau = code.tilt if code.mixed else 1.0
     eta = np.log1p((encoding.T + attends_cls) * tau * np.abs(c) / code.total)
     rows = support_rows(encoding, support)
     targets = np.zeros((len(rows), 2))

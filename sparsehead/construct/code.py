@@ -1,4 +1,4 @@
-"""Which integers to read the relevant bits with: codes that make a truth table change value seldom.
+"""Codes: the integers with which a head adds up the relevant bits, chosen so that f changes value seldom.
 
 A head can add up the relevant bits with weights of its choice, o = sum_i c_i b_i, and a ReLU decoder then pays two
 units for every change of f along the sorted values of o. So the cheapest head for f is the code c whose order of
@@ -26,16 +26,11 @@ import numpy as np
 
 from ..functions import assignments
 from ..types import Array, Int, Shaped
-from .positional_code import fewest_changes_in_place, interchangeable
-from .threshold_code import threshold_weights
+from .candidates import fewest_changes_in_place, interchangeable, threshold_weights
 
-ALL_ORDERS = 5  # up to here every order of {0,1}^s is looked at
-LARGEST_WEIGHT = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}  # the smallest bounds that give all 1, 1, 2, 14, 516 orders
-LARGE = (
-    12  # beyond it, neither threshold functions other than "at least k" nor smaller weights are looked for
-)
-SMALL_WEIGHT = 3  # all codes up to this weight are tried as well (s <= 4): ties make a wider gap
-NEVER = 1 << 30
+NEVER = (
+    1 << 30
+)  # more changes than any table has: for codes that give two inputs with different values the same sum
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,11 @@ class Code:
         """True when the weights have both signs."""
         return min(self.weights) < 0 < max(self.weights)
 
+    @property
+    def tilt(self) -> float:
+        """1/(8 sum |c_i|), an eighth of the gap: how far a bit may move the total attention where signs are mixed."""
+        return 1 / (8 * self.total)
+
 
 def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int[Array, " m"]:
     """Changes of value along each code; NEVER where two inputs of one code value disagree."""
@@ -66,10 +66,9 @@ def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int
 
 
 def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
-    """The code that this file's head promises, for a table of 2^s values that depends on all s bits.
+    """The code chosen as this file's head says, for a table of 2^s values that depends on all s bits.
 
-    With signs=False only positive weights are considered.
-    Paper: best-code
+    With signs=False only positive weights are considered.   Paper: best-code
     """
     return _search(np.asarray(table).astype(np.uint8).tobytes(), signs)
 
@@ -80,12 +79,8 @@ def _search(table: bytes, signs: bool) -> Code:
     candidates = np.array(list(_candidates(values, s, signs)), dtype=np.int64)
     if not signs:
         candidates = candidates[(candidates > 0).all(axis=1)]
-    changes = np.concatenate(
-        [
-            count_changes(values, part)
-            for part in np.array_split(candidates, 1 + candidates.size * 2**s // 2**24)
-        ]
-    )
+    parts = np.array_split(candidates, 1 + candidates.size * 2**s // 2**24)
+    changes = np.concatenate([count_changes(values, part) for part in parts])
     mixed = (candidates.min(axis=1) < 0) & (candidates.max(axis=1) > 0)
     best = np.lexsort((np.abs(candidates).sum(axis=1), mixed, changes))[0]
     return _shrink(values, Code(tuple(int(c) for c in candidates[best]), int(changes[best])))
@@ -96,16 +91,16 @@ def _candidates(table: Shaped[Array, " N"], s: int, signs: bool) -> Iterator[tup
     yield tuple(1 << i for i in range(s))  # always a code: every input has its own value
     if count_changes(table, np.ones((1, s), dtype=np.int64))[0] == 1:
         return  # at least k ones; nothing can be better
-    if s < ALL_ORDERS:
-        yield from _small_weights(s, signs)
+    if s < 5:
+        yield from _small_weights(s, signs)  # ties among inputs make a wider gap
         yield _best_order(table, s, signs)
         return
-    if s <= LARGE and (weights := threshold_weights(table, s, signs=signs)) is not None:
+    if s <= 12 and (weights := threshold_weights(table, s, signs=signs)) is not None:
         yield weights
         return  # one change again
     if s <= 8 and signs:
         yield from ((1, *rest) for rest in product((1, -1), repeat=s - 1))
-    if s == ALL_ORDERS:
+    if s == 5:
         yield _best_order(table, s, signs)
     else:
         yield fewest_changes_in_place(table, s, signs=signs and s <= 8)
@@ -114,17 +109,18 @@ def _candidates(table: Shaped[Array, " N"], s: int, signs: bool) -> Iterator[tup
 
 @lru_cache
 def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
-    """Every code with weights up to SMALL_WEIGHT, up to reversal."""
-    top = SMALL_WEIGHT
-    positive = range(1, top + 1)
-    either = [c for c in range(-top, top + 1) if c] if signs else positive
-    return tuple(product(positive, *[either] * (s - 1)))
+    """Every code with weights of size at most 3, up to reversal."""
+    either = (-3, -2, -1, 1, 2, 3) if signs else (1, 2, 3)
+    return tuple(product((1, 2, 3), *[either] * (s - 1)))
 
 
 @lru_cache
 def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
     """The strict orders of {0,1}^s induced by ascending positive weights, and the smallest weights of each."""
-    weights = np.array(list(combinations(range(1, LARGEST_WEIGHT[s] + 1), s)))
+    largest = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}[
+        s
+    ]  # the smallest weights that give all 1, 1, 2, 14, 516 orders
+    weights = np.array(list(combinations(range(1, largest + 1), s)))
     weights = weights[np.argsort(weights.sum(axis=1), kind="stable")]
     levels = weights @ assignments(s).T.astype(np.int64)
     order = np.argsort(levels, axis=1, kind="stable")
@@ -156,7 +152,7 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
     """Lower single weights while the number of changes does not grow: a wider gap, sometimes fewer units."""
-    while len(code.weights) <= LARGE:
+    while len(code.weights) <= 12:
         w = np.array(code.weights)
         smaller = [
             np.where(np.arange(len(w)) == i, np.sign(c) * size, w)

@@ -3,6 +3,8 @@
 import math
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction
@@ -10,20 +12,21 @@ from ..model import Model
 from .assemble import head_alone, intervals, with_mlp
 from .attention import (
     Selection,
-    TooCoherent,
+    TooNarrow,
     additive_selection,
     bag_selection,
     default_leak,
+    trainable_positions,
     trainable_selection,
 )
 from .code import Code, best_code
 from .decoder import Decoder, plateaus
 from .linear import linear_head, linear_kind
-from .multi import bag_bits, cancelling_heads, s_heads, s_positions
+from .multi import bag_bits, cancelling_heads, s_heads
 
 
 class Construction(Protocol):
-    """From a function of s >= 1 bits to weights, and what to note about them; the arguments are those of `build`."""
+    """From a function of s >= 1 bits to a model and the notes in its `meta`; the arguments are those of `build`."""
 
     def __call__(
         self,
@@ -36,7 +39,7 @@ class Construction(Protocol):
         epsilon: int | float | None,
         attends_cls: bool,
     ) -> tuple[Model, dict[str, Any]]:
-        """The model on this encoding; None stands for trainable positions of width d."""
+        """The model on this encoding; None asks for trainable positions of width d."""
 
 
 def compact(
@@ -49,17 +52,17 @@ def compact(
     epsilon: int | float | None,
     attends_cls: bool,
 ) -> tuple[Model, dict[str, Any]]:
-    """One head that adds up the relevant bits: best code, selection, plateau decoder, and what to note about them.
-
-    Several heads, or no decoder, where they were asked for.
+    """One head that adds up the relevant bits (best code, selection, plateau decoder), or one of the others in `multi`
+    and `linear`, if they were asked for; a random bag is always read bit by bit.
     """
-    random_bag = encoding is not None and encoding.kind == "bag" and encoding.P is not None
-    linear = linear_kind(f) is not None and (encoding is None or encoding.additive)
-    if heads != "one" or random_bag or (linear and epsilon is not None):
-        fixed = s_positions(f.T, f.support, d) if encoding is None else encoding
-        if heads != "one" or random_bag or epsilon is None:
-            return _several(f, fixed, heads, attends_cls=attends_cls), {}
-        return linear_head(f, fixed, epsilon=epsilon, attends_cls=attends_cls), {"epsilon": epsilon}
+    random_bag = encoding is not None and not encoding.additive and encoding.P is not None
+    within = epsilon if linear_kind(f) is not None and (encoding is None or encoding.additive) else None
+    if heads != "one" or random_bag or within is not None:
+        axes = np.eye(f.s)  # one for each relevant position
+        fixed = trainable_positions(f.T, f.support, axes, d=d) if encoding is None else encoding
+        if heads != "one" or random_bag or within is None:
+            return _bit_by_bit(f, fixed, heads, attends_cls=attends_cls), {}
+        return linear_head(f, fixed, epsilon=within, attends_cls=attends_cls), {"epsilon": within}
     code = best_code(f.values)
     fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
     alone = readout == "head" or (readout is None and code.changes == 1)
@@ -73,14 +76,16 @@ def compact(
     }
 
 
-def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
-    """Models that read the relevant bits apart."""
+def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
+    """Models that read each relevant bit separately, or cancel the leakage of the others."""
     if encoding.additive:
         if heads == "s":
             return s_heads(f, encoding, attends_cls=attends_cls)
         return cancelling_heads(f, encoding, best_code(f.values, signs=False), attends_cls=attends_cls)
     if heads == "s":
-        raise DomainError("in a bag of vectors one head reads all bits apart; heads='s' is for the others.")
+        raise DomainError(
+            "in a bag of vectors one head reads every bit separately; heads='s' is for other encodings."
+        )
     if heads == "cancel":
         raise DomainError("a bag of vectors has no leakage to cancel; heads='one' is exact there.")
     return bag_bits(f, encoding, attends_cls=attends_cls)
@@ -89,7 +94,7 @@ def _several(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: 
 def _separate(
     f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
 ) -> tuple[Encoding, Selection, Decoder, float]:
-    """The largest leak, halved from its default, at which the values of o come apart by an eighth of a gap."""
+    """Halve the leak until the values of o are at least 1/(8 total) apart; 12 times at most, then the widest gap."""
     leak, best = default_leak(code), None
     for _ in range(12):
         if encoding is None:
@@ -108,9 +113,9 @@ def _separate(
             decoder = None
         if decoder is not None and (best is None or decoder.gap > best[2].gap):
             best = (fixed, selection, decoder, leak)
-        if best is not None and best[2].gap >= 1 / (8 * code.total):
+        if best is not None and best[2].gap >= code.tilt:
             return best
         leak /= 2
     if best is None:
-        raise TooCoherent(f"d={fixed.d} is too small for T={f.T} and these positions.", selection.rho)
+        raise TooNarrow(f"d={fixed.d} is too small for T={f.T} and these positions.")
     return best

@@ -2,9 +2,9 @@
 
     f(o) = g_0 + sum_k a_k ReLU(o - t_k)
 
-`plateaus` spends two units on every change of value and is flat on each interval and on a quarter of the space
-between neighbours, so rounding inside the head does not reach the output. `interpolation` joins points by straight
-lines and spends one unit per change of slope; it is for inputs that are known exactly.
+`plateaus` takes two units per change of value and is flat on each interval and on a quarter of the gap to either
+neighbour, so rounding inside the head does not reach the output. `interpolation` joins points by straight lines with
+one unit per change of slope; it is for inputs that are known exactly.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import DomainError
 from ..types import Array, Float, Shaped
 
-GUARD = 0.25  # share of each gap, on either side, that is kept flat
+GUARD = 0.25  # share of each gap, on either side, that is kept flat: room for rounding inside the head
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,14 @@ class Decoder:
         return self.start + np.maximum(np.asarray(o)[..., None] - self.kinks, 0) @ self.slopes
 
 
-def plateaus(
-    low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"], *, guard: float = GUARD
-) -> Decoder:
+def plateaus(low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
     """The decoder that equals values[j] on [low_j, high_j]; two units per change of value.
 
-    Intervals with equal values may overlap. `gap` is the smallest space between intervals of different value;
-    where it is not positive there is no decoder at all. One hidden layer cannot do with fewer units once every
-    interval holds three points: each change needs a kink where it starts and one where it ends.
+    Intervals with equal values may overlap. `gap` is the smallest space between intervals of different values. No
+    hidden layer has fewer units once every interval holds three points: each change needs a kink at either end.
+
+    Raises:
+        DomainError: intervals of different values overlap, so there is no decoder.
     Paper: exact-decoder
 
     >>> plateaus(np.array([0.0, 1.0]), np.array([0.2, 1.2]), np.array([0.0, 1.0]))(
@@ -54,17 +54,17 @@ def plateaus(
     gap = float(gaps.min(initial=np.inf))
     if gap <= 0:
         raise DomainError(
-            f"the head's values overlap by {-gap:.3g} where the function changes; no decoder can tell them apart."
+            f"the head's values overlap by {-gap:.3g} where the function changes; no decoder can separate them."
         )
-    start, stop = right + guard * gaps, left - guard * gaps
+    start, stop = right + GUARD * gaps, left - GUARD * gaps
     slope = (values[change + 1] - values[change]) / (stop - start)
     kinks = np.stack([start, stop], axis=1).ravel()
     return Decoder(float(values[0]), kinks, np.stack([slope, -slope], axis=1).ravel(), gap)
 
 
 def interpolation(points: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
-    """The piecewise linear function through (points_j, values_j), constant before the first and with no kink
-    where the slope stays; points ascending and distinct.   Paper: exact-decoder
+    """The piecewise linear function through (points_j, values_j), points ascending and distinct; constant before the
+    first point, without a kink where the slope does not change.   Paper: exact-decoder
     """
     values = np.asarray(values, dtype=np.float64)
     slopes = np.append(np.diff(values) / np.diff(points), 0.0) if len(points) > 1 else np.zeros(1)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arguments import choice
 from ..errors import DomainError
 from ..model import Model
 from ..model_file import as_model
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchModel":
     """The model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
 
-    `state_dict()` names tensors as a saved file does, so one that `save` wrote loads into it:
-    `module.load_state_dict(safetensors.torch.load_file(path))`. One-hot positions become a dense T x (T + 3) buffer.
-    `module.to_model()` is the way back, for instance after training it further.
+    Its `state_dict()` has the tensor names of a saved file, so that
+    `module.load_state_dict(safetensors.torch.load_file(path))` loads one. One-hot positions become a dense
+    T x (T + 3) buffer. `module.to_model()` converts back, for instance after further training.
 
     Args:
         model: a Model, or the path of a model file.
@@ -36,22 +37,20 @@ def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchMode
 
     from .torch_model import TorchModel
 
-    if dtype not in ("float64", "float32"):
-        raise DomainError(f"dtype {dtype!r} is unknown; choose float64 or float32.")
-    return TorchModel(model, getattr(torch, dtype))
+    return TorchModel(model, getattr(torch, choice("dtype", dtype, ("float64", "float32"))))
 
 
 def lens_weights(model: Model) -> dict[str, Array]:
     """The attention of a one-layer model as TransformerLens names and shapes it.
 
     For HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False, d_vocab=3,
-    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0, 1 and 2 are the bits and [CLS]; [CLS] stands
-    last, so the causal mask hides nothing from it. The head's output is `blocks.0.hook_attn_out` at the last
-    position; the model's decoder and read-out apply to that.
+    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0, 1 and 2 are the bits and [CLS]; [CLS] comes last,
+    so the causal mask hides nothing from it. The head's output is `blocks.0.hook_attn_out` at the last position; the
+    model's decoder and read-out apply to that.
 
     Raises:
-        DomainError: the model has what this form cannot hold: a bag of vectors, an activation inside the head,
-            LayerNorm, or [CLS] that is not attended.
+        DomainError: the model has a bag of vectors, an activation inside the head, LayerNorm, or does not attend to
+            [CLS].
     """
     layer, code = model.layers[0], model.encoding
     if model.L != 1 or not code.additive or layer.sigma != "identity" or layer.norm_attention is not None:
@@ -64,11 +63,13 @@ def lens_weights(model: Model) -> dict[str, Array]:
     wide = max(layer.W_Q.shape[-1], layer.W_V.shape[-1])
 
     def padded(W: Array, axis: int) -> Array:
-        room = [(0, 0)] * W.ndim
-        room[axis] = (0, wide - W.shape[axis])
-        return np.pad(W, room)
+        zeros = [(0, 0)] * W.ndim
+        zeros[axis] = (0, wide - W.shape[axis])
+        return np.pad(W, zeros)
 
-    zero = np.zeros((model.H, wide))
+    def bias(b: Array | None) -> Array:
+        return np.zeros((model.H, wide)) if b is None else padded(b, 1)
+
     return {
         "embed.W_E": np.vstack([code.E, code.cls]),
         "pos_embed.W_pos": np.vstack([code.positions(), np.zeros(model.d)]),
@@ -76,8 +77,8 @@ def lens_weights(model: Model) -> dict[str, Array]:
         "blocks.0.attn.W_K": padded(layer.W_K, 2),
         "blocks.0.attn.W_V": padded(layer.W_V, 2),
         "blocks.0.attn.W_O": padded(layer.W_C, 1),
-        "blocks.0.attn.b_Q": zero if layer.b_Q is None else padded(layer.b_Q / layer.temperature, 1),
-        "blocks.0.attn.b_K": zero if layer.b_K is None else padded(layer.b_K, 1),
-        "blocks.0.attn.b_V": zero if layer.b_V is None else padded(layer.b_V, 1),
+        "blocks.0.attn.b_Q": bias(layer.b_Q) / layer.temperature,
+        "blocks.0.attn.b_K": bias(layer.b_K),
+        "blocks.0.attn.b_V": bias(layer.b_V),
         "blocks.0.attn.b_O": np.zeros(model.d) if layer.b_C is None else layer.b_C,
     }

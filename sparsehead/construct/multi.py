@@ -1,48 +1,43 @@
-"""Heads that read each relevant bit apart: s heads, one vector-valued head, and the two heads that cancel leakage."""
+"""Models that read each relevant bit separately (s heads, one vector-valued head); two heads that cancel leakage."""
 
 import numpy as np
 
 from ..block import Layer
-from ..encoding import RESERVED, Encoding, trainable
+from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction, assignments
 from ..model import Dense, Model
 from ..types import Array, Float
-from .assemble import intervals, query_and_key
-from .attention import Selection, TooCoherent, additive_selection, dual, scale_for_leak, support_rows
+from .assemble import decoded, intervals, query_and_key
+from .attention import (
+    Selection,
+    TooNarrow,
+    additive_selection,
+    check_reach,
+    dual,
+    scale_for_leak,
+    support_rows,
+)
 from .code import Code, best_code
-from .decoder import GUARD, Decoder, interpolation, plateaus
-
-ONE_BIT = Code((1,), 1)
-LEAK = 1 / 4  # each head's attention outside its position: noisy bits in [0, 1/4] and [3/4, 1]
-
-
-def s_positions(T: int, support: tuple[int, ...], d: int | None = None) -> Encoding:
-    """Trainable positions for s heads: an axis for each relevant position, 0 elsewhere; d = s + 3."""
-    needed = RESERVED + len(support)
-    d = needed if d is None else d
-    if d < needed:
-        raise DomainError(f"s heads with trainable positions need d >= s + 3 = {needed}, got d={d}.")
-    P = np.zeros((T, d))
-    P[list(support), RESERVED + np.arange(len(support))] = 1.0
-    return trainable(P, np.eye(2, d), np.eye(3, d)[2])
+from .decoder import GUARD, interpolation, plateaus
 
 
 def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """One head per relevant position, then clean bits, then f: all slopes are O(1), no 2^-s precision.
 
+    Each head leaves a quarter of its attention outside its position, so it reads its bit in [0, 1/4] or [3/4, 1].
     Paper: s-heads
     """
-    d, s = encoding.d, f.s
+    one_bit = Code((1,), changes=1)
     picks = [
-        additive_selection(encoding, (i,), ONE_BIT, leak=LEAK, attends_cls=attends_cls) for i in f.support
+        additive_selection(encoding, (i,), one_bit, leak=1 / 4, attends_cls=attends_cls) for i in f.support
     ]
     pairs = [query_and_key(encoding, pick.key) for pick in picks]
     layer = Layer(
         W_Q=np.stack([q for q, _ in pairs]),
         W_K=np.stack([k for _, k in pairs]),
         W_V=np.stack([pick.value[:, None] for pick in picks]),
-        W_C=np.eye(s, d)[:, None, :],
+        W_C=np.eye(f.s, encoding.d)[:, None, :],
     )
     edges = [_edges(encoding, pick, i, attends_cls=attends_cls) for pick, i in zip(picks, f.support)]
     return _read_bits(f, encoding, layer, edges, attends_cls=attends_cls)
@@ -51,12 +46,12 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """One head of value width s for a bag of approximately orthonormal vectors.
 
-    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. Where [CLS] is attended
-    it scores beta as well and reads 0, so attention always has somewhere to go: with zeta the share of the rest and
-    nu = max |<w_i, P_t>|, an absent bit reads at most nu zeta, a present one at least (1 - zeta)/(s + 1) - nu zeta.
-    Without [CLS] an absent bit may read nu, and nu has to be below about 1/s.   Paper: single-head-bag-approximate
+    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. If [CLS] is attended, it
+    scores beta as well and reads 0: with zeta the share of the other tokens and nu = max |<w_i, P_t>|, an absent bit
+    then reads at most nu zeta, a present one at least (1 - zeta)/(s + 1) - nu zeta. Without [CLS] an absent bit may
+    read nu, which has to be below about 1/s.   Paper: single-head-bag-approximate
     """
-    d, s = encoding.d, f.s
+    s = f.s
     rows = support_rows(encoding, f.support)
     targets = np.zeros((len(rows), s + 1))
     targets[:s, 0] = 1.0
@@ -64,13 +59,11 @@ def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mod
     targets[:s, 1:] = np.eye(s)
     U = dual(rows, targets)
     slopes = np.delete(encoding.project(U[:, :1])[0][:, 1, 0], list(f.support))
-    rho = float(slopes.max(initial=0.0))  # an absent token has score 0
-    if rho >= 1 - 1e-9:
-        raise TooCoherent(f"an irrelevant vector scores rho = {rho:.3f} >= 1; d={d} is too small.", rho)
+    rho = check_reach(float(slopes.max(initial=0.0)), encoding)  # an absent token has score 0
     n = encoding.T + attends_cls
     beta = scale_for_leak(np.full(n, rho), np.zeros(n), total=1, leak=1 / (2 * s + 2))
     W_Q, W_K = query_and_key(encoding, beta * U[:, 0])
-    layer = Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=U[None, :, 1:], W_C=np.eye(s, d)[None])
+    layer = Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=U[None, :, 1:], W_C=np.eye(s, encoding.d)[None])
     edges = [
         _edges(encoding, Selection(beta * U[:, 0], U[:, 1 + j], rho), i, attends_cls=attends_cls)
         for j, i in enumerate(f.support)
@@ -82,10 +75,9 @@ def _edges(encoding: Encoding, pick: Selection, i: int, *, attends_cls: bool) ->
     """The largest reading of bit i when it is 0, and the smallest when it is 1, over all inputs."""
     low, high = intervals(encoding, pick, (i,), attends_cls=attends_cls)
     if high[0] >= low[1]:
-        raise TooCoherent(
+        raise TooNarrow(
             f"position {i} reads up to {high[0]:.3f} when its bit is 0 and down to {low[1]:.3f} when it is 1; "
-            f"d={encoding.d} is too small for T={encoding.T}.",
-            pick.rho,
+            f"d={encoding.d} is too small for T={encoding.T}."
         )
     return float(high[0]), float(low[1])
 
@@ -99,22 +91,16 @@ def _read_bits(
     attends_cls: bool,
 ) -> Model:
     """Two units clean each bit exactly; a second hidden layer computes f of clean bits."""
-    s, d = f.s, encoding.d
-    W_1, b_1, clean = np.zeros((d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
+    s = f.s
+    W_1, b_1, clean = np.zeros((encoding.d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
     for i, (zero, one) in enumerate(edges):
         start, stop = zero + GUARD * (one - zero), one - GUARD * (one - zero)
         W_1[i, 2 * i : 2 * i + 2] = 1 / (stop - start)
         b_1[2 * i : 2 * i + 2] = -start / (stop - start), -stop / (stop - start)
         clean[2 * i : 2 * i + 2, i] = 1.0, -1.0
     W_2, b_2, w, bias = of_clean_bits(f)
-    return Model(
-        encoding,
-        (layer,),
-        w=w,
-        bias=bias,
-        decoder=(Dense(W_1, b_1), Dense(clean @ W_2, b_2)),
-        attends_cls=attends_cls,
-    )
+    decoder = Dense(W_1, b_1), Dense(clean @ W_2, b_2)
+    return Model(encoding, (layer,), w=w, bias=bias, decoder=decoder, attends_cls=attends_cls)
 
 
 def of_clean_bits(
@@ -134,12 +120,8 @@ def of_clean_bits(
     if len(decoder.kinks) <= len(minterms):
         W = np.repeat(np.array(code.weights, dtype=np.float64)[:, None], len(decoder.kinks), axis=1)
         return W, -decoder.kinks, decoder.slopes, decoder.start
-    return (
-        2 * minterms.T - 1,
-        1 - minterms.sum(axis=1),
-        np.full(len(minterms), 2.0 * rare - 1),
-        1.0 - rare,
-    )
+    w = np.full(len(minterms), 2.0 * rare - 1)
+    return 2 * minterms.T - 1, 1 - minterms.sum(axis=1), w, 1.0 - rare
 
 
 def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, attends_cls: bool) -> Model:
@@ -149,7 +131,7 @@ def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, atten
     Z = sum e^{eta_i} + N - s,  Z o_1 - N o_2 = sum_i (e^{eta_i} - 1) b_i = N sum_i c_i b_i.
     Needs irrelevant tokens that score exactly 0: one-hot or trainable positions.   Paper: cancelling-heads
     """
-    d, n = encoding.d, f.T + attends_cls
+    n = f.T + attends_cls
     rows = support_rows(encoding, f.support)
     targets = np.zeros((len(rows), 2))
     targets[: f.s, 0] = np.log1p(n * np.array(code.weights, dtype=np.float64))
@@ -161,7 +143,7 @@ def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, atten
             "heads='cancel' needs irrelevant positions that score exactly 0; use encoding 'positional' or 'trainable'."
         )
     W_Q, W_K = query_and_key(encoding, U[:, 0])
-    axis = np.eye(1, d)
+    axis = np.eye(1, encoding.d)
     layer = Layer(
         W_Q=np.stack([W_Q, 0 * W_Q]),
         W_K=np.stack([W_K, 0 * W_K]),
@@ -169,8 +151,4 @@ def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, atten
         W_C=np.stack([(code.total + 1) * axis, -axis]),
     )
     levels = assignments(f.s).astype(np.float64) @ np.array(code.weights)
-    decoder: Decoder = plateaus(levels, levels, f.values)
-    dense = Dense(np.repeat(axis.T, len(decoder.kinks), axis=1), -decoder.kinks)
-    return Model(
-        encoding, (layer,), w=decoder.slopes, bias=decoder.start, decoder=(dense,), attends_cls=attends_cls
-    )
+    return decoded(encoding, layer, plateaus(levels, levels, f.values), attends_cls=attends_cls)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..capacity.norms import MatrixNorms, matrix_norms, product_norms
+from ..capacity.norms import matrix_norms, product_norms
 from ..errors import DomainError
 from ..functions import SparseFunction
 from ..model import Model
-from .attention import MIXED, scale_for_leak
+from .attention import scale_for_leak
 from .code import Code
 
 
@@ -27,12 +27,11 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
     for h in range(model.H):
         named = {name: matrix_norms(getattr(layer, name)[h]) for name in ("W_Q", "W_K", "W_V", "W_C")}
         named["W_QK"] = product_norms(layer.W_Q[h] / layer.temperature, layer.W_K[h])
-        heads.append({name: _plain(norms) for name, norms in named.items()})
+        shape = ("rows", "columns")
+        heads.append(
+            {W: {n: v for n, v in asdict(norms).items() if n not in shape} for W, norms in named.items()}
+        )
     return {"heads": heads, "predicted": predicted_norms(model, f), "paper": paper_norms(model, f)}
-
-
-def _plain(norms: MatrixNorms) -> dict[str, float]:
-    return {name: value for name, value in asdict(norms).items() if name not in ("rows", "columns")}
 
 
 def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
@@ -41,46 +40,38 @@ def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag:
     """
     sizes, total = [abs(c) for c in code.weights], code.total
     if bag:
-        tau = MIXED / total if code.mixed else 1.0
+        tau = code.tilt if code.mixed else 1.0
         return [math.log1p((T + attends_cls) * tau * size / total) for size in sizes]
     n = T - len(sizes) + attends_cls
-    move = math.log1p(MIXED / total) if code.mixed else 0.0
+    move = math.log1p(code.tilt) if code.mixed else 0.0
     beta = scale_for_leak(np.zeros(n), np.full(n, move), total=total, leak=leak)
     return [beta + math.log(size) for size in sizes]
 
 
 def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """W_QK's norms by formula, where there is one: one compact head on one-hot rows, code of one sign."""
+    """W_QK's norms by formula for one compact head on one-hot rows with a positive code; None for other models."""
     code = model.meta.get("code")
     if code is None or model.encoding.P is not None or min(code) < 0 or f.s == 0:
         return None
     eta = predicted_scores(
-        f.T,
-        Code(tuple(code), 0),
-        leak=model.meta["leak"],
-        attends_cls=model.attends_cls,
-        bag=not model.encoding.additive,
-    )
+        f.T, Code(tuple(code), 0), leak=model.meta["leak"],
+        attends_cls=model.attends_cls, bag=not model.encoding.additive,
+    )  # fmt: skip
     length = math.sqrt(sum(e * e for e in eta))
     return {"frobenius": length, "spectral": length, "n21": sum(eta), "n21_T": length, "n11": sum(eta)}
 
 
 def paper_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """Frobenius norms of the paper's own weights for f's size, at Delta = 0: R, and the true O(sqrt s) of the rest.
+    """Frobenius norms of the paper's weights for f's size, at Delta = 0: R, and the true O(sqrt s) of the rest.
 
     Paper: errata-paper-6
     """
-    if f.s == 0:
-        return None
     s = f.s
+    if s == 0:
+        return None
     if model.encoding.additive:
         R = math.log(8 * f.T * s / 2)
         return {"W_Q": R, "W_K": math.sqrt(s), "W_V": math.sqrt(2), "W_C": 1.0, "W_QK": R * math.sqrt(s)}
     R = math.log(8 * f.T * s * s)
-    return {
-        "W_Q": R,
-        "W_K": math.sqrt(s + 1),
-        "W_V": math.sqrt(2 * s),
-        "W_C": math.sqrt(s),
-        "W_QK": R * math.sqrt(s + 1),
-    }
+    root = math.sqrt(s + 1)
+    return {"W_Q": R, "W_K": root, "W_V": math.sqrt(2 * s), "W_C": math.sqrt(s), "W_QK": R * root}

@@ -1,9 +1,9 @@
-"""The paper's own construction, with its errata repaired; and, for demonstration, as printed.
+"""The paper's construction, with its errata repaired; and, for demonstration, as printed.
 
-A head brings (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1) or one such coordinate per relevant bit within g/4 of
-its target, g the smallest distance of two targets; a three-layer ReLU net then puts a bump around each target. Width
+A head brings (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1), or one such coordinate per relevant bit, within g/4 of
+its target, g the smallest distance of two targets; a three-layer ReLU net then puts a bump around each target. Widths
 of the net: 4 per target and coordinate, then 2 per target, so (4(s+1), 2(s+1)) for symmetric functions and
-(4 s 2^s, 2 2^s) in general. `build` does the same with two units per change of value, and one head throughout.
+(4 s 2^s, 2 2^s) in general. `compact` needs two units per change of value, and one head for every function.
 """
 
 import math
@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..block import Layer
-from ..encoding import Encoding, trainable
+from ..encoding import Encoding
 from ..errors import DomainError
 from ..functions import SparseFunction, assignments, is_symmetric
 from ..model import Dense, Model
 from ..types import Array, Float, Shaped
-from .attention import TooCoherent, dual, support_rows
-
-ERRATA = frozenset({"bump", "delta", "key"})  # what can be asked for as printed
+from .attention import check_reach, dual, support_rows, trainable_positions
 
 
 def ramp(x: Float[Array, "*n"], delta: float) -> Float[Array, "*n"]:
@@ -80,24 +78,26 @@ def paper_model(
         DomainError: [CLS] is not attended in a bag of vectors, which the construction needs.
     Paper: sparse-representation, general-representation
     """
-    if unknown := set(printed) - ERRATA:
-        raise DomainError(f"no erratum is called {sorted(unknown)[0]!r}; choose from {sorted(ERRATA)}.")
+    errata = {"bump", "delta", "key"}
+    if unknown := set(printed) - errata:
+        raise DomainError(f"no erratum is called {sorted(unknown)[0]!r}; choose from {sorted(errata)}.")
     symmetric = is_symmetric(f)
     if encoding is None:
-        encoding = _paper_positions(f, symmetric, d)
+        # One vector for all of I (one head), or an axis for each position (s heads).
+        encoding = trainable_positions(f.T, f.support, np.ones((f.s, 1)) if symmetric else np.eye(f.s), d=d)
     if encoding.kind == "bag":
         if not attends_cls:
-            raise DomainError("the paper's bag of vectors leans on [CLS]; it needs attends_cls=True.")
+            raise DomainError(
+                "the paper's head for a bag of vectors attends to [CLS]; it needs attends_cls=True."
+            )
         layer, targets = _bag_layer(f, encoding, symmetric)
     else:
         layer, targets = _additive_layer(f, encoding, symmetric, plain="key" in printed)
-    table = assignments(f.s)
+    values = f.values
     if symmetric:
-        counts = table.sum(axis=1)
+        counts = assignments(f.s).sum(axis=1)
         first = np.array([int(np.argmax(counts == r)) for r in range(f.s + 1)])
-        targets, values = targets[first], f.values[first]
-    else:
-        values = f.values
+        targets, values = targets[first], values[first]
     g = smallest_distance(targets)
     delta = g / 8 if "delta" in printed else g / 4
     decoder, w = bump_net(targets, values, delta, encoding.d, printed="bump" in printed)
@@ -105,11 +105,8 @@ def paper_model(
 
 
 def smallest_step(values: Float[Array, " n"]) -> float:
-    """The largest gamma for which a symmetric function is gamma-strictly monotone: the least rise from r ones to r + 1.
-
-    Args:
-        values: its value at 0, 1, .., s ones. Not positive unless it always rises.
-    Paper: gamma-monotone
+    """The largest gamma for which a symmetric function with these values at 0, 1, .., s ones is gamma-strictly
+    monotone: the least rise from r ones to r + 1. Not positive unless it always rises.   Paper: gamma-monotone
     """
     return float(np.diff(values).min())
 
@@ -118,17 +115,6 @@ def smallest_distance(targets: Float[Array, "n k"]) -> float:
     """g: the smallest l_inf distance of two targets, for which they are g-injective.   Paper: gamma-injective"""
     apart = np.abs(targets[:, None] - targets[None]).max(axis=2)
     return float(apart[~np.eye(len(targets), dtype=bool)].min())
-
-
-def _paper_positions(f: SparseFunction, symmetric: bool, d: int | None) -> Encoding:
-    """P_i = e_3 on the support (one head) or e_{3 + n(i)} (s heads), 0 elsewhere."""
-    needed = 4 if symmetric else 3 + f.s
-    d = needed if d is None else d
-    if d < needed:
-        raise DomainError(f"trainable positions for this function need d >= {needed}, got d={d}.")
-    P = np.zeros((f.T, d))
-    P[list(f.support), 3 + (0 if symmetric else np.arange(f.s))] = 1.0
-    return trainable(P, np.eye(2, d), np.eye(3, d)[2])
 
 
 def _additive_layer(
@@ -165,12 +151,10 @@ def _additive_layer(
 
 def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[Layer, Float[Array, "n k"]]:
     """Encoding (c): [CLS] scores as much as a present relevant token, so attention never falls on the rest."""
-    rows = support_rows(encoding, f.support)
-    targets_ = np.zeros((f.s + 1, f.s + 1))
-    targets_[:, 0] = 1.0
-    targets_[: f.s, 1:] = np.eye(f.s)
-    targets_[f.s, 1:] = -1.0
-    U = dual(rows, targets_)
+    scores_and_values = np.ones((f.s + 1, f.s + 1))
+    scores_and_values[: f.s, 1:] = np.eye(f.s)
+    scores_and_values[f.s, 1:] = -1.0
+    U = dual(support_rows(encoding, f.support), scores_and_values)
     present = assignments(f.s).astype(np.float64)
     targets = (present - 1) / (present.sum(axis=1, keepdims=True) + 1)
     if symmetric:
@@ -179,12 +163,9 @@ def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[
     rho = _reach(encoding, U[:, :1], f.support)
     stray = np.abs(np.delete(encoding.project(U[:, 1:])[0][:, 1], list(f.support), axis=0)).max(initial=0.0)
     R = math.log(8 * f.T * f.s * (1 + stray) / g) / (1 - rho)
-    out = np.zeros((f.s, encoding.d))
-    out[:, : f.s] = np.eye(f.s)
-    if symmetric:
-        out = np.repeat(np.eye(1, encoding.d), f.s, axis=0)
+    W_C = np.repeat(np.eye(1, encoding.d), f.s, axis=0) if symmetric else np.eye(f.s, encoding.d)
     layer = Layer(
-        W_Q=(R * encoding.cls)[None, :, None], W_K=U[None, :, :1], W_V=U[None, :, 1:], W_C=out[None]
+        W_Q=(R * encoding.cls)[None, :, None], W_K=U[None, :, :1], W_V=U[None, :, 1:], W_C=W_C[None]
     )
     return layer, targets
 
@@ -192,12 +173,7 @@ def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[
 def _reach(encoding: Encoding, key: Float[Array, "d 1"], inside: tuple[int, ...]) -> float:
     """rho: the largest |<key, token>| outside `inside`."""
     tokens, _ = encoding.project(key)
-    rho = float(np.abs(np.delete(tokens, list(inside), axis=0)).max(initial=0.0))
-    if rho >= 1 - 1e-9:
-        raise TooCoherent(
-            f"an irrelevant position scores rho = {rho:.3f} >= 1; d={encoding.d} is too small.", rho
-        )
-    return rho
+    return check_reach(float(np.abs(np.delete(tokens, list(inside), axis=0)).max(initial=0.0)), encoding)
 
 
 def paper(

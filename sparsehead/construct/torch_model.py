@@ -1,4 +1,4 @@
-"""A `Model` as a torch module: batched, differentiable, the same outputs. Imported by `to_torch` alone."""
+"""A `Model` as a torch module with the same outputs: batched and differentiable. Imported by `to_torch` alone."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -12,9 +12,8 @@ from ..torch_activations import TORCH_ACTIVATIONS
 
 
 class Part(nn.Module):
-    """A dataclass as a module: its arrays are parameters under their own names, its other fields attributes.
-
-    So `state_dict()` has the names that a saved model's tensors have.
+    """A dataclass as a module: its arrays are parameters, its other fields attributes, each under its name, so that
+    `state_dict()` has the tensor names of a saved model.
     """
 
     def __init__(self, part: Any, dtype: torch.dtype) -> None:
@@ -50,7 +49,7 @@ class TorchModel(Part):
             self.encoding.register_buffer("one_hot", positions, persistent=False)
 
     def to_model(self) -> Model:
-        """The `Model` with this module's weights as they are now; `read`, `verify` and `bound` take it."""
+        """The `Model` with this module's current weights, for `read`, `verify` and `bound`."""
         return _read_back(self._written, self)
 
     def forward(self, bits: Tensor) -> Tensor:
@@ -76,7 +75,7 @@ class TorchModel(Part):
         return torch.cat([X, code.cls.expand(len(bits), 1, -1)], dim=1)
 
     def block(self, X: Tensor, layer: Any, rows: slice) -> Tensor:
-        """One layer, at the asked rows; only the last row is read after the last layer."""
+        """The output of one layer at `rows`; of the last layer only the last row is read."""
         Z = X if layer.norm_attention is None else _normed(X, layer.norm_attention)
         Q = torch.einsum("ntd,hdk->nhtk", Z[:, rows], layer.W_Q) + _bias(layer.b_Q)
         K = torch.einsum("ntd,hdk->nhtk", Z, layer.W_K) + _bias(layer.b_K)

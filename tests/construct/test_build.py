@@ -105,7 +105,6 @@ def test_d_too_small_names_a_d_that_works():
 
 def test_the_search_for_a_width_ends(monkeypatch):
     """No width gives an error of 1e-300: the search ends at eight times the usual width, 8 * 192 for s = 3, T = 16."""
-    module = sys.modules["sparsehead.construct.build"]
     widths = []
 
     def counted(T, d, *, rng):
@@ -113,29 +112,34 @@ def test_the_search_for_a_width_ends(monkeypatch):
         assert len(widths) < 60
         return random_positions(T, d, rng=rng)
 
-    monkeypatch.setattr(module, "random_positions", counted)
-    monkeypatch.setattr(module, "LEAST_EPSILON", 0.0)  # no width is enough then
-    with pytest.raises(DomainError, match="random positions need d >= 4"):
-        build("x2 & x5 & x11", "random", T=16, d=1, epsilon=1e-300, seed=0)
+    monkeypatch.setattr("sparsehead.encoding.random_positions", counted)
+    # No width is enough then.
+    monkeypatch.setattr(sys.modules["sparsehead.construct.build"], "LEAST_EPSILON", 0.0)
+    with pytest.raises(DomainError, match="linearly dependent"):
+        build("x2 & x5 & x11", "random", T=16, d=4, epsilon=1e-300, seed=0)
     assert 192 < widths[-1] <= 1536
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoding": "sinusoidal"}, "the encodings are positional, random, trainable, bag"),
+        (
+            {"encoding": "sinusoidal"},
+            "encoding is one of trainable, random, positional, bag; got 'sinusoidal'",
+        ),
         ({"epsilon": 0}, "epsilon is an allowed error > 0"),
         ({"epsilon": float("nan")}, "epsilon is a finite number; got nan"),
         ({"epsilon": -1.0}, "epsilon is an allowed error > 0"),
         ({"epsilon": 1e-300}, "give at least 1e-100"),
-        ({"method": "tracr"}, "choose one of compact, paper"),
-        ({"heads": "two"}, "choose one of one, s, cancel"),
-        ({"readout": "both"}, "choose one of head, mlp"),
+        ({"method": "tracr"}, "method is one of compact, paper; got 'tracr'"),
+        ({"heads": "two"}, "heads is one of one, s, cancel"),
+        ({"readout": "both"}, "readout is one of head, mlp"),
         ({"encoding": "random"}, "needs a seed"),
-        ({"d": 10}, r"d = T \+ 3 = 9"),
+        ({"encoding": "random", "d": 3, "seed": 0}, "random positions need d >= 4"),
+        ({"d": 10}, "has d = 9 at T=6, got d=10"),
         ({"encoding": "trainable", "d": 3}, "need d >= 4"),
         ({"heads": "s", "readout": "head"}, "needs readout 'mlp'"),
-        ({"heads": "s", "encoding": "bag"}, "one head reads all bits apart"),
+        ({"heads": "s", "encoding": "bag"}, "one head reads every bit separately"),
         ({"heads": "cancel", "encoding": "bag"}, "no leakage to cancel"),
         ({"heads": "cancel", "encoding": "random", "seed": 0}, "score exactly 0"),
         ({"method": "paper", "encoding": "bag", "attends_cls": False}, "needs attends_cls=True"),

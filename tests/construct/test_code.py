@@ -5,9 +5,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from sparsehead.construct.candidates import fewest_changes_in_place, threshold_weights, unate
 from sparsehead.construct.code import NEVER, best_code, canonical_orders, count_changes
-from sparsehead.construct.positional_code import fewest_changes_in_place
-from sparsehead.construct.threshold_code import threshold_weights, unate
 from sparsehead.functions import assignments, random_function
 from sparsehead.rng import stream
 

@@ -80,5 +80,5 @@ def test_lens_weights_refuse_what_they_cannot_hold():
     for options in ({"encoding": "bag"}, {"readout": "head"}, {"attends_cls": False}):
         with pytest.raises(DomainError, match=r"to_torch takes every model|attends_cls=True"):
             lens_weights(build(parity((1, 3), T=6), **options))
-    with pytest.raises(DomainError, match="float64 or float32"):
+    with pytest.raises(DomainError, match="float64, float32"):
         to_torch(build(parity((1, 3), T=6)), dtype="int8")

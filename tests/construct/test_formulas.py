@@ -14,20 +14,21 @@ import pytest
 from sparsehead.block import Layer
 from sparsehead.construct import build, lens_weights
 from sparsehead.construct.attention import (
-    TooCoherent,
+    TooNarrow,
     additive_selection,
     bag_selection,
     default_leak,
     scale_for_leak,
+    trainable_positions,
     trainable_selection,
 )
+from sparsehead.construct.candidates import threshold_weights
 from sparsehead.construct.code import Code, best_code, count_changes
 from sparsehead.construct.decoder import plateaus
 from sparsehead.construct.linear import _log_ratio, linear_head
-from sparsehead.construct.multi import of_clean_bits, s_positions
+from sparsehead.construct.multi import of_clean_bits
 from sparsehead.construct.norm_report import paper_norms
 from sparsehead.construct.paper import paper_model
-from sparsehead.construct.threshold_code import threshold_weights
 from sparsehead.encoding import bag, positional, random_bag, random_positions
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
 from sparsehead.model import Model
@@ -218,7 +219,7 @@ def test_weights_are_rounded_from_the_relaxation_where_the_integer_programme_end
 
 def test_trainable_positions_have_an_axis_each_and_no_more_width_than_needed():
     f = parse("x1 & !x4 ^ x2", T=T)
-    every = s_positions(T, (1, 4))
+    every = trainable_positions(T, (1, 4), np.eye(2), d=None)
     assert every.d == 5 and every.P[1].tolist() == [0, 0, 0, 1, 0] and every.P[4].tolist() == [0, 0, 0, 0, 1]
     assert np.abs(every.P).sum() == 2
     for g, d in ((parity(SUPPORT, T=T), 4), (f, 6)):
@@ -271,7 +272,7 @@ def test_a_position_that_equals_a_relevant_one_cannot_be_told_apart():
         (twin, {}), (twin, {"epsilon": 0.1}), (twin, {"method": "paper"}), (twin, {"heads": "s"}),
         (twin_bag, {}), (twin_bag, {"method": "paper"}),
     ):  # fmt: skip
-        with pytest.raises(TooCoherent, match=r"an irrelevant (position|vector) scores"):
+        with pytest.raises(TooNarrow, match="an irrelevant position scores"):
             build(f, encoding, **options)
 
 
