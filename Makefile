@@ -88,7 +88,7 @@ torture: kernel
 
 probe-studies: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-studies.txt
-	$(BIN)/python -m sparsehead.report.studies $(ARGS)
+	$(BIN)/python -m sparsehead_paper.probe_studies.command $(ARGS)
 
 bench: kernel
 	$(BIN)/python benchmarks/engine.py $(ARGS)

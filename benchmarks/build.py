@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sparsehead._base.provenance import processor
 from sparsehead.capacity.norms import product_norms
 from sparsehead.certify import verify
 from sparsehead.construct import build, units
-from sparsehead.experiments.folder import write_results
-from sparsehead.experiments.records import BuildRecord, BuildRow
 from sparsehead.functions import assignments, conjunction, parity
-from sparsehead.model import Model
-from sparsehead.provenance import processor
+from sparsehead.heads.model import Model
+from sparsehead_paper.studies.folder import write_results
+from sparsehead_paper.studies.records import BuildRecord, BuildRow
 
 FUNCTIONS = {"and": conjunction, "parity": parity}
 EVALUATED = 512  # inputs timed for our models; Tracr takes one at a time and gets TRACR_EVALUATED

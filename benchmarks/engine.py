@@ -32,8 +32,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 import baselines
 
-from sparsehead.provenance import processor
-from sparsehead.spec import TrainSpec, preset
+from sparsehead._base.provenance import processor
+from sparsehead.train.spec import TrainSpec, preset
 from sparsehead.train.transformer.engines import Engine, make_engine
 
 PEAK_SIZES = (256, 512, 1024)
@@ -43,7 +43,7 @@ clock = time.perf_counter
 # How version 0.1 is driven, in a process of its own.
 BEFORE = """
 import sys, time, numpy as np, torch
-from sparsehead.spec import preset
+from sparsehead.train.spec import preset
 from sparsehead.train.engine import Slots
 torch.set_num_threads(1)
 T, m, dropout = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])

@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsehead.files import write_whole
-from sparsehead.measure import Adaptive, Cell, Joint, Threshold, fit_laws, law_value
-from sparsehead.measure.curves import LAPSE, offset
-from sparsehead.measure.joint import LAW_CAUTION, RESTARTS, SETUP
-from sparsehead.rng import stream
-from sparsehead.sweep.thresholds import each_alone
+from sparsehead._base.files import write_whole
+from sparsehead._base.rng import stream
+from sparsehead.laws import Adaptive, Cell, Joint, Threshold, fit_laws, law_value
+from sparsehead.laws.curves import LAPSE, offset
+from sparsehead.laws.joint import LAW_CAUTION, RESTARTS, SETUP
+from sparsehead.laws.rounds import each_alone
 
 RESULTS = Path(__file__).parents[1] / "results"
 SLOPE = 5.0  # of success in ln m, as fitted to the committed trials

@@ -20,20 +20,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sparsehead.files import write_whole
+from sparsehead._base.files import write_whole
 
 HERE = Path(__file__).parents[1]
 BEFORE = """
 import json, sys
-from sparsehead.experiments.law import law
+from sparsehead.laws.law import law
 asked = json.loads(sys.argv[1])
 if __name__ == "__main__":
     found = law("and", s=3, Ts=[int(T) for T in asked], db=sys.argv[2], workers=1)
 """
 NOW = """
 import json, sys
-from sparsehead.experiments.law import law
-from sparsehead.measure import Adaptive
+from sparsehead.laws.law import law
+from sparsehead.laws import Adaptive
 asked = json.loads(sys.argv[1])
 if __name__ == "__main__":
     own = {int(T): {"width": width, "max_trials": 400} for T, width in asked.items()}

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 import sparsehead as sh
-from sparsehead.provenance import processor
+from sparsehead._base.provenance import processor
 
 ROUNDS = 20
 MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj")

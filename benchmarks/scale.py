@@ -20,13 +20,13 @@ from typing import Any
 
 from scale_model import COMMITTED, fit_model, samples, table
 
-from sparsehead.files import write_whole
-from sparsehead.provenance import processor
-from sparsehead.spec import TrainSpec, preset, spec_id
+from sparsehead._base.files import write_whole
+from sparsehead._base.provenance import processor
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep, Sweep
 from sparsehead.sweep.cluster import DaskSweep
 from sparsehead.train.outcome import Outcome
+from sparsehead.train.spec import TrainSpec, preset, spec_id
 
 
 def trivial(specs: Sequence[TrainSpec], *, on_outcome: Callable[..., None], progress: Any) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sparsehead.memory import text_of
-from sparsehead.rng import stream
+from sparsehead._base.memory import text_of
+from sparsehead._base.rng import stream
 from sparsehead.sweep.units import MOST_TRIALS, unit_seconds
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import sparsehead as sh
-from sparsehead.rng import stream
+from sparsehead._base.rng import stream
 
 f = sh.parse("maj(x1, x4, x9)", T=12)
 model = sh.build(f)

@@ -1,7 +1,7 @@
 """Find three of fifty positions by gradient descent, and look where the head looks."""
 
 import sparsehead as sh
-from sparsehead.rng import stream
+from sparsehead._base.rng import stream
 
 f = sh.parse("x5 & x20 & x30", T=50)
 run = sh.learn(f, m=300, seed=0)

@@ -1,7 +1,7 @@
 """How many samples a 2-AND takes as T grows, on a grid so small that it takes seconds. The store makes it resumable."""
 
 import sparsehead as sh
-from sparsehead.measure.adaptive import Adaptive
+from sparsehead.laws.adaptive import Adaptive
 
 policy = Adaptive(start=30, batch=4, max_trials=12)
 result = sh.law("and", s=2, T=[10, 40], db="tiny.db", policy=policy, restarts=1, n_steps=100, workers=1)

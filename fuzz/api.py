@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inputs import objects_like
 from watch import Wrong
 
-from sparsehead.errors import SparseheadError
+from sparsehead._base.errors import SparseheadError
 from sparsehead.lab import sandbox
 from sparsehead.lab.app import Settings, make_api
 from sparsehead.lab.safety import Guard
@@ -58,7 +58,7 @@ def request(method: str, path: str, kind: str, body: bytes) -> bytes:
 
 def _requests() -> tuple[bytes, ...]:
     import sparsehead as sh
-    from sparsehead.model_file import packed
+    from sparsehead.heads.model_file import packed
 
     model = packed(sh.build("x0 & x1", T=3))
     posts = [request("POST", path, JSON, json.dumps(body).encode()) for path, body in BODIES]

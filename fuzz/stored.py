@@ -18,14 +18,14 @@ from inputs import objects_like
 from watch import Wrong
 
 import sparsehead as sh
-from sparsehead.errors import SparseheadError
-from sparsehead.experiments.folder import read_results
-from sparsehead.experiments.records import RECORDS
-from sparsehead.jsonable import json_values, record_from
-from sparsehead.model_file import load, packed, seal
-from sparsehead.spec import TrainSpec, preset, spec_id, spec_text
+from sparsehead._base.errors import SparseheadError
+from sparsehead._base.jsonable import json_values, record_from
+from sparsehead.heads.model_file import load, packed, seal
 from sparsehead.store import Store
 from sparsehead.store.rows import Damage, fields_of, read_row, row_id, sealed
+from sparsehead.train.spec import TrainSpec, preset, spec_id, spec_text
+from sparsehead_paper.studies.folder import read_results
+from sparsehead_paper.studies.records import RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 Use = Callable[[bytes], None]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from sparsehead.errors import SparseheadError
+from sparsehead._base.errors import SparseheadError
 
 LIMIT = 1.0  # seconds of processor time of one input
 STOP = 20.0  # after so many an input is ended

@@ -9,26 +9,26 @@ from operators import Change, changes, parses
 
 ROOT = Path(__file__).resolve().parents[1]
 COUNT, LEAST = 480, 50
-# by folder of sparsehead/, its tests: tests/FOLDER, tests/test_doctests.py, and these
+# by folder of sparsehead/, its tests: tests/FOLDER, tests/house/test_doctests.py, and these
 TESTS = {
     "certify": (),
     "capacity": (
-        "tests/claims/test_attention_lipschitz.py", "tests/claims/test_capacity.py",
-        "tests/claims/test_capacity_lemmas.py", "tests/claims/test_depth.py",
-        "tests/claims/test_generalization_bounds.py", "tests/claims/test_limits.py",
-        "tests/claims/test_linear_covers.py", "tests/claims/test_notes_errata.py",
-        "tests/claims/test_paper_errata.py",
+        "tests/paper/claims/test_attention_lipschitz.py", "tests/paper/claims/test_capacity.py",
+        "tests/paper/claims/test_capacity_lemmas.py", "tests/paper/claims/test_depth.py",
+        "tests/paper/claims/test_generalization_bounds.py", "tests/paper/claims/test_limits.py",
+        "tests/paper/claims/test_linear_covers.py", "tests/paper/claims/test_notes_errata.py",
+        "tests/paper/claims/test_paper_errata.py",
     ),
     "reading": (),
-    "floor": ("tests/claims/test_floor.py",),
-    "measure": ("tests/sweep/test_thresholds.py", "tests/experiments/test_law.py"),
+    "floor": ("tests/paper/claims/test_floor.py",),
+    "measure": ("tests/laws/test_rounds.py", "tests/laws/test_law.py"),
     "covering": (
-        "tests/claims/test_capacity.py", "tests/claims/test_covering.py",
-        "tests/claims/test_generalization_bounds.py", "tests/claims/test_notes_errata.py",
+        "tests/paper/claims/test_capacity.py", "tests/paper/claims/test_covering.py",
+        "tests/paper/claims/test_generalization_bounds.py", "tests/paper/claims/test_notes_errata.py",
     ),
     "construct": (
-        "tests/claims/test_limits.py", "tests/claims/test_paper_errata.py", "tests/claims/test_representation.py",
-        "tests/claims/test_sparse_functions.py", "tests/test_cli_build.py",
+        "tests/paper/claims/test_limits.py", "tests/paper/claims/test_paper_errata.py", "tests/paper/claims/test_representation.py",
+        "tests/paper/claims/test_sparse_functions.py", "tests/cli/test_build.py",
     ),
 }  # fmt: skip
 
@@ -87,4 +87,4 @@ def find(start: str) -> list[Change]:
 def test_files(folder: str) -> list[str]:
     """The files whose tests a folder's changes are shown to."""
     own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / "tests" / folder).glob("test_*.py"))
-    return [*own, *TESTS[folder], "tests/test_doctests.py"]
+    return [*own, *TESTS[folder], "tests/house/test_doctests.py"]

@@ -159,8 +159,8 @@ def last_line(text: str) -> str:
 
 def judge(labels: list[str]) -> dict[str, list[str]]:
     """Verdict and result of each claim's check; ["raises", the error] for one that breaks."""
-    from sparsehead.claims.claim import Context
-    from sparsehead.claims.registry import CLAIMS
+    from sparsehead_paper.claims.claim import Context
+    from sparsehead_paper.claims.registry import CLAIMS
 
     answers = {}
     for label in labels:

@@ -5,7 +5,7 @@ python scripts/keywords.py
 
 from pathlib import Path
 
-from sparsehead.spec import SETTINGS
+from sparsehead.train.spec import SETTINGS
 
 TARGET = Path(__file__).resolve().parents[1] / "sparsehead" / "train" / "keywords.py"
 NAMED = ("function", "T", "m", "seed", "s", "encoding")  # parameters of `learn` by name

@@ -4,7 +4,7 @@ Names are imported when first used, so `import sparsehead` is quick and never br
 where they live stand in `__init__.pyi`, which type checkers read as well.
 """
 
-from .lazy import names_from, names_in_stub
+from ._base.lazy import names_from, names_in_stub
 
 __version__ = "0.2.0"
 

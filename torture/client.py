@@ -13,8 +13,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sparsehead.errors import SparseheadError
-from sparsehead.spec import TrainSpec, preset
+from sparsehead._base.errors import SparseheadError
+from sparsehead.train.spec import TrainSpec, preset
 
 SMALL = {"d": 16, "H": 2, "k": 4, "mlp": 16, "n_steps": 100, "restarts": 1}
 

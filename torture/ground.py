@@ -12,10 +12,10 @@ from typing import Any
 
 from client import specs
 
-from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.store.merge import TIMES
 from sparsehead.store.repair import check
+from sparsehead.train.spec import spec_id
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = (

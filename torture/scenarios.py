@@ -16,7 +16,7 @@ from pathlib import Path
 from cluster import available, cluster_kills, cut_network, own_cluster
 from ground import Client, Failed, Ground, Rows, full_disk, no_stray, one_line, until
 
-from sparsehead.errors import StoreError
+from sparsehead._base.errors import StoreError
 from sparsehead.store.repair import check, repair
 
 Figures = dict[str, object]

@@ -6,7 +6,7 @@ What is code or a link there stays as it is.
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from sparsehead.report.mathematics import typeset
+from sparsehead_paper.report.mathematics import typeset
 
 
 def replace_formulas(app: Sphinx, tree: nodes.document, name: str) -> None:

@@ -80,7 +80,7 @@ def help_of(*words: str) -> str:
 def api(_: str) -> str:
     """A section per subject with its public names, then the types that they return."""
     import sparsehead
-    from sparsehead.lazy import names_in_stub
+    from sparsehead._base.lazy import names_in_stub
 
     home = names_in_stub(sparsehead.__file__)
     groups: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
@@ -130,7 +130,7 @@ def _directive(name: str) -> str:
 
 def charts(_: str) -> str:
     """Every chart of results/, with the line that `sparsehead figure --list` has for it."""
-    from sparsehead.report.catalogue import FIGURES
+    from sparsehead_paper.report.catalogue import FIGURES
 
     lines = {entry.name: entry.line for entry in FIGURES.values()}
     parts = []

@@ -9,7 +9,7 @@
 
 # %%
 import sparsehead as sh
-from sparsehead.measure import Adaptive
+from sparsehead.laws import Adaptive
 
 T = [8, 16, 32]
 

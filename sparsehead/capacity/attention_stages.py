@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from ..block import Layer
-from ..encoding import RESERVED
-from ..logs import LOG_ZERO, Real, ln, log_sum
-from ..model import Model
-from ..types import Array, Float
+from .._base.log_math import LOG_ZERO, Real, ln, log_sum
+from .._base.types import Array, Float
+from ..heads.block import Layer
+from ..heads.encoding import RESERVED
+from ..heads.model import Model
 from .items import Item
 from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
 from .pricing import Pricing

@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..arguments import choice, instance, whole
-from ..block import Layer
-from ..display import Card, Plotted, Short, clipped
-from ..errors import DomainError
-from ..frame import Frame
-from ..logs import Real, check_count, check_delta, check_eps, exp
-from ..model import Model
+from .._base.arguments import choice, instance, whole
+from .._base.display import Card, Plotted, Short, clipped
+from .._base.errors import DomainError
+from .._base.frame import Frame
+from .._base.log_math import Real, check_count, check_delta, check_eps, exp
+from ..heads.block import Layer
+from ..heads.model import Model
 from .declared import DeclaredClass, declare, declare_layer
 from .forms import FORMS
 from .generalization import samples_needed

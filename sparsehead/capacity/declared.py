@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..block import Layer
-from ..errors import DomainError
-from ..logs import Real, check_count, check_norm, ln
-from ..model import Model
+from .._base.errors import DomainError
+from .._base.log_math import Real, check_count, check_norm, ln
+from ..heads.block import Layer
+from ..heads.model import Model
 from .attention_stages import Counts, attention_stage
 from .forms import FORMS, Form, covering
 from .generalization import margin_gap, realizable_error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DomainError
+from .._base.errors import DomainError
 
 ROTARY, BIAS = "rotary", "relative bias"
 OUTSIDE = {

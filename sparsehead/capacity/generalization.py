@@ -6,8 +6,8 @@ Everywhere ln N must bound the covering number on EVERY sample of the size named
 import math
 from collections.abc import Callable
 
-from ..errors import DomainError
-from ..logs import LOG_ZERO, Real, check_count, check_delta, check_eps, check_norm, exp, ln
+from .._base.errors import DomainError
+from .._base.log_math import LOG_ZERO, Real, check_count, check_delta, check_eps, check_norm, exp, ln
 
 LEVELS = 60  # scales A, A/2, A/4, ..: the last is A/2^60
 MOST = 1e300  # sample sizes are searched up to here

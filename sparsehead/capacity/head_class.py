@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import DomainError
-from ..logs import Real, check_count, check_eps, check_norm, exp, ln
+from .._base.errors import DomainError
+from .._base.log_math import Real, check_count, check_eps, check_norm, exp, ln
 from .forms import FORMS, Form
 from .items import Item
 from .norms import MatrixNorms

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from ..logs import Real, check_count, check_eps, check_norm
+from .._base.log_math import Real, check_count, check_eps, check_norm
 
 STEP = 1.05  # ratio of neighbouring resolutions: the upper sum exceeds the integral by at most 5 %
 

@@ -24,8 +24,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..logs import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
-from ..types import Array
+from .._base.log_math import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
+from .._base.types import Array
 
 REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
 ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4

@@ -7,8 +7,18 @@ points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however m
 
 import math
 
-from ..errors import DomainError
-from ..logs import Real, check_count, check_eps, check_norm, exp, ln, log1p_exp, log_binomial, log_sum
+from .._base.errors import DomainError
+from .._base.log_math import (
+    Real,
+    check_count,
+    check_eps,
+    check_norm,
+    exp,
+    ln,
+    log1p_exp,
+    log_binomial,
+    log_sum,
+)
 
 
 def ratio(a: Real, b: Real, eps: Real) -> float:

@@ -7,8 +7,8 @@ the sup-norm to the l1-norm, and that is at most 1.
 
 import math
 
-from ..logs import Real, check_norm
-from ..types import Array, Float
+from .._base.log_math import Real, check_norm
+from .._base.types import Array, Float
 
 # Gelu: its slope at sqrt 2, rounded up.
 LIPSCHITZ = {

@@ -11,11 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from ..block import Layer
-from ..errors import DomainError
-from ..logs import LOG_ZERO, Real, check_count, ln
-from ..model import Model
-from ..types import Array, Float
+from .._base.errors import DomainError
+from .._base.log_math import LOG_ZERO, Real, check_count, ln
+from .._base.types import Array, Float
+from ..heads.block import Layer
+from ..heads.model import Model
 from .attention_stages import (
     Counts,
     attention_stage,

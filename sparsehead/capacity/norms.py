@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..block import Layer
-from ..display import Short
-from ..errors import DomainError, ShapeError
-from ..logs import Real
-from ..types import Array, Float
+from .._base.display import Short
+from .._base.errors import DomainError, ShapeError
+from .._base.log_math import Real
+from .._base.types import Array, Float
+from ..heads.block import Layer
 
 
 def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:

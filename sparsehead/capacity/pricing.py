@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..logs import LOG_ZERO, as_float, exp, ln
+from .._base.log_math import LOG_ZERO, as_float, exp, ln
 from .forms import FORMS
 from .items import Item
 from .norms import MatrixNorms

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..block import LayerNorm, Mlp
-from ..errors import DomainError
-from ..logs import LOG_ZERO, ln, log_sum
-from ..model import Dense
-from ..types import Array, Float
+from .._base.errors import DomainError
+from .._base.log_math import LOG_ZERO, ln, log_sum
+from .._base.types import Array, Float
+from ..heads.block import LayerNorm, Mlp
+from ..heads.model import Dense
 from .items import Item
 from .lipschitz import LIPSCHITZ
 from .norms import MatrixNorms, matrix_norms, product_norms, with_bias

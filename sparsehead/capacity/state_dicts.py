@@ -21,16 +21,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..arguments import instance, shown, whole
-from ..block import Layer
-from ..display import Card, Displayed, clipped
-from ..errors import DomainError, ShapeError
-from ..files import read_json
-from ..frame import Frame
-from ..jsonable import json_values
-from ..model import Model
-from ..model_file import load_weights
-from ..types import Array
+from .._base.arguments import instance, shown, whole
+from .._base.display import Card, Displayed, clipped
+from .._base.errors import DomainError, ShapeError
+from .._base.files import read_json
+from .._base.frame import Frame
+from .._base.jsonable import json_values
+from .._base.types import Array
+from ..heads.block import Layer
+from ..heads.model import Model
+from ..heads.model_file import load_weights
 from .families import OUTSIDE, ModelFamily, family_by_names, family_of
 from .norms import HeadNorms, layer_norms
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..logs import Real
+from .._base.log_math import Real
 from .bound import bound
 from .head_class import head_class, head_class_items
 from .items import log_capacity

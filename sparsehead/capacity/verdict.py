@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from functools import partial
 
-from ..display import Short
-from ..logs import LOG_ZERO
+from .._base.display import Short
+from .._base.log_math import LOG_ZERO
 from .declared import DeclaredClass
 from .forms import FORMS, covering
 from .generalization import confidence, samples_needed

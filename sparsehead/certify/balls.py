@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from ..block import LayerNorm
-from ..errors import DomainError
-from ..heads import additions, token_sum
-from ..types import Array, Bool, Float
+from .._base.errors import DomainError
+from .._base.types import Array, Bool, Float
+from ..heads.block import LayerNorm
+from ..heads.heads import additions, token_sum
 
 UNIT = 2.0**-52  # twice the rounding unit: one rounding here and one in the model
 TINY = 2.0**-1000  # what underflow can take from one operation

@@ -23,10 +23,10 @@ The bounds are over exactly normalised weights inside their intervals, and so ho
 
 import numpy as np
 
+from .._base.types import Array, Bool, Float, Shaped
 from ..functions import assignments
-from ..heads import additions, token_sum
-from ..ranges import Choices, chunks, resolution, solve
-from ..types import Array, Bool, Float, Shaped
+from ..heads.heads import additions, token_sum
+from ..heads.ranges import Choices, chunks, resolution, solve
 from .balls import TINY, UNIT, UP, Ball, exponentials
 
 UNDERFLOW = 2.0**-1021  # what a weight or a product may lose by underflow, subnormal numbers flushed or not

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Card, Displayed, clipped
-from ..frame import Frame
-from ..types import Array, Shaped
+from .._base.display import Card, Displayed, clipped
+from .._base.frame import Frame
+from .._base.types import Array, Shaped
 
 TOLERANCE = 1e-9
 EXACT_MEANS = (

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..block import finish_attention, finish_mlp
-from ..model import Model
-from ..types import Array, Float
+from .._base.types import Array, Float
+from ..heads.block import finish_attention, finish_mlp
+from ..heads.model import Model
 from .balls import TINY, UNIT, UP
 
 CHUNK = 2**21  # numbers in a hidden layer held at once

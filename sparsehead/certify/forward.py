@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..block import Layer
-from ..model import Model
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
+from ..heads.block import Layer
+from ..heads.model import Model
 from .balls import (
     Ball,
     activate,

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import DomainError
+from .._base.errors import DomainError
+from .._base.types import Array, Float
 from ..functions import SparseFunction
-from ..model import Model
-from ..ranges import Choices, extremes, leakage
-from ..types import Array, Float
+from ..heads.model import Model
+from ..heads.ranges import Choices, extremes, leakage
 from .balls import TINY, UNIT, UP, Ball
 from .brackets import mixing_error
 from .forward import tables

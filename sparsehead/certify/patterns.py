@@ -7,12 +7,12 @@ balls otherwise.
 
 import numpy as np
 
-from ..block import Layer
+from .._base.types import Array, Float
 from ..functions import SparseFunction, assignments
-from ..heads import additions, token_sum
-from ..model import Model
-from ..ranges import attaining
-from ..types import Array, Float
+from ..heads.block import Layer
+from ..heads.heads import additions, token_sum
+from ..heads.model import Model
+from ..heads.ranges import attaining
 from .balls import UNIT, UP, Ball, add, between, exact, matmul, multiply, softmax
 from .brackets import bracket, mixing_error
 from .certificate import Proof

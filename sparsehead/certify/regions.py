@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..heads import additions, token_sum
-from ..types import Array, Float
+from .._base.types import Array, Float
+from ..heads.heads import additions, token_sum
 from .balls import TINY, UNIT, UP
 from .chain import Step
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from .._base.rng import stream
+from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction, assignments
-from ..model import Model
-from ..rng import stream
-from ..types import Array, Float, Shaped
+from ..heads.model import Model
 from .chain import tail
 
 ROUNDS = 4  # of driving the irrelevant bits against the label

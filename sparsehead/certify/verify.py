@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Shaped
 from ..functions import MAX_S, SparseFunction, as_function
-from ..model import Model
-from ..model_file import as_model
-from ..types import Array, Float, Shaped
+from ..heads.model import Model
+from ..heads.model_file import as_model
 from .certificate import TOLERANCE, Certificate, Proof
 from .forward import outputs
 from .lines import scalar_gap, worst_leak

@@ -17,9 +17,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import __version__
-from ..errors import SparseheadError
-from ..files import printable, shown_path
-from ..lazy import missing_extra
+from .._base.errors import SparseheadError
+from .._base.files import printable, shown_path
+from .._base.lazy import missing_extra
 from .completion import VARIABLE
 from .entry import farewell
 from .numbers import takes_whole_numbers

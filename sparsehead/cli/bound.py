@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import ParseError
+from .._base.errors import ParseError
 from .output import AsJson, emit
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def bound(
 ) -> None:
     """Capacity and generalisation, term by term, with a verdict."""
     from ..capacity import bound as bound_of
-    from ..model_file import load
+    from ..heads.model_file import load
     from ..records.bound import BoundRecord, information_floor
 
     result = bound_of(

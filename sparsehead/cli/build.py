@@ -39,7 +39,7 @@ def build(
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
     from ..construct import build as write
     from ..functions import parse
-    from ..model_file import save
+    from ..heads.model_file import save
     from ..records.build import build_record
 
     if out is not None:

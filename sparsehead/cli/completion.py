@@ -26,7 +26,7 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    from ..errors import DomainError
+    from .._base.errors import DomainError
 
     if shell not in SHELLS:
         raise DomainError(f"completion knows {', '.join(SHELLS)}; got {shell[:40]!r}.")

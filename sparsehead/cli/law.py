@@ -13,7 +13,7 @@ from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, writ
 from .progress import SweepLine
 
 if TYPE_CHECKING:
-    from ..experiments.records import FloorRow, LawRecord, ThresholdRow
+    from sparsehead_paper.studies.records import FloorRow, LawRecord, ThresholdRow
 
 LENGTHS = "Context lengths, such as 100,300,1000."
 
@@ -69,9 +69,9 @@ def law(
     as_json: AsJson = False,
 ) -> None:
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
-    from ..experiments.law import law as measure
-    from ..files import check_apart
-    from ..measure.adaptive import Adaptive
+    from .._base.files import check_apart
+    from ..laws.adaptive import Adaptive
+    from ..laws.law import law as measure
 
     lengths = _lengths(Ts)
     chosen = settings.given(
@@ -92,7 +92,7 @@ def law(
     record = found.record()
     result = found.to_dict()
     if out is not None:
-        from ..report.catalogue import law_figure
+        from sparsehead_paper.report.catalogue import law_figure
 
         with emit_on_failure(result, as_json, lambda console: _show(console, record)):
             write_chart(out, law_figure(record), force=force)
@@ -101,7 +101,7 @@ def law(
 
 
 def _lengths(text: str) -> list[int]:
-    from ..errors import ParseError
+    from .._base.errors import ParseError
 
     try:
         return [whole_number(part) for part in text.split(",")]

@@ -64,11 +64,11 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
-    from ..errors import DomainError
+    from .._base.errors import DomainError
     from ..records.learn import LearnRecord
-    from ..spec import TrainSpec
     from ..train.learn import learn as train
     from ..train.learn import read_back
+    from ..train.spec import TrainSpec
     from ..train.threads import use_threads
 
     _check_files(out, chart, learner, steps, force=force)
@@ -88,7 +88,7 @@ def learn(
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
     with emit_on_failure(result, as_json, show):
         if out is not None:
-            from ..model_file import save
+            from ..heads.model_file import save
 
             result["model"] = None
             if run.model is None:
@@ -107,9 +107,9 @@ def _check_files(
     out: Path | None, chart: Path | None, learner: str, steps: int | None, *, force: bool
 ) -> None:
     """Refuse, before any training, files that could not be made of its result or not be written."""
-    from ..errors import DomainError
-    from ..spec import LEARNERS
+    from .._base.errors import DomainError
     from ..train.learn import LOOK_EVERY
+    from ..train.spec import LEARNERS
 
     if out is not None:
         if not LEARNERS.find(learner).has_model:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ..files import printable
+from .._base.files import printable
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -18,8 +18,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 def check_model_file(out: Path, *, force: bool) -> None:
     """Refuse, before any work, a model file that could not be written, or whose name promises another format."""
-    from ..errors import DomainError
-    from ..files import check_target
+    from .._base.errors import DomainError
+    from .._base.files import check_target
 
     if out.suffix.lower() not in ("", ".safetensors"):
         raise DomainError(
@@ -31,8 +31,8 @@ def check_model_file(out: Path, *, force: bool) -> None:
 
 def check_chart_file(path: Path, option: str, *, force: bool) -> None:
     """Refuse, before any work, a chart that could not be drawn or written; `option` gave its path."""
+    from .._base.files import check_target
     from ..figures.render import form_of
-    from ..files import check_target
 
     form_of(path, option)
     check_target(path, force=force)
@@ -40,8 +40,8 @@ def check_chart_file(path: Path, option: str, *, force: bool) -> None:
 
 def write_chart(path: Path, chart: Any, *, force: bool) -> int:
     """Draw the chart in the form that the path's ending asks for; how many bytes were written."""
+    from .._base.files import write_whole
     from ..figures.render import render
-    from ..files import write_whole
 
     content = render(chart, path.suffix.removeprefix(".").lower())
     write_whole(path, content, force=force)

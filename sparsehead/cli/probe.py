@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..arguments import shown
+from .._base.arguments import shown
 from .output import (
     AsJson,
     Force,
@@ -71,7 +71,7 @@ def probe(
     if chart is not None:
         check_chart(chart, path, force=force)
     from ..probing.inputs import read_texts
-    from ..probing.prober import probe as probe_model
+    from ..probing.probe import probe as probe_model
 
     texts = None if text is None else read_texts(text)
     status = status_console()
@@ -105,8 +105,8 @@ def probe(
 
 def check_kind(path: Path) -> None:
     """Refuse a folder whose config.json names a model that cannot be probed, before anything heavy is imported."""
+    from .._base.files import read_json
     from ..capacity.families import check_probed
-    from ..files import read_json
 
     config = path / "config.json"
     if os.path.isfile(config):
@@ -119,7 +119,7 @@ def positions_of(text: str) -> tuple[int, ...]:
     >>> positions_of("0, -1")
     (0, -1)
     """
-    from ..errors import ParseError
+    from .._base.errors import ParseError
 
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch("-?[0-9]{1,18}", part) for part in parts):
@@ -131,9 +131,9 @@ def positions_of(text: str) -> tuple[int, ...]:
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:
     """Refuse, before any work, a chart that could not be drawn or written."""
-    from ..errors import DomainError
-    from ..files import shown_path
-    from ..lazy import require_module
+    from .._base.errors import DomainError
+    from .._base.files import shown_path
+    from .._base.lazy import require_module
     from ..probing.load import is_state_dict
 
     require_module("altair")

@@ -31,7 +31,7 @@ def read(
     as_json: AsJson = False,
 ) -> None:
     """Find the sparse function that a model computes, and say how far it can be trusted."""
-    from ..model_file import load
+    from ..heads.model_file import load
     from ..reading import read as read_model
     from ..reading.examples import read_examples
 

@@ -40,7 +40,7 @@ def list_(
 
     Then when the first trial ended (UTC), and the settings that differ from their defaults.
     """
-    from ..results import Outcomes, condition, outcome_row, select, summary
+    from ..store.results import Outcomes, condition, outcome_row, select, summary
 
     conditions = [condition(text) for text in where or []]
     with _opened(db) as store:
@@ -68,7 +68,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """One outcome: its spec, what became of it, its curves, and the version that made it."""
-    from ..results import find
+    from ..store.results import find
 
     with _opened(db) as store:
         record = find(store, spec_id)
@@ -86,9 +86,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Every outcome as one row of a table."""
-    from ..files import check_apart
-    from ..results import Outcomes, check_table, condition, write
+    from .._base.files import check_apart
     from ..store import Record
+    from ..store.results import Outcomes, check_table, condition, write
 
     check_apart(out, db, what="table")
     check_table(out, force=force)
@@ -176,8 +176,8 @@ def _echo_object(
 
 def _name_damage(db: Path, damage: Sequence[str]) -> None:
     """End with a line and exit code 2 if rows were left out because they are damaged."""
-    from ..results import named
     from ..store.opening import damaged
+    from ..store.results import named
 
     if damage:
         raise damaged(db, named(damage))

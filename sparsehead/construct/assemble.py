@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from ..block import Layer
-from ..encoding import Encoding
-from ..errors import DomainError
-from ..model import Dense, Model
-from ..ranges import Choices, extremes
-from ..types import Array, Float
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from ..heads.block import Layer
+from ..heads.encoding import Encoding
+from ..heads.model import Dense, Model
+from ..heads.ranges import Choices, extremes
 from .attention import Selection, TooNarrow
 from .decoder import Decoder
 

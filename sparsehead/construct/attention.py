@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..encoding import RESERVED, Encoding, trainable
-from ..errors import DomainError
-from ..types import Array, Float
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from ..heads.encoding import RESERVED, Encoding, trainable
 from .code import Code
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, instance, real, whole
-from ..block import Layer
-from ..encoding import ENCODINGS, RESERVED, Encoding
-from ..errors import DomainError
+from .._base.arguments import choice, instance, real, whole
+from .._base.errors import DomainError
+from .._base.memory import require_memory
+from .._base.plugins import Registry
+from .._base.rng import stream
 from ..functions import SparseFunction, as_function
-from ..memory import require_memory
-from ..model import Model
-from ..registry import Registry
-from ..rng import stream
+from ..heads.block import Layer
+from ..heads.encoding import ENCODINGS, RESERVED, Encoding
+from ..heads.model import Model
 from .attention import TooNarrow, trainable_positions
 from .compact import Construction
 

@@ -5,8 +5,8 @@ from itertools import islice, permutations
 
 import numpy as np
 
+from .._base.types import Array, Shaped
 from ..functions import assignments
-from ..types import Array, Shaped
 
 
 def threshold_weights(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tuple[int, ...] | None:

@@ -24,8 +24,8 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
+from .._base.types import Array, Int, Shaped
 from ..functions import assignments
-from ..types import Array, Int, Shaped
 from .candidates import fewest_changes_in_place, interchangeable, threshold_weights
 
 NEVER = (

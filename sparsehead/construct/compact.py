@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..encoding import Encoding
-from ..errors import DomainError
+from .._base.errors import DomainError
 from ..functions import SparseFunction
-from ..model import Model
+from ..heads.encoding import Encoding
+from ..heads.model import Model
 from .assemble import head_alone, intervals, with_mlp
 from .attention import (
     Selection,

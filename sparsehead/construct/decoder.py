@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DomainError
-from ..types import Array, Float, Shaped
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Shaped
 
 GUARD = 0.25  # share of each gap, on either side, that is kept flat: room for rounding inside the head
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arguments import choice
-from ..errors import DomainError
-from ..model import Model
-from ..model_file import as_model
-from ..types import Array
+from .._base.arguments import choice
+from .._base.errors import DomainError
+from .._base.types import Array
+from ..heads.model import Model
+from ..heads.model_file import as_model
 
 if TYPE_CHECKING:
     from .torch_model import TorchModel

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ..encoding import Encoding
-from ..errors import DomainError
+from .._base.errors import DomainError
 from ..functions import SparseFunction
-from ..model import Model
+from ..heads.encoding import Encoding
+from ..heads.model import Model
 from .assemble import intervals, one_head
 from .attention import Selection, TooNarrow, check_reach, dual, support_rows
 

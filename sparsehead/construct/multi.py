@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..block import Layer
-from ..encoding import Encoding
-from ..errors import DomainError
+from .._base.errors import DomainError
+from .._base.types import Array, Float
 from ..functions import SparseFunction, assignments
-from ..model import Dense, Model
-from ..types import Array, Float
+from ..heads.block import Layer
+from ..heads.encoding import Encoding
+from ..heads.model import Dense, Model
 from .assemble import decoded, intervals, query_and_key
 from .attention import (
     Selection,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._base.errors import DomainError
 from ..capacity.norms import matrix_norms, product_norms
-from ..errors import DomainError
 from ..functions import SparseFunction
-from ..model import Model
+from ..heads.model import Model
 from .attention import scale_for_leak
 from .code import Code
 

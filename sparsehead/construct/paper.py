@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..block import Layer
-from ..encoding import Encoding
-from ..errors import DomainError
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction, assignments, is_symmetric
-from ..model import Dense, Model
-from ..types import Array, Float, Shaped
+from ..heads.block import Layer
+from ..heads.encoding import Encoding
+from ..heads.model import Dense, Model
 from .attention import check_reach, dual, support_rows, trainable_positions
 
 

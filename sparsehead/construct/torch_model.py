@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..model import Model
-from ..torch_activations import TORCH_ACTIVATIONS
+from ..heads.model import Model
+from ..heads.torch_activations import TORCH_ACTIVATIONS
 
 
 class Part(nn.Module):

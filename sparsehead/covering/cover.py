@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import real
-from ..display import Card, Plotted
-from ..frame import Frame
-from ..logs import Real
-from ..types import Array, Bool, Float
+from .._base.arguments import real
+from .._base.display import Card, Plotted
+from .._base.frame import Frame
+from .._base.log_math import Real
+from .._base.types import Array, Bool, Float
 from .metrics import check_p, read_points, read_radius, within
 
 SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..types import Array, Bool
+from .._base.types import Array, Bool
 from .cover import SLACK, Cover, cover_graph, greedy_cover, greedy_packing, set_cover
 from .metrics import ULP, Points
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError, ShapeError
-from ..logs import Real
-from ..types import Array, Shaped
+from .._base.errors import DomainError, ShapeError
+from .._base.log_math import Real
+from .._base.types import Array, Shaped
 from .cover import Cover, Packing, cover_graph, pack_graph
 from .metrics import Points, check_p, read_points, read_radius, within
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError, ParseError, ShapeError
-from ..logs import Real, check_eps
-from ..types import Array, Bool, Float
+from .._base.errors import DomainError, ParseError, ShapeError
+from .._base.log_math import Real, check_eps
+from .._base.types import Array, Bool, Float
 
 TIE = Fraction(1, 10**12)  # relative, where rounding has gone before
 MOST_POINTS = 8000  # all pairs are compared: the answer alone takes 64 MB

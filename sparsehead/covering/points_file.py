@@ -4,8 +4,8 @@ import csv
 import io
 from pathlib import Path
 
-from ..errors import FileError, ParseError
-from ..files import check_source, shown_path
+from .._base.errors import FileError, ParseError
+from .._base.files import check_source, shown_path
 from .metrics import fraction_of
 
 MOST_BYTES = 64_000_000  # 8000 points, the most that are compared, of a few hundred coordinates

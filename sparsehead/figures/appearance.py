@@ -5,8 +5,9 @@ from typing import Any
 
 import altair as alt
 
-from ..errors import DomainError
-from ..experiments.reading_records import AppearanceRun
+from sparsehead_paper.studies.reading_records import AppearanceRun
+
+from .._base.errors import DomainError
 from ..reading.appearance import HALFWAY, appearance
 from .data import Rows, count, number, rows_of
 from .theme import BLUE, GREEN, GREY, RED, WIDTH, Chart, Panel, finish, named

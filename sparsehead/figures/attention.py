@@ -6,23 +6,12 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from ..errors import ShapeError
-from ..measure.published import ATTENTION_AND, AttentionMap
-from ..types import Array, Float
+from sparsehead_paper.published import ATTENTION_AND, AttentionMap
+
+from .._base.errors import ShapeError
+from .._base.types import Array, Float
 from .data import Rows, number
-from .theme import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PALE,
-    PAPER_POINT,
-    WIDTH,
-    Chart,
-    Panel,
-    decade_ticks,
-    finish,
-    named,
-)
+from .theme import BLUE, GREY, ORANGE, PALE, PAPER_POINT, WIDTH, Chart, Panel, decade_ticks, finish, named
 
 CLS = "[CLS]"
 KINDS = ("in the support", "irrelevant", CLS)  # of tokens

@@ -5,9 +5,10 @@ from typing import Any
 
 import altair as alt
 
-from ..errors import DomainError
-from ..experiments.records import BoundPoint
-from ..logs import Real
+from sparsehead_paper.studies.records import BoundPoint
+
+from .._base.errors import DomainError
+from .._base.log_math import Real
 from .data import Rows, finite, need, number, rows_of
 from .theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from ..errors import DomainError
+from .._base.errors import DomainError
 from .data import Rows, number
 from .theme import BLUE, GREY, ORANGE, Chart, Panel, finish, named
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import DomainError
-from ..jsonable import json_values
-from ..logs import Real
+from .._base.errors import DomainError
+from .._base.jsonable import json_values
+from .._base.log_math import Real
 
 Fields = Mapping[str, Any]
 Rows = Sequence[Fields]

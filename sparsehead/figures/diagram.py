@@ -11,12 +11,12 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from ..block import attention_rows
-from ..errors import DomainError
+from .._base.errors import DomainError
+from .._base.log_math import Real
+from .._base.types import Array, Float, Shaped
 from ..functions import check_bits
-from ..logs import Real
-from ..model import Model
-from ..types import Array, Float, Shaped
+from ..heads.block import attention_rows
+from ..heads.model import Model
 from .data import number
 from .theme import BLUE, GREY, ORANGE, PALE, SKY, Chart, Panel, finish, named
 

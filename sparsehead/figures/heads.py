@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from ..errors import DomainError
+from .._base.errors import DomainError
 from .data import Rows, count, finite, need
 from .theme import BLUE, GREY, ORANGE, RED, SEQUENTIAL, WIDTH, Chart, finish, named
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import altair as alt
 
-from ..errors import DomainError
-from ..experiments.records import FitRow, FloorRow, ThresholdRow
-from ..logs import Real
-from ..measure.laws import FORMULAS, law_value
-from ..measure.published import LAW_AND, PrintedThreshold
+from sparsehead_paper.published import LAW_AND, PrintedThreshold
+from sparsehead_paper.studies.records import FitRow, FloorRow, ThresholdRow
+
+from .._base.errors import DomainError
+from .._base.log_math import Real
+from ..laws.fits import FORMULAS, law_value
 from .data import Rows, finite, interval, number
 from .theme import (
     BLACK,

@@ -5,16 +5,17 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from sparsehead_paper.published import LAW_AND
+
+from .._base.errors import DomainError, SparseheadError
+from .._base.rng import stream
 from ..capacity.bound import Bound
 from ..covering.cover import Cover
-from ..errors import DomainError, SparseheadError
-from ..experiments.law import LawResult
 from ..functions import parse
-from ..measure.published import LAW_AND
-from ..model import Model
+from ..heads.model import Model
+from ..laws.law import LawResult
 from ..probing.result import Probe
 from ..reading.result import Reading
-from ..rng import stream
 from ..train.outcome import Run
 from .attention import CLS, KINDS, position_axis
 from .bounds import bound_terms_chart

@@ -5,8 +5,9 @@ from typing import Any
 
 import altair as alt
 
-from ..errors import DomainError
-from ..experiments.records import LawRecord
+from sparsehead_paper.studies.records import LawRecord
+
+from .._base.errors import DomainError
 from .data import count, finite
 from .law import CONTEXT, FLOOR, SAMPLES, TIPS, threshold_row
 from .theme import (

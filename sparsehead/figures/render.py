@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import DomainError
+from .._base.errors import DomainError
 from .theme import Chart
 
 FORMATS = ("svg", "png", "pdf", "html")

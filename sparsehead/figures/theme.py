@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from ..logs import Real
+from .._base.log_math import Real
 from .data import Rows, plain
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (

@@ -4,7 +4,8 @@ from typing import Any
 
 import altair as alt
 
-from ..measure.published import SOLVED
+from sparsehead_paper.published import SOLVED
+
 from .data import Rows
 from .theme import BLUE, GREEN, GREY, ORANGE, WIDTH, Chart, Panel, finish, named
 

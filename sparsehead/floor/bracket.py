@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..types import Array, Float, Int
+from .._base.types import Array, Float, Int
 from .chances import binomial, likely_counts, log_choose, poisson
 from .elimination import check_class
 

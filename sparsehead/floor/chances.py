@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Array, Float, Int, Shaped
+from .._base.types import Array, Float, Int, Shaped
 
 
 def log_choose(n: Shaped[Array, "..."] | int, k: Shaped[Array, "..."] | int) -> Any:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import DomainError
-from ..types import Array, Bool, Int, Shaped
+from .._base.errors import DomainError
+from .._base.types import Array, Bool, Int, Shaped
 
 CAP = 200  # counting stops here: 1/N is then known to within 1/200
 SETS = 300_000  # and at the number of columns that have this many s-subsets, so that no trial takes long

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arguments import whole
-from ..errors import DomainError
+from .._base.arguments import whole
+from .._base.errors import DomainError
 from ..functions import EXPLAINED, labels
 from .bracket import identification_bounds
 from .chances import binomial

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..errors import DomainError
-from ..types import Array, Float
+from .._base.errors import DomainError
+from .._base.types import Array, Float
 from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones

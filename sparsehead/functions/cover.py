@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
 
 Cube = tuple[int, int]  # the variables that must be 1 and those that must be 0, as bit masks
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
 
 Plane = Shaped[Array, " bytes"]  # one bit for each of the 2^s assignments
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..arguments import instance, shown
-from ..errors import DomainError, ParseError
-from ..types import Array, Shaped
+from .._base.arguments import instance, shown
+from .._base.errors import DomainError, ParseError
+from .._base.types import Array, Shaped
 from .evaluate import Node, evaluate, variables
 from .sparse import SparseFunction, from_table
 from .tables import check_s, check_T

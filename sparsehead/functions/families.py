@@ -5,9 +5,9 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from ..arguments import instance, several, whole
-from ..errors import DomainError
-from ..types import Array, Shaped
+from .._base.arguments import instance, several, whole
+from .._base.errors import DomainError
+from .._base.types import Array, Shaped
 from .sparse import SparseFunction, from_table
 from .tables import check_s, check_T, ones, relevant
 

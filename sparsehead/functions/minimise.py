@@ -7,7 +7,7 @@ lies in a chosen prime. `shortest_cubes` takes the fewest literals, and among th
 
 import numpy as np
 
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
 from .cover import Cube
 
 MAX_EXACT_S = 8  # with more variables the primes become too many for an exact choice while one waits

@@ -9,11 +9,11 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from ..arguments import several
-from ..display import Card, Displayed, clipped
-from ..errors import DomainError
-from ..frame import Frame
-from ..types import Array, Shaped
+from .._base.arguments import several
+from .._base.display import Card, Displayed, clipped
+from .._base.errors import DomainError
+from .._base.frame import Frame
+from .._base.types import Array, Shaped
 from .spelling import spell
 from .tables import assignments, check_bits, check_s, check_T, relevant, restrict
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
 from .cover import Cube, cubes
 from .minimise import shortest_cubes
 from .tables import halves, moebius, ones

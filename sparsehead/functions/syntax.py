@@ -11,7 +11,7 @@ from typing import Any
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from ..errors import ParseError
+from .._base.errors import ParseError
 from .evaluate import Node, binary, unary
 
 MAX_CHARS = 100_000  # without the digits of table(0x...), which grow as 2^s

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import whole
-from ..errors import DomainError, ShapeError
-from ..types import Array, Bool, Shaped
+from .._base.arguments import whole
+from .._base.errors import DomainError, ShapeError
+from .._base.types import Array, Bool, Shaped
 
 MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every operation takes milliseconds
 

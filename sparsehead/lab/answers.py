@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from ..errors import MissingExtra, SparseheadError, StoreError, TooLarge
-from ..lazy import missing_extra
+from .._base.errors import MissingExtra, SparseheadError, StoreError, TooLarge
+from .._base.lazy import missing_extra
 
 
 class Problem(BaseModel):

@@ -10,9 +10,11 @@ import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.responses import Response
 
+from sparsehead_paper.lab import claims
+
 from .. import __version__
 from . import answers
-from .endpoints import bound, build, claims, cover, jobs, law, learn, probe, read
+from .endpoints import bound, build, cover, jobs, law, learn, probe, read
 from .jobs import Jobs
 from .pages import PAGES, Asset, assets
 from .remembered import Remembered

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Model
+from ..heads.model import Model
 
 MOST_NUMBERS = 120_000  # in the tables: about 2 MB of JSON
 SIGMAS = ("identity", "relu", "tanh")

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError
-from ..files import write_whole
+from .._base.errors import FileError
+from .._base.files import write_whole
 from ..sweep.local import CHILD
 from .answers import Busy, Unknown
 from .journal import Kinds, read_journal

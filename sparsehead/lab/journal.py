@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..errors import SparseheadError
-from ..files import read_json, shown_path
+from .._base.errors import SparseheadError
+from .._base.files import read_json, shown_path
 
 # For each kind of job: complete a request, or raise one of REFUSALS where no endpoint would take it.
 Kinds = Mapping[str, Callable[[Any], dict[str, Any]]]

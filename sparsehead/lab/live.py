@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ..model_file import packed
-from ..spec import TrainSpec
+from .._base.types import Array, Float
+from ..heads.model_file import packed
 from ..train.learn import learn_spec
 from ..train.outcome import TrialProgress
+from ..train.spec import TrainSpec
 from ..train.trial import Trial
-from ..types import Array, Float
 
 RUNNER = "sparsehead.lab.live:run_live"
 MOST_LOOKS = 60  # maps kept of one run; when there are more, every other one is dropped

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ParseError, SparseheadError, TooLarge
+from .._base.errors import ParseError, SparseheadError, TooLarge
 
 if TYPE_CHECKING:
-    from ..model import Model
+    from ..heads.model import Model
 
 MEMORY = 3 * 2**30  # bytes of address space
 SECONDS = 60  # of processor time
@@ -138,7 +138,7 @@ def main() -> None:
 
 def loaded(content: bytes) -> Any:
     """The model in the bytes of its file, which is written under a name chosen by this process."""
-    from ..model_file import load
+    from ..heads.model_file import load
 
     with _file(content) as path:
         return load(path)
@@ -179,7 +179,7 @@ def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
 
 def _probe(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..probing.load import is_state_dict
-    from ..probing.prober import probe
+    from ..probing.probe import probe
     from .work import probed
     from .worker import finite
 

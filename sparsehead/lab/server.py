@@ -15,8 +15,8 @@ from pathlib import Path
 
 import uvicorn
 
-from ..errors import DomainError, FileError
-from ..files import shown_path
+from .._base.errors import DomainError, FileError
+from .._base.files import shown_path
 from ..store import Store
 from ..store.opening import inspect
 from .app import Settings, make_app

@@ -5,9 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..errors import SparseheadError
-from ..lab.live import RUNNER
-from ..spec import TrainSpec, preset, spec_id, target_function
+from .._base.errors import SparseheadError
+from ..train.spec import TrainSpec, preset, spec_id, target_function
+from .live import RUNNER
 
 Tell = Callable[[dict[str, Any]], None]
 Values = dict[str, Any]
@@ -84,8 +84,8 @@ def _fields(outcome: Values) -> Values:
 
 def law(request: Values, db: Path, tell: Tell) -> Values:
     """Measure m_80(T); what the store knows of it is not run again."""
-    from ..experiments.law import law as measure
-    from ..measure.adaptive import Adaptive
+    from ..laws.adaptive import Adaptive
+    from ..laws.law import law as measure
     from ..sweep import RoundProgress
 
     given = dict(request)
@@ -105,8 +105,8 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
 
 def claims(request: Values, db: Path, tell: Tell) -> Values:
     """Check claims of the registry; each finding is told as soon as it is there."""
-    from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
-    from ..report.catalogue import default_folder
+    from sparsehead_paper.claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+    from sparsehead_paper.report.catalogue import default_folder
 
     labels = request["labels"] or list(CLAIMS)
     total, done = sum(CLAIMS[label].check is not None for label in labels), 0
@@ -135,7 +135,7 @@ def probe(request: Values, db: Path, tell: Tell) -> Values:
 
     The page is told the model's name and never its path.
     """
-    from ..probing.prober import probe as measure
+    from ..probing.probe import probe as measure
 
     given = dict(request)
     name = given.pop("model")

@@ -23,7 +23,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no event
 
-    from ..errors import SparseheadError
+    from .._base.errors import SparseheadError
     from .work import KINDS
 
     def tell(event: dict[str, Any]) -> None:

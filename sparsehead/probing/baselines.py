@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from ..block import Layer
-from ..rng import stream
-from ..types import Array
+from .._base.rng import stream
+from .._base.types import Array
+from ..heads.block import Layer
 from .load import Source
 from .modules import sites_of, weights_of_layer
 from .recompute import LayerWeights

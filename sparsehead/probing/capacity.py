@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ..block import Layer
+from .._base.display import Short
+from .._base.types import Array, Float
 from ..capacity.bound import usual_margin
 from ..capacity.declared import declare, declare_layer
 from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.state_dicts import outside
 from ..capacity.verdict import Verdict, judge
-from ..display import Short
-from ..model import Model
-from ..types import Array, Float
+from ..heads.block import Layer
+from ..heads.model import Model
 from .recompute import LayerWeights
 
 DELTA, MARGIN = 0.05, 1.0

@@ -25,9 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..display import Short
-from ..errors import DomainError
-from ..types import Array
+from .._base.display import Short
+from .._base.errors import DomainError
+from .._base.types import Array
 from .inputs import Inputs
 from .load import Source
 from .recompute import Call, row_blocks

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..display import clipped
-from ..errors import DomainError, FileError, ParseError, ShapeError
-from ..files import check_source, shown_path
-from ..rng import stream
-from ..types import Array
+from .._base.display import clipped
+from .._base.errors import DomainError, FileError, ParseError, ShapeError
+from .._base.files import check_source, shown_path
+from .._base.rng import stream
+from .._base.types import Array
 from .load import Source, quiet
 
 MOST_TEXT = 2**26  # bytes of a text file

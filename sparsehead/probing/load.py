@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..arguments import shown, whole
+from .._base.arguments import shown, whole
+from .._base.errors import DomainError, FileError
+from .._base.files import check_source, read_json, shown_path
+from .._base.lazy import require_module
 from ..capacity.families import check_probed
 from ..capacity.state_dicts import attention_layers
-from ..errors import DomainError, FileError
-from ..files import check_source, read_json, shown_path
-from ..lazy import require_module
-from ..model import Model
-from ..model_file import HEADER, MOST_HEADER, SUM
-from ..model_file import load as load_own
+from ..heads.model import Model
+from ..heads.model_file import HEADER, MOST_HEADER, SUM
+from ..heads.model_file import load as load_own
 from .modules import Site, sites_of, weights_of_attention, weights_of_layer
 from .recompute import LayerWeights
 

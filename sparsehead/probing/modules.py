@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..block import Layer
+from .._base.errors import DomainError
 from ..capacity.families import MODEL_FAMILIES, SUPPORTED, check_probed
 from ..capacity.state_dicts import Attention, attention_layers
-from ..errors import DomainError
+from ..heads.block import Layer
 from .recompute import LayerWeights
 
 

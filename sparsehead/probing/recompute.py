@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..block import Layer
-from ..torch_activations import TORCH_ACTIVATIONS
+from ..heads.block import Layer
+from ..heads.torch_activations import TORCH_ACTIVATIONS
 
 ROWS = 512  # query rows held at once: 512 x 2048 weights are 4 MB
 FORBIDDEN = -1e30  # transformers writes the smallest float where a position may not be attended

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..display import Card, Plotted, Short
-from ..frame import Frame
+from .._base.display import Card, Plotted, Short
+from .._base.frame import Frame
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
 from .statistics import HeadStatistics

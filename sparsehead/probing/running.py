@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..block import block
-from ..errors import DomainError
+from .._base.errors import DomainError
+from ..heads.block import block
 from .load import Source
 from .modules import Site, weights_of_layer
 from .recompute import Call

@@ -28,9 +28,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..display import Short
-from ..torch_activations import TORCH_ACTIVATIONS
-from ..types import Array
+from .._base.display import Short
+from .._base.types import Array
+from ..heads.torch_activations import TORCH_ACTIVATIONS
 from .recompute import Call, row_blocks
 
 SIZES = (1, 2, 4, 8, 16, 32)

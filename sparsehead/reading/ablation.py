@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Short
+from .._base.display import Short
+from .._base.types import Array, Bool, Float, Int, Shaped
 from ..functions import SparseFunction
-from ..model import Model
-from ..types import Array, Bool, Float, Int, Shaped
+from ..heads.model import Model
 
 NUMBERS = 2**22  # attention weights held at once; decides how many inputs are used
 

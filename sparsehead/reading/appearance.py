@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .._base.types import Array, Float, Shaped
 from ..functions import Predict
-from ..types import Array, Float, Shaped
 
 OTHERS = 64  # positions outside the support that are compared
 INPUTS = 32  # inputs on which influence is measured

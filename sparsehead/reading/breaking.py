@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Short
-from ..evaluate import evaluator
+from .._base.display import Short
+from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction
-from ..model import Model
-from ..types import Array, Float, Shaped
+from ..heads.evaluate import evaluator
+from ..heads.model import Model
 
 STARTS = 8  # inputs from which flips are searched
 MOST_FLIPS = 512

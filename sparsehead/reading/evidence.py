@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction
 from ..functions.tables import halves
-from ..model import Model
-from ..types import Array, Float, Shaped
+from ..heads.model import Model
 from .queries import Oracle
 from .sampling import measured_influences
 

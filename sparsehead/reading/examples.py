@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import FileError, ParseError
-from ..types import Array, Shaped
+from .._base.errors import FileError, ParseError
+from .._base.types import Array, Shaped
 
 LARGEST = 2**30  # bytes; a training set of 1000 examples of 10^5 bits takes 0.2 GB
 

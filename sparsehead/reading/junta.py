@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from .._base.types import Array, Shaped
 from ..functions import SparseFunction, assignments, from_table
-from ..task import bernoulli
-from ..types import Array, Shaped
+from ..functions.task import bernoulli
 from .queries import Oracle
 
 FEWEST = 8  # backgrounds for each pattern, at the least

@@ -33,13 +33,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments
-from ..display import Short
-from ..errors import DomainError
+from .._base import arguments
+from .._base.display import Short
+from .._base.errors import DomainError
+from .._base.log_math import log_binomial
+from .._base.types import Array, Shaped
 from ..floor.chances import log_choose
 from ..functions import SparseFunction
-from ..logs import log_binomial
-from ..types import Array, Shaped
 
 UNDERFLOW = 700  # nats beyond which a probability is near the least float64
 METHODS = ("binomial tail inversion", "empirical Bernstein")

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments
+from .._base import arguments
+from .._base.errors import DomainError, ShapeError
+from .._base.types import Array, Float, Shaped
 from ..certify.certificate import spell_bits
-from ..errors import DomainError, ShapeError
-from ..evaluate import evaluator
 from ..functions import Predict
-from ..model import Model
-from ..types import Array, Float, Shaped
+from ..heads.evaluate import evaluator
+from ..heads.model import Model
 
 HALF = 0.5  # where bits and probabilities become label 1
 LARGEST = 1 + 1e-6  # a probability in float32 may round to a little more than 1

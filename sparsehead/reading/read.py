@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments
+from .._base import arguments
+from .._base.errors import DomainError
+from .._base.rng import stream
+from .._base.types import Array, Shaped
 from ..certify import Certificate, verify
-from ..errors import DomainError
 from ..functions import MAX_S, SparseFunction, check_bits
-from ..model import Model
-from ..model_file import load
-from ..rng import stream
-from ..task import bernoulli
-from ..types import Array, Shaped
+from ..functions.task import bernoulli
+from ..heads.model import Model
+from ..heads.model_file import load
 from .ablation import ablate
 from .breaking import fewest_flips
 from .evidence import gather_evidence

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._base.display import Card, Plotted, clipped
+from .._base.frame import Frame
 from ..certify.certificate import Certificate, spell_bits
-from ..display import Card, Plotted, clipped
-from ..frame import Frame
 from ..functions import SparseFunction
 from .ablation import Ablation
 from .breaking import Breaking

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..types import Array, Shaped
+from .._base.types import Array, Shaped
 
 LEVEL = 1e-3  # probability of refusing Bernoulli(p) bits because of the ones at some position
 DEVIATIONS = 6  # standard deviations by which a sum over pairs of examples may differ from its mean

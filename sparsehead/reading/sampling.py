@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction, from_table
-from ..task import bernoulli
-from ..types import Array, Float, Shaped
+from ..functions.task import bernoulli
 from .junta import sensitive_position
 from .occam import tail_inversion
 from .queries import Oracle

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from .._base.errors import DomainError
 from ..capacity import Bound
-from ..errors import DomainError
 from ..floor.floor import Floor, floor
-from ..task import conjunction_p
+from ..functions.task import conjunction_p
 
 
 @dataclass(frozen=True)

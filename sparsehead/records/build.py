@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._base.rng import stream
 from ..certify import Certificate, verify
 from ..construct import norm_report, units
 from ..functions import SparseFunction
-from ..model import Model
-from ..rng import stream
+from ..heads.model import Model
 
 SAMPLES = 4  # inputs whose attention is shown
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..errors import StoreError
-from ..types import Array, Shaped
+from .._base.errors import StoreError
+from .._base.types import Array, Shaped
 
 MOST = 2**27  # bytes of the arrays of one outcome, unpacked; zlib packs zeros to a thousandth of their size
 MOST_HISTORY = 2**24  # bytes of its curves among them, which become lists eight times as large

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
-from ..files import shown_path
+from .._base.errors import StoreError
+from .._base.files import shown_path
 from .opening import inspect
 from .repair import sound_rows
 from .rows import FAILED

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
-from ..files import check_source, printable, shown_path
+from .._base.errors import StoreError
+from .._base.files import check_source, printable, shown_path
 from .rows import Damage
 from .schema import APPLICATION_ID, VERSION, schema_of
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, StoreError
-from ..files import check_target, shown_path
+from .._base.errors import FileError, StoreError
+from .._base.files import check_target, shown_path
 from .arrays import digest
 from .opening import connect, damaged, inspect
 from .rows import Damage, read_row, sealed

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError, SparseheadError
-from ..provenance import engine_identity, made_by
-from ..spec import SETTINGS, TrainSpec, check_types, spec_id, spec_text
-from ..types import Array, Shaped
+from .._base.errors import DomainError, SparseheadError
+from .._base.provenance import engine_identity, made_by
+from .._base.types import Array, Shaped
+from ..train.spec import SETTINGS, TrainSpec, check_types, spec_id, spec_text
 from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")

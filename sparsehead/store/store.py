@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
-from ..provenance import engine_identity
-from ..spec import TrainSpec
-from ..types import Array, Shaped
+from .._base.errors import StoreError
+from .._base.provenance import engine_identity
+from .._base.types import Array, Shaped
+from ..train.spec import TrainSpec
 from .arrays import HISTORY, MOST, MOST_HISTORY, digest, unpack
 from .opening import connect, damaged, explained, inspect
 from .rows import COLUMNS, FAILED, Damage, Record, content_of, new_row, read_row, row_id

@@ -14,11 +14,11 @@ stored      what a store holds of a sweep, without running any
 thresholds  rounds of trials until every threshold is known
 """
 
+from ..laws.rounds import AnySweep, RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
 from .dispatch import Sweep
 from .local import LocalSweep
 from .progress import Progress, SweepResult
 from .stored import StoredSweep
-from .thresholds import AnySweep, RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
 
 __all__ = [
     "AnySweep",

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Unpack
 
-from ..errors import ParseError
-from ..lazy import require_module
+from .._base.errors import ParseError
+from .._base.lazy import require_module
 from .dask_crew import DaskCrew
 from .dispatch import Sweep, SweepSettings
 from .local import LocalSweep

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from typing import Any
 
-from ..errors import SparseheadError
+from .._base.errors import SparseheadError
 from ..store import Store
 from ..store.rows import Damage, received_row
 from . import remote

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ..errors import SparseheadError, StoreError, TooLarge
-from ..memory import text_of
-from ..provenance import NOT_RECORDED, described, engine_identity, version_and_commit
-from ..spec import TrainSpec, spec_id
+from .._base.errors import SparseheadError, StoreError, TooLarge
+from .._base.memory import text_of
+from .._base.provenance import NOT_RECORDED, described, engine_identity, version_and_commit
 from ..store import Store
 from ..store.rows import FAILED
 from ..train.footprint import trial_bytes
 from ..train.loop import origin_of
+from ..train.spec import TrainSpec, spec_id
 from .progress import Progress, State, SweepResult
 from .units import MOST_TRIALS, Backlog
 

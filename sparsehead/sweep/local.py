@@ -18,8 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Unpack
 
-from ..errors import DomainError
-from ..memory import available
+from .._base.errors import DomainError
+from .._base.memory import available
 from ..store import Store
 from .dispatch import Crew, Message, Sweep, SweepSettings, Unit, Worker
 

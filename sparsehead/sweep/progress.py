@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..spec import TrainSpec
 from ..store import Record
+from ..train.spec import TrainSpec
 from .units import cost, total_cost
 
 

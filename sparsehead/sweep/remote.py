@@ -9,9 +9,9 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ..provenance import version_and_commit
-from ..spec import spec_id
+from .._base.provenance import version_and_commit
 from ..store.rows import new_row
+from ..train.spec import spec_id
 from ..train.transformer.library import Missing, library
 from .worker import load_function, run_unit
 

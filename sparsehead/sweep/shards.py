@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..errors import ParseError
+from .._base.errors import ParseError
 
 Element = TypeVar("Element")
 

@@ -5,9 +5,9 @@ from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 
-from ..spec import TrainSpec, spec_id
 from ..store import Store
 from ..train.loop import origin_of
+from ..train.spec import TrainSpec, spec_id
 from .progress import Progress, SweepResult
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import SparseheadError
+from .._base.errors import SparseheadError
 
 if TYPE_CHECKING:
     from distributed.security import Security

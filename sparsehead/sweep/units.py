@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from ..errors import DomainError
-from ..spec import TrainSpec
+from .._base.errors import DomainError
+from ..train.spec import TrainSpec
 
 # Handing out a unit and taking its outcomes takes the client some milliseconds (benchmarks/scale.py). In units of half
 # a second that is about 2 % of a worker's time; with many workers the client would fall behind, and units are longer.

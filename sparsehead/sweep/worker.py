@@ -27,7 +27,7 @@ def main() -> None:
     threading.Thread(target=leave_with, args=(settings["parent"],), daemon=True).start()
     answers = os.fdopen(settings["answers"], "w", encoding="utf-8")
 
-    from ..errors import StoreError
+    from .._base.errors import StoreError
     from ..store import Store
 
     try:
@@ -59,9 +59,9 @@ def _serve(
     answers: TextIO,
 ) -> bool:
     """Run one unit; False when the store has failed and going on makes no sense."""
-    from ..errors import StoreError
-    from ..provenance import made_by
-    from ..spec import spec_id
+    from .._base.errors import StoreError
+    from .._base.provenance import made_by
+    from ..train.spec import spec_id
 
     def keep(spec: Any, outcome: Any, arrays: dict[str, Any] | None) -> None:
         store.add(spec, outcome, arrays)
@@ -84,8 +84,8 @@ def run_unit(
     progress_every: float = PROGRESS_EVERY,
 ) -> None:
     """Run the specs of a unit: outcomes go to `keep`, messages to `tell`. A StoreError of `keep` ends it."""
-    from ..errors import StoreError
-    from ..spec import TrainSpec, spec_id
+    from .._base.errors import StoreError
+    from ..train.spec import TrainSpec, spec_id
 
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
     started = last = time.monotonic()

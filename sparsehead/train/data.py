@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..rng import stream
-from ..spec import TrainSpec, task_of
-from ..task import Sample
-from ..types import Array, Shaped
+from .._base.rng import stream
+from .._base.types import Array, Shaped
+from ..functions.task import Sample
+from .spec import TrainSpec, task_of
 
 FIRST = 256  # rows of the first holdout chunk: enough to stop at chance level
 MOST = 2**25  # bits in one chunk

@@ -2,13 +2,13 @@
 
 The constants are bytes per number and were fitted to the peak of resident memory (Linux, torch 2.13) over
 T = 10^3 .. 10^5, m = 100 .. 10^5, d = 64 and 128, H = 4 and 16, with and without dropout, in float32 and float64.
-`tests/test_memory.py` compares the estimate with the measured peak.
+`tests/base/test_memory.py` compares the estimate with the measured peak.
 """
 
-from ..architecture import width_of
-from ..memory import require_memory
-from ..spec import LEARNERS, TrainSpec
+from .._base.memory import require_memory
+from .architecture import width_of
 from .data import MOST
+from .spec import LEARNERS, TrainSpec
 from .transformer.compiled import refusal
 from .transformer.library import Missing, library
 

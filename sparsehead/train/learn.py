@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from ..arguments import instance, shown, whole
-from ..encoding import Encoding
-from ..errors import DomainError
-from ..fields import check_names
+from .._base.arguments import instance, shown, whole
+from .._base.errors import DomainError
+from .._base.fields import check_names
 from ..functions import SparseFunction
+from ..heads.encoding import Encoding
 from ..reading import Reading, read
-from ..spec import LEARNERS, SETTINGS, TrainSpec, task_of
-from ..spec import preset as preset_spec
 from .data import drawn_training_set
 from .footprint import require_trial
 from .keywords import Settings
 from .learners.at_once import fit_at_once
 from .loop import engine_for
 from .outcome import Run, TrialProgress
+from .spec import LEARNERS, SETTINGS, TrainSpec, task_of
+from .spec import preset as preset_spec
 from .transformer.weights import own_name
 from .trial import Trial
 

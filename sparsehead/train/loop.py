@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..encoding import Encoding
-from ..errors import DomainError
-from ..spec import LEARNERS, TrainSpec, spec_id
+from .._base.errors import DomainError
+from ..heads.encoding import Encoding
 from .learners.at_once import fit_at_once
 from .outcome import Outcome, TrialProgress
+from .spec import LEARNERS, TrainSpec, spec_id
 from .transformer.engine import Engine
 from .trial import Trial
 

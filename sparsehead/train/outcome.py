@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..display import Card, Plotted, Short, clipped
-from ..frame import Frame
-from ..model import Model
+from .._base.display import Card, Plotted, Short, clipped
+from .._base.frame import Frame
+from ..heads.model import Model
 from ..reading.appearance import Appearance, appearance
-from ..spec import TrainSpec
+from .spec import TrainSpec
 
 TrialProgress = Callable[[dict[str, Any]], None]
 # The curves of a history by the list that has their steps.

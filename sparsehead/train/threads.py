@@ -1,6 +1,6 @@
 """How many threads one process may use. One is best when processes run side by side."""
 
-from ..errors import DomainError
+from .._base.errors import DomainError
 
 
 def use_threads(n: int) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from .._base.types import Array, Float
 from ..capacity.norms import layer_norms
-from ..model import Model
+from ..heads.model import Model
 from ..reading.appearance import look
-from ..spec import TrainSpec, spec_id, target_function, task_of
-from ..types import Array, Float
 from .data import FreshBatches, Holdout, check_on, training_set
 from .outcome import Outcome
+from .spec import TrainSpec, spec_id, target_function, task_of
 from .transformer.engine import Engine
 
 FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead import encoding
-from sparsehead.block import Layer, LayerNorm, Mlp
+from sparsehead._base.errors import DomainError
+from sparsehead._base.log_math import is_number
+from sparsehead._base.rng import stream
 from sparsehead.capacity import bound
 from sparsehead.capacity.attention_stages import token_radius
 from sparsehead.capacity.forms import FORMS
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.trajectory import bounds_along
-from sparsehead.errors import DomainError
-from sparsehead.logs import is_number
-from sparsehead.model import Model
-from sparsehead.rng import stream
+from sparsehead.heads import encoding
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.model import Model
 
 pytestmark = pytest.mark.filterwarnings("error")
 NORMS = {"V21": 1.0, "V": 1.0, "QK": 9.4, "BX": 1.42}

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from sparsehead.cli.app import main
-from sparsehead.model_file import save
+from sparsehead.heads.model_file import save
 
 from .test_bound import small_model
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.capacity.forms import FORMS, covering
 from sparsehead.capacity.head_class import head_class, head_class_items
 from sparsehead.capacity.items import Item
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.encoding import bag, positional, random_bag, random_positions, trainable
-from sparsehead.model import Dense, Model
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.encoding import bag, positional, random_bag, random_positions, trainable
+from sparsehead.heads.model import Dense, Model
 
 location = importlib.util.spec_from_file_location("by_hand", Path(__file__).parent / "by_hand.py")
 by_hand = importlib.util.module_from_spec(location)

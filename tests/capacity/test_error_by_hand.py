@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sparsehead import bound, build
+from sparsehead._base.errors import DomainError
 from sparsehead.capacity.generalization import (
     confidence,
     margin_gap,
@@ -18,7 +19,6 @@ from sparsehead.capacity.generalization import (
 )
 from sparsehead.capacity.head_class import WIDTH
 from sparsehead.capacity.linear import log_cover_matrix, log_cover_maurey, log_cover_parametric
-from sparsehead.errors import DomainError
 
 location = importlib.util.spec_from_file_location("by_hand", Path(__file__).parent / "by_hand.py")
 by_hand = importlib.util.module_from_spec(location)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
+from sparsehead._base.errors import ShapeError
 from sparsehead.capacity.declared import declare_layer
 from sparsehead.capacity.families import family_by_names
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.state_dicts import attention_layers
-from sparsehead.errors import ShapeError
 
 HEADS, D = 2, 6
 # Where the weights come from is compared, not forms: sample sizes by any other take a hundred times as long.

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsehead import encoding
-from sparsehead.block import Layer
+from sparsehead._base.errors import DomainError, ShapeError
+from sparsehead._base.rng import stream
 from sparsehead.capacity import norms
 from sparsehead.capacity.norms import head_norms, matrix_norm, matrix_norms, product_norms, spectral_norm
-from sparsehead.errors import DomainError, ShapeError
-from sparsehead.model import Model
-from sparsehead.rng import stream
+from sparsehead.heads import encoding
+from sparsehead.heads.block import Layer
+from sparsehead.heads.model import Model
 
 M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sparsehead._base.log_math import log_ln
+from sparsehead._base.rng import stream
 from sparsehead.capacity import bound
 from sparsehead.capacity.forms import covering
 from sparsehead.capacity.head_class import head_class, head_class_items
 from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.heads import activation, softmax
-from sparsehead.logs import log_ln
-from sparsehead.rng import stream
+from sparsehead.heads.heads import activation, softmax
 
 from ..claims.test_depth import random_model
 

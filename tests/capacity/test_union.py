@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead.block import Mlp
 from sparsehead.capacity import bound
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing, _penalty, declared_margin
-from sparsehead.model import Dense
+from sparsehead.heads.block import Mlp
+from sparsehead.heads.model import Dense
 
 from .test_bound import practical_model, small_model
 

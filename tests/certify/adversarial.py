@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 import mpmath
 import numpy as np
 
+from sparsehead._base.errors import SparseheadError
+from sparsehead._base.rng import stream
 from sparsehead.certify import Certificate, verify
-from sparsehead.errors import SparseheadError
 from sparsehead.functions import SparseFunction, assignments
-from sparsehead.model import Model, arrays_of
-from sparsehead.rng import stream
+from sparsehead.heads.model import Model, arrays_of
 
 if __package__:
     from . import overflow_models

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsehead.block import Layer, LayerNorm, Mlp
+from sparsehead._base.errors import SparseheadError
 from sparsehead.construct import build
-from sparsehead.encoding import bag, positional, trainable
-from sparsehead.errors import SparseheadError
 from sparsehead.functions import SparseFunction, assignments, from_table, random_function
-from sparsehead.model import Dense, Model
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.encoding import bag, positional, trainable
+from sparsehead.heads.model import Dense, Model
 
 BUILDS: tuple[dict[str, Any], ...] = (
     {},

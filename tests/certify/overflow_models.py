@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsehead.block import Layer, LayerNorm, Mlp
-from sparsehead.encoding import bag, positional, trainable
-from sparsehead.errors import SparseheadError
+from sparsehead._base.errors import SparseheadError
 from sparsehead.functions import SparseFunction, assignments, from_table
-from sparsehead.model import Dense, Model
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.encoding import bag, positional, trainable
+from sparsehead.heads.model import Dense, Model
 
 if __package__:
     from .fooling_models import built_model, weights

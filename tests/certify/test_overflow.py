@@ -6,16 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sparsehead.block import Layer, LayerNorm, Mlp
 from sparsehead.certify import balls as ball
 from sparsehead.certify import verify
 from sparsehead.certify.balls import Ball, exact
 from sparsehead.certify.forward import outputs
 from sparsehead.certify.patterns import prove_by_patterns, worst
 from sparsehead.construct import build
-from sparsehead.encoding import positional, trainable
 from sparsehead.functions import assignments, conjunction, parity, parse
-from sparsehead.model import Dense, Model
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.encoding import positional, trainable
+from sparsehead.heads.model import Dense, Model
 
 from .adversarial import exact_output, run
 from .test_soundness import constant, one_head

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from sparsehead.block import Layer, LayerNorm
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.certify import balls as ball
 from sparsehead.certify import chain as chain_module
 from sparsehead.certify import verify
@@ -25,14 +26,13 @@ from sparsehead.certify.lines import line_of
 from sparsehead.certify.patterns import worst
 from sparsehead.certify.verify import finite_weights
 from sparsehead.construct import build
-from sparsehead.encoding import Encoding, positional
-from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
-from sparsehead.heads import activation, layer_norm, project_rows, softmax, token_mix, token_sum
-from sparsehead.model import Dense, Model
-from sparsehead.ranges import Choices, attaining, extremes
-from sparsehead.rng import stream
-from sparsehead.weights import to_float64
+from sparsehead.heads.block import Layer, LayerNorm
+from sparsehead.heads.encoding import Encoding, positional
+from sparsehead.heads.heads import activation, layer_norm, project_rows, softmax, token_mix, token_sum
+from sparsehead.heads.model import Dense, Model
+from sparsehead.heads.ranges import Choices, attaining, extremes
+from sparsehead.heads.weights import to_float64
 
 from .adversarial import exact_output, long_outputs, run
 from .fooling_models import BUILDS

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sparsehead.block import Layer
+from sparsehead._base.rng import stream
 from sparsehead.certify import balls as ball
 from sparsehead.certify import chain as chains
 from sparsehead.certify import verify
@@ -22,12 +22,12 @@ from sparsehead.certify.chain import Step, line_ranges, relu_chain, segments
 from sparsehead.certify.patterns import _zonotopes, prove_by_patterns
 from sparsehead.certify.regions import Box, Zonotope, _ends, output_range
 from sparsehead.certify.search import gradient
-from sparsehead.encoding import trainable
 from sparsehead.functions import assignments, parse
-from sparsehead.heads import additions
-from sparsehead.model import Model
-from sparsehead.ranges import Choices
-from sparsehead.rng import stream
+from sparsehead.heads.block import Layer
+from sparsehead.heads.encoding import trainable
+from sparsehead.heads.heads import additions
+from sparsehead.heads.model import Model
+from sparsehead.heads.ranges import Choices
 
 U = F(1, 2**52)  # one rounding here and one in the model
 RAISED, LOST = 1 + F(1, 2**18), F(1, 2**900)

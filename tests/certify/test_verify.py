@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sparsehead.block import Layer, LayerNorm, Mlp
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.certify import verify
 from sparsehead.certify.certificate import spell_bits
 from sparsehead.certify.chain import kinks, relu_chain, run, tail
 from sparsehead.certify.regions import Box, Zonotope, output_range
 from sparsehead.construct import build
-from sparsehead.encoding import positional, trainable
-from sparsehead.errors import DomainError
 from sparsehead.functions import (
     assignments,
     conjunction,
@@ -22,8 +21,9 @@ from sparsehead.functions import (
     parse,
     random_function,
 )
-from sparsehead.model import Dense, Model
-from sparsehead.rng import stream
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.encoding import positional, trainable
+from sparsehead.heads.model import Dense, Model
 
 BUILDS = [
     {},

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.certify import verify
 from sparsehead.construct import build, units
-from sparsehead.encoding import positional, random_positions, trainable
-from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, conjunction, from_table, majority, parity, parse, symmetric
-from sparsehead.model_file import load, save
-from sparsehead.rng import stream
+from sparsehead.heads.encoding import positional, random_positions, trainable
+from sparsehead.heads.model_file import load, save
 
 
 def largest_error(model, f):
@@ -112,7 +112,7 @@ def test_the_search_for_a_width_ends(monkeypatch):
         assert len(widths) < 60
         return random_positions(T, d, rng=rng)
 
-    monkeypatch.setattr("sparsehead.encoding.random_positions", counted)
+    monkeypatch.setattr("sparsehead.heads.encoding.random_positions", counted)
     # No width is enough then.
     monkeypatch.setattr(sys.modules["sparsehead.construct.build"], "LEAST_EPSILON", 0.0)
     with pytest.raises(DomainError, match="linearly dependent"):

@@ -5,10 +5,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from sparsehead._base.rng import stream
 from sparsehead.construct.candidates import fewest_changes_in_place, threshold_weights, unate
 from sparsehead.construct.code import NEVER, best_code, canonical_orders, count_changes
 from sparsehead.functions import assignments, random_function
-from sparsehead.rng import stream
 
 
 def test_every_order_of_the_cube_is_enumerated():

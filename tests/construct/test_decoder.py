@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparsehead._base.errors import DomainError
 from sparsehead.construct.decoder import interpolation, plateaus
-from sparsehead.errors import DomainError
 
 
 @pytest.mark.claim("exact-decoder")

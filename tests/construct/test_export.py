@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import DomainError
 from sparsehead.construct import build, lens_weights, to_torch
-from sparsehead.errors import DomainError
 from sparsehead.functions import assignments, parity, parse
-from sparsehead.model_file import save
+from sparsehead.heads.model_file import save
 
 from ..certify.test_verify import practical
 
@@ -33,7 +33,7 @@ def test_torch_gives_the_same_outputs(options):
 
 
 def test_torch_gives_the_same_outputs_for_a_practical_block():
-    from sparsehead.rng import stream
+    from sparsehead._base.rng import stream
 
     model = practical(stream(0, "torch"), 6)
     bits = assignments(6)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsehead.block import Layer
+from sparsehead._base.rng import stream
 from sparsehead.construct import build, lens_weights
 from sparsehead.construct.attention import (
     TooNarrow,
@@ -29,10 +29,10 @@ from sparsehead.construct.linear import _log_ratio, linear_head
 from sparsehead.construct.multi import of_clean_bits
 from sparsehead.construct.norm_report import paper_norms
 from sparsehead.construct.paper import paper_model
-from sparsehead.encoding import bag, positional, random_bag, random_positions
 from sparsehead.functions import assignments, conjunction, from_table, parity, parse
-from sparsehead.model import Model
-from sparsehead.rng import stream
+from sparsehead.heads.block import Layer
+from sparsehead.heads.encoding import bag, positional, random_bag, random_positions
+from sparsehead.heads.model import Model
 
 T, SUPPORT = 6, (1, 4)
 BITS = assignments(T).astype(np.int64)

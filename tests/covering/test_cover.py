@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import DomainError, ParseError, ShapeError
+from sparsehead._base.rng import stream
 from sparsehead.covering import covering_number
 from sparsehead.covering.cover import packing_number
 from sparsehead.covering.function_classes import evaluate
-from sparsehead.errors import DomainError, ParseError, ShapeError
-from sparsehead.rng import stream
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10])

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import ParseError, ShapeError
+from sparsehead._base.rng import stream
 from sparsehead.covering import covering_number, metrics
 from sparsehead.covering.cover import packing_number
 from sparsehead.covering.function_classes import class_covering_number, class_packing_number, evaluate
 from sparsehead.covering.metrics import read_points, within
-from sparsehead.errors import ParseError, ShapeError
-from sparsehead.rng import stream
 
 FAST, ALL = 300, 10_000
 

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import DomainError, ParseError, ShapeError
 from sparsehead.covering import cover, covering_number, external, metrics
 from sparsehead.covering.cover import greedy_cover, greedy_packing, packing_number, set_cover
 from sparsehead.covering.external import _inside, _members
@@ -21,7 +22,6 @@ from sparsehead.covering.relations import (
     vc_dimension,
 )
 from sparsehead.covering.shattering import head_outputs, shattered_inputs, shattering_head
-from sparsehead.errors import DomainError, ParseError, ShapeError
 
 
 def apart_at(xs, r):

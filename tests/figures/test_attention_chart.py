@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsehead.errors import ShapeError
+from sparsehead._base.errors import ShapeError
 from sparsehead.figures.attention import attention_weights
 from sparsehead.figures.built import built_head_chart
 

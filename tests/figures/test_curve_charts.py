@@ -2,12 +2,12 @@
 
 import pytest
 
-from sparsehead.errors import DomainError
-from sparsehead.experiments.records import AccuracyPoint, LossPoint, ParityRun
-from sparsehead.figures import curves as module
-from sparsehead.figures.curves import learned, parity_curves, thin, validation_curves
-from sparsehead.jsonable import json_values
-from sparsehead.measure.falls import learned_step
+from sparsehead._base.errors import DomainError
+from sparsehead._base.jsonable import json_values
+from sparsehead_paper.figures import curves as module
+from sparsehead_paper.figures.curves import learned, parity_curves, thin, validation_curves
+from sparsehead_paper.studies.falls import learned_step
+from sparsehead_paper.studies.records import AccuracyPoint, LossPoint, ParityRun
 
 
 def run(m, replicate, solved_at, last=100):

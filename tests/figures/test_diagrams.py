@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import DomainError
 from sparsehead.construct import build
-from sparsehead.errors import DomainError
 from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
 from sparsehead.figures.theme import BLUE, GREY
 from sparsehead.functions import conjunction

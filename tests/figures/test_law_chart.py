@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from sparsehead.errors import DomainError
-from sparsehead.experiments.records import FitRow, FloorRow, ThresholdRow
+from sparsehead._base.errors import DomainError
 from sparsehead.figures.law import law_chart
-from sparsehead.measure.published import LAW_AND
+from sparsehead_paper.published import LAW_AND
+from sparsehead_paper.studies.records import FitRow, FloorRow, ThresholdRow
 
 OURS = [
     ThresholdRow(100, 52.0, 45.0, 60.0, trials=200),

@@ -6,15 +6,15 @@ import re
 import numpy as np
 import pytest
 
-from sparsehead.errors import DomainError
-from sparsehead.experiments.records import BoundPoint, NormPoint
+from sparsehead._base.errors import DomainError
 from sparsehead.figures.bounds import bound_along_training, bound_terms_chart
-from sparsehead.figures.certificates import CAPACITY, READ, certificates_chart
 from sparsehead.figures.covers import cover_chart
 from sparsehead.figures.data import interval, number, plain
-from sparsehead.figures.norms import learned_vs_built_norms, norms_chart
 from sparsehead.figures.render import FORMATS, render, specification
 from sparsehead.figures.theme import CONFIG, decade_ticks
+from sparsehead_paper.figures.certificates import CAPACITY, READ, certificates_chart
+from sparsehead_paper.figures.norms import learned_vs_built_norms, norms_chart
+from sparsehead_paper.studies.records import BoundPoint, NormPoint
 
 POINTS = [(0.5, 0.7), (0.2, 0.3), (0.6, 0.65)]
 COVER = {"points": POINTS, "eps": 0.5, "centers": [(0.5, 0.7)], "name": "the set"}

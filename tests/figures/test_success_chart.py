@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparsehead.errors import DomainError
-from sparsehead.experiments.records import CellRow, ThresholdRow
-from sparsehead.figures.success import ROWS, gather, success_heat_map
+from sparsehead._base.errors import DomainError
+from sparsehead_paper.figures.success import ROWS, gather, success_heat_map
+from sparsehead_paper.studies.records import CellRow, ThresholdRow
 
 CELLS = [
     CellRow(100, 50, 30, 40),

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from sparsehead._base.rng import stream
 from sparsehead.floor import bracket
 from sparsehead.floor.bracket import counting_bound, identification_bounds, swap_bounds
 from sparsehead.floor.floor import floor, identification
-from sparsehead.rng import stream
 
 BALANCED = 0.5 ** (1 / 3)
 

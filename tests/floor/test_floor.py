@@ -5,7 +5,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from sparsehead.errors import DomainError
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.floor.elimination import consistent_counts, parity_counts
 from sparsehead.floor.floor import (
     Floor,
@@ -17,7 +18,6 @@ from sparsehead.floor.floor import (
     parity_bounds,
     union_bound,
 )
-from sparsehead.rng import stream
 
 BALANCED = 0.5 ** (1 / 3)
 

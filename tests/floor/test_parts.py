@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sparsehead._base.rng import stream
 from sparsehead.floor.bracket import MOST_SAMPLES, identification_bounds
 from sparsehead.floor.elimination import consistent_counts, parity_counts
 from sparsehead.floor.floor import fano, parity_bounds
-from sparsehead.rng import stream
 
 
 @pytest.mark.parametrize(

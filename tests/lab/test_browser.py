@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparsehead.spec import preset
+from sparsehead.train.spec import preset
 
 pytestmark = pytest.mark.browser
 PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "claims")

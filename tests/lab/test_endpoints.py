@@ -10,14 +10,14 @@ import pytest
 
 import sparsehead as sh
 from sparsehead.cli.app import main
+from sparsehead.heads.model_file import packed
 from sparsehead.lab import remembered
 from sparsehead.lab.answers import Busy
 from sparsehead.lab.endpoints import build as build_page
 from sparsehead.lab.endpoints import law as law_endpoints
 from sparsehead.lab.endpoints.jobs import LearnRequest
 from sparsehead.lab.work import spec_of
-from sparsehead.model_file import packed
-from sparsehead.spec import PRESETS, preset, spec_text
+from sparsehead.train.spec import PRESETS, preset, spec_text
 
 from .serving import elsewhere
 
@@ -160,7 +160,7 @@ def test_the_description_names_every_endpoint_and_its_problems(api):
 
 def test_charts_are_the_definitions_of_the_report(api):
     from sparsehead.figures.render import specification
-    from sparsehead.report.library import built_figure
+    from sparsehead_paper.report.library import built_figure
 
     spec = api.post("/api/build/chart", {"function": "x2 ^ x5 ^ x11", "T": 16, "readout": "mlp"}).json()
     assert spec == json.loads(json.dumps(specification(built_figure())))

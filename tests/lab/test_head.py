@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead.block import Layer
-from sparsehead.encoding import bag, positional, random_positions, trainable
+from sparsehead._base.rng import stream
+from sparsehead.heads.block import Layer
+from sparsehead.heads.encoding import bag, positional, random_positions, trainable
+from sparsehead.heads.model import Dense, Model
 from sparsehead.lab.head import head_tables
 from sparsehead.lab.pages import assets
-from sparsehead.model import Dense, Model
-from sparsehead.rng import stream
 
 
 def random_model(seed):

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from sparsehead.lab.answers import Busy, Unknown
 from sparsehead.lab.app import Settings, make_app
 from sparsehead.lab.jobs import Job, Jobs, job_id
-from sparsehead.spec import spec_id
 from sparsehead.store import Store
+from sparsehead.train.spec import spec_id
 
 from .conftest import HOST, TOKEN, Api
 from .serving import elsewhere
@@ -77,7 +77,7 @@ def test_results_land_in_the_store_and_the_model_can_be_taken_home(trained, tmp_
 
 
 def spec_id_of(record):
-    from sparsehead.spec import TrainSpec
+    from sparsehead.train.spec import TrainSpec
 
     return spec_id(TrainSpec(**record.spec))
 

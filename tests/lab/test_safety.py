@@ -10,7 +10,7 @@ import tempfile
 import pytest
 from starlette.testclient import TestClient
 
-from sparsehead.errors import DomainError, TooLarge
+from sparsehead._base.errors import DomainError, TooLarge
 from sparsehead.lab import safety, sandbox
 from sparsehead.lab.safety import Guard
 from sparsehead.lab.server import check_host, listen, settings_for

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import sparsehead as sh
+from sparsehead._base.errors import DomainError, FileError, ShapeError
 from sparsehead.capacity.families import MODEL_FAMILIES
-from sparsehead.errors import DomainError, FileError, ShapeError
 from sparsehead.probing.load import source_of
 from sparsehead.probing.modules import weights_of_state
 from sparsehead.probing.running import check, run

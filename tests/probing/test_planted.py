@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sparsehead as sh
-from sparsehead.block import Layer
+from sparsehead.heads.block import Layer
 
 T = 64
 

@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import save_file
 
 import sparsehead as sh
+from sparsehead._base.errors import DomainError
 from sparsehead.cli.app import main
-from sparsehead.errors import DomainError
 from sparsehead.figures import heads as heads_chart
-from sparsehead.probing import prober
+from sparsehead.probing import probe
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_the_chart_of_a_state_dict_is_refused_before_it_is_measured(state, tmp_p
     def measure(*_, **__):
         raise AssertionError("it is measured")
 
-    monkeypatch.setattr(prober, "probe", measure)
+    monkeypatch.setattr(probe, "probe", measure)
     chart = tmp_path / "q.svg"
     (tmp_path / "w.pt").touch()
     for path in (state, tmp_path / "w.pt"):

@@ -8,9 +8,9 @@ import torch
 
 import sparsehead as sh
 from sparsehead.probing.load import source_of
-from sparsehead.probing.packages import package_folder
 from sparsehead.probing.running import run
-from sparsehead.probing.study_rxn import (
+from sparsehead_paper.probe_studies.packages import package_folder
+from sparsehead_paper.probe_studies.rxn import (
     FOLDER,
     PUBLISHED,
     REQUIREMENT,
@@ -21,7 +21,7 @@ from sparsehead.probing.study_rxn import (
     reactions,
     token_ids,
 )
-from sparsehead.probing.study_sceptr import chains_of, embedded, indices, load_variant, receptors
+from sparsehead_paper.probe_studies.sceptr import chains_of, embedded, indices, load_variant, receptors
 
 needs_rxn = pytest.mark.skipif(find_spec("rxnmapper") is None, reason="rxnmapper's weights are not installed")
 needs_sceptr = pytest.mark.skipif(find_spec("sceptr") is None, reason="sceptr's weights are not installed")

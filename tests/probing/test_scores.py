@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import sparsehead as sh
+from sparsehead._base.errors import DomainError
 from sparsehead.capacity.families import BIAS, MODEL_FAMILIES, ROTARY
 from sparsehead.capacity.state_dicts import attention_layers
-from sparsehead.errors import DomainError
 
 CLOSE = 2e-5  # relative to the largest entry; float32 sums of some 40 products are off by about 1e-6
 

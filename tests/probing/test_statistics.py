@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import sparsehead as sh
-from sparsehead.errors import DomainError, ShapeError
+from sparsehead._base.errors import DomainError, ShapeError
 from sparsehead.probing.ablation import ablation
 from sparsehead.probing.baselines import randomised
 from sparsehead.probing.influence import direct_change, spearman, total_influence
 from sparsehead.probing.inputs import Inputs, inputs_of, shuffled
 from sparsehead.probing.load import source_of
-from sparsehead.probing.prober import _rows
+from sparsehead.probing.probe import _rows
 from sparsehead.probing.running import run
 from sparsehead.probing.statistics import support_of
 

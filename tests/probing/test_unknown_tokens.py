@@ -3,7 +3,7 @@
 import pytest
 
 import sparsehead as sh
-from sparsehead.errors import DomainError
+from sparsehead._base.errors import DomainError
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat"]
 

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 import sparsehead as sh
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.cli import training
 from sparsehead.cli.app import main
-from sparsehead.errors import DomainError
-from sparsehead.experiments.reading_records import AppearanceRun
 from sparsehead.figures.appearance import appearance_chart, support_chart
 from sparsehead.reading.appearance import OTHERS, Appearance, appearance, for_good, look
-from sparsehead.rng import stream
+from sparsehead_paper.studies.reading_records import AppearanceRun
 
 
 @pytest.mark.claim("support-appears")

@@ -9,7 +9,9 @@ import pytest
 from scipy.stats import beta, binom
 
 import sparsehead as sh
-from sparsehead.errors import DomainError
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
+from sparsehead.functions.task import Task, explanations
 from sparsehead.reading import read
 from sparsehead.reading.occam import (
     _invert_log_tail,
@@ -18,8 +20,6 @@ from sparsehead.reading.occam import (
     occam_bound,
     tail_inversion,
 )
-from sparsehead.rng import stream
-from sparsehead.task import Task, explanations
 
 
 @pytest.mark.claim("occam-bound")

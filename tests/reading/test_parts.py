@@ -9,10 +9,11 @@ import pytest
 from scipy.stats import beta
 
 import sparsehead as sh
-from sparsehead import encoding
-from sparsehead.block import Layer, LayerNorm, Mlp
-from sparsehead.errors import DomainError, FileError
-from sparsehead.model import Model
+from sparsehead._base.errors import DomainError, FileError
+from sparsehead._base.rng import stream
+from sparsehead.heads import encoding
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.model import Model
 from sparsehead.reading import ablation, breaking, evidence, examples, read, sample_checks
 from sparsehead.reading.ablation import ablate
 from sparsehead.reading.breaking import _search, _shifts, _strongest, fewest_flips
@@ -21,7 +22,6 @@ from sparsehead.reading.junta import _backgrounds, backgrounds_for, sensitive_po
 from sparsehead.reading.queries import Oracle
 from sparsehead.reading.read import _examples, _query_limit, find_function
 from sparsehead.reading.sampling import inputs_for, majority_junta, measure_agreement, measured_influences
-from sparsehead.rng import stream
 
 T = 12
 

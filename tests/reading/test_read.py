@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead import encoding
-from sparsehead.block import Layer, LayerNorm, Mlp
-from sparsehead.errors import DomainError, FileError, ParseError, ShapeError
-from sparsehead.evaluate import evaluator
-from sparsehead.model import Model
+from sparsehead._base.errors import DomainError, FileError, ParseError, ShapeError
+from sparsehead._base.rng import stream
+from sparsehead.heads import encoding
+from sparsehead.heads.block import Layer, LayerNorm, Mlp
+from sparsehead.heads.evaluate import evaluator
+from sparsehead.heads.model import Model
 from sparsehead.reading import read
 from sparsehead.reading.breaking import Breaking, fewest_flips
 from sparsehead.reading.evidence import disagreement, exact_influences
@@ -22,7 +23,6 @@ from sparsehead.reading.examples import read_examples
 from sparsehead.reading.junta import query_bound, read_junta
 from sparsehead.reading.queries import Oracle
 from sparsehead.reading.read import _examples
-from sparsehead.rng import stream
 
 ENCODINGS: dict[str, dict[str, Any]] = {
     "positional": {},

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
+from sparsehead._base.rng import stream
 from sparsehead.reading import read
 from sparsehead.reading.queries import Oracle
 from sparsehead.reading.read import _certificate
 from sparsehead.reading.sample_checks import copies, equal_pairs, pair_sums, unlike
 from sparsehead.reading.sampling import measure_agreement
-from sparsehead.rng import stream
 
 T, m = 20, 200
 HALVES = np.array([0.95] * 10 + [0.05] * 10)

@@ -6,11 +6,11 @@ import sqlite3
 
 import numpy as np
 
-from sparsehead.spec import preset, spec_id
-from sparsehead.spec import spec_text as text_of
 from sparsehead.store.arrays import pack
 from sparsehead.store.rows import row_id, sealed
 from sparsehead.store.schema import APPLICATION_ID, FIRST_TABLES
+from sparsehead.train.spec import preset, spec_id
+from sparsehead.train.spec import spec_text as text_of
 
 
 def spec(seed, **settings):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsehead.errors import DomainError, SparseheadError, StoreError
-from sparsehead.rng import stream
+from sparsehead._base.errors import DomainError, SparseheadError, StoreError
+from sparsehead._base.rng import stream
 from sparsehead.store import Store
 from sparsehead.store.repair import check, repair
 from sparsehead.store.rows import Damage, check_outcome

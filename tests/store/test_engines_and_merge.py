@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sparsehead.errors import StoreError
-from sparsehead.provenance import engine_identity
-from sparsehead.results import find
-from sparsehead.spec import spec_id
+from sparsehead._base.errors import StoreError
+from sparsehead._base.provenance import engine_identity
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
+from sparsehead.store.results import find
 from sparsehead.store.rows import FAILED, row_id, sealed
+from sparsehead.train.spec import spec_id
 
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sparsehead._base.errors import StoreError
 from sparsehead.cli.app import main
-from sparsehead.errors import StoreError
 from sparsehead.store import Store, opening
 from sparsehead.store.arrays import MOST, digest, pack, pack_all, unpack
 from sparsehead.store.repair import check, repair
@@ -269,8 +269,8 @@ def test_a_row_of_a_newer_version_is_shown_as_far_as_it_is_known(full, tmp_path,
 FILL = """
 import resource, sys
 from sparsehead.cli.app import main
-from sparsehead.errors import StoreError
-from sparsehead.spec import preset
+from sparsehead._base.errors import StoreError
+from sparsehead.train.spec import preset
 from sparsehead.store import Store
 import numpy as np
 path, most = sys.argv[1], int(sys.argv[2])

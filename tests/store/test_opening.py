@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from sparsehead._base.errors import StoreError
 from sparsehead.cli.app import main
-from sparsehead.errors import StoreError
-from sparsehead.spec import spec_id
 from sparsehead.store import Store
 from sparsehead.store.repair import check, repair
+from sparsehead.train.spec import spec_id
 
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)
@@ -148,7 +148,7 @@ def test_after_kill_9_a_copied_file_is_whole(path):
     code = f"""
 import os
 from sparsehead.store import Store
-from sparsehead.spec import preset
+from sparsehead.train.spec import preset
 store = Store({str(path)!r})
 for seed in range(5):
     store.add(preset("fast", function="and", s=3, T=50, m=40, seed=seed), {{"status": "solved"}})

@@ -9,13 +9,13 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from sparsehead.errors import DomainError, MissingExtra, StoreError
-from sparsehead.results import Outcomes, condition, find, outcome_row, select, summary, write
-from sparsehead.spec import preset, spec_id, spec_text
+from sparsehead._base.errors import DomainError, MissingExtra, StoreError
 from sparsehead.store import Store
 from sparsehead.store.arrays import pack, unpack
+from sparsehead.store.results import Outcomes, condition, find, outcome_row, select, summary, write
 from sparsehead.store.rows import new_row
 from sparsehead.store.schema import APPLICATION_ID
+from sparsehead.train.spec import preset, spec_id, spec_text
 
 
 def spec(seed, **settings):
@@ -153,7 +153,7 @@ def test_kill_between_two_commits_keeps_the_first(path):
     code = f"""
 import os
 from sparsehead.store import Store
-from sparsehead.spec import preset
+from sparsehead.train.spec import preset
 store = Store({str(path)!r})
 spec = lambda seed: preset("fast", function="and", s=3, T=50, m=40, seed=seed)
 store.add(spec(0), {{"status": "solved"}})

@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sparsehead.errors import DomainError
-from sparsehead.rng import stream
-from sparsehead.spec import preset, spec_id
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep
 from sparsehead.train.outcome import Outcome
+from sparsehead.train.spec import preset, spec_id
 
 
 def specs(n):

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
+from sparsehead._base.errors import MissingExtra, ParseError, SparseheadError, TooLarge
 from sparsehead.cli.app import main
-from sparsehead.errors import MissingExtra, ParseError, SparseheadError, TooLarge
-from sparsehead.experiments.law import law
-from sparsehead.measure.adaptive import Adaptive
-from sparsehead.spec import spec_id
+from sparsehead.laws.adaptive import Adaptive
+from sparsehead.laws.law import law
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
 from sparsehead.store.rows import new_row
@@ -25,6 +24,7 @@ from sparsehead.sweep import dask_crew, remote
 from sparsehead.sweep.cluster import DaskSweep, parse_cluster
 from sparsehead.sweep.dask_crew import DaskCrew, DaskWorker
 from sparsehead.sweep.dispatch import Unit
+from sparsehead.train.spec import spec_id
 
 HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
@@ -211,7 +211,7 @@ def test_what_a_worker_sends_is_checked_before_it_is_stored(tmp_path, what):
 
 
 def test_without_the_extra_one_sentence_says_what_brings_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsehead.lazy.find_spec", lambda name: None)
+    monkeypatch.setattr("sparsehead._base.lazy.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"needs distributed.*'sparsehead\[cluster\]'"):
         DaskSweep(tmp_path / "a.db", "local:2")
     assert not (tmp_path / "a.db").exists()

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from sparsehead.errors import DomainError, SparseheadError, StoreError, TooLarge
-from sparsehead.provenance import version_and_commit
-from sparsehead.spec import spec_id
+from sparsehead._base.errors import DomainError, SparseheadError, StoreError, TooLarge
+from sparsehead._base.provenance import version_and_commit
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep, dispatch
 from sparsehead.sweep.units import Backlog
+from sparsehead.train.spec import spec_id
 
 HERE = Path(__file__).parent
 location = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
@@ -177,7 +177,7 @@ def test_outcomes_of_another_version_or_engine_are_named_before_they_are_mixed(d
 def test_outcomes_of_an_earlier_version_are_named(db, monkeypatch):
     specs = fake.specs(4)
     said: list[Any] = []
-    monkeypatch.setattr("sparsehead.provenance.__version__", "0.0.9")
+    monkeypatch.setattr("sparsehead._base.provenance.__version__", "0.0.9")
     version_and_commit.cache_clear()
     with Store(db) as store:
         store.add(specs[0], fake.outcome_of(specs[0]))

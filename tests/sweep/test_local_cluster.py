@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sparsehead.errors import SparseheadError
-from sparsehead.experiments.law import law
+from sparsehead._base.errors import SparseheadError
+from sparsehead.laws.law import law
 from sparsehead.store import Store
 from sparsehead.sweep.dask_crew import DaskCrew
 from sparsehead.sweep.tls import changed_environment, temporary_security

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sparsehead.errors import DomainError, ParseError
-from sparsehead.experiments.law import law
-from sparsehead.measure.adaptive import Adaptive
+from sparsehead._base.errors import DomainError, ParseError
+from sparsehead.laws.adaptive import Adaptive
+from sparsehead.laws.law import law
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
 from sparsehead.sweep.shards import Shard, parse_shard

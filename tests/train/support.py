@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sparsehead.spec import preset
+from sparsehead.train.spec import preset
 from sparsehead.train.transformer.compiled import CompiledEngine
 from sparsehead.train.transformer.engines import make_engine
 from sparsehead.train.transformer.layout import layout

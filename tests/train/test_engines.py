@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsehead import encoding as encodings
-from sparsehead.errors import DomainError
-from sparsehead.spec import INITS, TrainSpec, spec_id
+from sparsehead._base.errors import DomainError
+from sparsehead.heads import encoding as encodings
 from sparsehead.train.data import training_set
 from sparsehead.train.learn import learn
 from sparsehead.train.loop import run_trials
+from sparsehead.train.spec import INITS, TrainSpec, spec_id
 from sparsehead.train.transformer import compiled, engines, library
 from sparsehead.train.transformer.engine import Engine
 from sparsehead.train.transformer.engines import make_engine

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from sparsehead._base.errors import DomainError
 from sparsehead.cli.app import main
 from sparsehead.cli.learn import learn as command
-from sparsehead.errors import DomainError
-from sparsehead.model_file import load
-from sparsehead.spec import PRESETS, TrainSpec, preset
+from sparsehead.heads.model_file import load
 from sparsehead.train.learn import learn
 from sparsehead.train.loop import run_trials
+from sparsehead.train.spec import PRESETS, TrainSpec, preset
 
 
 @pytest.mark.parametrize("learner", ["mlp", "logistic", "tree", "exhaustive"])

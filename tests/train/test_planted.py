@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from sparsehead.spec import preset
 from sparsehead.train.data import training_set
+from sparsehead.train.spec import preset
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial, to_model
 

@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from sparsehead.errors import DomainError
-from sparsehead.fields import closest
-from sparsehead.spec import PRESETS, SETTINGS, TrainSpec, preset
+from sparsehead._base.errors import DomainError
+from sparsehead._base.fields import closest
 from sparsehead.train.keywords import Settings
 from sparsehead.train.learn import learn
+from sparsehead.train.spec import PRESETS, SETTINGS, TrainSpec, preset
 
 ROOT = Path(__file__).parents[2]
 

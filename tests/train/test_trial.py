@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsehead.errors import DomainError
+from sparsehead._base.errors import DomainError
 from sparsehead.functions import parse
-from sparsehead.spec import TrainSpec, preset, spec_id, target_function, task_of
 from sparsehead.train.data import FreshBatches, Holdout, check_on, training_set
 from sparsehead.train.learn import learn, read_back
 from sparsehead.train.loop import run_trials
+from sparsehead.train.spec import TrainSpec, preset, spec_id, target_function, task_of
 
 from .support import needs_kernel
 

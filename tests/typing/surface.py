@@ -8,11 +8,11 @@ from typing import Any, assert_type
 import numpy as np
 
 import sparsehead as sh
+from sparsehead._base.frame import Frame
 from sparsehead.capacity import Bound, Norms
 from sparsehead.certify import Certificate
 from sparsehead.covering import Cover
-from sparsehead.experiments.law import LawResult
-from sparsehead.frame import Frame
+from sparsehead.laws.law import LawResult
 from sparsehead.reading import Reading
 from sparsehead.train.outcome import Run
 

@@ -11,8 +11,8 @@ minimum      each item at the cheaper of the prices of `ours` and `parametric`
 import math
 from collections.abc import Sequence
 
-from ...logs import Real, check_eps
-from ...registry import Registry
+from ..._base.log_math import Real, check_eps
+from ..._base.plugins import Registry
 from ..items import Covering, Item, closed_covering
 from .form import Charge, Form
 

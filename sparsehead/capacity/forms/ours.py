@@ -1,6 +1,6 @@
 """Proven constants: perceptron covers, the Frobenius norm of W_QK, the best split in closed form."""
 
-from ...logs import log_ln
+from ..._base.log_math import log_ln
 from ..linear import log_Lambda
 from ..norms import MatrixNorms
 from .form import Charge, Form

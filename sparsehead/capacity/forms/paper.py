@@ -2,7 +2,7 @@
 
 import math
 
-from ...logs import ln
+from ..._base.log_math import ln
 from ..norms import MatrixNorms
 from .form import Charge, Form
 

@@ -9,7 +9,7 @@ costs what eps/2 does, which is 4 times c.
 
 import math
 
-from ...logs import ln, log_ln
+from ..._base.log_math import ln, log_ln
 from ..norms import MatrixNorms
 from .form import Charge, Form
 

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..._base.errors import DomainError
 from ...capacity import bound
-from ...errors import DomainError
 from ...records.bound import BoundRecord, floor_row, information_floor
 from ..answers import packed_json, sent
 from ..sandbox import FILE, uploaded
@@ -49,8 +49,9 @@ def bound_norms(asked: BoundRequest) -> Response:
 @router.post("/api/bound/chart")
 def bound_chart(asked: BoundRequest) -> Response:
     """The report's figure of a bound by term, as a Vega-Lite specification."""
+    from sparsehead_paper.report.library import terms_figure
+
     from ...figures.render import specification
-    from ...report.library import terms_figure
 
     return sent(packed_json(specification(terms_figure(_bound(asked)))))
 

@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..._base.errors import TooLarge
 from ...construct import build
-from ...errors import TooLarge
 from ...functions import parse
-from ...model_file import packed
+from ...heads.model_file import packed
 from ...records.build import BuildRecord, build_record
 from ..answers import packed_json, sent
 from ..head import head_tables, weight_matrices
@@ -93,7 +93,7 @@ def _answer(asked: BuildRequest) -> bytes:
 
 
 def _figure(asked: BuildRequest) -> Any:
-    from ...report.library import written_figure
+    from sparsehead_paper.report.library import written_figure
 
     made = built_for(asked)
     return written_figure(made.model, made.function, exact=made.certificate.exact)

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ...claims.registry import CLAIMS
-from ...errors import DomainError
+from sparsehead_paper.claims.registry import CLAIMS
+
+from ..._base.errors import DomainError
 from ...functions import FAMILIES, parse
 from ..jobs import Jobs
 from ..work import spec_of

@@ -12,13 +12,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...experiments.folder import has_results, read_results
-from ...experiments.records import LawRecord
-from ...experiments.stored import stored_law
+from sparsehead_paper.report.catalogue import default_folder
+from sparsehead_paper.studies.folder import has_results, read_results
+from sparsehead_paper.studies.records import LawRecord
+
 from ...functions import FAMILIES
-from ...report.catalogue import default_folder
-from ...spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
+from ...laws.stored import stored_law
 from ...store import Record, Store
+from ...train.spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
 from ..answers import Unknown, packed_json, sent
 
 router = APIRouter(tags=["Law"])
@@ -64,10 +65,11 @@ def law_show(request: Request, key: str) -> Response:
 @router.post("/api/law/chart")
 def law_chart(request: Request, asked: OverlayRequest) -> Response:
     """The report's figure of the law, with floor, bound and fits; for several series their thresholds together."""
+    from sparsehead_paper.report.catalogue import law_figure
+    from sparsehead_paper.report.library import bound_samples
+
     from ...figures.overlay import overlay_chart
     from ...figures.render import specification
-    from ...report.catalogue import law_figure
-    from ...report.library import bound_samples
 
     found = [_series(request.app.state.jobs.db, key) for key in dict.fromkeys(asked.ids)]
     if len(found) > 1:

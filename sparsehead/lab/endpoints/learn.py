@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from ...spec import PRESETS, preset
+from ...train.spec import PRESETS, preset
 from ..answers import Unknown, packed_json, sent
 from .jobs import Key
 

@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 from ... import __version__
-from ...errors import DomainError
+from ..._base.errors import DomainError
 from ...functions import Predict
-from ...spec import TrainSpec, spec_id
 from ..data import Holdout, check_on, training_set
 from ..outcome import Outcome
+from ..spec import TrainSpec, spec_id
 from .learner import Learner
 
 

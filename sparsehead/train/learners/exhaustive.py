@@ -5,11 +5,11 @@ It knows the family and s, and succeeds when the first consistent subset predict
 
 import numpy as np
 
-from ...errors import DomainError
+from ..._base.errors import DomainError
+from ..._base.rng import stream
 from ...functions import Predict, family, kind
-from ...rng import stream
-from ...spec import TrainSpec, target_function
-from ...task import Sample, explanations
+from ...functions.task import Sample, explanations
+from ..spec import TrainSpec, target_function
 from .learner import Learner
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...functions import Predict
-from ...spec import TrainSpec
-from ...task import Sample
+from ...functions.task import Sample
 from ..footprint import plain_bytes
+from ..spec import TrainSpec
 
 Fit = Callable[[TrainSpec, Sample, int], Predict]
 

@@ -1,9 +1,9 @@
 """L1-regularised logistic regression on the bits; an attempt is a strength of the penalty."""
 
+from ..._base.rng import stream
 from ...functions import Predict
-from ...rng import stream
-from ...spec import TrainSpec
-from ...task import Sample
+from ...functions.task import Sample
+from ..spec import TrainSpec
 from .learner import Learner
 
 STRENGTHS = (1.0, 0.1, 10.0, 0.03, 100.0)  # inverse L1 penalties, tried in this order

@@ -4,8 +4,8 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ...spec import TrainSpec
 from ..footprint import plain_bytes
+from ..spec import TrainSpec
 from .learner import Learner
 from .networks import network_engine, network_origin
 

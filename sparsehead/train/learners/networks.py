@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...model import Model
-from ...rng import stream
-from ...spec import TrainSpec
-from ...task import Sample
-from ...types import Array, Shaped
+from ..._base.rng import stream
+from ..._base.types import Array, Shaped
+from ...functions.task import Sample
+from ...heads.model import Model
 from ..data import FreshBatches
 from ..origin import torch_origin
+from ..spec import TrainSpec
 from ..transformer.engines import check_device
 from ..transformer.forward import losses
 from ..transformer.torch_engine import TORCH_OPTIMISERS, warmed_up

@@ -1,9 +1,9 @@
 """A decision tree; an attempt is an order in which ties between positions are broken."""
 
+from ..._base.rng import stream
 from ...functions import Predict
-from ...rng import stream
-from ...spec import TrainSpec
-from ...task import Sample
+from ...functions.task import Sample
+from ..spec import TrainSpec
 from .learner import Learner
 
 

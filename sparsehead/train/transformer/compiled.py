@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...architecture import SIGMAS
-from ...encoding import Encoding
-from ...errors import DomainError
-from ...model import Model
-from ...rng import stream
-from ...spec import DECAYS, OPTIMISERS, TrainSpec
-from ...task import Sample
-from ...types import Array, Shaped
+from ..._base.errors import DomainError
+from ..._base.rng import stream
+from ..._base.types import Array, Shaped
+from ...functions.task import Sample
+from ...heads.encoding import Encoding
+from ...heads.model import Model
+from ..architecture import SIGMAS
 from ..data import FreshBatches
 from ..origin import compiled_origin
+from ..spec import DECAYS, OPTIMISERS, TrainSpec
 from .engine import NamedEngine, Refusal
 from .layout import layout
 from .library import Kernel, Missing, library

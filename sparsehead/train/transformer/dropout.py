@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...types import Array, Shaped
+from ..._base.types import Array, Shaped
 
 EMBEDDING = 0  # places; each layer has three more
 PLACES_PER_LAYER = 3

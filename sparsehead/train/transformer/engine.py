@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from ...model import Model
-from ...spec import TrainSpec
-from ...task import Sample
-from ...types import Array, Shaped
+from ..._base.types import Array, Shaped
+from ...functions.task import Sample
+from ...heads.model import Model
 from ..data import FreshBatches
+from ..spec import TrainSpec
 
 
 @dataclass(frozen=True)

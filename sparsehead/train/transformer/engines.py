@@ -6,10 +6,10 @@ Both train the same model with the same masks, initialisation and data, so they 
 import logging
 from functools import cache
 
-from ...encoding import Encoding
-from ...errors import DomainError
-from ...registry import Registry
-from ...spec import TrainSpec
+from ..._base.errors import DomainError
+from ..._base.plugins import Registry
+from ...heads.encoding import Encoding
+from ..spec import TrainSpec
 from .engine import Engine, NamedEngine, Refusal
 
 # A new engine is a file with a `NamedEngine` in it, and a line here; "auto" tries them in this order.

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...architecture import Architecture
-from ...torch_activations import TORCH_ACTIVATIONS
+from ...heads.torch_activations import TORCH_ACTIVATIONS
+from ..architecture import Architecture
 from .dropout import ATTENTION, ATTENTION_OUTPUT, EMBEDDING, MLP_OUTPUT, PLACES_PER_LAYER, Dropout
 
 Tensors = dict[str, Tensor]

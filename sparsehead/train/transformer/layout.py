@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ...architecture import Architecture
+from ..architecture import Architecture
 
 ALIGN = 16
 

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...encoding import Encoding
-from ...model import Model
-from ...rng import stream
-from ...spec import TrainSpec
-from ...task import Sample
-from ...types import Array, Shaped
+from ..._base.rng import stream
+from ..._base.types import Array, Shaped
+from ...functions.task import Sample
+from ...heads.encoding import Encoding
+from ...heads.model import Model
 from ..data import FreshBatches
 from ..origin import torch_origin
+from ..spec import TrainSpec
 from .dropout import Dropout
 from .engine import NamedEngine
 from .forward import Tensors, losses, margins, table_values

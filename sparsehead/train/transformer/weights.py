@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...architecture import OWN, OWN_BAG, Architecture
-from ...block import Layer, LayerNorm, Mlp
-from ...encoding import ENCODINGS, KINDS, RESERVED, Encoding
-from ...errors import DomainError
-from ...model import Model
-from ...rng import stream
-from ...spec import TrainSpec
-from ...types import Array, Float
+from ..._base.errors import DomainError
+from ..._base.rng import stream
+from ..._base.types import Array, Float
+from ...heads.block import Layer, LayerNorm, Mlp
+from ...heads.encoding import ENCODINGS, KINDS, RESERVED, Encoding
+from ...heads.model import Model
+from ..architecture import OWN, OWN_BAG, Architecture
+from ..spec import TrainSpec
 from .layout import Segment, layout
 
 Weights = dict[str, Float[Array, "..."]]

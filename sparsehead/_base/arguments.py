@@ -1,0 +1,79 @@
+"""Checks of arguments, shared by the public functions: what arrived, under its name, and what would work."""
+
+import math
+import operator
+from collections.abc import Collection
+from typing import Any
+
+from .errors import DomainError
+
+SHOWN = 60  # characters of a wrong value that a message repeats
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """`value` as an int, if it is a whole number >= least; True, 3.0 and "3" are none.
+
+    >>> whole("T", 8)
+    8
+    >>> whole("T", 8.5)
+    Traceback (most recent call last):
+    sparsehead._base.errors.DomainError: T is a whole number >= 1; got 8.5.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise DomainError(f"{name} is a whole number >= {least}; got {shown(value)}.")
+    return number
+
+
+def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | float = math.inf) -> float:
+    """`value` as a float, if it is a finite number strictly between `above` and `below`; texts are none."""
+    try:
+        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (above < number < below):
+        bounds = [f"> {above:g}"] if above > -math.inf else []
+        bounds += [f"< {below:g}"] if below < math.inf else []
+        raise DomainError(
+            f"{name} is a finite number {' and '.join(bounds)}".rstrip() + f"; got {shown(value)}."
+        )
+    return number
+
+
+def choice(name: str, value: Any, known: Collection[str]) -> str:
+    """`value`, if it is one of `known`."""
+    if not isinstance(value, str) or value not in known:
+        raise DomainError(f"{name} is one of {', '.join(known)}; got {shown(value)}.")
+    return value
+
+
+def several(name: str, value: Any, of: str) -> tuple[Any, ...]:
+    """The members of `value`, if it is a collection other than a text; `of` says what its members are."""
+    if (
+        isinstance(value, str | bytes | dict)
+        or not hasattr(value, "__iter__")
+        or getattr(value, "ndim", 1) == 0
+    ):
+        raise DomainError(f"{name} is a sequence of {of}; got {shown(value)}.")
+    return tuple(value)
+
+
+def instance(name: str, value: Any, kind: type, hint: str) -> None:
+    """Refuse a value that is no `kind`; `hint` says how to get one."""
+    if not isinstance(value, kind):
+        raise DomainError(f"{name} is a {kind.__name__} ({hint}); got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A wrong value for a message: its type, and itself if that is short."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a repr of another library may fail
+        text = ""
+    if isinstance(value, int | float | str | bytes) and len(text) <= SHOWN:
+        return text
+    kind = f"a {type(value).__name__}"
+    return f"{kind}, {text}" if 0 < len(text) <= SHOWN else kind

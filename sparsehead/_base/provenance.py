@@ -1,0 +1,85 @@
+"""What made a result: the version, the commit when it runs from a checkout, the engine, the processor."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+
+NOT_RECORDED = "not recorded"
+
+
+@cache
+def version_and_commit() -> tuple[str, str]:
+    """(version, commit); the commit ends in "-dirty" with uncommitted changes, and is "" outside a checkout."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():  # an installed copy, perhaps inside somebody else's repository
+        return __version__, ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return __version__, ""
+    return __version__, done.stdout.strip()
+
+
+def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Version, commit and engine, as the store keeps them with every outcome.
+
+    `engine` is what the outcome says of itself (`Outcome.made_by`: engine, instructions, dtype, device); an outcome
+    that says nothing was made by an engine that is not recorded.
+    """
+    version, commit = version_and_commit()
+    return {"version": version, "commit": commit, **(engine or {"engine": NOT_RECORDED})}
+
+
+def engine_identity(origin: Mapping[str, Any]) -> str:
+    """Engine, instruction set, dtype and device of an outcome's `made_by` as one string; "" where not recorded.
+
+    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it: they
+    are stored and named, and an update does not make every outcome worthless.
+
+    >>> engine_identity(
+    ...     {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}
+    ... )
+    'compiled x86-64-v3 float32 cpu'
+    """
+    if origin.get("engine", NOT_RECORDED) == NOT_RECORDED:
+        return ""
+    parts = (origin.get(name) for name in ("engine", "instructions", "dtype", "device"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def described(origin: Mapping[str, Any]) -> str:
+    """One phrase for an outcome's `made_by`; what it does not name is left out.
+
+    >>> described(
+    ...     {"version": "0.2.0", "commit": "9a583d1", "engine": "torch", "dtype": "float32", "device": "cpu"}
+    ... )
+    '0.2.0 (9a583d1), torch float32 on cpu'
+    >>> described({"version": "0.2.0", "engine": "tree"})
+    '0.2.0, tree'
+    """
+    commit = f" ({origin['commit']})" if origin.get("commit") else ""
+    made = f"{origin.get('version', 'an unknown version')}{commit}"
+    engine = origin.get("engine", NOT_RECORDED)
+    if engine == NOT_RECORDED:
+        return f"{made}, engine {NOT_RECORDED}"
+    how = [engine, *(origin.get(name) for name in ("instructions", "dtype"))]
+    device = f" on {origin['device']}" if origin.get("device") else ""
+    return f"{made}, {' '.join(str(part) for part in how if part)}{device}"
+
+
+def processor() -> str:
+    """The processor's name and the number of cores."""
+    names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+
+
+def _cpuinfo() -> list[str]:
+    info = Path("/proc/cpuinfo")
+    return info.read_text().splitlines() if info.is_file() else []

@@ -1,0 +1,194 @@
+"""What is to be learned: a function, how its inputs are drawn, and how often labels are wrong."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .._base.arguments import instance, real
+from .._base.display import Card, Displayed, Short, clipped
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Shaped
+from . import SparseFunction, as_function, kind
+from .explain import explanations
+from .tables import ones
+
+__all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
+
+CHUNK = 2**24  # random bytes drawn at once while sampling
+MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
+GRID = 1024  # cells in which roots of a polynomial of degree at most 20 are looked for
+
+Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
+
+
+@dataclass(frozen=True, repr=False)
+class Task(Short, Displayed):
+    """f with independent Bernoulli(p) bits, each label flipped with probability `noise`.
+
+    Args:
+        f: the function to be learned.
+        p: probability that a bit is 1, 0 < p < 1; `Task.balanced` chooses it.
+        noise: between 0 and 1/2, where labels say nothing any more.
+    Paper: law-and
+
+    >>> import numpy as np
+    >>> task = Task.balanced("x2 & x5", T=8)
+    >>> bits, labels = task.sample(100, rng=np.random.default_rng(0))
+    >>> bits.shape, labels.shape, round(task.p, 3)
+    ((100, 8), (100,), 0.707)
+    """
+
+    f: SparseFunction
+    p: float
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        instance("f", self.f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
+        if not 0 < real("p", self.p) < 1:
+            raise DomainError(f"bits are 1 with a probability strictly between 0 and 1, got p={self.p}.")
+        if not 0 <= real("noise", self.noise) <= 0.5:
+            raise DomainError(f"labels are flipped with a probability from 0 to 1/2, got noise={self.noise}.")
+
+    def _card(self) -> Card:
+        facts = {"T": self.f.T, "p": self.p, "share of label 1": self.positive_rate, "noise": self.noise}
+        return Card("Task", [f"learn {clipped(str(self.f), 200)}"], facts)
+
+    @classmethod
+    def balanced(cls, f: SparseFunction | str, noise: float = 0.0, *, T: int | None = None) -> "Task":
+        """The task whose p makes both labels as nearly equally likely as possible; see `balancing_p`.
+
+        f is the function, or its expression, which then needs T.
+
+        >>> round(Task.balanced("x2 & x5 & x11", T=16).p, 4)
+        0.7937
+        """
+        f = as_function(f, T, asker="Task.balanced")
+        return cls(f, balancing_p(f), noise)
+
+    @property
+    def positive_rate(self) -> float:
+        """The probability of label 1, noise included."""
+        clean = float(_rate(_shares(self.f), np.array([self.p]))[0])
+        return clean * (1 - 2 * self.noise) + self.noise
+
+    def sample(self, n: int, *, rng: np.random.Generator) -> Sample:
+        """n examples: bits (n, T) and labels (n,), both uint8."""
+        bits, clean = self._clean(n, rng)
+        return bits, self._noisy(clean, rng)
+
+    def training_set(self, m: int, *, rng: np.random.Generator, unique: bool = True) -> Sample:
+        """m examples; with `unique`, drawn again until only one s-subset explains them.
+
+        Such a set is no independent sample: what is proved of one with probability 1 - delta holds of the n-th draw
+        with delta/(n (n+1)) for delta; `drawn_training_set` counts the draws.
+
+        The test applies to conjunctions, disjunctions and parities, and looks at the labels before noise. For
+        other functions the paper defines none, and the first draw is returned.
+
+        Raises:
+            DomainError: 200 draws were all ambiguous, so m is too small; or the test is out of reach
+                (`explanations` says when).
+        Paper: law-and
+        """
+        return self.drawn_training_set(m, rng=rng, unique=unique)[0]
+
+    def drawn_training_set(
+        self, m: int, *, rng: np.random.Generator, unique: bool = True
+    ) -> tuple[Sample, int | None]:
+        """`training_set`, and the number of sets drawn; None where any set would have been accepted."""
+        family = kind(self.f) if unique else None
+        for draws in range(1, MAX_DRAWS + 1):
+            bits, clean = self._clean(m, rng)
+            if family is None or len(explanations(bits, clean, self.f.s, family)) == 1:
+                return (bits, self._noisy(clean, rng)), None if family is None else draws
+        raise DomainError(
+            f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
+            f"{MAX_DRAWS} draws; a larger m would ({math.log2(math.comb(self.f.T, self.f.s)):.0f} bits are to be "
+            "found)."
+        )
+
+    def _clean(self, n: int, rng: np.random.Generator) -> Sample:
+        if n < 0:
+            raise DomainError(f"a sample has n >= 0 examples, got {n}.")
+        bits = np.empty((n, self.f.T), dtype=np.uint8)
+        rows = max(1, CHUNK // self.f.T)
+        for start in range(0, n, rows):
+            bits[start : start + rows] = bernoulli(self.p, bits[start : start + rows].shape, rng)
+        return bits, self.f(bits).astype(np.uint8)
+
+    def _noisy(self, labels: Shaped[Array, " n"], rng: np.random.Generator) -> Shaped[Array, " n"]:
+        return labels ^ (rng.random(len(labels)) < self.noise)
+
+
+def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
+    """Booleans that are true with probability p: one random byte decides all but one draw in 256."""
+    whole = math.floor(256 * p)
+    draws = rng.integers(0, 256, size=shape, dtype=np.uint8)
+    bits = draws < whole
+    ties = draws == whole
+    bits[ties] = rng.random(np.count_nonzero(ties)) < 256 * p - whole
+    return bits
+
+
+def conjunction_p(s: int) -> float:
+    """(1/2)^(1/s): a conjunction of s Bernoulli(p) bits is 1 half of the time."""
+    return 0.5 ** (1 / s)
+
+
+def balancing_p(f: SparseFunction) -> float:
+    """The p at which Bernoulli(p) bits bring P(f = 1) closest to 1/2; of several, the one closest to 1/2.
+
+        conjunction of s    (1/2)^(1/s)
+        disjunction of s    1 - (1/2)^(1/s)
+        otherwise           P(f = 1) = sum_j share_j C(s, j) p^j (1-p)^(s-j), with share_j the share of inputs with
+                            j ones that f maps to 1: the best among 1/2, where it crosses 1/2, and where it turns
+
+    A constant gets 1/2, and so do parities and majorities of an odd number of bits.
+    Paper: law-and
+    """
+    family = kind(f)
+    if family == "and":
+        return conjunction_p(f.s)
+    if family == "or":
+        return 1 - conjunction_p(f.s)
+    shares = _shares(f)
+    slopes = np.diff(shares)  # the derivative in p is s times the polynomial with these shares
+    candidates = [0.5, *_crossings(lambda p: _rate(shares, p) - 0.5)]
+    if f.s > 0:
+        candidates += _crossings(lambda p: _rate(slopes, p))
+    gaps = np.abs(_rate(shares, np.array(candidates)) - 0.5)
+    # Rounded, so that the last bits of the arithmetic do not decide between p and 1 - p.
+    return min(zip(gaps.round(12), np.abs(np.array(candidates) - 0.5).round(12), candidates))[2]
+
+
+def _shares(f: SparseFunction) -> Float[Array, " n"]:
+    """For each count j from 0 to s, the share of inputs with j ones that f maps to 1."""
+    totals = np.array([math.comb(f.s, j) for j in range(f.s + 1)])
+    return np.bincount(ones(f.s), weights=f.values, minlength=f.s + 1) / totals
+
+
+def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k"]:
+    """The polynomial with these Bernstein coefficients, by de Casteljau's stable recursion."""
+    level = [np.full(len(p), share) for share in shares]
+    while len(level) > 1:
+        level = [low * (1 - p) + high * p for low, high in pairwise(level)]
+    return level[0]
+
+
+def _crossings(value: Callable[[Float[Array, " k"]], Float[Array, " k"]]) -> list[float]:
+    """Points of (0, 1) where the polynomial changes sign, to the last bit, by bisection."""
+    grid = np.arange(1, GRID) / GRID
+    signs = np.sign(value(grid))
+    found = []
+    for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):
+        low, high = float(grid[i]), float(grid[i + 1])
+        while low < (middle := (low + high) / 2) < high:
+            if np.sign(value(np.array([middle]))[0]) == signs[i]:
+                low = middle
+            else:
+                high = middle
+        found.append(low)
+    return found + [float(p) for p in grid[signs == 0]]

@@ -1,0 +1,114 @@
+"""Outputs of one model on many inputs, fast: the model's own numbers up to rounding.
+
+A token at position t with bit b has weight e_{t,b} = exp(score - shift) and value V_{t,b}, with one shift per head.
+The attention of all inputs B in {0,1}^{n x T} is then a ratio of sums that one product of matrices gives,
+
+    numerator   = sum_t e_{t,0} V_{t,0} + [CLS] + B (e_1 V_1 - e_0 V_0)
+    denominator = sum_t e_{t,0} + [CLS] + B (e_1 - e_0).
+
+Columns in which both bits agree are left out of the product. Where nothing but linear maps stands between the heads
+and the next activation, those maps are multiplied once, so that no vector of length d is formed per input. Inputs
+whose denominator is far below the sums that it is the difference of, or so small that its terms may be subnormal,
+would lose digits: these, and models of more than one layer, go through `Model.__call__`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._base.types import Array, Float, Shaped
+from .block import finish_attention, finish_mlp
+from .heads import activation
+from .model import Model
+
+CHUNK = 2**23  # bits held as float64 at once: 64 MB
+DIGITS_LOST = 1e-4  # least ratio of a denominator to the sums behind it
+SMALLEST = 1e-200  # least denominator; weights below 1e-308 have few digits
+
+Outputs = Callable[[Shaped[Array, "n T"]], Float[Array, " n"]]
+
+
+def evaluator(model: Model) -> Outputs:
+    """A function from bits (n, T) of 0s and 1s to the outputs (n,) of `model`, for repeated use."""
+    return _OneLayer(model) if model.L == 1 else model
+
+
+class _OneLayer:
+    """The product above, with its tables computed once."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        scores, values = model.cls_tables()
+        shift = scores.max(axis=(0, 1), where=np.isfinite(scores), initial=-np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            e = np.exp(scores - shift)[..., None]
+            parts = np.concatenate([e * values, e], axis=-1)
+        n, _, self.H, self.width = parts.shape
+        zero, one = (parts[:-1, b].reshape(n - 1, -1) for b in (0, 1))
+        self.base = parts[-1, 0].reshape(-1) + zero.sum(axis=0)
+        self.moved = np.flatnonzero((one != zero).any(axis=0))
+        self.change = one[:, self.moved] - zero[:, self.moved]
+        self.least = np.maximum(SMALLEST, DIGITS_LOST * self.base.reshape(self.H, self.width)[:, -1])
+        self.tail = _short_tail(model) or _whole_tail(model)
+
+    def __call__(self, bits: Shaped[Array, "n T"]) -> Float[Array, " n"]:
+        rows = max(1, CHUNK // self.model.T)
+        parts = [self._outputs(bits[i : i + rows]) for i in range(0, len(bits), rows)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _outputs(self, bits: Shaped[Array, "n T"]) -> Float[Array, " n"]:
+        sums = np.repeat(self.base[None], len(bits), axis=0)
+        sums[:, self.moved] += bits.astype(np.float64) @ self.change
+        sums = sums.reshape(-1, self.H, self.width)
+        total = sums[..., -1]
+        # Written so that NaN counts as too small.
+        small = ~(total >= self.least).all(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            outputs = self.tail(sums[..., :-1] / total[..., None])
+        if small.any():
+            outputs[small] = self.model(bits[small])
+        return outputs
+
+
+Tail = Callable[[Float[Array, "n H v"]], Float[Array, " n"]]
+
+
+def _whole_tail(model: Model) -> Tail:
+    """From the mixed values of each head to the outputs, through the block as defined."""
+    layer = model.layers[0]
+
+    def tail(mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
+        X = np.broadcast_to(model.encoding.cls, (len(mixed), model.d))
+        return model.read_out(finish_mlp(finish_attention(X, list(mixed.swapaxes(0, 1)), layer), layer))
+
+    return tail
+
+
+def _short_tail(model: Model) -> Tail | None:
+    """The same with W_C and the next linear map as one matrix; None where a LayerNorm, MLP or projection
+    intervenes.
+    """
+    layer = model.layers[0]
+    if layer.mlp is not None or layer.project or model.final_norm is not None:
+        return None
+    W, b = (
+        (model.decoder[0].W, model.decoder[0].b)
+        if model.decoder
+        else (model.w[:, None], np.array([model.bias]))
+    )
+    sigma = activation(layer.sigma)
+    heads = layer.W_C.reshape(-1, model.d) @ W
+    constant = (
+        b + (0 if layer.b_C is None else layer.b_C @ W) + (model.encoding.cls @ W if layer.residual else 0)
+    )
+
+    def tail(mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
+        y = sigma(mixed).reshape(len(mixed), -1) @ heads + constant
+        if not model.decoder:
+            return y[:, 0]
+        y = np.maximum(y, 0)
+        for dense in model.decoder[1:]:
+            y = dense(y)
+        return y @ model.w + model.bias
+
+    return tail

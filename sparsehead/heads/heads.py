@@ -1,0 +1,186 @@
+"""The attention modules of the paper, as defined. NumPy float64, one example per call; nothing here is fast.
+
+Matrices act on rows from the right: X has one token per row, W_Q, W_K, W_V are d x k, W_C is k x d.
+Everything else in the library that evaluates attention is tested against this file.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base.display import Short
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+
+BLOCK = 512  # tokens that are added up before the sums of such blocks are
+
+
+def additions(n: int) -> int:
+    """How many roundings a sum over n tokens passes through at most: those of a block, and those over blocks.
+
+    >>> additions(512), additions(100_000)
+    (512, 708)
+    """
+    return min(n, BLOCK + -(-n // BLOCK))
+
+
+def token_sum(x: Float[Array, "*batch T"]) -> Float[Array, "*batch 1"]:
+    """The sum along the last axis, block by block: its rounding error grows with sqrt(T), not with T."""
+    parts = [x[..., i : i + BLOCK].sum(axis=-1) for i in range(0, x.shape[-1], BLOCK)]
+    return np.stack(parts, axis=-1).sum(axis=-1, keepdims=True)
+
+
+def token_mix(a: Float[Array, "*batch T"], values: Float[Array, "T v"]) -> Float[Array, "*batch v"]:
+    """sum_t a_t value_t, block by block as in `token_sum`."""
+    parts = [a[..., i : i + BLOCK] @ values[i : i + BLOCK] for i in range(0, len(values), BLOCK)]
+    return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+
+
+def softmax(scores: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
+    """exp(s_t) / sum_t exp(s_t) along the last axis; a score of -inf gets weight 0.   Paper: softmax-lipschitz"""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))  # shift-invariant; prevents overflow
+    return weights / token_sum(weights)
+
+
+def gelu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """x Phi(x) with the normal distribution function Phi; 1.12891-Lipschitz."""
+    from scipy.special import erf  # slow to import, and only used here
+
+    return x * 0.5 * (1 + erf(x / np.sqrt(2)))
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "identity": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": gelu,
+    "tanh": np.tanh,
+}
+
+
+def activation(name: str) -> Callable[[Array], Array]:
+    """sigma by name; each satisfies sigma(0) = 0."""
+    if name not in ACTIVATIONS:
+        raise DomainError(f"activation {name!r} is unknown; the activations are {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]
+
+
+def attention_head(
+    X: Float[Array, "T d"],
+    z: Float[Array, " c"],
+    *,
+    score: Callable[[Array, Array], float],
+    norm: Callable[[Array], Array],
+    phi_in: Callable[[Array], Array],
+    phi_out: Callable[[Array], Array],
+) -> Float[Array, " out"]:
+    """y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ).
+
+    The general head: every part is the caller's. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
+    """
+    a = norm(np.array([score(x, z) for x in X], dtype=np.float64))
+    return phi_out(np.array([phi_in(x) for x in X]).T @ a)
+
+
+@dataclass(frozen=True, repr=False)
+class HeadWeights(Short):
+    """Weights of one head, wherever they came from; never mutated. v, the width of the values, is mostly k."""
+
+    W_Q: Float[Array, "d k"]
+    W_K: Float[Array, "d k"]
+    W_V: Float[Array, "d v"]
+    W_C: Float[Array, "v d"]
+
+
+def attention(X: Float[Array, "T d"], z: Float[Array, " d"], W: HeadWeights) -> Float[Array, " T"]:
+    """Softmax over positions t of the score z^T W_Q W_K^T x_t.   Paper: tf-layer, averaging-head"""
+    return softmax((X @ W.W_K) @ (W.W_Q.T @ z))
+
+
+def tf_head(
+    X: Float[Array, "T d"],
+    z: Float[Array, " d"],
+    *,
+    W_QK: Float[Array, "d d"],
+    W_V: Float[Array, "d k"],
+    sigma: str = "relu",
+) -> Float[Array, " k"]:
+    """f_tf-head(X, z) = sigma( W_V^T X^T softmax(X W_QK^T z) ): k = d in the paper, W_C dropped.   Paper: tf-head"""
+    return activation(sigma)(W_V.T @ (X.T @ softmax(X @ W_QK.T @ z)))
+
+
+def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> Float[Array, "T d"]:
+    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head per position, shared weights.
+
+    Paper: tf-layer, self-attention
+    """
+    rows = softmax(X @ W.W_Q @ (X @ W.W_K).T)
+    return activation(sigma)(rows @ X @ W.W_V) @ W.W_C
+
+
+def tf_scalar(
+    X: Float[Array, "T d"], W: HeadWeights, w: Float[Array, " d"], *, cls: int = -1, sigma: str = "relu"
+) -> float:
+    """w^T y_[CLS]: the layer's output at the [CLS] row, read by w. [CLS] is itself attended.
+
+    Paper: tf-scalar, bag-symmetry
+    """
+    return float(w @ tf_layer(X, W, sigma=sigma)[cls])
+
+
+def tf_heads(
+    X: Float[Array, "T d"], heads: Sequence[HeadWeights], *, sigma: str = "relu"
+) -> Float[Array, "T d"]:
+    """The sum of H layers' outputs, each with its own weights: multi-head attention.   Paper: tf-heads"""
+    if not heads:
+        raise DomainError("multi-head attention needs at least one head, got none.")
+    return np.sum([tf_layer(X, W, sigma=sigma) for W in heads], axis=0)
+
+
+def mlp(
+    y: Float[Array, " d"], W_1: Float[Array, "d h1"], W_2: Float[Array, "h1 h2"], w: Float[Array, " h2"]
+) -> float:
+    """((y^T W_1)_+ W_2)_+ w: the three-layer ReLU net of f_tf+mlp.   Paper: tf-mlp"""
+    return float(np.maximum(np.maximum(y @ W_1, 0) @ W_2, 0) @ w)
+
+
+def tf_mlp(
+    X: Float[Array, "T d"],
+    heads: Sequence[HeadWeights],
+    W_1: Float[Array, "d h1"],
+    W_2: Float[Array, "h1 h2"],
+    w: Float[Array, " h2"],
+    *,
+    cls: int = -1,
+    sigma: str = "identity",
+) -> float:
+    """f_tf+mlp: one head or s heads, read at [CLS] by a three-layer ReLU net.   Paper: tf-mlp"""
+    return mlp(tf_heads(X, heads, sigma=sigma)[cls], W_1, W_2, w)
+
+
+def project_rows(X: Float[Array, "T d"]) -> Float[Array, "T d"]:
+    """Pi: each row moved to the nearest point of the unit ball; stands in for LayerNorm.   Paper: tf-deep"""
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.maximum(norms, 1.0)
+
+
+def tf_deep(
+    X: Float[Array, "T d"], layers: Sequence[Sequence[HeadWeights]], *, sigma: str = "relu"
+) -> Float[Array, "T d"]:
+    """g^(i+1) = Pi( sigma( Pi( f(g^(i)) ) ) W_C ), with f the mixing part RowSoftmax(..) g W_V of a layer.
+
+    A layer with several heads sums their mixed values before Pi; all of them then use the first head's W_C.
+    Paper: tf-deep
+    """
+    for heads in layers:
+        mixed = np.sum([softmax(X @ W.W_Q @ (X @ W.W_K).T) @ X @ W.W_V for W in heads], axis=0)
+        X = project_rows(activation(sigma)(project_rows(mixed)) @ heads[0].W_C)
+    return X
+
+
+def layer_norm(
+    X: Float[Array, "*rows d"], gain: Float[Array, " d"], bias: Float[Array, " d"], *, eps: float
+) -> Float[Array, "*rows d"]:
+    """Each row centred and divided by sqrt(variance + eps), then gain * row + bias."""
+    centred = X - X.mean(axis=-1, keepdims=True)
+    return gain * centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) + bias

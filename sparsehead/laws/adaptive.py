@@ -1,0 +1,94 @@
+"""Where to spend the next trials: a policy that looks at all outcomes so far and proposes batches."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .._base.arguments import real, whole
+from .._base.errors import DomainError
+from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
+from .thresholds import Threshold, curve_interval, fitted, rising_bounds
+
+PROBE = 2  # trials at one m while all agree
+OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80, whatever the curve
+NEAR = 0.02  # in ln m: trials are put together that lie no further apart
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Finds m_80 with batches of trials on both sides of it.
+
+    While all trials agree, it halves or doubles m with PROBE trials each time. Then each round puts one batch where the
+    fitted curve reaches `shares[0]` and one where it reaches `shares[1]`; further out, at OUTER, on a side where the
+    trials do not yet bound m_80 whatever the curve. The first batches are small. It stops when the curve's own interval
+    is as narrow as wanted and both sides are bounded, when the trials say that m_80 lies beyond m_min or m_max, or when
+    they are spent. A proposal depends on the outcomes alone, so a sweep that is repeated proposes the same trials and
+    finds them done.
+
+    Args:
+        start: the first guess at m_80. Being wrong costs PROBE trials per factor of 2.
+        batch: trials proposed at one m at once.
+        width: wanted ln(high/low) of the fitted curve's 95 % interval; 0.25 is about +-12 %. The interval of `fitted`,
+            which does not rest on the curve's shape, is then about half as wide again.
+        max_trials: spend no more than this.
+        m_min, m_max: never propose beyond these.
+    """
+
+    start: int = 60
+    batch: int = 8
+    width: float = 0.25
+    max_trials: int = 160
+    target: float = 0.8
+    level: float = 0.95
+    shares: tuple[float, float] = (0.65, 0.91)
+    m_min: int = 2
+    m_max: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.m_min <= self.start <= self.m_max:
+            raise DomainError(f"start must lie in [{self.m_min}, {self.m_max}], got {self.start}.")
+        whole("batch", self.batch)
+        whole("max_trials (--trials)", self.max_trials)
+        real("width (--width)", self.width, above=0)
+
+    def propose(self, cells: Iterable[Cell]) -> list[tuple[int, int]]:
+        """The next (m, number of trials) batches; none when the threshold is known well enough."""
+        merged = merge(cells)
+        trials = sum(cell.trials for cell in merged)
+        if not merged:
+            return self._batches([float(self.start)], merged, PROBE)
+        if trials >= self.max_trials:
+            return []
+        low, high = rising_bounds(merged, target=self.target, level=self.level)
+        if (high is not None and high <= self.m_min) or (low is not None and low >= self.m_max):
+            return []
+        if agree(merged):
+            solved = merged[0].solved > 0
+            edge = merged[0].m / 2 if solved else merged[-1].m * 2.0
+            walking = merged[0].m > self.m_min if solved else merged[-1].m < self.m_max
+            return self._batches([edge], merged, PROBE if walking else self.batch)
+        m80, below, above, slope = curve_interval(merged, self.target, self.level)
+        if low and high and below and above and math.log(above / below) <= self.width:
+            return []
+        slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit must not scatter trials
+        shares = (self.shares[0] if low else OUTER[0], self.shares[1] if high else OUTER[1])
+        steps = [(offset(share) - offset(self.target)) / slope for share in shares]
+        wanted = [m80 * math.exp(step) for step in steps]
+        return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
+
+    def threshold(self, cells: Iterable[Cell]) -> Threshold:
+        """The estimate from all trials so far."""
+        return fitted(cells, target=self.target, level=self.level)
+
+    def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
+        """Whole numbers within bounds, at an m tried before if one is near; no more trials than are left."""
+        spent, proposals = sum(cell.trials for cell in merged), dict[int, int]()
+        for m in wanted:
+            n = min(most, self.batch, self.max_trials - spent)
+            if n > 0:
+                place = min(self.m_max, max(self.m_min, round(m)))
+                tried = min((cell.m for cell in merged), key=lambda at: abs(at - place), default=place)
+                place = tried if abs(math.log(tried / place)) <= NEAR else place
+                proposals[place] = proposals.get(place, 0) + n
+                spent += n
+        return list(proposals.items())

@@ -1,0 +1,101 @@
+"""The success curve: P(trial succeeds) as a logistic function of ln m with a small lapse, and its likelihood.
+
+Both the threshold at one T and the law over many T rest on this one formula.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+
+TYPICAL_SLOPE = 7.0  # measured: T=300 goes from 60 % at m=50 to 94 % at m=70, and the floor's curve has 7.1
+SLOPE_SPREAD = 0.7  # s.d. of ln slope in the penalty: a factor of 4 either way is within two
+LAPSE = 0.003  # share of trials that fail however large m is; keeps one odd failure from flattening the curve
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """Trials at one m: how many there were, how many succeeded."""
+
+    m: int
+    solved: int
+    trials: int
+
+    def __post_init__(self) -> None:
+        if self.m < 1 or not 0 <= self.solved <= self.trials:
+            raise DomainError(f"a cell needs m >= 1 and 0 <= solved <= trials, got {self}.")
+
+
+def merge(cells: Iterable[Cell]) -> list[Cell]:
+    """One cell per m, in order of m; cells without trials are dropped."""
+    solved: Counter[int] = Counter()
+    trials: Counter[int] = Counter()
+    for cell in cells:
+        solved[cell.m] += cell.solved
+        trials[cell.m] += cell.trials
+    return [Cell(m, solved[m], trials[m]) for m in sorted(trials) if trials[m]]
+
+
+def agree(cells: Iterable[Cell]) -> bool:
+    """Whether all trials were solved or all failed, or there are none."""
+    kept = list(cells)
+    return sum(cell.solved for cell in kept) in (0, sum(cell.trials for cell in kept))
+
+
+def log_likelihood(
+    log_m: Float[Array, "*cells"],
+    solved: Float[Array, "*cells"],
+    trials: Float[Array, "*cells"],
+    log_threshold: Float[Array, "..."] | float,
+    slope: Float[Array, "..."] | float,
+    target: float,
+) -> Float[Array, "..."]:
+    """ln-likelihood of each cell (up to a constant) under
+
+        P(success at m) = (1 - LAPSE) / (1 + exp(-x)),   x = slope (ln m - log_threshold) + offset,
+
+    the offset such that exp(log_threshold) is the m at which a share `target` succeeds. Arguments broadcast.
+    """
+    x = slope * (log_m - log_threshold) + offset(target)
+    below = np.logaddexp(0, -x)
+    return solved * (math.log1p(-LAPSE) - below) + (trials - solved) * (
+        np.logaddexp(-x, math.log(LAPSE)) - below
+    )
+
+
+def score_and_information(
+    x: Float[Array, "*cells"], solved: Float[Array, "*cells"], trials: Float[Array, "*cells"]
+) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
+    """The derivative of each cell's ln-likelihood by its x, and the expected information about x that it holds.
+
+    With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)), and P' = P / (1 + exp(x)).
+    """
+    x = np.clip(x, -500, 500)
+    miss = 1 / (1 + np.exp(x))
+    share = (1 - LAPSE) * (1 - miss)
+    score = trials * miss - (trials - solved) / (1 + LAPSE * np.exp(x))
+    return score, trials * share * miss**2 / (1 - share)
+
+
+def offset(share: float) -> float:
+    """The x at which a share of trials succeeds."""
+    if not 0 < share < 1 - LAPSE:
+        raise DomainError(
+            f"a success curve with lapse {LAPSE} reaches shares in (0, {1 - LAPSE}), not {share}."
+        )
+    return math.log(share / (1 - LAPSE - share))
+
+
+def slope_penalty_score(log_slope: float) -> tuple[float, float]:
+    """The derivative of `slope_penalty` and minus its second derivative."""
+    return (math.log(TYPICAL_SLOPE) - log_slope) / SLOPE_SPREAD**2, 1 / SLOPE_SPREAD**2
+
+
+def slope_penalty(log_slope: Float[Array, "..."] | float) -> Float[Array, "..."] | float:
+    """ln-density of the weak prior on ln slope; it keeps few trials from calling the curve a step."""
+    return -0.5 * ((log_slope - math.log(TYPICAL_SLOPE)) / SLOPE_SPREAD) ** 2

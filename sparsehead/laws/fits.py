@@ -1,0 +1,350 @@
+"""The law m_80(T): a + b ln T, a T^b or a + b T, fitted to the trials themselves.
+
+No threshold is estimated on the way: a law gives m_80 at every T, the success curve of `curves` gives the probability
+of every trial, and (a, b, slope) maximise the likelihood of all of them. The slope in ln m is shared by all T.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from .._base.display import Short
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from .curves import TYPICAL_SLOPE, Cell
+from .intervals import chi2_quantile
+from .misfit import Misfit, misfits
+from .scoring import Curve, CurveFamily, Trials, least
+
+LAWS = ("log", "power", "linear")
+FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
+N_PARAMETERS = 3  # a, b, slope
+MIDDLE, EVERYWHERE = (0.5,), (0.0, 0.5, 1.0)  # places between the first and the last T
+
+
+@dataclass(frozen=True, repr=False)
+class LawFit(Short):
+    """One law's fit: a, b and the slope in ln m, profile intervals (None: open), AIC and its excess over the best."""
+
+    law: str
+    params: dict[str, float]
+    intervals: dict[str, tuple[float | None, float | None]]
+    log_likelihood: float
+    aic: float
+    delta_aic: float
+
+    def __call__(self, T: float | int) -> float:
+        """m_80 at T."""
+        return float(_evaluate(self.law, self.params["a"], self.params["b"], np.array([float(T)]))[0])
+
+
+@dataclass(frozen=True, repr=False)
+class LawFits(Short):
+    """The fits by name, which is best, and what should be said of them.
+
+    `lack_of_fit`: for each law, twice the log-likelihood that free thresholds gain over it, on `degrees` degrees of
+    freedom; much larger than that means that no choice of a and b describes the data.
+    """
+
+    fits: dict[str, LawFit] = field(default_factory=dict)
+    best: str | None = None
+    note: str = ""
+    lack_of_fit: dict[str, float] = field(default_factory=dict)
+    degrees: int = 0
+
+
+def law_value(law: str, a: float | int, b: float | int, T: float | int) -> float:
+    """m_80(T) under a law.   Paper: law-and
+
+    >>> round(law_value("log", -98.65, 29.65, 300), 1)  # the paper's line at T = 300
+    70.5
+    """
+    return float(_evaluate(law, a, b, np.array([float(T)]))[0])
+
+
+def fit_laws(
+    cells: Mapping[int, Sequence[Cell]],
+    *,
+    target: float = 0.8,
+    level: float = 0.95,
+    laws: Sequence[str] = LAWS,
+    caution: float = 1.0,
+) -> LawFits:
+    """Fit the laws to the trials at each T.
+
+    Without two T at which some trials were solved and some failed no law is determined: the result then has no fits and
+    a note that says so. Beside two of them a T at which all trials agree counts; it bounds the law from one side.
+    Where the trials do not follow one success curve with one slope (`misfit`), the note says so and no law is best.
+
+    Args:
+        cells: for each T, its cells (m, solved, trials).
+        level: of the profile-likelihood intervals of a, b and the slope.
+        caution: factor on the drop in likelihood that ends them, for trials that were placed by outcomes.
+    Paper: law-and, law-decades
+    """
+    data = Trials.of(cells, target)
+    if (note := _why_not(data)) is not None:
+        return LawFits(note=note)
+    found = {law: _maximise(law, data) for law in laws}
+    curves = {law: _between_ends(law, data.Ts)(x) for law, (x, _) in found.items()}
+    aic = {law: 2 * N_PARAMETERS - 2 * data.plain(c.log_m80, c.log_slope) for law, c in curves.items()}
+    best = min(aic, key=lambda law: aic[law])
+    fits = {
+        law: LawFit(
+            law=law,
+            params=_params(law, x, data.Ts),
+            intervals=_intervals(law, x, loss, data, caution * chi2_quantile(level) / 2),
+            log_likelihood=N_PARAMETERS - aic[law] / 2,
+            aic=aic[law],
+            delta_aic=aic[law] - aic[best],
+        )
+        for law, (x, loss) in found.items()
+    }
+    free = _free_curve(data, curves[best])
+    gained = data.plain(free.log_m80, free.log_slope)
+    lack = {law: max(0.0, 2 * (gained - fit.log_likelihood)) for law, fit in fits.items()}
+    log_m80 = {int(T): float(own) for T, own in zip(data.Ts, free.log_m80)}
+    departures = misfits({T: cells[T] for T in log_m80}, log_m80, math.exp(free.log_slope), target)
+    return LawFits(fits, None if departures else best, _note(fits, departures), lack, len(data.Ts) - 2)
+
+
+def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
+    """What keeps the laws from being told apart: a misfit, or a second law that is nearly as good."""
+    if departures:
+        said = "; ".join(one.words for one in departures)
+        return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
+    runner_up = sorted([*(fit.delta_aic for fit in fits.values()), math.inf])[1]
+    if runner_up >= 4:
+        return ""
+    return f"the data do not tell the laws apart: the second is within {runner_up:.1f} AIC"
+
+
+def _why_not(data: Trials) -> str | None:
+    """Why no law can be fitted, or None."""
+    if len(data.Ts) == 0:
+        return "there are no trials, so there is no law to fit"
+    if len(data.Ts) == 1:
+        return f"all trials are at T={data.Ts[0]:.0f}; a law needs at least two context lengths"
+    if data.solved.sum() in (0, data.trials.sum()):
+        verb = "solved" if data.solved.any() else "failed"
+        other = "smaller" if data.solved.any() else "larger"
+        return (
+            f"all {data.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
+            "(`sparsehead law --start`, in Python Adaptive(start=..))"
+        )
+    known = [T for i, T in enumerate(data.Ts) if _both_seen(data, i)]
+    if len(known) < 2:
+        return f"only {len(known)} of {len(data.Ts)} context lengths saw both successes and failures; a law needs two"
+    return None
+
+
+def _both_seen(data: Trials, i: int) -> bool:
+    """Whether trials at the i-th T came out both ways."""
+    own = data.which == i
+    return bool(0 < data.solved[own].sum() < data.trials[own].sum())
+
+
+def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
+    return T if law == "linear" else np.log(T)
+
+
+def _evaluate(law: str, a: float | int, b: float | int, T: Float[Array, " n"]) -> Float[Array, " n"]:
+    if law not in LAWS:
+        raise DomainError(f"the laws are {', '.join(LAWS)}; got {law!r}.")
+    return a * T**b if law == "power" else a + b * _axis(law, T)
+
+
+def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
+    """The law as a family in x = (ln m_80 at the first T, at the last T, ln slope).
+
+    Each law is the interpolation between its ends that is straight on its own axes, so m_80 stays positive between
+    them and the search needs no constraints.
+    """
+    axis = _axis(law, Ts)
+    part = (axis - axis[0]) / (axis[-1] - axis[0])
+    slope_by_x = np.array([0.0, 0.0, 1.0])
+
+    def curve(x: Float[Array, " 3"]) -> Curve:
+        weights = np.stack([1 - part, part, np.zeros_like(part)], axis=1)
+        if law == "power":
+            return Curve(weights @ x, weights, float(x[2]), slope_by_x)
+        shares = weights * np.exp(np.clip([x[0], x[1], 0.0], -50.0, 50.0))
+        m80 = shares.sum(axis=1)
+        return Curve(np.log(m80), shares / m80[:, None], float(x[2]), slope_by_x)
+
+    return curve
+
+
+def _params(law: str, x: Float[Array, " 3"], Ts: Float[Array, " n_T"]) -> dict[str, float]:
+    axis = _axis(law, Ts)
+    ends = (x[0], x[1]) if law == "power" else (math.exp(x[0]), math.exp(x[1]))
+    b = float(ends[1] - ends[0]) / float(axis[-1] - axis[0])
+    a = float(ends[0]) - b * float(axis[0])
+    return {"a": math.exp(a) if law == "power" else a, "b": b, "slope": math.exp(x[2])}
+
+
+def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
+    """The best (ln m_80 at both ends, ln slope), from several starts, and its loss."""
+    middle = float(np.average(data.log_m, weights=data.trials))
+    starts = [
+        [middle + low, middle + high, math.log(TYPICAL_SLOPE)] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))
+    ]
+    return least(data, _between_ends(law, data.Ts), starts)
+
+
+def _intervals(
+    law: str, x: Float[Array, " 3"], loss: float, data: Trials, drop: float
+) -> dict[str, tuple[float | None, float | None]]:
+    """Profile intervals of a, b and slope: the other two parameters are refitted at every value."""
+    best = _params(law, x, data.Ts)
+    steps = {
+        "a": 0.2 * best["a"] if law == "power" else max(1.0, 0.1 * abs(best["a"])),
+        "b": 0.1 * abs(best["b"]) + 1e-6,
+        "slope": 0.2 * best["slope"],
+    }
+
+    def end(name: str, step: float) -> float | None:
+        def rise(value: float, anchors: Sequence[float]) -> float:
+            return _profile_loss(law, name, value, x, data, anchors) - loss
+
+        place = _edge(partial(rise, anchors=MIDDLE), best[name], step, drop)
+        if place is None or name == "slope" or rise(place, EVERYWHERE) > 0.98 * drop:
+            return place
+        return _edge(partial(rise, anchors=EVERYWHERE), best[name], step, drop)
+
+    return {name: (end(name, -step), end(name, step)) for name, step in steps.items()}
+
+
+def _profile_loss(
+    law: str, name: str, value: float, best: Float[Array, " 3"], data: Trials, anchors: Sequence[float]
+) -> float:
+    """The least loss with one parameter held at `value`; infinite where it allows no positive curve.
+
+    With a or b held, the search starts from curves that keep the best fit's m_80 at one place: `anchors`, of which 0
+    is the first T and 1 the last. The middle mostly serves; where the trials at one end say little, it is far off.
+    """
+    if value <= 0 and (name == "slope" or (law == "power" and name == "a")):
+        return math.inf
+    if name == "slope":
+        return least(data, _with_slope(_between_ends(law, data.Ts), math.log(value)), [best[:2].tolist()])[1]
+    axis = _axis(law, data.Ts)
+    first, last = best[:2] if law == "power" else np.exp(best[:2])
+    places = [(axis[0] + part * (axis[-1] - axis[0]), first + part * (last - first)) for part in anchors]
+    starts = [[_free_start(law, name, value, *place, axis), float(best[2])] for place in places]
+    return least(data, _with_fixed(law, name, value, axis), starts)[1]
+
+
+def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
+    """The family with its last parameter, ln slope, held."""
+
+    def curve(x: Float[Array, " k"]) -> Curve:
+        full = family(np.append(x, log_slope))
+        return Curve(full.log_m80, full.log_m80_by_x[:, :-1], log_slope, np.zeros(len(x)))
+
+    return curve
+
+
+def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -> CurveFamily:
+    """The law with a or b held at `value`, as a family in (y, ln slope).
+
+    For a power y is the free one of b and ln a. Otherwise y is the ln of how far the free one of a and b lies above
+    the least value that keeps m_80 positive.
+    """
+    slope_by_x = np.array([0.0, 1.0])
+    ones = np.ones_like(axis)
+    held, along = (ones, axis) if name == "a" else (axis, ones)
+    least_free = float((-value * held / along).max())
+
+    def curve(x: Float[Array, " 2"]) -> Curve:
+        if law == "power":
+            log_m80 = float(x[0]) * along + (math.log(value) if name == "a" else value) * held
+            by_y = along
+        else:
+            y = float(np.clip(x[0], -500, 500))
+            # written without cancelling: the first two terms are zero where m_80 is least
+            m80 = (value * held + least_free * along).clip(min=0.0) + math.exp(y) * along
+            log_m80, by_y = np.log(m80), math.exp(y) * along / m80
+        return Curve(log_m80, np.stack([by_y, np.zeros_like(axis)], axis=1), float(x[1]), slope_by_x)
+
+    return curve
+
+
+def _free_start(
+    law: str, name: str, value: float, at: float, height: float, axis: Float[Array, " n_T"]
+) -> float:
+    """Where the free parameter starts: the curve then has this height (ln m_80 for a power, m_80 else) at one place."""
+    held = math.log(value) if law == "power" and name == "a" else value
+    free = float((height - held) / at if name == "a" else height - held * at)
+    if law == "power":
+        return free
+    least_free = float((-value / axis).max() if name == "a" else (-value * axis).max())
+    return math.log(max(1e-9, free - least_free))
+
+
+def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
+    """Where the profile has risen by `drop` on one side of `best`; None if it has not after 2^12 steps.
+
+    Where no positive curve exists any more (the rise is infinite) before that, the last value with one.
+    """
+    inner, at_inner, outer = best, 0.0, best + step
+    for _ in range(13):
+        at_outer = rise(outer)
+        while math.isinf(at_outer):
+            middle = (inner + outer) / 2
+            if abs(outer - inner) <= 1e-6 * abs(best):
+                return inner
+            at_middle = rise(middle)
+            if at_middle <= drop:
+                inner, at_inner = middle, at_middle
+            else:
+                outer, at_outer = middle, at_middle
+        if at_outer > drop:
+            return _crossing(rise, (inner, at_inner), (outer, at_outer), drop)
+        inner, at_inner, outer = outer, at_outer, best + 2 * (outer - best)
+    return None
+
+
+def _crossing(
+    rise: Callable[[float], float], below: tuple[float, float], above: tuple[float, float], drop: float
+) -> float:
+    """Where `rise` equals `drop` between two (value, rise), to a thousandth of the interval's half width.
+
+    A profile is nearly a parabola, so the root of the rise is nearly straight: the line through two of its points
+    finds the place in two or three evaluations. Of an end that stays, the height is halved (the Illinois rule).
+    """
+    aim = math.sqrt(drop)
+    (low, at_low), (high, at_high) = ((v, math.sqrt(max(0.0, r)) - aim) for v, r in (below, above))
+    for _ in range(50):
+        place = low - at_low * (high - low) / (at_high - at_low)
+        here = math.sqrt(max(0.0, rise(place))) - aim
+        if abs(here) <= 1e-3 * aim:
+            break
+        if here < 0:
+            low, at_low, at_high = place, here, at_high / 2
+        else:
+            high, at_high, at_low = place, here, at_low / 2
+    return place
+
+
+def _free_curve(data: Trials, near: Curve) -> Curve:
+    """The best curve with a threshold of its own for every T and a common slope.
+
+    A threshold may go e^3 beyond the sample sizes tried at its T, which is infinity for the likelihood.
+    """
+    n = len(data.Ts)
+    least_log = np.array([data.log_m[data.which == i].min() for i in range(n)]) - 3
+    most_log = np.array([data.log_m[data.which == i].max() for i in range(n)]) + 3
+    middle, half = (least_log + most_log) / 2, (most_log - least_log) / 2
+    slope_by_x = np.append(np.zeros(n), 1.0)
+
+    def curve(x: Float[Array, " k"]) -> Curve:
+        bent = np.tanh(x[:-1])
+        by_x = np.append(np.diag(half * (1 - bent**2)), np.zeros((n, 1)), axis=1)
+        return Curve(middle + half * bent, by_x, float(x[-1]), slope_by_x)
+
+    start = np.arctanh(np.clip((near.log_m80 - middle) / half, -0.99, 0.99))
+    x, _ = least(data, curve, [[*start.tolist(), near.log_slope]])
+    return curve(x)

@@ -1,0 +1,226 @@
+"""Where to spend the next trials when all context lengths are measured together."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from .adaptive import Adaptive
+from .curves import Cell, agree, merge, offset, score_and_information
+from .intervals import normal_quantile
+from .misfit import misfits
+from .smooth import Posterior, posterior
+from .thresholds import Threshold, fitted
+
+SHARES = (0.5, 0.65, 0.8, 0.9, 0.95)  # of success, at which a trial may be placed
+# On the posterior's spread: batches, the choice of m, and stopping when the interval is short cost coverage.
+SPREAD_CAUTION = 1.15
+LAW_CAUTION = 1.4  # on the drop in likelihood of a law fitted to such trials, for the same reasons
+RESTARTS = 5  # initialisations that a trial fails with
+SETUP = 31_000  # what an initialisation costs before it trains, in units of one bit (T m): measured, T = 100 .. 1000
+SLOPE_KNOWN = 0.12  # s.d. of ln slope: stopping sooner would favour slopes that came out too steep
+NEAR = (
+    30  # the first trials are at T up to so many times the least: a wrong first guess at a long one is dear
+)
+LEAST_ROUND = 32  # trials
+BATCH = 4  # trials placed at once
+
+
+def expected_cost(T: float | int, m: float | int, share: float) -> float:
+    """What a trial costs that succeeds with probability `share`: expected initialisations times SETUP + T m.
+
+    Each of RESTARTS initialisations succeeds with the same probability and the trial ends with the first that does.
+    """
+    each = -math.expm1(math.log1p(-share) / RESTARTS)
+    return share / each * (SETUP + T * m)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Finds m_80 at every T at once: each batch goes where it narrows the intervals most for its cost.
+
+    A round starts from `smooth.posterior` of all trials. Batches are chosen one after another: of all T and all
+    shares in SHARES the one with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over
+    all T and the slope. Its effect on the widths is foreseen and the next batch is chosen, until all are foreseen to
+    suffice or the round is full: half as many trials as there are. Rounds end when every interval is as narrow as its
+    policy asks and trials of every T came out both ways, or trials are spent. A proposal depends on the outcomes alone,
+    as with `Adaptive`.
+
+    The intervals rest on two assumptions that a single T's do not need: one slope for all T, and thresholds that
+    change smoothly with T. benchmarks/law_design.py measures their coverage, also where a kink breaks the second.
+
+    Args:
+        policies: for each T the width that is wanted, the most trials, and bounds on m.
+    """
+
+    policies: Mapping[int, Adaptive]
+
+    def __post_init__(self) -> None:
+        if not self.policies:
+            raise DomainError("a joint design needs at least one context length, got none.")
+
+    def propose(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, list[tuple[int, int]]]:
+        """The next (m, number of trials) batches by T; none when all thresholds are known well enough."""
+        Ts = sorted(self.policies)
+        merged = {T: merge(cells.get(T, ())) for T in Ts}
+        spent = {T: sum(cell.trials for cell in merged[T]) for T in Ts}
+        if not any(spent.values()):
+            near = [T for T in Ts if NEAR * Ts[0] >= T]
+            ends = {near[0], near[len(near) // 2], near[-1]}
+            return {T: self.policies[T].propose([]) for T in Ts if T in ends}
+        if all(agree(merged[T]) for T in Ts):
+            walk = {T: self.policies[T].propose(merged[T]) for T in Ts if merged[T]}
+            if any(walk.values()):
+                return walk
+        known = self._posterior(merged)
+        wanted = self._wanted()
+        open_Ts = np.array([spent[T] < self.policies[T].max_trials for T in Ts])
+        if (known.spread <= wanted)[np.append(open_Ts, open_Ts.any())].all():
+            return self._last_batches(known, merged)
+        return self._round(known, wanted, spent)
+
+    def thresholds(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, Threshold]:
+        """The estimates from all trials so far. A T whose own trials all agree gets the bound that they give.
+
+        Where the trials show that one curve with one slope does not describe them, each interval also holds the one
+        that its T has alone, and the note names the misfit.
+        """
+        Ts = sorted(self.policies)
+        merged = {T: merge(cells.get(T, ())) for T in Ts}
+        first = self.policies[Ts[0]]
+        alone = {T: fitted(merged[T], target=first.target, level=first.level) for T in Ts}
+        if all(agree(merged[T]) for T in Ts):
+            return alone
+        known = self._posterior(merged)
+        half = SPREAD_CAUTION * normal_quantile((1 + first.level) / 2) * known.spread[:-1]
+        log_m80 = {T: float(known.mean[i]) for i, T in enumerate(Ts)}
+        departures = "; ".join(one.words for one in misfits(merged, log_m80, known.slope, first.target))
+        together = {
+            T: Threshold(
+                math.exp(known.mean[i]),
+                math.exp(known.mean[i] - half[i]),
+                math.exp(known.mean[i] + half[i]),
+                sum(cell.trials for cell in merged[T]),
+                "joint",
+                departures if merged[T] else "no trials at this T: foreseen from the others",
+                slope=known.slope,
+            )
+            for i, T in enumerate(Ts)
+        }
+        found = {T: _widened(together[T], alone[T]) if departures else together[T] for T in Ts}
+        return {T: alone[T] if merged[T] and agree(merged[T]) else found[T] for T in Ts}
+
+    def _posterior(self, merged: Mapping[int, Sequence[Cell]]) -> Posterior:
+        first = self.policies[min(self.policies)]
+        return posterior(merged, guess=first.start, target=first.target)
+
+    def _wanted(self) -> Float[Array, " k"]:
+        """The spread of ln m_80 at which each interval is as narrow as asked, and that of ln slope."""
+        quantiles = {T: normal_quantile((1 + policy.level) / 2) for T, policy in self.policies.items()}
+        spreads = [
+            self.policies[T].width / (2 * SPREAD_CAUTION * quantiles[T]) for T in sorted(self.policies)
+        ]
+        return np.array([*spreads, SLOPE_KNOWN])
+
+    def _last_batches(
+        self, known: Posterior, merged: Mapping[int, Sequence[Cell]]
+    ) -> dict[int, list[tuple[int, int]]]:
+        """One batch at every T whose trials do not differ yet, so that each threshold rests on trials of its own.
+
+        At a T without trials it goes to the foreseen threshold; where all were solved (all failed), to the m at which
+        the least (the largest) of SHARES is expected.
+        """
+        found = {}
+        for i, T in enumerate(sorted(self.policies)):
+            policy = self.policies[T]
+            if not agree(merged[T]) or (merged[T] and not policy.propose(merged[T])):
+                continue
+            solved, trials = (sum(getattr(cell, name) for cell in merged[T]) for name in ("solved", "trials"))
+            share = policy.target if not trials else SHARES[0] if solved else SHARES[-1]
+            aim = known.mean[i] + (offset(share) - offset(policy.target)) / known.slope
+            m = int(np.clip(round(math.exp(aim)), policy.m_min, policy.m_max))
+            found[T] = [(m, min(BATCH, policy.max_trials - trials))]
+        return found
+
+    def _round(
+        self, known: Posterior, wanted: Float[Array, " k"], spent: dict[int, int]
+    ) -> dict[int, list[tuple[int, int]]]:
+        Ts, done = sorted(self.policies), sum(spent.values())
+        left = max(min(LEAST_ROUND, done), done // 2)
+        places = _Places.around(known, self.policies)
+        covariance, proposals = known.covariance, dict[int, dict[int, int]]()
+        spent = dict(spent)
+        while left > 0:
+            spread = np.sqrt(np.diag(covariance))
+            room = np.array([self.policies[Ts[i]].max_trials - spent[Ts[i]] for i in places.which])
+            if (spread <= wanted).all() or not (room > 0).any():
+                break
+            gain, after = places.gains(covariance, wanted)
+            best = int(np.where(room > 0, gain, -np.inf).argmax())
+            T, m = Ts[places.which[best]], int(places.m[best])
+            n = min(BATCH, int(room[best]))
+            proposals.setdefault(T, {})
+            proposals[T][m] = proposals[T].get(m, 0) + n
+            spent[T], left, covariance = spent[T] + n, left - n, after(best)
+        return {T: sorted(batches.items()) for T, batches in sorted(proposals.items())}
+
+
+def _widened(together: Threshold, alone: Threshold) -> Threshold:
+    """The interval from all T, made to hold the one from its own trials."""
+    if not alone.trials or together.low is None or together.high is None:
+        return together
+    low = None if alone.low is None else min(together.low, alone.low)
+    high = None if alone.high is None else max(together.high, alone.high)
+    return replace(together, low=low, high=high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where a batch may go: the index of its T, its m, the gradient of x (see `curves`) by (ln m_80, ln slope) there,
+    the information of a batch about x, and its cost."""
+
+    which: list[int]
+    m: Float[Array, " places"]
+    gradient: Float[Array, "places k"]
+    information: Float[Array, " places"]
+    cost: Float[Array, " places"]
+
+    @staticmethod
+    def around(known: Posterior, policies: Mapping[int, Adaptive]) -> "_Places":
+        """At every T the m at which each share of SHARES is expected to succeed."""
+        Ts, slope, n = sorted(policies), known.slope, len(policies)
+        which = [i for i in range(n) for _ in SHARES]
+        aim = np.array(
+            [(offset(share) - offset(policies[Ts[i]].target)) / slope for i in range(n) for share in SHARES]
+        )
+        least, most = (
+            np.array([getattr(policies[Ts[i]], name) for i in which]) for name in ("m_min", "m_max")
+        )
+        m = np.clip(np.round(np.exp(known.mean[which] + aim)), least, most)
+        above = slope * (np.log(m) - known.mean[which])
+        gradient = np.zeros((len(which), n + 1))
+        gradient[np.arange(len(which)), which] = -slope
+        gradient[:, n] = above
+        x = above + np.array([offset(policies[Ts[i]].target) for i in which])
+        _, information = score_and_information(x, np.zeros_like(x), np.full_like(x, BATCH))
+        share = 1 / (1 + np.exp(-x))
+        cost = [expected_cost(Ts[i], float(m[j]), float(share[j])) for j, i in enumerate(which)]
+        return _Places(which, m, gradient, information, BATCH * np.array(cost))
+
+    def gains(
+        self, covariance: Float[Array, "k k"], wanted: Float[Array, " k"]
+    ) -> tuple[Float[Array, " places"], Callable[[int], Float[Array, "k k"]]]:
+        """For each place, what a batch there gains per cost; and the covariance after a batch at one of them."""
+        along = self.gradient @ covariance
+        variance = (along * self.gradient).sum(axis=1)
+        # where x itself is uncertain, its information is an average over places that tell less
+        information = self.information / np.sqrt(1 + 0.4 * variance)
+        rate = information / (1 + information * variance)
+        before = np.diag(covariance)
+        after = np.maximum(1e-12, before - rate[:, None] * along**2)
+        too_wide = np.maximum(0.0, np.log(before / wanted**2))
+        gain = (too_wide - np.maximum(0.0, np.log(after / wanted**2))).sum(axis=1) / self.cost
+        return gain, lambda j: covariance - rate[j] * np.outer(along[j], along[j])

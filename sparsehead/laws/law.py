@@ -1,0 +1,347 @@
+"""`law`: m_80 against T, measured trial by trial, with the fitted laws and the information floor beside it."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from sparsehead_paper.published import GRID_M
+from sparsehead_paper.studies.records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
+
+from .._base.arguments import instance, several, shown, whole
+from .._base.display import Card, Plotted, clipped
+from .._base.errors import DomainError
+from .._base.fields import check_names
+from .._base.frame import Frame
+from .._base.jsonable import json_values
+from .._base.lazy import require_module
+from ..floor.floor import Floor, floor_curve
+from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
+from ..functions.task import balancing_p
+from ..sweep import RoundProgress, StoredSweep
+from ..sweep.cluster import parse_cluster, sweep_on
+from ..sweep.shards import Shard, parse_shard
+from ..train.footprint import require_trial
+from ..train.keywords import Settings
+from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function
+from ..train.spec import preset as preset_spec
+from .adaptive import Adaptive
+from .curves import Cell
+from .fits import LawFits, fit_laws
+from .joint import LAW_CAUTION
+from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
+from .rounds import MakeSpec
+from .thresholds import Threshold
+
+METHODS = ("joint", "adaptive", "grid")
+ALONE_UP_TO = 2  # so many T have too little to share: jointly they take twice the trials of each alone
+
+
+@dataclass(frozen=True, repr=False)
+class LawResult(Plotted):
+    """What `law` returns.
+
+    Args:
+        thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
+        cells: the outcomes themselves, by T.
+        laws: the laws fitted to all trials at once; where they determine none, its note says why.
+        floor: by T, the independent samples that the best learner needs for one answer, and for as many answers as a
+            trial has runs; empty where theory has none. Trials redraw ambiguous training sets, so these are yardsticks.
+        seconds: time spent in this call; trials that the store knew already cost none.
+        target: the function in words.
+        in_paper: whether it is the function of the paper's figure 2.
+        complete: whether the design was run to its end; False is possible with stored=True only.
+    """
+
+    _CHART = "figures.objects:law_result_chart"
+
+    thresholds: dict[int, Threshold]
+    cells: dict[int, list[Cell]]
+    laws: LawFits
+    floor: dict[int, Floor]
+    seconds: float
+    target: str = "AND of 3 bits"
+    in_paper: bool = True
+    complete: bool = True
+
+    def record(self) -> LawRecord:
+        """The same as a results file holds it, `sparsehead law --json` prints it and the law's chart draws it."""
+        return LawRecord(
+            thresholds=tuple(
+                ThresholdRow(T, t.m80, t.low, t.high, t.trials, t.note, t.bar)
+                for T, t in self.thresholds.items()
+            ),
+            fits={
+                name: FitRow(fit.params, fit.intervals, fit.aic, fit.delta_aic)
+                for name, fit in self.laws.fits.items()
+            },
+            best=self.laws.best,
+            note=self.laws.note,
+            floor=tuple(FloorRow(**asdict(found), status=found.status) for found in self.floor.values()),
+            cells=tuple(CellRow(T, **asdict(cell)) for T, of_T in self.cells.items() for cell in of_T),
+            seconds=self.seconds,
+            target=self.target,
+            in_paper=self.in_paper,
+            complete=self.complete,
+        )
+
+    def __repr__(self) -> str:
+        known = [f"T={T}: {_in_words(t)}" for T, t in self.thresholds.items()]
+        more = f"; .. {len(known)} T in all" if len(known) > 4 else ""
+        return f"<LawResult, m_80 of {clipped(self.target, 100)}: {'; '.join(known[:4])}{more}>"
+
+    def to_frame(self) -> Frame:
+        """One row for each T: m_80, its 95 % interval, trials, and the floors for one answer and for a trial's runs."""
+        return Frame(
+            [
+                {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "side": t.side, "trials": t.trials,
+                 "floor": getattr(self.floor.get(T), "m", None),
+                 "floor_runs": getattr(self.floor.get(T), "m_guesses", None), "note": t.note}
+                for T, t in self.thresholds.items()
+            ]
+        )  # fmt: skip
+
+    def _card(self) -> Card:
+        best = self.laws.fits.get(self.laws.best or "")
+        fit = [] if best is None else [f"best fit by AIC: {best.law}, b = {best.params['b']:.4g}"]
+        lines = [f"m_80: samples at which 80 % of trials learn {self.target}", *fit, self.laws.note]
+        return Card("Law", [line for line in lines if line], {"seconds": self.seconds}, self.to_frame())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values: what `sparsehead law --json` prints."""
+        found: dict[str, Any] = json_values(self.record())
+        return found
+
+
+class LawSettings(Settings, total=False):
+    """The settings of `law`: those of `learn`, and the encoding by name."""
+
+    encoding: str
+
+
+def law(
+    function: SparseFunction | str = "and",
+    *,
+    T: int | Sequence[int] | None = None,
+    s: int | None = None,
+    db: str | Path = "results.db",
+    seed: int = 0,
+    method: str | None = None,
+    policy: Adaptive | None = None,
+    exceptions: Mapping[int, Mapping[str, Any]] | None = None,
+    preset: str = "fast",
+    workers: int = 2,
+    cluster: str | None = None,
+    shard: str | None = None,
+    stored: bool = False,
+    known: Mapping[int, Sequence[Cell]] | None = None,
+    progress: Callable[[RoundProgress], None] | None = None,
+    say: Callable[[str], None] | None = None,
+    **settings: Unpack[LawSettings],
+) -> LawResult:
+    """m_80(T), the number of samples at which 80 % of trials learn the function, at each context length T.
+
+    Trials go to the store `db` as they finish; repeating the call runs only what is missing.
+
+    Args:
+        function: a family (and, or, parity, majority, junta; needs s), an expression, or a SparseFunction.
+        T: context lengths, one or several; for a SparseFunction its own by default.
+        s: how many positions a family's functions read. An expression says so itself; s may repeat it.
+        db: the store. seed: names every random stream.
+        method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
+            ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
+            trials at each m = 50, 60, .., 200. By default joint; adaptive for one or two T.
+        policy: how joint and adaptive go about it: width wanted at each T, trials at most.
+        exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
+        preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
+        workers: processes, one thread each.
+        cluster: a Dask cluster in their place: "tcp://host:port" of its scheduler, or "local:N".
+        shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call
+            without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
+            "joint" decides from all outcomes at once and cannot be parted.
+        progress: called as trials finish, with the round and how far it is.
+        stored: run nothing; tell what the store holds of the design, in the order in which it is run.
+        known: by T, cells whose store is elsewhere, such as those of a results file. One of n trials stands for the
+            first n at its m; they count, and are not run again. With method joint or adaptive.
+        say: gets sentences that a user should see, such as which version made outcomes that are reused.
+        settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
+    Raises:
+        DomainError: no T, an unknown method, or settings that contradict each other or are out of range.
+    Paper: law-and, law-dropout, law-decades
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> policy = Adaptive(start=12, max_trials=8)
+    >>> with TemporaryDirectory() as folder:
+    ...     found = law(
+    ...         "and", s=2, T=8, db=Path(folder) / "r.db", learner="exhaustive", policy=policy, workers=1
+    ...     )
+    >>> list(found.thresholds), found.thresholds[8].trials
+    ([8], 8)
+    """
+    started = time.monotonic()
+    _check_arguments(method, seed, workers, db, policy, settings)
+    if known and method == "grid":
+        raise DomainError(
+            "known cells go with method joint or adaptive; the grid has a fixed number of trials at each m."
+        )
+    part = Shard() if shard is None else parse_shard(shard)
+    lengths = _lengths(function, T)
+    method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
+    lengths = _lengths_of(part, lengths, method)
+    function, policy = str(function), policy or Adaptive()
+    size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
+    make = _trials_of(function, size, preset, {**settings})
+    # settings out of range, and what does not fit into memory, are refused before anything runs
+    _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
+    if s is not size:
+        _check_repeated(s, target_function(make(lengths[0], 50, 0)))
+    floor = floors(make, lengths)
+    made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
+    with made as sweep:
+        trials = TrialSource(sweep, make, seed, progress, known or {})
+        if method == "grid":
+            cells, thresholds = by_grid(trials, lengths, part)
+        else:
+            policies = _policies(policy, exceptions or {}, lengths, floor)
+            cells, thresholds = (jointly if method == "joint" else one_by_one)(trials, policies)
+    laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
+    return LawResult(
+        thresholds=thresholds,
+        cells=cells,
+        laws=laws,
+        floor=floor,
+        seconds=time.monotonic() - started,
+        target=_target(function, size),
+        in_paper=(function, size) == ("and", 3),
+        complete=made.complete if isinstance(made, StoredSweep) else True,
+    )
+
+
+def _trials_of(function: str, s: int | None, preset: str, settings: dict[str, Any]) -> MakeSpec:
+    """(T, m, seed) -> the trial."""
+    require_module("torch")
+    if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
+        settings = {"unique": False, **settings}
+
+    def make(T: int, m: int, seed: int) -> TrainSpec:
+        return preset_spec(preset, function=function, s=s, T=T, m=m, seed=seed, **settings)
+
+    return make
+
+
+def _refuse_early(
+    make: MakeSpec, lengths: Sequence[int], most: int, cluster: str | None, workers: int
+) -> None:
+    """Refuse what could not be run: trials too large for this machine, an address that is none, functions of bits that
+    some T does not have. The memory of a cluster's workers is looked at when they are there."""
+    if cluster is None:
+        require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
+    else:
+        parse_cluster(cluster)
+    for T in lengths:
+        target_function(make(T, 50, 0))
+
+
+def _check_repeated(s: Any, f: SparseFunction) -> None:
+    """Refuse an s that is not the number of positions that an expression reads."""
+    if s != f.s:
+        raise DomainError(
+            f"the expression reads {f.s} positions, and s (--s) says {shown(s)}; leave s out, which only families need."
+        )
+
+
+def _policies(
+    policy: Adaptive,
+    exceptions: Mapping[int, Mapping[str, Any]],
+    lengths: Sequence[int],
+    floor: Mapping[int, Floor],
+) -> dict[int, Adaptive]:
+    """The policy at each T: with its exceptions, and starting above the floor."""
+    wanted = {T: replace(policy, **exceptions.get(T, {})) for T in lengths}
+    return {T: above_floor(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
+
+
+def _target(function: str, s: int | None) -> str:
+    """The function in words."""
+    name = {"and": "AND", "or": "OR"}.get(function, function)
+    return name if s is None else f"{name} of {s} bits"
+
+
+def _in_words(t: Threshold) -> str:
+    """The threshold and its interval, or the one bound that there is."""
+    if t.m80 is None and t.side in ("at most", "at least"):
+        return f"{t.side} {_shown(t.high if t.low is None else t.low)}"
+    return f"{_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]"
+
+
+def _shown(m: float | None) -> str:
+    return "?" if m is None else f"{m:.1f}"
+
+
+def _lengths(function: Any, T: Any) -> list[int]:
+    """The context lengths, ascending, each once."""
+    if not isinstance(function, SparseFunction):
+        hint = "a family such as 'and', an expression such as 'x1 & x2', or a SparseFunction"
+        instance("function", function, str, hint)
+    elif T is None:
+        T = function.T
+    if T is None:
+        raise DomainError("law needs at least one context length T, such as T=[100, 300]; got none.")
+    given = (T,) if hasattr(T, "__index__") else several("T", T, "context lengths, such as [100, 300]")
+    if not given:
+        raise DomainError("law needs at least one context length T, got none.")
+    return sorted({whole("each T", length) for length in given})
+
+
+def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
+    """The context lengths that this shard measures."""
+    if part.whole or method == "grid":
+        return lengths
+    if method == "joint":
+        raise DomainError(
+            f"shard {part} needs method adaptive (parts are context lengths) or grid (parts are trials); joint decides "
+            "from the outcomes of all context lengths at once."
+        )
+    own = part.part(lengths)
+    if not own:
+        raise DomainError(
+            f"shard {part} has nothing to do: there are {len(lengths)} context lengths; use at most as many shards."
+        )
+    return own
+
+
+def _check_arguments(
+    method: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
+) -> None:
+    """Refuse wrong types and unknown names; whatever goes into a spec is checked there."""
+    if method is not None and method not in METHODS:
+        raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
+    whole("seed", seed, least=0)
+    whole("workers", workers)
+    if policy is not None:
+        instance("policy", policy, Adaptive, "sparsehead.laws.adaptive.Adaptive(width=.., max_trials=..)")
+    if not isinstance(db, str | Path):
+        raise DomainError(f"db is the path of a store; got {shown(db)}.")
+    for name in settings.keys() & {*(field.name for field in fields(Adaptive)), "trials"}:
+        raise DomainError(
+            f"law has no setting {name!r}; policy=Adaptive(start=.., width=.., max_trials=..) has it."
+        )
+    check_names(settings, SETTINGS, what="law")
+
+
+def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
+    """The information floor at each T, where theory has one: conjunctions, disjunctions and parities."""
+    spec = make(Ts[0], 50, 0)
+    if spec.function in FAMILIES and spec.function not in EXPLAINED:
+        return {}
+    f = target_function(spec)
+    name = kind(f)
+    if name is None:
+        return {}
+    p = balancing_p(f) if spec.p is None else spec.p
+    try:
+        return {found.T: found for found in floor_curve(name, s=f.s, Ts=Ts, p=p, guesses=spec.restarts)}
+    except DomainError:  # theory has no floor here, e.g. for a parity of unbalanced bits
+        return {}

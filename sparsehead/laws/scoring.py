@@ -1,0 +1,126 @@
+"""Maximum likelihood for curves m_80(T): all trials as arrays, and Fisher scoring with analytic derivatives.
+
+A curve gives ln m_80 at every T and ln slope as functions of a few parameters x, with their Jacobians. Scoring solves
+k x k systems only (k = 1 .. 19), so no threaded linear algebra runs: what takes time is exp and log of one array.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Int
+from .curves import (
+    Cell,
+    log_likelihood,
+    merge,
+    offset,
+    score_and_information,
+    slope_penalty,
+    slope_penalty_score,
+)
+
+MOST_STEPS = 60
+LONGEST_STEP = 2.0  # in ln m and ln slope: nothing is learned from a jump by more than e^2
+LARGEST_LOG_SLOPE = 9.0  # a step function, in effect
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """ln m_80 at every T and ln slope at one x, with their derivatives by x."""
+
+    log_m80: Float[Array, " n_T"]
+    log_m80_by_x: Float[Array, "n_T k"]
+    log_slope: float
+    log_slope_by_x: Float[Array, " k"]
+
+
+CurveFamily = Callable[[Float[Array, " k"]], Curve]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Cells of all T as flat arrays; `which` is the index in Ts of a cell's T."""
+
+    Ts: Float[Array, " n_T"]
+    which: Int[Array, " cells"]
+    log_m: Float[Array, " cells"]
+    solved: Float[Array, " cells"]
+    trials: Float[Array, " cells"]
+    target: float
+
+    @staticmethod
+    def of(cells: Mapping[int, Sequence[Cell]], target: float) -> "Trials":
+        """The cells of every T that has trials, T ascending."""
+        merged = {T: merge(cells[T]) for T in sorted(cells)}
+        Ts = [T for T, group in merged.items() if group]
+        if any(T < 2 for T in Ts):
+            raise DomainError(f"a law is fitted at context lengths T >= 2, got T={min(Ts)}.")
+        flat = [(i, cell) for i, T in enumerate(Ts) for cell in merged[T]]
+        return Trials(
+            Ts=np.array(Ts, dtype=float),
+            which=np.array([i for i, _ in flat], dtype=int),
+            log_m=np.log(np.array([cell.m for _, cell in flat], dtype=float)),
+            solved=np.array([cell.solved for _, cell in flat], dtype=float),
+            trials=np.array([cell.trials for _, cell in flat], dtype=float),
+            target=target,
+        )
+
+    def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
+        """The log-likelihood of all trials."""
+        slope = math.exp(min(LARGEST_LOG_SLOPE, log_slope))
+        each = log_likelihood(self.log_m, self.solved, self.trials, log_m80[self.which], slope, self.target)
+        return float(each.sum())
+
+    def loss(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
+        """Minus the penalised log-likelihood: what is minimised. Infinite where the curve is not finite."""
+        value = -self.plain(log_m80, log_slope) - float(slope_penalty(log_slope))
+        return value if math.isfinite(value) else math.inf
+
+    def derivatives(self, curve: Curve) -> tuple[Float[Array, " k"], Float[Array, "k k"]]:
+        """Minus the gradient of `loss` by x, and the expected information."""
+        slope = math.exp(min(LARGEST_LOG_SLOPE, curve.log_slope))
+        above = slope * (self.log_m - curve.log_m80[self.which])
+        score, information = score_and_information(above + offset(self.target), self.solved, self.trials)
+        by_x = np.outer(above, curve.log_slope_by_x) - slope * curve.log_m80_by_x[self.which]
+        prior_score, prior_information = slope_penalty_score(curve.log_slope)
+        gradient = score @ by_x + prior_score * curve.log_slope_by_x
+        matrix = (by_x * information[:, None]).T @ by_x
+        return gradient, matrix + prior_information * np.outer(curve.log_slope_by_x, curve.log_slope_by_x)
+
+
+def minimise(trials: Trials, family: CurveFamily, start: Sequence[float]) -> tuple[Float[Array, " k"], float]:
+    """The x of least loss near `start`, and that loss.
+
+    Each step solves with the expected information, slightly damped so that a direction without information stands
+    still, and is halved until the loss falls. It ends when a step promises less than 1e-9.
+    """
+    x = np.array(start, dtype=float)
+    curve = family(x)
+    loss = trials.loss(curve.log_m80, curve.log_slope)
+    for _ in range(MOST_STEPS):
+        gradient, information = trials.derivatives(curve)
+        step = np.linalg.solve(information + 1e-9 * np.eye(len(x)), gradient)
+        promised = float(gradient @ step)
+        step *= min(1.0, LONGEST_STEP / max(1e-300, float(np.abs(step).max())))
+        if promised < 1e-9:
+            break
+        for _ in range(30):
+            nearby = family(x + step)
+            value = trials.loss(nearby.log_m80, nearby.log_slope)
+            if value < loss:
+                break
+            step = step / 2
+        else:
+            break
+        x, curve, loss = x + step, nearby, value
+    return x, loss
+
+
+def least(
+    trials: Trials, family: CurveFamily, starts: Sequence[Sequence[float]]
+) -> tuple[Float[Array, " k"], float]:
+    """The best of `minimise` from several starts."""
+    return min((minimise(trials, family, start) for start in starts), key=lambda found: found[1])

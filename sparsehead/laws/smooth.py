@@ -1,0 +1,163 @@
+"""All thresholds at once: ln m_80 as a smooth function of ln T, with one slope, by Laplace's approximation.
+
+The success curve is that of `curves`. A priori ln m_80 over z = ln T is a level, a tilt and a Gaussian process with
+squared-exponential covariance; its amplitude and length are not known and are averaged over a small grid, each pair
+weighted by how well it foresees the trials. Trials at one T thus tell about its neighbours, as far as the data
+themselves show a smooth curve, and every T about the slope.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base.types import Array, Float
+from .curves import SLOPE_SPREAD, TYPICAL_SLOPE, Cell, log_likelihood, merge, offset, score_and_information
+
+LEVEL_SPREAD = 1.5  # s.d. of ln m_80 about the first guess: a factor of 20 either way is within two
+TILT_SPREAD = 0.5  # s.d. of d ln m_80 / d ln T
+AMPLITUDES = (0.1, 0.3)  # s.d. of ln m_80 about its straight line
+LENGTHS = (0.6, 1.8)  # in ln T, over which it bends
+NUGGET = 1e-4  # variance of its own that every threshold has: 1 %, and the matrix keeps its rank
+MOST_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Mean and covariance of (ln m_80 at each T, ln slope), given the trials."""
+
+    mean: Float[Array, " k"]
+    covariance: Float[Array, "k k"]
+
+    @property
+    def spread(self) -> Float[Array, " k"]:
+        """Standard deviations of ln m_80 at each T, and of ln slope."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def slope(self) -> float:
+        """The slope in ln m."""
+        return math.exp(self.mean[-1])
+
+
+def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target: float = 0.8) -> Posterior:
+    """What the trials say about all thresholds together.
+
+    Args:
+        cells: for each T, its cells; a T without trials is foreseen from the others.
+        guess: m_80 before any trial, at every T.
+    """
+    Ts = sorted(cells)
+    prior = _covariances(np.log(np.array(Ts, dtype=float)))
+    modes, precision, evidence = _modes(_flat({T: cells[T] for T in Ts}), prior, math.log(guess), target)
+    weights = np.exp(evidence - evidence.max())
+    weights /= weights.sum()
+    mean = weights @ modes
+    apart = modes - mean
+    covariance = np.einsum(
+        "h,hij->ij", weights, np.linalg.inv(precision) + apart[:, :, None] * apart[:, None, :]
+    )
+    return Posterior(mean, covariance)
+
+
+def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
+    """The prior covariance of ln m_80 for each amplitude and length."""
+    z = z - z.mean()
+    gap = (z[:, None] - z[None, :]) ** 2
+    straight = LEVEL_SPREAD**2 + TILT_SPREAD**2 * np.outer(z, z) + NUGGET * np.eye(len(z))
+    return np.stack(
+        [straight + a**2 * np.exp(-gap / (2 * length**2)) for a in AMPLITUDES for length in LENGTHS]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Flat:
+    """All cells as arrays; `at` has a one where a cell (row) is of a T (column)."""
+
+    log_m: Float[Array, " cells"]
+    solved: Float[Array, " cells"]
+    trials: Float[Array, " cells"]
+    at: Float[Array, "cells n_T"]
+
+
+def _flat(cells: Mapping[int, Sequence[Cell]]) -> _Flat:
+    rows = [(i, cell) for i, T in enumerate(cells) for cell in merge(cells[T])]
+    at = np.zeros((len(rows), len(cells)))
+    at[np.arange(len(rows)), [i for i, _ in rows]] = 1.0
+    return _Flat(
+        np.log(np.array([cell.m for _, cell in rows], dtype=float)),
+        np.array([cell.solved for _, cell in rows], dtype=float),
+        np.array([cell.trials for _, cell in rows], dtype=float),
+        at,
+    )
+
+
+def _modes(
+    data: _Flat, prior: Float[Array, "h n_T n_T"], log_guess: float, target: float
+) -> tuple[Float[Array, "h k"], Float[Array, "h k k"], Float[Array, " h"]]:
+    """For each prior the mode of (ln m_80, ln slope), the precision there and the ln evidence, by Fisher scoring."""
+    h, n = prior.shape[:2]
+    centre = np.append(np.full(n, log_guess), math.log(TYPICAL_SLOPE))
+    penalty = np.zeros((h, n + 1, n + 1))
+    penalty[:, :n, :n] = np.linalg.inv(prior)
+    penalty[:, n, n] = 1 / SLOPE_SPREAD**2
+    y = np.tile(centre, (h, 1))
+    value = _objective(data, y, centre, penalty, target)
+    for _ in range(MOST_STEPS):
+        gradient, precision = _derivatives(data, y, centre, penalty, target)
+        step = np.linalg.solve(precision, gradient[:, :, None])[:, :, 0]
+        if float((gradient * step).sum(axis=1).max()) < 1e-6:
+            break
+        step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True))
+        for _ in range(10):
+            nearby = _objective(data, y + step, centre, penalty, target)
+            worse = nearby < value
+            if not worse.any():
+                break
+            step[worse] /= 2
+        y, value = y + step, nearby
+    _, precision = _derivatives(data, y, centre, penalty, target)
+    evidence = value - 0.5 * np.linalg.slogdet(prior)[1] - 0.5 * np.linalg.slogdet(precision)[1]
+    return y, precision, evidence
+
+
+def _objective(
+    data: _Flat,
+    y: Float[Array, "h k"],
+    centre: Float[Array, " k"],
+    penalty: Float[Array, "h k k"],
+    target: float,
+) -> Float[Array, " h"]:
+    """ln-likelihood plus ln prior density, up to a constant of each prior."""
+    apart = y - centre
+    slope, log_m80 = np.exp(y[:, -1:]), y[:, :-1] @ data.at.T
+    fit = log_likelihood(data.log_m, data.solved, data.trials, log_m80, slope, target).sum(axis=1)
+    return fit - 0.5 * np.einsum("hi,hij,hj->h", apart, penalty, apart)
+
+
+def _derivatives(
+    data: _Flat,
+    y: Float[Array, "h k"],
+    centre: Float[Array, " k"],
+    penalty: Float[Array, "h k k"],
+    target: float,
+) -> tuple[Float[Array, "h k"], Float[Array, "h k k"]]:
+    """The gradient of `_objective`, and the expected information with the prior's."""
+    n = y.shape[1] - 1
+    slope = np.exp(y[:, -1:])
+    above = slope * (data.log_m - y[:, :-1] @ data.at.T)
+    shape = above.shape
+    score, information = score_and_information(
+        above + offset(target), np.broadcast_to(data.solved, shape), np.broadcast_to(data.trials, shape)
+    )
+    gradient = -np.einsum("hij,hj->hi", penalty, y - centre)
+    gradient[:, :n] -= slope * (score @ data.at)
+    gradient[:, n] += (score * above).sum(axis=1)
+    precision = penalty.copy()
+    precision[:, range(n), range(n)] += slope**2 * (information @ data.at)
+    across = -slope * ((information * above) @ data.at)
+    precision[:, :n, n] += across
+    precision[:, n, :n] += across
+    precision[:, n, n] += (information * above**2).sum(axis=1)
+    return gradient, precision

@@ -1,0 +1,36 @@
+"""A law from the trials that a store holds; nothing is run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .._base.errors import DomainError
+from ..store import Record
+from ..sweep import cells_of
+from ..train.spec import TrainSpec
+from .fits import fit_laws
+from .law import LawResult, floors
+from .thresholds import fitted
+
+
+def stored_law(records: Sequence[Record]) -> LawResult:
+    """The law as the stored trials of one experiment tell it: specs that differ in T, m and seed alone.
+
+    Each threshold is that of its own T; a T whose trials bound it on one side only, or not at all, says so.
+
+    Raises:
+        DomainError: there are no records.
+    """
+    if not records:
+        raise DomainError("a law from the store needs at least one trial, got none.")
+    cells = cells_of(records)
+    first = TrainSpec(**records[0].spec)
+    floor = floors(lambda T, m, seed: replace(first, T=T, m=m, seed=seed), list(cells))
+    return LawResult(
+        {T: fitted(of_T) for T, of_T in cells.items()},
+        cells,
+        fit_laws(cells),
+        floor,
+        0.0,
+        target=first.function if first.s is None else f"{first.function} of {first.s} bits",
+        in_paper=(first.function, first.s) == ("and", 3),
+    )

@@ -1,0 +1,207 @@
+"""m_80: the number of samples at which 80 % of trials succeed, from trials at several m.
+
+`grid` reads it off as the paper does; `fitted` fits the success curve, and its interval also allows every other curve
+that rises with m.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base.types import Array, Float
+from .curves import Cell, agree, log_likelihood, merge, slope_penalty
+from .intervals import chi2_quantile, percentile
+from .misfit import misfits
+
+LOG_SLOPES = np.linspace(math.log(0.7), math.log(70), 26)
+# On the likelihood drop: batches, and stopping once the interval is short, cost coverage (90 -> 95 %).
+LIKELIHOOD_CAUTION = 1.25
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """m_80 with an interval. None: not bounded by these trials; `note` says why and `side` which bound there is.
+
+    `bar` is the bootstrap's standard deviation (grid), `slope` the fitted slope in ln m (fitted).
+    """
+
+    m80: float | None
+    low: float | None
+    high: float | None
+    trials: int
+    method: str
+    note: str = ""
+    bar: float | None = None
+    slope: float | None = None
+
+    @property
+    def log_width(self) -> float:
+        """ln(high / low); infinite while a side is open."""
+        return math.log(self.high / self.low) if self.low and self.high else math.inf
+
+    @property
+    def side(self) -> str:
+        """Which ends the trials bound: "both", "at most" (an upper end only), "at least" (a lower one), "none"."""
+        return side(self.low, self.high)
+
+
+def side(low: float | None, high: float | None) -> str:
+    """Name the ends of an interval that are not open."""
+    if low is None:
+        return "none" if high is None else "at most"
+    return "at least" if high is None else "both"
+
+
+def grid(
+    cells: Iterable[Cell],
+    *,
+    target: float = 0.8,
+    n_boot: int = 100,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> Threshold:
+    """The paper's protocol: the smallest m with at least `target` successes, averaged over bootstrap resamples.
+
+    Each resample redraws the trials of every cell with replacement and takes the smallest m that reaches the
+    target. The value is the mean over resamples and the bar their standard deviation. This is how values such as
+    52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
+    The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
+    A resample that reaches the target nowhere counts as the last m in mean and bar; where these are
+    too many for the interval, its upper end is open.
+
+    Paper: law-and, law-grid
+    """
+    merged = merge(cells)
+    trials = sum(cell.trials for cell in merged)
+    if not merged:
+        return Threshold(None, None, None, 0, "grid", "no trials")
+    ms = np.array([cell.m for cell in merged], dtype=float)
+    n = np.array([cell.trials for cell in merged])
+    share = np.array([cell.solved / cell.trials for cell in merged])
+    resampled = rng.binomial(n, share, size=(n_boot, len(merged))) / n
+    passed = resampled >= target - 1e-12  # 32 of 40 is 80 %
+    if not (share >= target - 1e-12).any():
+        note = f"no m up to {ms[-1]:.0f} reaches {target:.0%}: m_80 is larger"
+        return Threshold(None, float(ms[-1]), None, trials, "grid", note)
+    reached = passed.any(axis=1)
+    first = np.where(reached, ms[passed.argmax(axis=1)], ms[-1])
+    low, high = percentile(first, level)
+    notes = [f"the grid starts at {ms[0]:.0f}: m_80 may be smaller"] if first.mean() <= ms[0] else []
+    # then the upper percentile lies among resamples that reach the target nowhere
+    open_above = (~reached).mean() > (1 - level) / 2
+    if open_above:
+        notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
+    bar = float(first.std())
+    upper = None if open_above else high
+    return Threshold(float(first.mean()), low, upper, trials, "grid", "; ".join(notes), bar=bar)
+
+
+def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -> Threshold:
+    """The m at which a share `target` succeeds, by penalised maximum likelihood, with an interval.
+
+    The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. Its profile interval holds every
+    threshold whose best likelihood over slopes is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum. The
+    interval returned holds that one and `rising_bounds`, so that it does not rest on the curve's shape. Where trials
+    were all solved or all failed there is no m_80, only the bound.
+    """
+    merged = merge(cells)
+    trials, solved = sum(cell.trials for cell in merged), sum(cell.solved for cell in merged)
+    if not merged:
+        return Threshold(None, None, None, 0, "fitted", "no trials")
+    least, most = rising_bounds(merged, target=target, level=level)
+    if agree(merged):
+        return Threshold(None, least, most, trials, "fitted", _one_sided(least, most, solved, trials))
+    m80, low, high, slope = curve_interval(merged, target, level)
+    low = min(low, least) if low and least else None
+    high = max(high, most) if high and most else None
+    notes = [] if low and high else ["the trials leave one side open; more of them are needed"]
+    notes += [found.words for found in misfits({0: merged}, {0: math.log(m80)}, slope, target)]
+    return Threshold(m80, low, high, trials, "fitted", "; ".join(notes), slope=slope)
+
+
+def _one_sided(least: float | None, most: float | None, solved: int, trials: int) -> str:
+    """What trials say that all came out alike."""
+    seen = f"no {'failure' if solved else 'success'} in {trials} trials"
+    end = most if solved else least
+    if end is None:
+        return f"{seen}: too few to bound m_80"
+    return f"at {'most' if solved else 'least'} {end:g}: {seen}"
+
+
+def rising_bounds(
+    cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95
+) -> tuple[float | None, float | None]:
+    """Sample sizes between which m_80 lies for every success curve that rises with m; None where there is no such end.
+
+    m_80 > m if some run of neighbouring cells from m upwards has so few successes that a share `target` would give as
+    few with probability at most q: on a rising curve none of those cells has a smaller chance than m. m_80 <= m in the
+    same way, from m downwards. q is (1 - level)/2, as in Clopper and Pearson's interval, and 1 - level where all trials
+    agree and bound one side only. tests/laws/test_coverage.py simulates how often m_80 lies between the ends.
+    """
+    from scipy.special import bdtr
+
+    merged = merge(cells)
+    solved, trials = (
+        np.concatenate([[0], np.cumsum([getattr(cell, name) for cell in merged])])
+        for name in ("solved", "trials")
+    )
+    q = 1 - level if agree(merged) else (1 - level) / 2
+    low: float | None = None
+    high: float | None = None
+    for j, cell in enumerate(merged):
+        few = bdtr(solved[j + 1 :] - solved[j], trials[j + 1 :] - trials[j], target)
+        if few.min() <= q:
+            low = float(cell.m)
+        n = trials[j + 1] - trials[: j + 1]
+        failed = n - (solved[j + 1] - solved[: j + 1])
+        if high is None and bdtr(failed, n, 1 - target).min() <= q:
+            high = float(cell.m)
+    return low, high
+
+
+def curve_interval(
+    merged: Sequence[Cell], target: float, level: float
+) -> tuple[float, float | None, float | None, float]:
+    """m_80, the ends of its profile interval and the slope of the fitted curve."""
+    span = math.log(merged[0].m) - 2.5, math.log(merged[-1].m) + 2.5
+    drop = LIKELIHOOD_CAUTION * chi2_quantile(level) / 2
+    thetas = np.linspace(*span, 61)
+    profile, slopes = _profile(merged, thetas, LOG_SLOPES, target)
+    inside = np.flatnonzero(profile >= profile.max() - drop - 2)
+    around = thetas[max(0, inside[0] - 1)], thetas[min(60, inside[-1] + 1)]
+    thetas = np.linspace(*around, 101)
+    near = np.linspace(slopes[inside].min() - 0.2, slopes[inside].max() + 0.2, len(LOG_SLOPES))
+    profile, slopes = _profile(merged, thetas, near, target)
+    best = int(profile.argmax())
+    low, high = _crossings(thetas, profile, float(profile.max() - drop))
+    return float(np.exp(thetas[best])), low, high, float(np.exp(slopes[best]))
+
+
+def _profile(
+    cells: Sequence[Cell], thetas: Float[Array, " n"], log_slopes: Float[Array, " k"], target: float
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """The best penalised log-likelihood at each threshold, and the ln slope that attains it."""
+    log_m = np.log([cell.m for cell in cells])
+    solved = np.array([cell.solved for cell in cells], dtype=float)
+    trials = np.array([cell.trials for cell in cells], dtype=float)
+    slopes = np.exp(log_slopes)[None, :, None]
+    each = log_likelihood(log_m, solved, trials, thetas[:, None, None], slopes, target)
+    table = each.sum(axis=-1) + slope_penalty(log_slopes)
+    return table.max(axis=1), log_slopes[table.argmax(axis=1)]
+
+
+def _crossings(
+    thetas: Float[Array, " n"], profile: Float[Array, " n"], cut: float
+) -> tuple[float | None, float | None]:
+    """Where the profile rises above and falls below the cut, as m; None where it does not."""
+    inside = np.flatnonzero(profile >= cut)
+    ends: list[float | None] = []
+    for edge, beyond in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1)):
+        if not 0 <= beyond < len(thetas):
+            ends.append(None)
+            continue
+        part = (cut - profile[beyond]) / (profile[edge] - profile[beyond])
+        ends.append(float(np.exp(thetas[beyond] + part * (thetas[edge] - thetas[beyond]))))
+    return ends[0], ends[1]

@@ -1,0 +1,264 @@
+"""The law: how many samples a head needs, against T (paper figure 2; notes figure 5).
+
+Verdicts are computed from intervals in the results files that `reproduce` has written. Without a T at which the
+paper has a point, or without a fit, nothing can be compared and the verdict is "not run". Where trials depart from the
+fitted success curve (a misfit), AIC does not compare the laws and the verdict is "undecided".
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sparsehead._base.jsonable import json_values
+from sparsehead.laws.fits import LawFit, fit_laws, law_value
+from sparsehead.laws.joint import LAW_CAUTION
+
+from ..published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold, printed_misfit
+from ..studies.records import FitRow, LawRecord, ThresholdRow
+from .claim import Context, Finding, claim, judged
+from .measured import not_run, results
+
+CLOSE = 4.0  # AIC above the best law up to which a law describes the data as well: usual practice
+MOST = 0.8  # share of the paper's points that our intervals must meet
+NEAR_FLOOR = 1.4  # times the floor: what counts as near it
+DECADES = 100  # largest T over smallest T from which a law can be told from a straight line
+
+
+@claim(
+    "law-and",
+    kind="figure",
+    where="paper figure 2; notes figure 5",
+    statement="3-sparse AND, balanced labels: the smallest m at which 80 % of trials reach 99 % validation accuracy "
+    "grows like log T. The paper's points for T = 100..1100 fit m = -98.65 + 29.65 ln T.",
+)
+def check_law(context: Context) -> Finding:
+    return _against_the_paper(context, "law")
+
+
+@claim(
+    "law-points",
+    kind="ours",
+    where="paper figure 2",
+    statement="The paper's points alone do not tell log T from T: m = a + b ln T and m = a + b T meet its 17 points "
+    "with bars equally well (weighted squares within 4 of each other).",
+)
+def check_law_points(context: Context) -> Finding:
+    log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
+    ours = f"weighted squares {log:.1f} for a + b ln T and {line:.1f} for a + b T"
+    detail = "Each point less its law, over its bar, squared and summed; a and b are the best for each law."
+    verdict = "holds" if abs(log - line) <= CLOSE else "refuted"
+    return judged(verdict, paper="no number", ours=ours, detail=detail)
+
+
+@claim(
+    "law-grid",
+    kind="figure",
+    where="paper figure 2 and appendix C",
+    statement="The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each m "
+    "= 50, 60, .., 200, forty trials of five restarts; the smallest m with at least 80 % solved.",
+)
+def check_law_grid(context: Context) -> Finding:
+    return _against_the_paper(context, "law-grid")
+
+
+@claim(
+    "law-dropout",
+    kind="figure",
+    where="paper figure 2 and appendix C",
+    statement="The same with the paper's dropout of 0.1, at some of its context lengths.",
+)
+def check_law_dropout(context: Context) -> Finding:
+    return _against_the_paper(context, "law-mingpt")
+
+
+def _against_the_paper(context: Context, name: str) -> Finding:
+    """Points, form and slope of a measured law against the paper's; all three must agree."""
+    paper = f"m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T on T = 100..1100"
+    data = results(context, name, LawRecord)
+    rows, fits = _measured(data), data.fits if data else {}
+    points = {point.T: point for point in LAW_AND}
+    compared = [row for row in rows if row.T in points and row.low and row.high and row.trials]
+    foreseen = [row.T for row in rows if not row.trials]
+    if not compared or "log" not in fits:
+        lacks = "no T of the paper has a threshold with both ends" if not compared else "no fit"
+        return not_run(context, name, paper, lacks if rows else "no results yet")
+    agree = [row.T for row in compared if meets(row, points[row.T])]
+    slope_agrees, slope = _slope(fits["log"])
+    holds = fits["log"].delta_aic <= CLOSE and len(agree) >= MOST * len(compared) and slope_agrees
+    detail = (
+        f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
+        f"{slope} {_above_best(fits)} {data.note if data and not data.misfit else ''}"
+    )
+    if foreseen:
+        listed = ", ".join(map(str, foreseen))
+        detail += f" Foreseen from the others, without trials of their own, and not counted: T = {listed}."
+    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
+    return judged(
+        "undecided" if obstacle else "holds" if holds else "differs",
+        paper=paper,
+        ours=_points(rows),
+        detail=detail + obstacle,
+        agree=agree,
+        fits=json_values(fits),
+        figure=name,
+    )
+
+
+def meets(row: ThresholdRow, point: PrintedThreshold) -> bool:
+    """Whether our interval meets the paper's point +- 2 bars; a point without a bar is an upper bound."""
+    below = row.low is not None and row.low <= point.m + 2 * point.bar
+    above = row.high is not None and row.high >= point.m - 2 * point.bar
+    return below and (point.bar == 0 or above)
+
+
+@claim(
+    "law-decades",
+    kind="ours",
+    where="not in the paper",
+    statement="From T = 100 to T = 10^5, a hundred times further than the paper, the number of samples that a head "
+    "needs without dropout is described by a + b ln T as well as by any other law: its AIC is within 4 of the best.",
+)
+def check_law_decades(context: Context) -> Finding:
+    return _over_decades(context, "law-decades")
+
+
+@claim(
+    "law-matched",
+    kind="figure",
+    where="paper figure 2 and appendix C",
+    statement="The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW "
+    "on matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint design.",
+)
+def check_law_matched(context: Context) -> Finding:
+    return _against_the_paper(context, "law-matched")
+
+
+@claim(
+    "law-literal",
+    kind="figure",
+    where="paper figure 2 and appendix C",
+    statement="The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on "
+    "all parameters, gradients not clipped, minGPT's initialisation.",
+)
+def check_law_literal(context: Context) -> Finding:
+    return _against_the_paper(context, "law-literal")
+
+
+@claim(
+    "law-matched-beyond",
+    kind="ours",
+    where="not in the paper",
+    statement="The same, dropout included, with trials at T = 3000, three times beyond the paper's range: fitted to "
+    "all trials from T = 100 to 3000, a + b ln T describes the number of samples as well as any other law (its AIC is "
+    "within 4 of the best).",
+)
+def check_law_matched_beyond(context: Context) -> Finding:
+    name, paper = "law-matched-beyond", "no number"
+    beyond, near = results(context, name, LawRecord), results(context, "law-matched", LawRecord)
+    if beyond is None or near is None or not beyond.cells or not near.cells:
+        return not_run(context, name, paper)
+    both = fit_laws({**near.cells_by_T(), **beyond.cells_by_T()}, caution=LAW_CAUTION)
+    obstacle = _obstacle(near.complete and beyond.complete, "" if both.best else both.note)
+    verdict = "undecided" if obstacle else "holds" if both.fits["log"].delta_aic <= CLOSE else "refuted"
+    seen = "; ".join(f"T={c.T}, m={c.m}: {c.solved} of {c.trials}" for c in beyond.cells)
+    foreseen = "; ".join(
+        f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(c.T for c in beyond.cells)):.0f}"
+        for kind, fit in fit_laws(near.cells_by_T(), caution=LAW_CAUTION).fits.items()
+    )
+    detail = (
+        f"m_80 there as the laws fitted to T <= 1100 foresee it: {foreseen}. With these trials: "
+        f"{_above_best(both.fits)}{obstacle}"
+    )
+    return judged(verdict, paper=paper, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
+
+
+@claim(
+    "law-matched-decades",
+    kind="ours",
+    where="not in the paper",
+    statement="Under preset paper without dropout, from T = 100 to T = 10^5, the number of samples is described by "
+    "a + b ln T as well as by any other law: its AIC is within 4 of the best.",
+)
+def check_law_matched_decades(context: Context) -> Finding:
+    return _over_decades(context, "law-matched-decades")
+
+
+@claim(
+    "law-best",
+    kind="ours",
+    where="not in the paper",
+    statement="With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples "
+    "that any learner needs, at every T from 100 to 10^5.",
+)
+def check_law_best(context: Context) -> Finding:
+    name, paper = "law-best", "no number"
+    data = results(context, name, LawRecord)
+    rows = [row for row in _measured(data) if row.trials]
+    floor = {row.T: row.m for row in data.floor} if data else {}
+    compared = [row for row in rows if row.T in floor]
+    if data is None or not compared:
+        return not_run(context, name, paper)
+    over = [row.T for row in compared if row.low is not None and row.low > NEAR_FLOOR * floor[row.T]]
+    under = [row.T for row in compared if row.high is not None and row.high <= NEAR_FLOOR * floor[row.T]]
+    everywhere = data.complete and len(under) == len(compared)
+    verdict = "refuted" if over else "holds" if everywhere else "undecided"
+    ours = "; ".join(
+        f"T={r.T}: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}], floor {floor[r.T]}" for r in compared
+    )
+    detail = (
+        f"The whole interval lies at or below {NEAR_FLOOR} times the floor at {len(under)} of {len(compared)} T, above "
+        f"it at {len(over)}." + ("" if data.complete else " The design was stopped before its end.")
+    )
+    return judged(verdict, paper=paper, ours=ours, detail=detail)
+
+
+def _over_decades(context: Context, name: str) -> Finding:
+    """Whether a + b ln T describes a law over at least two decades of T as well as any other."""
+    paper = "no number"
+    data = results(context, name, LawRecord)
+    rows, fits = _measured(data), data.fits if data else {}
+    if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < DECADES * rows[0].T:
+        return not_run(
+            context, name, paper, "two decades of T and two laws are needed" if rows else "no results yet"
+        )
+    _, slope = _slope(fits["log"])
+    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
+    verdict = "undecided" if obstacle else "holds" if fits["log"].delta_aic <= CLOSE else "refuted"
+    detail = f"{slope} {_above_best(fits)}{obstacle}"
+    return judged(verdict, paper=paper, ours=_points(rows), detail=detail, fits=json_values(fits))
+
+
+def _obstacle(complete: bool, misfit: str) -> str:
+    """Why AIC does not decide about a law, as sentences that follow others; empty where it does."""
+    stopped = "" if complete else " The design was stopped before its end."
+    return stopped + (f" Undecided because of a {misfit}." if misfit else "")
+
+
+def _measured(data: LawRecord | None) -> list[ThresholdRow]:
+    return [row for row in data.thresholds if row.m80 is not None] if data else []
+
+
+def _points(rows: list[ThresholdRow]) -> str:
+    return "; ".join(f"T={r.T}: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}]" for r in rows)
+
+
+def _above_best(fits: Mapping[str, FitRow] | Mapping[str, LawFit]) -> str:
+    above = [f"{name} {fit.delta_aic:+.1f}" for name, fit in fits.items()]
+    return f"AIC above the best law: {', '.join(above)}."
+
+
+def _slope(log: FitRow) -> tuple[bool, str]:
+    """Whether the growth per ln T agrees with the paper's within both intervals, and the sentence that says so."""
+    low, high = log.intervals.get("b", (None, None))
+    b, error = LAW_AND_FIT[1], 2 * LAW_AND_SLOPE_ERROR
+    agrees = (low is None or low <= b + error) and (high is None or high >= b - error)
+    word = "agrees with" if agrees else "differs from"
+    ours = log.params.get("b", float("nan"))
+    return (
+        agrees,
+        f"Growth per ln T: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- {error:.1f}.",
+    )
+
+
+def _show(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"

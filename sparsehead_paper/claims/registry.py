@@ -1,0 +1,104 @@
+"""The claims of all chapters in one table, and how to check them.
+
+>>> CLAIMS["tf-scalar"].kind
+'definition'
+"""
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+
+from sparsehead._base.errors import FileError
+from sparsehead._base.plugins import Registry
+
+from . import (
+    capacity,
+    covering,
+    decoders,
+    definitions,
+    depth,
+    errata_notes_capacity,
+    errata_notes_covering,
+    errata_notes_sparse,
+    errata_paper,
+    errata_paper_capacity,
+    errata_paper_weights,
+    experiments,
+    floor,
+    generalization,
+    integral,
+    laws,
+    limits,
+    linear_covers,
+    lipschitz,
+    reading,
+    representation,
+    selection,
+    sparse_functions,
+    studies,
+    trained,
+)
+from .claim import Claim, Context, Finding
+
+__all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_checks"]
+
+# A new chapter is a new file and its name here; the claims of a chapter stand in the order of its file.
+CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
+    "Definitions": (definitions, covering, sparse_functions),
+    "Capacity": (lipschitz, capacity, depth, linear_covers),
+    "Generalisation and lower bounds": (integral, generalization, floor),
+    "Representation": (representation, selection, limits, decoders),
+    "Reading": (reading,),
+    "Experiments": (laws, experiments, studies, trained),
+    "Errata of the paper": (errata_paper, errata_paper_capacity, errata_paper_weights),
+    "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
+}
+SECTIONS: dict[str, tuple[Claim, ...]] = {
+    title: tuple(entry for file in files for entry in vars(file).values() if isinstance(entry, Claim))
+    for title, files in CHAPTERS.items()
+}
+ADDED: Registry[Claim] = Registry("claim", {})  # those of installed packages
+if ADDED:
+    SECTIONS["Installed packages"] = tuple(ADDED.values())
+CLAIMS: dict[str, Claim] = {entry.label: entry for section in SECTIONS.values() for entry in section}
+
+ClaimProgress = Callable[[Claim, Finding | None], None]
+
+
+def run_checks(
+    labels: Iterable[str] | None = None,
+    *,
+    context: Context | None = None,
+    progress: ClaimProgress | None = None,
+) -> list[Finding]:
+    """Check the claims named by `labels` (default: all), in the registry's order.
+
+    Whatever happens in one check, the others are run and the report still stands: a check that cannot read its data,
+    because a results file is damaged, is "not run"; one that breaks "fails".
+
+    Args:
+        context: passed to every check.
+        progress: called with (claim, None) before a check and with (claim, finding) after it.
+    Returns:
+        one Finding per claim that has a check.
+    Raises:
+        KeyError: no claim has one of the labels.
+    """
+    context = context or Context()
+    wanted = set(CLAIMS) if labels is None else {CLAIMS[label].label for label in labels}
+    findings = []
+    for entry in CLAIMS.values():
+        if entry.label not in wanted or entry.check is None:
+            continue
+        if progress:
+            progress(entry, None)
+        try:
+            found = entry(context)
+        except FileError as error:
+            found = Finding(entry.label, "not run", entry.where, "", str(error))
+        except Exception as error:
+            broken = f"the check itself broke: {type(error).__name__}: {error}"
+            found = Finding(entry.label, "fails", entry.where, "", broken)
+        findings.append(found)
+        if progress:
+            progress(entry, found)
+    return findings

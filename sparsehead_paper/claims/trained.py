@@ -1,0 +1,127 @@
+"""Reading of trained models: the planted function read back, certificates against true errors, when a support appears.
+
+Verdicts are computed from intervals in the results files that `reproduce` has written.
+"""
+
+from statistics import median
+
+from sparsehead._base.jsonable import json_values
+from sparsehead.laws.intervals import wilson
+
+from ..studies.plans import READ_CELL
+from ..studies.reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
+from .claim import Context, Finding, claim, judged
+from .experiments import LEVEL, sign_test
+from .measured import not_run, results
+
+SHARE = 0.98  # of solved trials, read back exactly
+NO_NUMBER = "no number"
+
+
+@claim(
+    "read-trained",
+    kind="ours",
+    where="not in the paper",
+    statement="A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is "
+    "read back, by asking the model alone, as exactly that AND in at least 98 % of cases.",
+)
+def check_read_trained(context: Context) -> Finding:
+    """The share of solved trials of one cell whose reading is the planted function, against .98."""
+    data = results(context, "reading", ReadingRecord)
+    trials = data.trials if data else ()
+    family, T, m = READ_CELL
+    cell = [r for r in trials if (r.family, r.T, r.m) == READ_CELL and r.solved]
+    if not cell:
+        return not_run(context, "reading", NO_NUMBER)
+    exact = sum(r.found == "planted" for r in cell)
+    low, high = wilson(exact, len(cell))
+    verdict = "holds" if low >= SHARE else "refuted" if high < SHARE else "undecided"
+    solved = [r for r in trials if r.solved]
+    failures = [r for r in solved if r.found != "planted"]
+    read = len(solved) - len(failures)
+    ours = f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {family.upper()}, T={T}, m={m}"
+    return judged(
+        verdict, paper=NO_NUMBER, ours=ours,
+        detail=f"Over all families and sizes {read} of {len(solved)} solved trials. {_told(failures)}",
+        failures=json_values(failures),
+    )  # fmt: skip
+
+
+def _told(failures: list[ReadTrial]) -> str:
+    """What the failures were: none claimed, or another function, with how far it is from the planted one."""
+    if not failures:
+        return "None failed."
+    none = sum(r.found == "none" for r in failures)
+    other = [r.function_error for r in failures if r.function_error is not None]
+    parts = [f"{none} said none"] if none else []
+    if other:
+        parts.append(
+            f"{len(other)} read another function, which differs from the planted one on {min(other):.2g} to "
+            f"{max(other):.2g} of inputs (median {median(other):.2g})"
+        )
+    return f"Of the others, {' and '.join(parts)}."
+
+
+@claim(
+    "read-certificate",
+    kind="ours",
+    where="not in the paper",
+    statement="The certificate of a reading holds on trained models: over all families, lengths and sample sizes "
+    "measured, the model's true error exceeds its bound in at most the stated 5 % of trials.",
+)
+def check_read_certificate(context: Context) -> Finding:
+    """Certificates of real trained models against errors on fresh inputs; Wilson intervals of the share broken."""
+    data = results(context, "reading", ReadingRecord)
+    pairs = [(r.model_error, r.model_bound) for r in (data.trials if data else ())]
+    certified = [(error, bound) for error, bound in pairs if bound is not None]
+    if data is None or not certified:
+        return not_run(context, "reading", NO_NUMBER)
+    broken = sum(error > bound for error, bound in certified)
+    low, high = wilson(broken, len(certified))
+    delta = data.delta
+    verdict = "holds" if high <= delta else "refuted" if low > delta else "undecided"
+    useful = sum(bound < 0.5 for _, bound in certified)
+    ours = f"{broken} of {len(certified)} exceeded [{low:.3f}, {high:.3f}]; allowed {delta:g}"
+    detail = (
+        f"Median bound {median(bound for _, bound in certified):.3f}, median true error "
+        f"{median(error for error, _ in certified):.2g}; {useful} bounds are below 1/2."
+    )
+    return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
+
+
+@claim(
+    "support-appears",
+    kind="ours",
+    where="not in the paper",
+    statement="Influence shows a learned support and attention need not: at the end of training the support leads all "
+    "other positions in influence in more of the solved runs than in attention.",
+)
+def check_support_appears(context: Context) -> Finding:
+    """Runs in which only one of the two leads, by a sign test; and the steps at which each appears."""
+    data = results(context, "appearance", AppearanceRecord)
+    runs = [r for r in (data.runs if data else ()) if r.solved]
+    if not runs:
+        return not_run(context, "appearance", NO_NUMBER)
+    only = {
+        name: sum(getattr(r, name) is not None and getattr(r, other) is None for r in runs)
+        for name, other in (("influence", "attention"), ("attention", "influence"))
+    }
+    n = sum(only.values())
+    chances = [sign_test(k, n) for k in (only["influence"], only["attention"])]
+    verdict = "holds" if chances[0] < LEVEL else "refuted" if chances[1] < LEVEL else "undecided"
+    tasks = dict.fromkeys((r.task, r.T, r.m) for r in runs)
+    ours = "; ".join(_when(task, [r for r in runs if (r.task, r.T, r.m) == task]) for task in tasks)
+    detail = (
+        f"Only influence leads in {only['influence']} of {len(runs)} runs, only attention in {only['attention']}; "
+        f"one-sided sign test p = {chances[0]:.3g}, in the other direction {chances[1]:.3g}; below {LEVEL} decides."
+    )
+    return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
+
+
+def _when(task: tuple[str, int, int], runs: list[AppearanceRun]) -> str:
+    """One task: in how many runs each appears, and the median step."""
+    parts = []
+    for name in ("accuracy", "influence", "attention"):
+        steps = [step for r in runs if (step := getattr(r, name)) is not None]
+        parts.append(f"{name} {len(steps)} of {len(runs)}" + (f" (step {median(steps):g})" if steps else ""))
+    return f"{task[0]}, T={task[1]}: {', '.join(parts)}"

@@ -1,0 +1,116 @@
+"""`sparsehead reproduce`: every claim of the paper, checked, and a report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sparsehead.cli.output import AsJson, emit, literal
+from sparsehead.cli.progress import SweepLine
+
+if TYPE_CHECKING:
+    from ..report.reproduce import Reproduction
+
+WRITTEN = (".html", ".json", ".csv", ".svg", ".png")  # how the names of the files in OUT end
+
+
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small experiments: a first look in a few minutes.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything, T up to 10^5: hours on two cores; resumes.")
+    ] = False,
+    db: Annotated[
+        Path, typer.Option("--db", help="The store; repeating the command resumes from it.")
+    ] = Path("results.db"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results files and report.html.")] = Path(
+        "reproduction"
+    ),
+    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
+    ] = True,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Experiments by name, with commas, such as readings,law-matched; no report is written."
+        ),
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
+    ] = False,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
+        ),
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the experiments (what the store lacks of them), check every claim, draw the figures, write report.html."""
+    from sparsehead._base.errors import DomainError
+
+    from ..report.reproduce import reproduce as run
+
+    _check_store(db, out)
+    if quick and full:
+        raise DomainError(
+            "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
+        )
+    if stored and only is None:
+        raise DomainError(
+            "--stored goes with --only NAMES, which says what to collect; --no-train reports on OUT."
+        )
+    if add and only is None:
+        raise DomainError("--add goes with --only NAMES, which says what to add to.")
+    if only is not None:
+        from ..report.reproduce import measure
+
+        names = [name.strip() for name in only.split(",")]
+        with SweepLine() as line:
+            done = measure(
+                names,
+                db=db,
+                folder=out,
+                workers=workers,
+                report=line.report,
+                say=line.say,
+                stored=stored,
+                add=add,
+            )
+        emit(done.to_dict(), as_json, lambda console: console.print(literal(*done.summary().splitlines())))
+        return
+    scale = "quick" if quick else "full" if full else "default"
+    with SweepLine() as line:
+        result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)
+    emit(result.to_dict(), as_json, lambda console: show_story(console, result))
+    if show:
+        import webbrowser
+
+        webbrowser.open(result.path.resolve().as_uri())
+
+
+def _check_store(db: Path, out: Path) -> None:
+    """Refuse a store that is the folder OUT, or that one of OUT's files may replace."""
+    from sparsehead._base.files import check_apart
+
+    check_apart(out, db, what="folder")
+    if db.suffix.lower() in WRITTEN:
+        check_apart(out / db.name, db, what="store")
+
+
+def show_story(console: Console, result: "Reproduction") -> None:
+    """The one-screen story: a row for each chapter, then the counts and the report's path."""
+    table = Table("", "verdict", "the paper", "ours", box=None, pad_edge=False)
+    colours = {"holds": "green", "differs": "yellow", "undecided": "yellow", "refuted": "red", "fails": "red"}
+    for chapter in result.story:
+        mark = Text(chapter.mark, style=colours.get(chapter.verdict, ""))
+        table.add_row(chapter.title, mark, literal(chapter.paper), literal(chapter.ours))
+    console.print(table)
+    console.print(literal(*result.summary().splitlines()))

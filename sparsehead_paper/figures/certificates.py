@@ -1,0 +1,67 @@
+"""What can be promised about the error against the number of samples: reading, capacity, and the floor."""
+
+from typing import Any
+
+import altair as alt
+
+from sparsehead._base.log_math import Real
+from sparsehead.figures.data import Rows, finite, need, number
+from sparsehead.figures.theme import BLUE, GREY, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
+
+READ, CAPACITY = "Occam bound of the function read", "capacity bound of the head's norms"
+
+
+def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
+    """Upper bounds on the error against m, and the samples below which no learner succeeds.
+
+    Args:
+        points: {m, bound, name}, the bounds capped at 1, where they say nothing.
+        floor: the information floor; T, s: the task.
+    Paper: occam-bound
+    """
+    rows = [r for r in need(points, "certificates", "m", "bound", "name") if finite(r["bound"])]
+    samples = [r["m"] for r in rows]
+    names = sorted({r["name"] for r in rows}, key=lambda name: name != READ)
+    colour: Any = alt.Scale(domain=names, range=[BLUE, RED][: len(names)])
+    x = alt.X("m:Q", **log_axis("training samples m (log scale)", [*samples, floor]))
+    lines = (
+        named("bounds")
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=alt.Y(
+                "bound:Q",
+                scale=alt.Scale(domain=[0, 1.02], nice=False),
+                axis=alt.Axis(title="upper bound on the error"),
+            ),
+            color=alt.Color("name:N", scale=colour, legend=alt.Legend(title=None)),
+            strokeDash=alt.StrokeDash(
+                "name:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 3]]), legend=alt.Legend(title=None)
+            ),
+            tooltip=["name:N", "m:Q", "bound:Q"],
+        )
+    )
+    rule = named("floor").mark_rule(color=GREY, strokeDash=[2, 2], strokeWidth=1.5).encode(x=x)
+    label = (
+        named("floor")
+        .mark_text(align="left", dx=5, color=GREY, fontSize=12)
+        .encode(x=x, y=alt.value(16), text="label:N")
+    )
+    useful = {
+        name: min((r["m"] for r in rows if r["name"] == name and r["bound"] < 0.5), default=None)
+        for name in names
+    }
+    said = [f"{name} below 1/2 from m = {number(m)}" for name, m in useful.items() if m is not None]
+    return finish(
+        alt.layer(rule, label, lines).properties(width=WIDTH, height=HEIGHT),
+        title=f"AND of {s} of {number(T)} bits: reading the function makes the bound useful",
+        subtitle=[
+            "; ".join(said) + ".",
+            "Each bound may fail with probability .05; no training mistakes assumed. Dotted: below "
+            f"m = {number(floor)} no learner names the function in 80 % of cases.",
+        ],
+        data={
+            "bounds": rows,
+            "floor": [{"m": floor, "label": f"no learner below {number(floor)}"}],
+        },
+    )

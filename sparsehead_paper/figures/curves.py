@@ -1,0 +1,271 @@
+"""Training as it went: validation accuracy of many replicates, and the loss on parity."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+
+from sparsehead._base.log_math import Real
+from sparsehead.figures.data import Rows, number, rows_of
+from sparsehead.figures.theme import (
+    BLUE,
+    GREY,
+    PAPER_BAR,
+    PAPER_POINT,
+    RED,
+    WIDTH,
+    Chart,
+    Panel,
+    finish,
+    named,
+)
+from sparsehead.laws.intervals import wilson
+
+from ..published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
+from ..studies.falls import learned_step
+from ..studies.records import AccuracyPoint, LossPoint, ParityRun
+
+POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded step, and each curve's last
+STEP = "training step"
+
+
+def validation_curves(
+    curves: Sequence[AccuracyPoint], *, T: int = 300, paper: Curves | None = CURVES_AND
+) -> Chart:
+    """Best-of-restarts validation accuracy against training step, one panel for each sample size.
+
+    Args:
+        curves: points of all replicates; a curve may stop early, where it was solved.
+        paper: the paper's counts and first steps, drawn and named beside ours where the sample sizes agree.
+    Paper: curves-and
+    """
+    rows = rows_of(curves, "validation curves")
+    ms = sorted({r["m"] for r in rows}, reverse=True)
+    summary = [_solved(rows, m) for m in ms]
+    printed = _printed(paper, ms) if paper is not None and paper.T == T else []
+    last = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
+    panels = [_accuracy_panel(m, s, last, first=m == ms[-1]) for m, s in zip(ms, summary)]
+    said = "; ".join(f"m = {number(s['m'])}: {s['solved']} of {s['replicates']} solved" for s in summary)
+    shares = "; ".join(
+        f"{s['share']:.2f} [{s['low']:.2f}, {s['high']:.2f}] at m = {number(s['m'])}" for s in summary
+    )
+    lines = [f"Share solved: {shares}. Thick: the median curve; dashed: accuracy 0.99."]
+    if paper is not None and printed:
+        counts = [(200, paper.solved_m200), (50, paper.solved_m50)]
+        theirs = "; ".join(f"{k} of {paper.replicates} at m = {m}" for m, k in counts if m in ms)
+        lines.append(
+            f"The paper: {theirs}. Diamond and bar: its median first step above 0.99, least to greatest."
+        )
+    return finish(
+        alt.vconcat(*panels, spacing=16),
+        title=f"T = {number(T)}. {said}",
+        subtitle=lines,
+        data={
+            "level": [{"level": SOLVED}],
+            "curves": thin(rows, "m", "replicate"),
+            "median": _median(rows, "m", "accuracy"),
+            "solved": summary,
+            "paper": printed,
+        },
+    )
+
+
+def _rule(y: Any) -> Panel:
+    """A dashed line across the panel."""
+    return named("level").mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=y)
+
+
+def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) -> Panel:
+    colour = BLUE if summary["solved"] == summary["replicates"] else RED
+    x = alt.X(
+        "step:Q",
+        scale=alt.Scale(domain=[0, last], nice=False),
+        axis=alt.Axis(title=STEP if first else None, tickCount=6),
+    )
+    scale = alt.Scale(domain=[0.4, 1.03], nice=False)
+    y = alt.Y(
+        "accuracy:Q",
+        scale=scale,
+        axis=alt.Axis(
+            title=f"validation accuracy, m = {number(m)}", values=[0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+        ),
+    )
+    here = f"datum.m == {m}"
+    thin_lines = (
+        named("curves")
+        .transform_filter(here)
+        .mark_line(strokeWidth=0.8, opacity=0.45, color=colour, clip=True)
+    )
+    middle = named("median").transform_filter(here).mark_line(strokeWidth=3, color=colour, clip=True)
+    first_steps = named("paper").transform_filter(here)
+    return alt.layer(
+        _rule(y=alt.Y("level:Q", scale=scale)),
+        thin_lines.encode(
+            x=x, y=y, detail="replicate:N", tooltip=["m:Q", "replicate:N", "step:Q", "accuracy:Q"]
+        ),
+        middle.encode(x=x, y=y),
+        first_steps.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y=y),
+        first_steps.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
+            x="step:Q", y=y, tooltip=["series:N", "low:Q", "step:Q", "high:Q"]
+        ),
+    ).properties(width=WIDTH, height=190)
+
+
+def _solved(rows: Rows, m: Any) -> dict[str, Any]:
+    """How many replicates of sample size m passed SOLVED, with the 95 % interval, and when."""
+    first: dict[Any, Any] = {}
+    for r in rows:
+        if r["m"] == m:
+            passed = r["step"] if r["accuracy"] > SOLVED else None
+            known = first.get(r["replicate"])
+            first[r["replicate"]] = (
+                passed if known is None else known if passed is None else min(known, passed)
+            )
+    steps = [step for step in first.values() if step is not None]
+    low, high = wilson(len(steps), len(first))
+    return {
+        "m": m, "solved": len(steps), "replicates": len(first), "share": len(steps) / len(first),
+        "low": low, "high": high, "median_step": median(steps) if steps else None,
+    }  # fmt: skip
+
+
+def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
+    low, middle, high = paper.first_step_m200
+    row = {"m": 200, "low": low, "step": middle, "high": high, "accuracy": SOLVED, "series": "the paper"}
+    return [row] if 200 in ms else []
+
+
+def parity_curves(
+    curves: Sequence[LossPoint], *, first: Sequence[ParityRun] = (), paper: Sequence[ParityCurves] = PARITY
+) -> Chart:
+    """Loss against training step on parity of 3 bits, one line a seed, one panel a T.
+
+    Args:
+        curves: points of all runs.
+        first: for each run, the step from which each seed's smoothed loss stays below the paper's level (None:
+            never), where that is known better than from the curves, which may be thinned.
+        paper: the step at which the paper's losses first fall below its level: median, least and greatest.
+    Paper: parity-curves
+    """
+    rows = rows_of(curves, "parity curves")
+    Ts = sorted({r["T"] for r in rows})
+    level = paper[0].level if paper else 0.35
+    firsts = [f for T in Ts for f in learned(rows, T, level)]
+    if first:
+        firsts = [{"T": f.T, "seed": f.seed, "step": f.learned, "loss": level} for f in first]
+    fallen = sum(f["step"] is not None for f in firsts)
+    verdicts = {0: "is not learned yet", len(firsts): "is learned"}
+    verdict = verdicts.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
+    printed = [
+        {
+            "T": p.T,
+            "low": p.first_below[0],
+            "step": p.first_below[1],
+            "high": p.first_below[2],
+            "loss": p.level,
+        }
+        for p in paper
+        if p.T in Ts
+    ]
+    end = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
+    panels = [_loss_panel(T, end, last=Ts[-1] == T) for T in Ts]
+    seen = {p["T"]: f"; the paper's {p['step']} ({p['low']} to {p['high']})" for p in printed}
+    return finish(
+        alt.vconcat(*panels, spacing=16),
+        title=f"Parity of 3 bits {verdict}",
+        subtitle=[
+            *(f"{_fallen(firsts, T)}{seen.get(T, '')}." for T in Ts),
+            f"Rule: loss {level}. Ticks: where each seed's smoothed loss falls below it for good.",
+            *(
+                ["Diamonds, bars: the paper's median, least and greatest first step below it."]
+                if printed
+                else []
+            ),
+        ],
+        data={
+            "level": [{"level": level}],
+            "curves": thin(rows, "T", "seed"),
+            "first": firsts,
+            "paper": printed,
+        },
+    )
+
+
+def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
+    x = alt.X(
+        "step:Q",
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(title=STEP if last else None, tickCount=6),
+    )
+    y = alt.Y(
+        "loss:Q",
+        scale=alt.Scale(domainMin=0),
+        axis=alt.Axis(title=f"cross-entropy (nats), T = {T}", tickCount=5),
+    )
+    here = f"datum.T == {T}"
+    theirs = named("paper").transform_filter(here)
+    return alt.layer(
+        _rule(y="level:Q"),
+        named("curves")
+        .transform_filter(here)
+        .mark_line(strokeWidth=1.1, opacity=0.7, color=BLUE)
+        .encode(x=x, y=y, detail="seed:N", tooltip=["T:Q", "seed:N", "step:Q", "loss:Q"]),
+        named("first")
+        .transform_filter(here)
+        .mark_tick(orient="vertical", thickness=2, size=16, color=BLUE)
+        .encode(x="step:Q", y="loss:Q", tooltip=["seed:N", "step:Q"]),
+        theirs.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y="loss:Q"),
+        theirs.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
+            x="step:Q", y="loss:Q", tooltip=["low:Q", "step:Q", "high:Q"]
+        ),
+    ).properties(width=WIDTH, height=190)
+
+
+def learned(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
+    """For each seed, the step from which its smoothed loss stays below `level`; None where there is none."""
+    found = []
+    for seed in sorted({r["seed"] for r in rows if r["T"] == T}):
+        curve = sorted((r["step"], r["loss"]) for r in rows if r["T"] == T and r["seed"] == seed)
+        step = learned_step([s for s, _ in curve], [loss for _, loss in curve], level)
+        found.append({"T": T, "seed": seed, "step": step, "loss": level})
+    return found
+
+
+def _fallen(firsts: Rows, T: Any) -> str:
+    steps = [f["step"] for f in firsts if f["T"] == T and f["step"] is not None]
+    seeds = sum(f["T"] == T for f in firsts)
+    if not steps:
+        return f"T = {T}: none of {seeds} seeds yet"
+    count = "" if len(steps) == seeds else f", {len(steps)} of {seeds} seeds"
+    return f"T = {T}: after {number(median(steps))} steps ({min(steps)} to {max(steps)}{count})"
+
+
+def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
+    """The curves with at most about POINTS points: every k-th recorded step, and each curve's last."""
+    every = -(-len(rows) // POINTS)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[name] for name in curve)].append(dict(row))
+    kept = []
+    for group in groups.values():
+        group.sort(key=lambda r: r["step"])
+        kept += [row for i, row in enumerate(group) if i % every == 0 or i == len(group) - 1]
+    return kept
+
+
+def _median(rows: Rows, panel: str, field: str) -> list[dict[str, Any]]:
+    """The median over curves at each step; a curve that stopped, as solved ones do, keeps its last value."""
+    values: dict[Any, dict[Any, dict[Any, float]]] = defaultdict(lambda: defaultdict(dict))
+    for r in rows:
+        values[r[panel]][r["replicate"]][r["step"]] = r[field]
+    out = []
+    for name, curves in values.items():
+        steps = sorted({step for curve in curves.values() for step in curve})
+        level = dict.fromkeys(curves, 0.0)
+        for step in steps:
+            for key, curve in curves.items():
+                level[key] = curve.get(step, level[key])
+            out.append({panel: name, "step": step, field: median(level.values())})
+    return out

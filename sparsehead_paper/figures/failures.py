@@ -1,0 +1,66 @@
+"""Why runs fail: the positions that each run has moved, by whether it was solved."""
+
+from typing import Any
+
+import altair as alt
+
+from sparsehead._base.errors import DomainError
+from sparsehead.figures.data import count, number
+from sparsehead.figures.theme import BLUE, GREY, RED, WIDTH, Chart, finish, named
+
+from ..studies.study_records import FailuresRecord
+
+ROW = 26  # pixels
+SOLVED, FAILED = "solved", "failed"
+
+
+def failures_chart(record: FailuresRecord) -> Chart:
+    """One tick for each run at the mean correlation with the label of the positions that it moved; two rows for each T.
+
+    Paper: failures-sign
+    """
+    if not record.runs:
+        raise DomainError("why runs fail: there is nothing to draw yet, 0 runs arrived.")
+    rows: list[dict[str, Any]] = [
+        {
+            "T": run.T, "m": run.m, "seed": run.seed, "lean": run.lean, "steps": run.steps, "ahead": run.ahead,
+            "ended": SOLVED if run.solved else FAILED, "row": _row(run.T, run.solved),
+        }
+        for run in record.runs
+    ]  # fmt: skip
+    sizes = sorted({(run.T, run.m) for run in record.runs})
+    order = [_row(T, solved) for T, _ in sizes for solved in (True, False)]
+    with_it, against = record.solved_by_sign()
+    told = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
+    reach = 1.1 * max(abs(run.lean) for run in record.runs)
+    x = alt.X(
+        "lean:Q",
+        scale=alt.Scale(domain=[-reach, reach], nice=False),
+        axis=alt.Axis(title="mean correlation with the label", format=".1f"),
+    )
+    colour: Any = alt.Scale(domain=[SOLVED, FAILED], range=[BLUE, RED])
+    ticks = (
+        named("runs")
+        .mark_tick(thickness=2, size=ROW - 8, opacity=0.6)
+        .encode(
+            x=x,
+            y=alt.Y("row:N", sort=order, axis=alt.Axis(title=None, labelLimit=300)),
+            color=alt.Color("ended:N", scale=colour, legend=None),
+            tooltip=["T:Q", "m:Q", "seed:N", "ended:N", "lean:Q", "steps:Q", "ahead:Q"],
+        )
+    )
+    middle = named("zero").mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="lean:Q")
+    return finish(
+        alt.layer(middle, ticks).properties(width=WIDTH, height=ROW * len(order)),
+        title=f"Moved with the label: {sum(with_it)} of {count(with_it, 'run')} solved; "
+        f"against it: {sum(against)} of {len(against)}",
+        subtitle=[
+            f"Single runs of preset best, {told}; {len(record.runs)} of {record.planned} are done.",
+            "One tick for each run: how the positions that it moved most correlate with the label.",
+        ],
+        data={"runs": rows, "zero": [{"lean": 0.0}]},
+    )
+
+
+def _row(T: int, solved: bool) -> str:
+    return f"T = {number(T)} {SOLVED if solved else FAILED}"

@@ -1,0 +1,81 @@
+"""The README's picture: a head that looks at 3 of 50 positions, and how many samples it takes to find them among T."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from sparsehead._base.types import Array, Float
+from sparsehead.figures.attention import position_axis
+from sparsehead.figures.data import finite
+from sparsehead.figures.theme import BLACK, BLUE, GREY, PAPER_POINT, Chart, Panel, finish, log_axis, named
+
+from ..published import LAW_AND
+from ..studies.records import ThresholdRow
+
+WIDTH, HEIGHT = 330, 230
+OURS, PAPER = "measured here (preset best), 95 % interval", "the paper"
+
+
+def story_chart(
+    weights: Float[Array, " tokens"],
+    support: Sequence[int],
+    thresholds: Sequence[ThresholdRow],
+    *,
+    formula: str,
+) -> Chart:
+    """Left: mean attention of one head on each position. Right: m_80, the samples at which 80 % of trials succeed.
+
+    Args:
+        weights: one number per position, [CLS] last.
+        thresholds: as `law` measures them; those without a known m80 are left out.
+    Paper: law-and, attention-and
+    """
+    T = len(weights) - 1
+    bars = [
+        {"position": t, "weight": float(w), "kind": "read" if t in support else "not read"}
+        for t, w in enumerate(weights)
+    ]
+    points = [
+        {"T": row.T, "m": row.m80, "low": row.low, "high": row.high, "series": OURS}
+        for row in thresholds
+        if finite(row.m80)
+    ]
+    printed = [
+        {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER} for p in LAW_AND
+    ]
+    parts = alt.hconcat(_attention(T), _law([*points, *printed]), spacing=40)
+    return finish(
+        parts.resolve_scale(color="independent", shape="independent"),
+        title="One attention head reads 3 of T bits; finding them takes few samples, and few more as T grows",
+        subtitle=f"Left: a head written down for {formula}. Right: samples at which 80 % of training runs succeed.",
+        data={"attention": bars, "law": [*printed, *points]},
+        width=2 * WIDTH + 40,
+    )
+
+
+def _attention(T: int) -> Panel:
+    colour = alt.Color(
+        "kind:N", legend=None, scale=alt.Scale(domain=["read", "not read"], range=[BLUE, GREY])
+    )
+    x = alt.X(
+        "position:Q", scale=alt.Scale(domain=[-1, T + 1], nice=False), axis=position_axis(T, "position t")
+    )
+    y = alt.Y("weight:Q", axis=alt.Axis(title="attention weight", tickCount=4), scale=alt.Scale(zero=True))
+    bars = named("attention").mark_bar(size=5).encode(x=x, y=y, color=colour)
+    return bars.properties(width=WIDTH, height=HEIGHT)
+
+
+def _law(rows: list[dict[str, Any]]) -> Panel:
+    names = [OURS, PAPER]
+    colour = alt.Color("series:N", title=None, scale=alt.Scale(domain=names, range=[BLUE, BLACK]))
+    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=names, range=["circle", "diamond"]))
+    x = alt.X("T:Q", **log_axis("context length T (log scale)", [row["T"] for row in rows]))
+    y: dict[str, Any] = {"scale": alt.Scale(zero=True), "axis": alt.Axis(title="samples needed", tickCount=5)}
+    base = named("law")
+    bars = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", color=colour)
+    size = PAPER_POINT["size"]
+    dots = base.mark_point(size=size, strokeWidth=2, filled=False, opacity=1)
+    return alt.layer(bars, dots.encode(x=x, y=alt.Y("m:Q", **y), color=colour, shape=shape)).properties(
+        width=WIDTH, height=HEIGHT
+    )

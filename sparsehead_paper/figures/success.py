@@ -1,0 +1,140 @@
+"""Success over the grid: the share of trials solved at each context length and sample size."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import altair as alt
+
+from sparsehead.figures.data import count, finite, number, rows_of
+from sparsehead.figures.theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
+from sparsehead.laws.intervals import wilson
+
+from ..studies.records import CellRow, ThresholdRow
+
+ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
+SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
+HEIGHT = 400
+SHARES, NUMBERS = "Colour: the share solved.", " Numbers: solved / trials, where a cell has room."
+LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
+
+
+def success_heat_map(
+    cells: Sequence[CellRow], *, thresholds: Sequence[ThresholdRow] = (), target: str = "AND of 3 bits"
+) -> Chart:
+    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m_80 as a line.
+
+    Args:
+        cells: trials at (T, m); several records of one cell are added up. An adaptive sweep visits many m;
+            past ROWS of them they are gathered into bands of equal ratio.
+        thresholds: m80 by T, drawn over the cells.
+    Paper: law-and
+    """
+    gathered = gather(cells)
+    order = sorted({c["T"] for c in gathered})
+    width = max(300, min(WIDTH + 120, 46 * len(order)))
+    marks = [{"T": t.T, "m80": t.m80} for t in thresholds if finite(t.m80) and t.T in set(order)]
+    low, high = min(c["m_low"] for c in gathered), max(c["m_high"] for c in gathered)
+    wide = high / low > 8
+    scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
+    _label(gathered, low, high, width / len(order), log=wide)
+    x = alt.X(
+        "T:O",
+        sort=order,
+        axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=SHORT_NUMBERS),
+    )
+    y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
+    share = alt.Color(
+        "share:Q",
+        scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 1]),
+        legend=alt.Legend(
+            title="share of trials solved",
+            format="%",
+            gradientLength=220,
+            values=[0, 0.25, 0.5, 0.75, 1],
+            direction="horizontal",
+        ),
+    )
+    tips: list[Any] = ["T:O", "m:N", "solved:Q", "trials:Q"]
+    tips += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("share", "low", "high")]
+    layers = [named("cells").mark_rect().encode(x=x, y=y, y2="m_high:Q", color=share, tooltip=tips)]
+    labelled = [bool(cell["label"]) for cell in gathered]
+    if any(labelled):
+        ink = alt.condition("datum.share > 0.55", alt.value("black"), alt.value("white"))
+        # a narrow page squeezes the columns
+        roomy = alt.ExprRef(f"bandwidth('x') >= {LABEL_WIDTH} ? 1 : 0")
+        layers.append(
+            named("cells")
+            .mark_text(fontSize=9, opacity=roomy)
+            .encode(x=x, y=alt.Y("middle:Q", scale=scale), text="label:N", color=ink)
+        )
+    if marks:
+        # at the cell's border, clear of its label
+        edge = alt.X("T:O", sort=order, bandPosition=0.05)
+        mark = named("thresholds").mark_point(
+            shape="triangle-right", size=60, filled=True, color=RED, opacity=1
+        )
+        white = {"stroke": alt.value("white"), "strokeWidth": alt.value(1.5)}
+        layers.append(mark.encode(x=edge, y=alt.Y("m80:Q", scale=scale), tooltip=["T:O", "m80:Q"], **white))
+    solved, trials = sum(c["solved"] for c in gathered), sum(c["trials"] for c in gathered)
+    return finish(
+        alt.layer(*layers).properties(width=width, height=HEIGHT),
+        title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
+        f"m from {number(min(c.m for c in cells))} to {number(max(c.m for c in cells))}",
+        width=width,
+        subtitle=[SHARES + NUMBERS * any(labelled) + " Red triangles: m_80." * bool(marks)],
+        data={"cells": gathered, "thresholds": marks},
+    )
+
+
+def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, *, log: bool) -> None:
+    """Give each cell the height at which its count stands, and the count itself if the cell has room for it."""
+
+    def place(m: float) -> float:
+        part = math.log(m / low) / math.log(high / low) if log else (m - low) / (high - low)
+        return HEIGHT * part
+
+    for cell in cells:
+        ends = cell["m_low"], cell["m_high"]
+        cell["middle"] = math.sqrt(ends[0] * ends[1]) if log else sum(ends) / 2
+        roomy = column >= LABEL_WIDTH and place(ends[1]) - place(ends[0]) >= LABEL_HEIGHT
+        cell["label"] = f"{cell['solved']}/{cell['trials']}" if roomy else ""
+
+
+def gather(records: Sequence[CellRow]) -> list[dict[str, Any]]:
+    """Cells of equal (T, m), or of one (T, band of m), added up; with their share and its 95 % interval."""
+    cells = rows_of(records, "success heat map")
+    ms = sorted({float(c["m"]) for c in cells})
+    edges = _edges(ms) if len(ms) <= ROWS else _bands(ms[0], ms[-1])
+    sums: dict[tuple[Any, int], list[int]] = defaultdict(lambda: [0, 0])
+    for c in cells:
+        band = max(i for i, edge in enumerate(edges[:-1]) if c["m"] >= edge * (1 - 1e-9))
+        total = sums[c["T"], band]
+        total[0] += c["solved"]
+        total[1] += c["trials"]
+    return [_cell(T, edges[b], edges[b + 1], ms, k, n) for (T, b), (k, n) in sorted(sums.items()) if n]
+
+
+def _cell(T: Any, low: float, high: float, ms: list[float], solved: int, trials: int) -> dict[str, Any]:
+    inside = [m for m in ms if low * (1 - 1e-9) <= m < high * (1 - 1e-9)]
+    name = number(inside[0]) if len(inside) < 2 else f"{number(inside[0])} to {number(inside[-1])}"
+    least, greatest = wilson(solved, trials)
+    return {
+        "T": T, "m": name, "m_low": low, "m_high": high,
+        "solved": solved, "trials": trials, "share": solved / trials, "low": least, "high": greatest,
+    }  # fmt: skip
+
+
+def _edges(ms: list[float]) -> list[float]:
+    """Cell borders half-way between neighbouring sample sizes."""
+    if len(ms) == 1:
+        return [ms[0] * 0.9, ms[0] * 1.1]
+    inner = [(a + b) / 2 for a, b in pairwise(ms)]
+    return [max(ms[0] - (inner[0] - ms[0]), ms[0] / 2), *inner, ms[-1] + (ms[-1] - inner[-1])]
+
+
+def _bands(low: float, high: float) -> list[float]:
+    ratio = (high * 1.0001 / low) ** (1 / ROWS)
+    return [low * ratio**i for i in range(ROWS + 1)]

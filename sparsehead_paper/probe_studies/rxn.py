@@ -1,0 +1,177 @@
+"""RXNMapper's ALBERT: its authors publish that layer 10, head 5 (counted from 0) maps atoms. Does the probe find it?
+
+The reactions are made here, so that the true atom map is known without a chemistry package: a left and a right reactant
+are joined, and each atom of the product is the atom of a reactant with the same place in the string.
+
+    left = L + kept + leaving,    right = leaving + kept + R,    product = L + kept + kept + R
+
+The strings are valid SMILES but not canonical ones, on which the model was trained; atoms that a symmetry of the
+molecule exchanges count as different here. Both lower the figures below the published ones, for all heads alike.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sparsehead._base.rng import stream
+from sparsehead._base.types import Array
+from sparsehead.probing.baselines import randomised
+from sparsehead.probing.load import Source, source_of
+from sparsehead.probing.probe import probe
+from sparsehead.probing.recompute import Call
+from sparsehead.probing.running import run
+
+from .packages import package_folder
+
+REQUIREMENT = "rxnmapper==0.4.3"
+FOLDER = "models/transformers/albert_heads_8_uspto_all_1310k"
+PUBLISHED = (10, 5)
+REACTIONS = 48
+
+LEFT = (
+    "CCC",
+    "CC(C)C",
+    "COc1ccc(cc1)",
+    "Fc1ccc(cc1)",
+    "Cc1ccc(cc1)",
+    "C1CCCCC1",
+    "CCOC(=O)CC",
+    "N#Cc1ccc(cc1)",
+)
+RIGHT = ("CC", "CCC(C)C", "Cc1ccccc1", "c1ccc(F)cc1", "C1CCCCC1", "CCOC", "Cc1ccncc1", "CCc1ccc(Cl)cc1")
+# kept and leaving part of the left reactant, leaving and kept part of the right one
+TEMPLATES = {
+    "amide": ("C(=O)", "O", "", "N"),
+    "sulfonamide": ("S(=O)(=O)", "Cl", "", "N"),
+    "ester": ("C(=O)", "Cl", "", "O"),
+    "alkylation": ("C", "Br", "", "N"),
+    "ether": ("C", "Br", "", "O"),
+    "reductive amination": ("C", "=O", "", "N"),
+}
+TOKEN = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
+ATOM = re.compile(r"\[|[A-Za-z]")
+
+
+@dataclass(frozen=True, eq=False)
+class Reaction:
+    """Tokens with [CLS] and [SEP], and for each product atom's position the position of its reactant atom."""
+
+    tokens: tuple[str, ...]
+    partner: dict[int, int]
+
+    @property
+    def reactant_atoms(self) -> list[int]:
+        """Positions of atoms before the arrow."""
+        arrow = self.tokens.index(">>")
+        return [i for i, token in enumerate(self.tokens[:arrow]) if is_atom(token)]
+
+
+def is_atom(token: str) -> bool:
+    """Whether a token is an atom; [CLS] and [SEP] are none."""
+    return ATOM.match(token) is not None and token not in ("[CLS]", "[SEP]")
+
+
+def reaction(L: str, R: str, template: Sequence[str]) -> Reaction:
+    """The reaction of two fragments, with its map by construction."""
+    kept, leaving, gone, joined = template
+    left, right, made = (
+        [*TOKEN.findall(x)] for x in (L + kept + leaving, gone + joined + R, L + kept + joined + R)
+    )
+    tokens = ("[CLS]", *left, ".", *right, ">>", *made, "[SEP]")
+    start = len(left) + len(right) + 3  # of the product
+    size = len(TOKEN.findall(L + kept))
+    partner = {start + i: 1 + i for i in range(size) if is_atom(made[i])}
+    offset = len(left) + 2 + len(TOKEN.findall(gone))  # of the right reactant's kept part
+    partner |= {start + i: offset + i - size for i in range(size, len(made)) if is_atom(made[i])}
+    return Reaction(tokens, partner)
+
+
+def reactions(count: int = REACTIONS, seed: int = 0) -> list[Reaction]:
+    """A fixed choice among all combinations of fragments and templates."""
+    every = list(product(LEFT, RIGHT, TEMPLATES.values()))
+    chosen = stream(seed, "reactions").choice(len(every), count, replace=False)
+    return [reaction(*every[int(i)]) for i in chosen]
+
+
+def token_ids(folder: Path, given: Sequence[Reaction]) -> list[Array]:
+    """Ids by the model's vocabulary."""
+    names = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    known = {name: i for i, name in enumerate(names)}
+    return [np.array([known.get(token, known["[UNK]"]) for token in r.tokens]) for r in given]
+
+
+def mapping_accuracy(source: Source, given: Sequence[Reaction], ids: Sequence[Array]) -> Array:
+    """(layers, heads): share of product atoms whose most attended reactant atom of the same kind is the right one."""
+    H = source.weights[0].H
+    right, total = np.zeros((len(source.weights), H)), 0
+    for r, tokens in zip(given, ids, strict=True):
+        rows = torch.tensor(list(r.partner))
+        alike = torch.tensor(
+            [[r.tokens[p] == r.tokens[j] for j in r.reactant_atoms] for p in r.partner], dtype=torch.bool
+        )
+        atoms, truth = torch.tensor(r.reactant_atoms), torch.tensor(list(r.partner.values()))
+
+        def visit(
+            call: Call, rows: Any = rows, alike: Any = alike, atoms: Any = atoms, truth: Any = truth
+        ) -> None:
+            for h in range(H):
+                seen = call.attention(h, rows)[:, atoms].masked_fill(~alike, -1.0)
+                right[call.layer, h] += int((atoms[seen.argmax(dim=1)] == truth).sum())
+
+        run(source, tokens, visit)
+        total += len(r.partner)
+    return right / total
+
+
+def chance(given: Sequence[Reaction]) -> float:
+    """Accuracy of a guess among the reactant atoms of the same kind."""
+    shares = [1 / sum(r.tokens[j] == r.tokens[p] for j in r.reactant_atoms) for r in given for p in r.partner]
+    return float(np.mean(shares))
+
+
+def place(values: Array, where: tuple[int, int]) -> int:
+    """The place of one head when all are sorted by a value, the largest first; 1 is the best."""
+    return int((values > values[where]).sum()) + 1
+
+
+def rxn_study() -> dict[str, Any]:
+    """Every head's blind statistics and its mapping accuracy, and the place of the published head in each."""
+    folder = package_folder("rxnmapper", REQUIREMENT) / FOLDER
+    given = reactions()
+    ids = token_ids(folder, given)
+    found = probe(folder, tokens=ids, pickle=True, s=1, influence=8)
+    source = source_of(folder, pickle=True)
+    accuracy = mapping_accuracy(source, given, ids)
+    random = mapping_accuracy(randomised(source, 0), given, ids)
+    rows = sorted(found.rows(), key=lambda row: (row["layer"], row["head"]))
+    for row in rows:
+        head = found.head(row["layer"], row["head"])
+        row["accuracy"] = float(accuracy[row["layer"], row["head"]])
+        row["accuracy_random_weights"] = float(random[row["layer"], row["head"]])
+        row["influence_correlation"] = head.influence["direct"].correlation
+        row["influence_overlap"] = head.influence["direct"].overlap
+        row["same_token_random_weights"] = head.baselines["random_weights"].same_token
+        row["same_token_uniform_attention"] = head.baselines["uniform_attention"].same_token
+        row["sparsity"] = -row["effective_support"]
+    shape = accuracy.shape
+    blind = ("score", "same_token", "sparsity", "induction", "stability", "rank_QK")
+    grids = {name: np.array([row[name] for row in rows]).reshape(shape) for name in (*blind, "accuracy")}
+    return {
+        "name": "RXNMapper",
+        "model": REQUIREMENT,
+        "s": 1,
+        "reactions": len(given),
+        "product_atoms": sum(len(r.partner) for r in given),
+        "chance": chance(given),
+        "published": list(PUBLISHED),
+        "places": {name: place(grid, PUBLISHED) for name, grid in grids.items()},
+        "best_head": [int(i) for i in np.unravel_index(int(np.argmax(accuracy)), shape)],
+        "recomputed_error": found.recomputed_error,
+        "rows": rows,
+    }

@@ -1,0 +1,141 @@
+"""SCEPTR's sixteen encoders of T-cell receptors, some of them trained on controls: do learned heads differ?
+
+The controls: "shuffled data" pairs alpha and beta chains at random (each chain is a real one), "synthetic data" are
+sequences drawn from a generative model, "dropout noise only" has no chains dropped in training. The inputs here are
+CDR3 loops made of germline ends and random middles, the same for every model, alpha and beta where a model reads both.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from sparsehead._base.rng import stream
+from sparsehead._base.types import Array
+from sparsehead.probing.probe import probe
+
+from .packages import package_folder
+
+REQUIREMENT = "sceptr==1.2.0"
+RECEPTORS = 16
+AMINO = "ACDEFGHIKLMNPQRSTVWY"
+FIRST_AMINO, CLS = 3, 2  # ids: 0 padding, 1 mask, 2 [CLS], then amino acids by letter
+ALPHA = (("CAV", "CAL", "CAE", "CAA"), ("GKLTF", "NKLIF", "RLMF", "AGKSTF"))
+BETA = (("CASS", "CSAR", "CAS", "CAWS"), ("NEQFF", "EQYF", "TEAFF", "TGELFF"))
+CONTROLS = ("SCEPTR_shuffled_data", "SCEPTR_synthetic_data", "SCEPTR_dropout_noise_only")
+PREFIX = "_self_attention_stack."
+
+
+def receptors(count: int = RECEPTORS, seed: int = 0) -> list[tuple[str, str]]:
+    """Pairs of alpha and beta CDR3 loops."""
+    rng = stream(seed, "receptors")
+
+    def loop(ends: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
+        middle = "".join(rng.choice(list(AMINO), int(rng.integers(3, 8))))
+        return str(rng.choice(ends[0])) + middle + str(rng.choice(ends[1]))
+
+    return [(loop(ALPHA), loop(BETA)) for _ in range(count)]
+
+
+def chains_of(config: dict[str, Any], pair: tuple[str, str]) -> list[tuple[str, int]]:
+    """What a model's tokeniser reads of a receptor: loops and the ids of their compartments."""
+    kind = config["data"]["tokeniser"]["class"]
+    alpha, beta = pair
+    known = {
+        "CdrTokeniser": [(alpha, 3), (beta, 6)],
+        "Cdr3Tokeniser": [(alpha, 1), (beta, 2)],
+        "AlphaCdrTokeniser": [(alpha, 3)],
+        "BetaCdrTokeniser": [(beta, 3)],
+    }
+    return known[kind]
+
+
+def indices(chains: list[tuple[str, int]]) -> Array:
+    """(T, 4): token, position in its loop from 1, length of the loop, compartment; [CLS] first."""
+    rows = [(CLS, 0, 0, 0)]
+    for loop, compartment in chains:
+        rows += [(FIRST_AMINO + AMINO.index(a), i, len(loop), compartment) for i, a in enumerate(loop, 1)]
+    return np.array(rows)
+
+
+def embedded(state: dict[str, torch.Tensor], table: Array) -> Array:
+    """The tokens as the encoder's first layer receives them, (T, d), by the embedding that the state dict holds."""
+    parts = {name.removeprefix("_token_embedder."): value.numpy() for name, value in state.items()}
+    token, position, length, compartment = table.T
+    if "position_embedding.position_embedding_matrix" in parts:
+        d = parts["token_embedding.weight"].shape[1]
+        added = parts["token_embedding.weight"][token] + parts["compartment_embedding.weight"][compartment]
+        return (added + parts["position_embedding.position_embedding_matrix"][position]) * np.sqrt(d)
+    relative = np.where(position > 0, (position - 1) / np.maximum(length - 1, 1), 0.0)[:, None]
+    if "_blosum_embedding._blosum_embeddings" in parts:
+        special = parts["_blosum_embedding._special_token_embeddings.weight"]
+        letters = (
+            parts["_blosum_embedding._blosum_embeddings"][token] + special[np.where(token < 3, token, 0)]
+        )
+    else:
+        letters = parts["_token_embedding._token_embeddings"][token]
+    places = parts["_compartment_embedding._token_embeddings"][compartment]
+    W = state[f"{PREFIX}_initial_projector.weight"].numpy()
+    return np.concatenate([letters, relative, places], axis=1) @ W.T
+
+
+def encoder_of(state: dict[str, torch.Tensor], heads: int) -> nn.TransformerEncoder:
+    """The attention stack as an nn.TransformerEncoder."""
+    inner = {
+        name.split("_self_attention_stack.layers.")[1]: value
+        for name, value in state.items()
+        if ".layers." in name
+    }
+    layers = 1 + max(int(name.split(".")[0]) for name in inner)
+    d, wide = inner["0.linear1.weight"].shape[1], inner["0.linear1.weight"].shape[0]
+    layer = nn.TransformerEncoderLayer(d, heads, wide, batch_first=True)
+    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+    model.load_state_dict({f"layers.{name}": value for name, value in inner.items()})
+    return model.eval()
+
+
+def load_variant(folder: Path) -> tuple[nn.TransformerEncoder, dict[str, torch.Tensor], dict[str, Any]]:
+    """The encoder, the whole state dict and the configuration of one variant."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    state = torch.load(folder / "state_dict.pt", map_location="cpu", weights_only=True)
+    heads = config["model"]["self_attention_stack"]["initargs"]["nhead"]
+    return encoder_of(state, heads), state, config
+
+
+def sceptr_study() -> dict[str, Any]:
+    """The heads of every variant on the same receptors, and how their scores compare with those of SCEPTR itself."""
+    folder = package_folder("sceptr", REQUIREMENT) / "_model_saves"
+    rows: list[dict[str, Any]] = []
+    for path in sorted(p for p in folder.iterdir() if (p / "state_dict.pt").is_file()):
+        model, state, config = load_variant(path)
+        tokens = [embedded(state, indices(chains_of(config, pair))) for pair in receptors()]
+        found = probe(model, tokens=tokens, bounds=False)
+        rows += [{"variant": path.name, **row} for row in found.rows()]
+    names = sorted({row["variant"] for row in rows})
+    return {
+        "name": "SCEPTR",
+        "model": REQUIREMENT,
+        "s": 4,
+        "receptors": RECEPTORS,
+        "controls": list(CONTROLS),
+        "variants": [_variant_summary(name, rows) for name in names],
+        "rows": rows,
+    }
+
+
+def _variant_summary(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians over heads, and Mann-Whitney's p against SCEPTR itself; heads of one model are not independent draws."""
+    from scipy.stats import mannwhitneyu  # slow to import, and only used here
+
+    own = [row for row in rows if row["variant"] == name]
+    reference = [row for row in rows if row["variant"] == "SCEPTR"]
+    found: dict[str, Any] = {"variant": name, "heads": len(own)}
+    for field in ("score", "score_random_weights", "score_shuffled_input", "effective_support", "sink_first"):
+        found[field] = float(np.median([row[field] for row in own]))
+    for field in ("score", "effective_support"):
+        test = mannwhitneyu([row[field] for row in own], [row[field] for row in reference])
+        found[f"p_{field}"] = float(test.pvalue)
+    return found

@@ -1,0 +1,224 @@
+"""report.html: the story on one screen, figures, claims, errata and what was run, in one file that needs no network.
+
+The template is `templates/page.html`, filled in by Jinja2 with autoescape: whatever comes from a claim, a finding or
+a results file is shown as text. Only what is made here is marked as safe: MathML, small charts, scripts and styles.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from sparsehead._base.files import make_folder, write_whole
+from sparsehead.figures.data import count
+from sparsehead.figures.render import chart_script, embedded, policy, specification
+
+from ..claims.claim import VERDICTS
+from ..claims.registry import SECTIONS
+from ..claims.tally import NO_CHECK, tally, verdict_of
+from .catalogue import Drawn
+from .mathematics import typeset
+from .story import MARKS, story
+from .thumbnails import thumbnail
+
+TITLE = "sparsehead: the paper, checked"
+PAPER = (
+    "B. L. Edelman, S. Goel, S. Kakade, C. Zhang: Inductive Biases and Variable Creation in Self-Attention "
+    "Mechanisms (ICML 2022, arXiv:2110.10090)"
+)
+NOTES = (
+    "Lecture notes on the paper, of the same title, scribes Manuel Paez and Desmond DeVaul, April 7th 2025; "
+    "they are not part of this repository"
+)
+LAST = "Definitions"  # the chapter of claims that stands behind the others
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim as the page shows it: with its finding, if there is one, and what stands behind it."""
+
+    claim: Any
+    finding: Any | None
+
+    @property
+    def verdict(self) -> str:
+        return verdict_of(self.claim, self.finding)
+
+    @property
+    def behind(self) -> list[str]:
+        return [*(f"code {c}" for c in self.claim.code), *(f"test {t}" for t in self.claim.tests)]
+
+    @property
+    def tests(self) -> str:
+        return count(self.claim.tests, "test")
+
+    @property
+    def text(self) -> str:
+        """What the filter looks through: all words as they were typed."""
+        found = self.finding
+        parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
+        return " ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])]).lower()
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Claims under one heading."""
+
+    title: str
+    rows: list[Row]
+    citation: str = ""
+
+    @property
+    def id(self) -> str:
+        return "claims-" + self.title.lower().replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class FigureOnPage:
+    """A figure as the page shows it; `problem` says why there is none."""
+
+    name: str
+    line: str
+    title: str
+    caption: list[str]
+    sets: list[str]
+    fixed: bool
+    problem: str = ""
+
+
+def report_html(
+    *,
+    findings: Sequence[Any],
+    claims: Iterable[Any],
+    figures: Sequence[Drawn],
+    run: Mapping[str, Any],
+    problems: Sequence[str] = (),
+) -> str:
+    """The whole page.
+
+    Args:
+        findings: what checking gave (label, verdict, paper, ours, detail); may be empty or incomplete.
+        claims: every claim (label, kind, statement, where, code, tests); those of kind "erratum" get their own
+            appendix, the rest the tables. A claim without a finding is shown as not run.
+        figures: drawn, or with the sentence that says why not.
+        run: what was run, on what, how long: text by name, in the order to show it.
+        problems: sentences that belong on top, such as that a sweep is half finished.
+    """
+    found = {finding.label: finding for finding in findings}
+    everything = list(claims)
+    specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
+    counts = tally(everything, findings)
+    package = files(__package__)
+    css, script = (
+        Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
+    )  # fmt: skip
+    own = Markup(f"\n{script}")
+    environment = Environment(
+        loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["typeset"] = typeset
+    return environment.get_template("page.html").render(
+        title=TITLE,
+        paper=PAPER,
+        policy=Markup(policy(chart_script(), own)),  # hashes and keywords only
+        css=css,
+        notes=_notes(findings, figures, problems),
+        story=story(findings),
+        thumbs={name: thumbnail(name, figures) for name in {c.figure for c in story(findings)}},
+        marks=MARKS,
+        tally=[
+            {"verdict": v, "count": n, "meaning": VERDICTS.get(v, "there is nothing to compute")}
+            for v, n in counts.statements.items()
+            if n
+        ],
+        counts=counts.sentence(),
+        figures=[_figure(f, specs.get(f.name)) for f in figures],
+        chapters=_chapters(everything, found),
+        verdicts=(*VERDICTS, NO_CHECK),
+        kinds=sorted({c.kind for c in everything if c.kind != "erratum"}),
+        errata=_errata(everything, found),
+        run=run,
+        specs=Markup(embedded(specs)),  # escaped there for this place
+        chart_script=Markup(chart_script()),
+        own_script=own,
+    )
+
+
+def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence[str]) -> list[str]:
+    notes = list(problems)
+    if not findings:
+        notes.append("No claim has been checked yet; run `sparsehead reproduce`.")
+    notes += [
+        f"Figure {f.name} could not be drawn: {f.problem}" for f in figures if f.problem and not f.awaited
+    ]
+    return notes
+
+
+def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
+    """Statements by chapter of the registry, experiments first, definitions last; others under one heading."""
+    home = {entry.label: title for title, entries in SECTIONS.items() for entry in entries}
+    by_title: dict[str, list[Row]] = {}
+    for claim in claims:
+        if claim.kind != "erratum":
+            by_title.setdefault(home.get(claim.label, "Other"), []).append(Row(claim, found.get(claim.label)))
+    order = {"Experiments": -1, LAST: len(SECTIONS)}
+    titles = sorted(by_title, key=lambda title: order.get(title, 0))
+    return [Heading(title, by_title[title]) for title in titles]
+
+
+def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
+    """Errata by the text that they correct."""
+    rows = [Row(claim, found.get(claim.label)) for claim in claims if claim.kind == "erratum"]
+    parts = (
+        Heading("Errata of the paper", [r for r in rows if "notes" not in r.claim.label], PAPER),
+        Heading("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], NOTES),
+    )
+    return [part for part in parts if part.rows]
+
+
+def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> FigureOnPage:
+    if spec is None:
+        return FigureOnPage(figure.name, figure.line, figure.name, [], [], False, figure.problem)
+    title = spec.get("title", {})
+    return FigureOnPage(
+        name=figure.name,
+        line=figure.line,
+        title=" ".join(title.get("text", [figure.name])),
+        caption=_sentences(title.get("subtitle", ())),
+        sets=[key for key, rows in spec.get("datasets", {}).items() if rows and not key.startswith("data-")],
+        fixed=bool(spec.get("usermeta", {}).get("fixed")),
+    )
+
+
+def _sentences(lines: Sequence[str]) -> list[str]:
+    """Lines that were broken to fit a picture, joined again: a sentence ends with a full stop."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and not joined[-1].endswith("."):
+            joined[-1] += " " + line
+        else:
+            joined.append(line)
+    return joined
+
+
+def write_report(
+    path: Path,
+    *,
+    findings: Sequence[Any],
+    claims: Iterable[Any],
+    figures: Sequence[Drawn],
+    run: Mapping[str, Any],
+    problems: Sequence[str] = (),
+) -> Path:
+    """Write the page to `path`; see `report_html`. An older page stays whole until the new one is complete.
+
+    Raises:
+        FileError: the file cannot be written.
+    """
+    text = report_html(findings=findings, claims=claims, figures=figures, run=run, problems=problems)
+    make_folder(path.parent)
+    return write_whole(path, text.encode(), force=True)

@@ -1,0 +1,301 @@
+"""The main job: experiments, checks, figures, report, in that order; each step leaves its result on disk."""
+
+import platform
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparsehead._base.errors import FileError
+from sparsehead._base.files import make_folder, write_whole
+from sparsehead._base.jsonable import json_values
+from sparsehead._base.provenance import processor, version_and_commit
+from sparsehead.figures.render import render
+from sparsehead.store import Store
+from sparsehead.sweep import Progress, RoundProgress
+
+from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
+from ..claims.tally import Tally, tally
+from ..studies import plans
+from ..studies.folder import has_results, read_results, write_results
+from ..studies.records import RunRecord
+from ..studies.run import Report, run_stage
+from ..studies.times import REPORT, TimeToGo, stage_seconds
+from .catalogue import FIGURES, Drawn, draw_all
+from .page import write_report
+from .story import Chapter, story, story_rows
+
+TotalReport = Callable[[str, Progress | RoundProgress, float], None]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out: the findings, where the report is, how long it took."""
+
+    findings: tuple[Finding, ...]
+    path: Path
+    seconds: float
+    problems: tuple[str, ...] = ()
+
+    @property
+    def tally(self) -> Tally:
+        """How many statements have which verdict, and how many errata were demonstrated."""
+        return tally(CLAIMS.values(), self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        rows = [
+            {"label": f.label, "verdict": f.verdict, "paper": f.paper, "ours": f.ours, "detail": f.detail}
+            for f in self.findings
+        ]
+        return {
+            "report": str(self.path),
+            "statements": self.tally.statements,
+            "errata": self.tally.errata,
+            "story": story_rows(self.findings),
+            "findings": rows,
+            "problems": list(self.problems),
+            "seconds": self.seconds,
+        }
+
+    @property
+    def story(self) -> list[Chapter]:
+        """The chapters with their verdicts and numbers."""
+        return story(self.findings)
+
+    def summary(self) -> str:
+        """For the terminal, below the story: the counts, what does not hold by name, and the report's path."""
+        lines = [self.tally.sentence() + "."]
+        by_verdict: dict[str, list[str]] = {}
+        for finding in self.findings:
+            by_verdict.setdefault(finding.verdict, []).append(finding.label)
+        missing = by_verdict.pop("not run", [])
+        lines += [f"{v}: {', '.join(labels)}" for v, labels in by_verdict.items() if v != "holds"]
+        if missing:
+            lines.append(f"not run: {', '.join(missing)}; the report names what runs them")
+        return "\n".join([*lines, *self.problems, f"{took(self.seconds)}; the report is {self.path}"])
+
+
+def reproduce(
+    scale: str,
+    *,
+    db: Path,
+    folder: Path,
+    workers: int,
+    report: TotalReport,
+    say: Callable[[str], None],
+    train: bool = True,
+) -> Reproduction:
+    """Run what the store lacks of `scale`, check every claim, draw every figure, write folder/report.html.
+
+    Interrupted at any moment, it goes on where it was when called again. The folder also gets the results behind
+    the figures (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which says what was run.
+
+    Args:
+        report: called with a stage's title, its progress, and the seconds to go in all.
+        train: False runs no experiment and reports on the results that the folder holds.
+    """
+    plans.check_scale(scale)
+    started = time.monotonic()
+    make_folder(folder)
+    problems: list[str] = []
+    stages = plans.plan(scale) if train else []
+    expected = [stage_seconds(stage, db) / workers for stage in stages]
+    say(plan_text(stages, expected, workers))
+    to_go = TimeToGo([*expected, REPORT])
+
+    def told(title: str, progress: Progress | RoundProgress) -> None:
+        to_go.see(progress)
+        report(title, progress, to_go.seconds())
+
+    for stage in stages:
+        problems += run_stage(stage, db, folder, workers=workers, report=told, say=say)
+        to_go.next_stage()
+    say(f"Checking the claims; {minutes(to_go.seconds())} to go")
+    context = Context(options={"results": str(folder)})
+    findings = run_checks(context=context, progress=_tell(say))
+    say("Drawing the figures and writing the report")
+    figures = draw_all(folder)
+    _save_charts(figures, folder)
+    if train:
+        write_results(folder, "run", run_info(scale, time.monotonic() - started, workers, db))
+    path = write_report(
+        folder / "report.html",
+        findings=findings,
+        claims=CLAIMS.values(),
+        figures=figures,
+        run=_read_run(folder),
+        problems=problems,
+    )
+    return Reproduction(tuple(findings), path, time.monotonic() - started, tuple(problems))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What `measure` did: the results files that were written, charts drawn from them, trials that could not be run."""
+
+    folder: Path
+    files: tuple[str, ...]
+    charts: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            "folder": str(self.folder),
+            "files": list(self.files),
+            "charts": list(self.charts),
+            "problems": list(self.problems),
+        }
+
+    def summary(self) -> str:
+        """For the terminal."""
+        lines = [f"wrote {', '.join(f'{name}.json' for name in self.files)} in {self.folder}"]
+        lines += [f"drew {', '.join(self.charts)}"] if self.charts else []
+        return "\n".join([*lines, *self.problems])
+
+
+def measure(
+    names: Sequence[str],
+    *,
+    db: Path,
+    folder: Path,
+    workers: int,
+    report: Report,
+    say: Callable[[str], None],
+    stored: bool = False,
+    add: bool = False,
+) -> Measurement:
+    """Run single experiments of the full scale and draw their figures; no report is written.
+
+    Args:
+        names: of experiments, such as "readings" or "law-matched".
+        stored: run nothing, and write what the store holds of them.
+        add: what the folder's results files hold counts as done; see `run_stage`.
+    """
+    stages = plans.only(names)
+    make_folder(folder)
+    problems: list[str] = []
+    for stage in stages:
+        problems += run_stage(
+            stage, db, folder, workers=workers, stored=stored, add=add, report=report, say=say
+        )
+    files = tuple(name for stage in stages for name in plans.results_files(stage))
+    figures = draw_all(folder, [name for name, entry in FIGURES.items() if entry.needs in files])
+    problems += [f"figure {figure.name}: {figure.problem}" for figure in figures if figure.chart is None]
+    _save_charts(figures, folder)
+    drawn = tuple(figure.name for figure in figures if figure.chart is not None)
+    return Measurement(folder, files, drawn, tuple(problems))
+
+
+def plan_text(stages: Sequence[plans.PlanStage], expected: Sequence[float], workers: int) -> str:
+    """The plan as lines: what each stage does, how many trials it has, how long it may take; the total last."""
+    rows = [(_title(stage), _trials(stage), seconds) for stage, seconds in zip(stages, expected, strict=True)]
+    rows.append(("Checks, figures and report", "", REPORT))
+    wide = max(len(title) for title, _, _ in rows)
+    lines = [f"  {title:{wide}}  {trials:>18}  {minutes(seconds):>9}" for title, trials, seconds in rows]
+    total = minutes(sum(expected) + REPORT)
+    return "\n".join(["The plan:", *lines, f"In all {total} with {_processes(workers)}, from experience."])
+
+
+def _processes(workers: int) -> str:
+    return "1 worker process" if workers == 1 else f"{workers} worker processes"
+
+
+def _title(stage: plans.PlanStage) -> str:
+    if isinstance(stage, plans.Experiment | plans.Laws):
+        return stage.title
+    if isinstance(stage, plans.Races):
+        return "Readings of the paper's text, by the evidence for each"
+    return f"{stage.name}: thresholds at T = {stage.Ts[0]} .. {stage.Ts[-1]}"
+
+
+def _trials(stage: plans.PlanStage) -> str:
+    if isinstance(stage, plans.Experiment):
+        return f"{len(stage.specs)} trials"
+    if isinstance(stage, plans.Races):
+        return "as many as needed"
+    if isinstance(stage, plans.Laws):
+        return f"{len(stage.laws)} laws"
+    return f"up to {stage.most_trials * len(stage.Ts)} trials" if stage.most_trials else "the paper's grid"
+
+
+def minutes(seconds: float) -> str:
+    """A time to go, as one says it.
+
+    >>> minutes(0.0), minutes(42.0), minutes(310.0), minutes(9000.0)
+    ('no time', 'about 40 s', 'about 5 min', 'about 2.5 h')
+    """
+    if seconds < 1:
+        return "no time"
+    if seconds < 90:
+        return f"about {max(10, round(seconds, -1)):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def took(seconds: float) -> str:
+    """A time that has passed.
+
+    >>> took(57.2), took(312.0), took(9000.0)
+    ('57 s', '5.2 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
+    """Every figure that could be drawn, as SVG and as PNG."""
+    for figure in figures:
+        if figure.chart is not None:
+            for form in ("svg", "png"):
+                write_whole(folder / f"{figure.name}.{form}", render(figure.chart, form), force=True)
+
+
+def _read_run(folder: Path) -> dict[str, str]:
+    """What was run, by name; a sentence in its place where that is not known."""
+    if not has_results(folder, "run"):
+        return {"Command": "not recorded: the run has not finished"}
+    try:
+        return {
+            name.capitalize(): text
+            for name, text in json_values(read_results(folder, "run", RunRecord)).items()
+        }
+    except FileError as error:
+        return {"Command": f"not known: {error}"}
+
+
+def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
+    """What was run, on what, how long: for the report's last section."""
+    version, commit = version_and_commit()
+    with Store(db, readonly=True) as store:
+        each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
+    trials, spent = len(each), sum(each)
+    option = {"quick": " --quick", "default": "", "full": " --full"}[scale]
+    return RunRecord(
+        command=f"sparsehead reproduce{option}",
+        version=version + (f" ({commit})" if commit else ""),
+        machine=f"{processor()}; {_processes(workers)} of one thread",
+        python=platform.python_version(),
+        time=f"{took(seconds)} in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
+        finished=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    )
+
+
+LINE = 79  # letters: a finding that is told while others are checked takes one line of a terminal
+
+
+def _line(finding: Finding) -> str:
+    """A finding in one line; the report has the whole of it."""
+    text = f"{finding.verdict}: {finding.label}: {finding.ours}"
+    return "  " + textwrap.shorten(text, LINE - 2, placeholder=" …")
+
+
+def _tell(say: Callable[[str], None]) -> Callable[[Claim, Finding | None], None]:
+    def progress(claim: Claim, finding: Finding | None) -> None:
+        if finding is not None and finding.verdict not in ("holds", "not run"):
+            say(_line(finding))
+
+    return progress

@@ -1,0 +1,65 @@
+"""A folder of results files: one reader, one writer. What is missing or damaged is a sentence with a command in it."""
+
+import json
+import os
+from pathlib import Path
+from shlex import quote
+from typing import TypeVar
+
+from sparsehead._base.errors import FileError
+from sparsehead._base.files import make_folder, read_json, shown_path, write_whole
+from sparsehead._base.jsonable import json_values, record_from
+
+from .plans import command_for
+from .records import ResultsRecord
+
+R = TypeVar("R", bound=ResultsRecord)
+# What no stage of `reproduce` measures, and what it writes at its end.
+OTHERS = {"build_vs_tracr": "python benchmarks/build.py", "run": "sparsehead reproduce"}
+
+
+def remedy(folder: Path, name: str) -> str:
+    """The command that measures what folder/NAME.json holds.
+
+    >>> remedy(Path("results"), "law-grid")
+    'sparsehead reproduce --full --out results'
+    """
+    if name in OTHERS:
+        return OTHERS[name]
+    return f"{command_for(name)} --out {quote(str(folder))}"
+
+
+def has_results(folder: Path, name: str) -> bool:
+    """Whether there is a file folder/NAME.json."""
+    return os.path.exists(folder / f"{name}.json")  # Path.exists raises for names that are too long
+
+
+def read_results(folder: Path, name: str, kind: type[R]) -> R:
+    """The record in `folder/NAME.json`. A file without a schema version is of the first one.
+
+    Raises:
+        FileError: there is no such file, it is of another schema, or it does not hold a record of this kind.
+    """
+    path = folder / f"{name}.json"
+    if not has_results(folder, name):
+        raise FileError(f"{shown_path(path)} is not there yet; `{remedy(folder, name)}` measures it.")
+    found = read_json(path, wanted=f"a results file as `{remedy(folder, name)}` writes it")
+    schema = found.pop("schema", 1)
+    again = f"make it again with `{remedy(folder, name)}`"
+    if schema != kind.schema:
+        raise FileError(
+            f"{shown_path(path)} has schema {repr(schema)[:20]}, this version of sparsehead reads {kind.schema}; "
+            f"{again}, or use the version that wrote it."
+        )
+    try:
+        return record_from(kind, found)
+    except FileError as error:
+        raise FileError(f"{shown_path(path)} does not hold a {kind.__name__}: {error}; {again}.") from error
+
+
+def write_results(folder: Path, name: str, record: ResultsRecord) -> Path:
+    """Write `record` to folder/NAME.json: whole or not at all, in place of the file of an earlier run."""
+    data = {"schema": record.schema, **json_values(record)}
+    return write_whole(
+        make_folder(folder) / f"{name}.json", json.dumps(data, allow_nan=False).encode(), force=True
+    )

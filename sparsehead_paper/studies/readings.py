@@ -1,0 +1,224 @@
+"""Which reading of the paper's text gives its numbers? A race between readings, by the evidence for each.
+
+The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. A reading settles what that leaves
+open: how the decay enters and what it touches, whether gradients are clipped, how linear maps begin, whether there is
+dropout. For each of the paper's numbers (`NUMBERS`) a reading's own trials give the probability of that number (see
+`measure.evidence`). The numbers come from three experiments of the paper, which may have been run with different
+settings, so there are three races: "law" (thresholds and training curves), "attention" and "parity".
+
+A race goes in rounds of more and more trials. Within a round the numbers come in order of cost, and after each of them
+the readings whose evidence is less than e^-DROP of the best leave the race.   Paper: readings
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.rounds import trial_seed
+from sparsehead.store import Record, Store
+from sparsehead.train.spec import INITS, TrainSpec, preset
+
+from ..published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
+from .evidence import Shapes, Values, log_count, log_threshold
+from .plans import PARITY_STEPS, conjunctions
+
+DECAY_SETTINGS = {
+    "AdamW on matrices": {"optimiser": "adamw", "decay": "matrices"},
+    "L2 on matrices": {"optimiser": "adam", "decay": "matrices"},
+    "L2 on all": {"optimiser": "adam", "decay": "all"},
+}
+CLIPS = {"clipped": 1.0, "not clipped": 0.0}
+DROPOUTS = (0.1, 0.0)
+ROUNDS = (4, 8, 16)  # trials of each number, round by round
+RACES = ("attention", "law", "parity")  # in order of cost
+LOG_STEPS = Shapes(
+    centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0)
+)  # steps are known to 10 of 100
+LOGITS = Shapes(centres=(-14.0, 14.0), widths=(0.5, 5.0))  # of attention on the support
+
+
+@dataclass(frozen=True)
+class PaperReading:
+    """One way to read the text."""
+
+    decay: str
+    clip: str
+    init: str
+    dropout: float
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{self.decay}, {self.clip}, {self.init} init, dropout {self.dropout:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As fields of a spec; runs have their full length."""
+        return {
+            **DECAY_SETTINGS[self.decay],
+            "clip": CLIPS[self.clip],
+            "init": self.init,
+            "dropout": self.dropout,
+            "stall": 0,
+        }
+
+
+READINGS = tuple(PaperReading(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, DROPOUTS))
+# By Markov's inequality a wrong reading's evidence exceeds the true one's e^x times with probability at most e^-x; over
+# all readings, the true one is dropped by a comparison with probability at most 1/100.
+DROP = math.log(100 * len(READINGS))
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the paper's numbers.
+
+    Args:
+        name, race: what it is, and which race it belongs to.
+        paper: the number in print, or digitised.
+        specs: (reading, n) -> the reading's first n trials for it.
+        log_evidence: ln P(the paper's number | these records and what the store keeps of them).
+        told: what the records say, in words.
+    """
+
+    name: str
+    race: str
+    paper: str
+    specs: Callable[[PaperReading, int], list[TrainSpec]]
+    log_evidence: Callable[[Sequence[Record], Store], float]
+    told: Callable[[Sequence[Record], Store], str]
+
+
+def _and_trials(T: int, m: int) -> Callable[[PaperReading, int], list[TrainSpec]]:
+    return lambda reading, n: conjunctions(T=T, m=m, trials=range(n), preset_name="fast", **reading.settings)
+
+
+def _count(records: Sequence[Record]) -> str:
+    return f"{sum(r.solved for r in records)}/{len(records)}"
+
+
+def _share(m: int) -> Callable[[Sequence[Record], Store], str]:
+    return lambda records, _: f"m={m}: {_count(records)}"
+
+
+def _steps(values: Sequence[float | int]) -> str:
+    ordered = sorted(values)
+    return f"{ordered[0]:.0f}/{ordered[len(ordered) // 2]:.0f}/{ordered[-1]:.0f}" if ordered else "-"
+
+
+def _first_steps() -> Number:
+    low, middle, high = map(float, CURVES_AND.first_step_m200)
+    n = CURVES_AND.replicates
+
+    def log_evidence(records: Sequence[Record], _: Store) -> float:
+        return _solved_after(
+            [float(r.outcome["steps"]) for r in records if r.solved], len(records), n, low, middle, high
+        )
+
+    def told(records: Sequence[Record], _: Store) -> str:
+        return f"{_count(records)}, {_steps([r.outcome['steps'] for r in records if r.solved])}"
+
+    paper = f"40/40, {low:g}/{middle:g}/{high:g}"
+    return Number("first steps, T=300, m=200", "law", paper, _and_trials(300, 200), log_evidence, told)
+
+
+def _solved_after(steps: Sequence[float], runs: int, n: int, low: float, middle: float, high: float) -> float:
+    """ln P(n of n solved) plus ln density of the least, middle and most of their steps, given our own."""
+    seen = Values.seen([math.log(step) for step in steps], LOG_STEPS)
+    when = seen.log_order(math.log(low), math.log(middle), math.log(high), n)
+    return log_count(n, n, seen=len(steps), of=runs) + when
+
+
+def _solved_share() -> Number:
+    def log_evidence(records: Sequence[Record], _: Store) -> float:
+        seen = sum(r.solved for r in records)
+        return log_count(CURVES_AND.solved_m50, CURVES_AND.replicates, seen=seen, of=len(records))
+
+    paper = f"{CURVES_AND.solved_m50}/{CURVES_AND.replicates}"
+    return Number("solved, T=300, m=50", "law", paper, _and_trials(300, 50), log_evidence, _share(50))
+
+
+def _threshold(T: int, m: int) -> Number:
+    """The paper's threshold at T, from trials at the m of its grid that is nearest to it."""
+    point = next(p for p in LAW_AND if p.T == T)
+
+    def log_evidence(records: Sequence[Record], _: Store) -> float:
+        cell = Cell(m, sum(r.solved for r in records), len(records))
+        return log_threshold(point.m, point.bar, [cell], grid=GRID_M, trials=GRID_TRIALS)
+
+    paper = f"{point.m:g} +- {point.bar:g}" if point.bar else f"{point.m:g} or less"
+    return Number(f"m_80, T={T}", "law", paper, _and_trials(T, m), log_evidence, _share(m))
+
+
+def _attention() -> Number:
+    a = ATTENTION_AND
+    text, total = " & ".join(f"x{t}" for t in a.support), sum(a.on_support)
+
+    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
+        shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
+        return [
+            preset("fast", function=text, T=a.T, m=a.m, seed=i, **shape, **reading.settings) for i in range(n)
+        ]
+
+    def log_evidence(records: Sequence[Record], _: Store) -> float:
+        seen = Values.seen([_logit(mass) for mass in _masses(records)], LOGITS)
+        return seen.log_density(_logit(total))
+
+    def told(records: Sequence[Record], _: Store) -> str:
+        x = sorted(_masses(records))
+        return f"{x[0]:.3f}/{x[len(x) // 2]:.3f}/{x[-1]:.3f}"
+
+    return Number("attention on the support", "attention", f"{total:.3f}", specs, log_evidence, told)
+
+
+def _masses(records: Sequence[Record]) -> list[float]:
+    """Attention on the support at the end of each run; none where weights were not finite."""
+    return [r.outcome["support_mass"] or 0.0 for r in records]
+
+
+def _logit(x: float) -> float:
+    inside = min(max(x, 1e-6), 1 - 1e-6)
+    return math.log(inside / (1 - inside))
+
+
+def _parity(T: int) -> Number:
+    p = next(curve for curve in PARITY if curve.T == T)
+
+    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
+        shape = dict(
+            function="parity", s=p.s, T=T, m=p.batch, online=True, restarts=1, n_steps=PARITY_STEPS[T]
+        )
+        seeds = [trial_seed(0, T=T, m=p.batch, trial=i) for i in range(n)]
+        return [preset("fast", seed=seed, **shape, **reading.settings) for seed in seeds]
+
+    def steps(records: Sequence[Record], store: Store) -> list[float]:
+        return [s for r in records if (s := _first_below(store.history(r.id), p.level)) is not None]
+
+    def log_evidence(records: Sequence[Record], store: Store) -> float:
+        return _solved_after(steps(records, store), len(records), p.seeds, *map(float, p.first_below))
+
+    def told(records: Sequence[Record], store: Store) -> str:
+        found = steps(records, store)
+        return f"{len(found)}/{len(records)} in {PARITY_STEPS[T]}, {_steps(found)}"
+
+    low, middle, high = p.first_below
+    return Number(f"parity, T={T}", "parity", f"10/10, {low}/{middle}/{high}", specs, log_evidence, told)
+
+
+def _first_below(history: dict[str, list[float]], level: float) -> float | None:
+    return next((s for s, loss in zip(history["step"], history["loss"]) if loss < level), None)
+
+
+NUMBERS = (
+    _first_steps(),
+    _threshold(100, 50),
+    _solved_share(),
+    _threshold(300, 70),
+    _threshold(1000, 110),
+    _attention(),
+    _parity(10),
+    _parity(15),
+)

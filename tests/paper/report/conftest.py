@@ -1,0 +1,131 @@
+"""A folder of small made-up results, and its figures.
+
+The tests that look at all figures or open the report are one group, so that one process of several draws them.
+"""
+
+import math
+from typing import Any
+
+import pytest
+
+from sparsehead_paper.report.catalogue import draw_all
+from sparsehead_paper.studies.folder import write_results
+from sparsehead_paper.studies.reading_records import (
+    AppearanceRecord,
+    AppearanceRun,
+    ReadingRecord,
+    ReadTrial,
+)
+from sparsehead_paper.studies.records import (
+    AccuracyPoint,
+    AttentionRecord,
+    BoundPoint,
+    BoundRecord,
+    CellRow,
+    CurvesRecord,
+    FitRow,
+    FloorRow,
+    LawRecord,
+    LossPoint,
+    NormPoint,
+    NormsRecord,
+    ParityRecord,
+    SuccessRecord,
+    ThresholdRow,
+)
+from sparsehead_paper.studies.study_records import (
+    FailureRun,
+    FailuresRecord,
+    LawsRecord,
+    NumberRow,
+    OneLaw,
+    PaperNumber,
+    ParitySettingRun,
+    ParitySettingsRecord,
+    ReadingRow,
+    ReadingsRecord,
+    StandingRow,
+)
+
+
+def made_up_results():
+    """What each results file holds; numbers are invented and only have the right shape."""
+    Ts = (100, 300, 1000)
+    logs = [(T, math.log(T)) for T in Ts]
+    thresholds = tuple(ThresholdRow(T, 12 * x, 11 * x, 13 * x, trials=50) for T, x in logs)
+    fit: dict[str, Any] = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": (0.0, None)}}
+    fits = {"log": FitRow(**fit, aic=10.0, delta_aic=0.0), "linear": FitRow(**fit, aic=14.0, delta_aic=4.0)}
+    floor = tuple(FloorRow(T, round(4 * x)) for T, x in logs)
+    cells = tuple(CellRow(T, m, 3, 4) for T in Ts for m in (50, 100))
+    law = LawRecord(thresholds, fits, "log", "", floor, cells, seconds=1.0)
+    steps = range(0, 101, 10)
+    accuracy = [
+        AccuracyPoint(m, r, s, min(1.0, 0.5 + s * r * m / 2e4)) for m in (50, 200) for r in (0, 1) for s in steps
+    ]  # fmt: skip
+    losses = tuple(LossPoint(T, 0, s, 0.69 / (1 + s * s)) for T in (10, 15) for s in steps)
+    norms = tuple(NormPoint(T, "learned", 9.0, 8.0, 11.0) for T in Ts)
+    along = tuple(BoundPoint(s, 10.0 + s, 0.5 + s / 200) for s in steps)
+    number = NumberRow("solved", 4, -2.0, "3/4")
+    readings = tuple(
+        ReadingRow(name, "L2 on all", clip, "mingpt", 0.1, (number,), {"law": StandingRow(behind, left)})
+        for name, clip, behind, left in (
+            ("one", "clipped", 0.0, ""),
+            ("other", "not clipped", 8.0, "solved, 4 trials"),
+        )
+    )
+    several = LawsRecord(
+        (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),),
+        "1 of 2 laws",
+        complete=False,
+    )
+    read = tuple(
+        ReadTrial(
+            family=family, T=T, m=m, seed=0, solved=m > 60, planted="x1", read="x1", found="planted",
+            method="sampling", queries=100, agreement=1.0, function_error=0.0, model_error=0.001, bound=0.1,
+            model_bound=0.12,
+        )
+        for family in ("and", "parity") for T in (30, 100) for m in (40, 90)
+    )  # fmt: skip
+    appeared = tuple(AppearanceRun("and", 300, 200, i, True, 400, 50 + i, 60 + i, 50) for i in range(3))
+    curves = CurvesRecord(300, tuple(accuracy))
+    attention = AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,))
+    return {
+        "law": law,
+        "law-matched": law,
+        "law-literal": law,
+        "law-matched-decades": law,
+        "law-best": law,
+        "readings": ReadingsRecord(
+            (PaperNumber("solved", "law", "24/40"),), readings, "law: solved", complete=False
+        ),
+        "slope": several,
+        "functions": several,
+        "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
+        "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
+        "law-grid": law,
+        "law-decades": law,
+        "success": SuccessRecord(cells),
+        "curves": curves,
+        "curves-paper": curves,
+        "attention": attention,
+        "attention-paper": attention,
+        "parity": ParityRecord(losses),
+        "reading": ReadingRecord(0.05, read),
+        "appearance": AppearanceRecord(appeared),
+        "learned-norms": NormsRecord(norms),
+        "bound-training": BoundRecord(along),
+    }
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    for name, record in made_up_results().items():
+        write_results(folder, name, record)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def drawn(results):
+    """Every figure on the made-up results, once for all tests that look at them."""
+    return draw_all(results)
