@@ -21,14 +21,15 @@ TESTS = {
     ),
     "reading": (),
     "floor": ("tests/paper/claims/test_floor.py",),
-    "measure": ("tests/laws/test_rounds.py", "tests/laws/test_law.py"),
+    "laws": (),
     "covering": (
         "tests/paper/claims/test_capacity.py", "tests/paper/claims/test_covering.py",
         "tests/paper/claims/test_generalization_bounds.py", "tests/paper/claims/test_notes_errata.py",
     ),
     "construct": (
-        "tests/paper/claims/test_limits.py", "tests/paper/claims/test_paper_errata.py", "tests/paper/claims/test_representation.py",
-        "tests/paper/claims/test_sparse_functions.py", "tests/cli/test_build.py",
+        "tests/paper/claims/test_limits.py", "tests/paper/claims/test_paper_errata.py",
+        "tests/paper/claims/test_representation.py", "tests/paper/claims/test_sparse_functions.py",
+        "tests/cli/test_build.py",
     ),
 }  # fmt: skip
 

@@ -1,15 +1,13 @@
 # The public names and where they live. Type checkers read this file; at run time `__init__.py` reads it too, and
 # imports each name when it is first used. A new public name is one line here.
 
-from .capacity import bound as bound
-from .capacity import norms as norms
-from .certify import verify as verify
-from .construct import build as build
-from .construct import to_torch as to_torch
-from .covering import covering_number as covering_number
-from .encoding import Encoding as Encoding
-from .errors import SparseheadError as SparseheadError
-from .experiments.law import law as law
+from ._base.errors import SparseheadError as SparseheadError
+from .capacity.bound import bound as bound
+from .capacity.state_dicts import norms as norms
+from .certify.verify import verify as verify
+from .construct.build import build as build
+from .construct.export import to_torch as to_torch
+from .covering.cover import covering_number as covering_number
 from .functions import SparseFunction as SparseFunction
 from .functions import conjunction as conjunction
 from .functions import disjunction as disjunction
@@ -20,12 +18,14 @@ from .functions import parse as parse
 from .functions import random_function as random_function
 from .functions import symmetric as symmetric
 from .functions import threshold as threshold
-from .model import Model as Model
-from .model_file import load as load
-from .model_file import save as save
-from .probing.prober import probe as probe
-from .reading import read as read
-from .task import Task as Task
+from .functions.task import Task as Task
+from .heads.encoding import Encoding as Encoding
+from .heads.model import Model as Model
+from .heads.model_file import load as load
+from .heads.model_file import save as save
+from .laws.law import law as law
+from .probing.probe import probe as probe
+from .reading.read import read as read
 from .train.learn import learn as learn
 
 __all__: list[str]

@@ -16,7 +16,7 @@ NOT_RECORDED = "not recorded"
 @cache
 def version_and_commit() -> tuple[str, str]:
     """(version, commit); the commit ends in "-dirty" with uncommitted changes, and is "" outside a checkout."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():  # an installed copy, perhaps inside somebody else's repository
         return __version__, ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

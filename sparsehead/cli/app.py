@@ -12,6 +12,8 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Annotated, NoReturn
 
 import typer
@@ -25,7 +27,6 @@ from .entry import farewell
 from .numbers import takes_whole_numbers
 
 VERBS = {
-    "reproduce": "Check every claim of the paper and write report.html.",
     "law": "Measure m_80(T): samples needed against context length.",
     "learn": "Train on one sparse function: curves, attention, the model.",
     "build": "Write down the weights that compute a sparse function, certified.",
@@ -33,7 +34,6 @@ VERBS = {
     "read": "The sparse function that a model computes, and how far to trust it.",
     "probe": "The heads of a pretrained model: sparsity, norms, bounds, beside baselines.",
     "cover": "The covering number of a set of points.",
-    "figure": "Draw a figure of the paper, or one of ours.",
     "results": "List, show or export what the store holds.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
     "lab": "See it in the browser: build, learn, bound and read on a page.",
@@ -62,8 +62,8 @@ def root(
     """Take the options of every command."""
 
 
-for verb, line in VERBS.items():
-    module = import_module(f".{verb}", __package__)
+def _add(verb: str, line: str, module: ModuleType) -> None:
+    """Add one command, or the group of commands that the module's `app` holds."""
     if hasattr(module, "app"):
         for command in module.app.registered_commands:
             takes_whole_numbers(command.callback)
@@ -72,6 +72,14 @@ for verb, line in VERBS.items():
     else:
         function = takes_whole_numbers(getattr(module, verb))
         app.command(name=verb, short_help=line, help=function.__doc__ or line)(function)
+
+
+for verb, line in VERBS.items():
+    _add(verb, line, import_module(f".{verb}", __package__))
+# Commands of installed packages: the entry point's name is the verb; its module has a function of that name, and LINE.
+for entry in sorted(entry_points(group="sparsehead.commands")):
+    module = entry.load()
+    _add(entry.name, module.LINE, module)
 
 
 def main(argv: list[str] | None = None) -> None:

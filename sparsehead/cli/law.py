@@ -13,7 +13,7 @@ from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, writ
 from .progress import SweepLine
 
 if TYPE_CHECKING:
-    from sparsehead_paper.studies.records import FloorRow, LawRecord, ThresholdRow
+    from ..laws.record import FloorRow, LawRecord, ThresholdRow
 
 LENGTHS = "Context lengths, such as 100,300,1000."
 
@@ -92,7 +92,7 @@ def law(
     record = found.record()
     result = found.to_dict()
     if out is not None:
-        from sparsehead_paper.report.catalogue import law_figure
+        from ..figures.law_record import law_figure
 
         with emit_on_failure(result, as_json, lambda console: _show(console, record)):
             write_chart(out, law_figure(record), force=force)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from .output import literal, status_console
 
 if TYPE_CHECKING:
-    from ..sweep import Progress, RoundProgress
+    from ..laws.rounds import RoundProgress
+    from ..sweep import Progress
 
 
 class SweepLine:
@@ -49,7 +50,7 @@ class SweepLine:
 
 def _inside(progress: "Progress | RoundProgress") -> "tuple[str, Progress | None]":
     """Which round at which T, and the sweep within it; a plain sweep has no round."""
-    from ..sweep import RoundProgress
+    from ..laws.rounds import RoundProgress
 
     if not isinstance(progress, RoundProgress):
         return "", progress

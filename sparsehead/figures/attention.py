@@ -1,12 +1,10 @@
 """Where a head looks: the mean weight of each position, and the weights of every example."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import altair as alt
 import numpy as np
-
-from sparsehead_paper.published import ATTENTION_AND, AttentionMap
 
 from .._base.errors import ShapeError
 from .._base.types import Array, Float
@@ -20,11 +18,25 @@ SMALL = "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, 
 WEIGHT_FLOOR = 1e-9  # weights below are drawn at it: the axis is logarithmic
 
 
+@runtime_checkable
+class PrintedAttention(Protocol):
+    """Mean weights that were published for one task: on each position of the support, and on [CLS]."""
+
+    @property
+    def T(self) -> int: ...
+    @property
+    def support(self) -> tuple[int, ...]: ...
+    @property
+    def on_support(self) -> tuple[float, ...]: ...
+    @property
+    def on_cls(self) -> float: ...
+
+
 def attention_weights(
     weights: Float[Array, "n tokens"],
     support: Sequence[int],
     *,
-    paper: AttentionMap | None = ATTENTION_AND,
+    paper: PrintedAttention | None = None,
     title: str | None = None,
 ) -> Chart:
     """Attention of the [CLS] query: mean weight of each position, and every example's weights below it.
@@ -82,7 +94,7 @@ def _mean_rows(weights: Float[Array, "n tokens"], support: Sequence[int]) -> lis
     ]
 
 
-def _paper_means(paper: AttentionMap | None, support: Sequence[int], T: int) -> list[dict[str, Any]]:
+def _paper_means(paper: PrintedAttention | None, support: Sequence[int], T: int) -> list[dict[str, Any]]:
     if paper is None or tuple(support) != paper.support or paper.T != T:
         return []
     rows = [{"position": t, "mean": w, "kind": "the paper"} for t, w in zip(paper.support, paper.on_support)]

@@ -1,16 +1,11 @@
 """Capacity bounds: which term dominates, and how a bound moves while a head is trained."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import altair as alt
 
-from sparsehead_paper.studies.records import BoundPoint
-
-from .._base.errors import DomainError
 from .._base.log_math import Real
-from .data import Rows, finite, need, number, rows_of
-from .theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
+from ..capacity.bound import Bound
+from .data import Rows, need, number
+from .theme import BLUE, WIDTH, Chart, finish, named
 
 
 def bound_terms_chart(
@@ -51,47 +46,10 @@ def bound_terms_chart(
     )
 
 
-def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 3 bits") -> Chart:
-    """The capacity bound of the weights at each recorded step, with the accuracy above it.
-
-    Paper: bound-along-training
-    """
-    rows = [row for row in rows_of(points, "bound along training") if finite(row["bound"])]
-    if not rows:
-        raise DomainError("bound along training: no recorded step has a finite bound.")
-    rows.sort(key=lambda r: r["step"])
-    values = [r["bound"] for r in rows if r["bound"] > 0]
-    steps = [r["step"] for r in rows]
-    x: dict[str, Any] = {"scale": alt.Scale(domain=[min(steps), max(steps)], nice=False)}
-    top = (
-        named("training")
-        .mark_line(color=BLUE, strokeWidth=2)
-        .encode(
-            x=alt.X("step:Q", axis=alt.Axis(title=None), **x),
-            y=alt.Y(
-                "accuracy:Q",
-                scale=alt.Scale(domain=[0.4, 1.02], nice=False),
-                axis=alt.Axis(title="validation accuracy", tickCount=5),
-            ),
-        )
-    )
-    shown = log_axis("capacity C = eps² ln N (log scale)", values)
-    base = named("training").encode(x=alt.X("step:Q", axis=alt.Axis(title="training step"), **x))
-    line = base.mark_line(color=RED, strokeWidth=2).encode(
-        y=alt.Y("bound:Q", **shown), tooltip=["step:Q", "bound:Q", "accuracy:Q"]
-    )
-    first, last = rows[0], rows[-1]
-    verb = "grows" if last["bound"] > first["bound"] else "falls"
-    return finish(
-        alt.vconcat(
-            top.properties(width=WIDTH, height=150),
-            alt.layer(line).properties(width=WIDTH, height=HEIGHT - 90),
-            spacing=16,
-        ),
-        title=f"{target}: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
-        subtitle=[
-            f"Meanwhile validation accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}.",
-            "One run; the bound is computed from its weights.",
-        ],
-        data={"training": rows},
-    )
+def terms_figure(found: Bound) -> Chart:
+    """A bound by term."""
+    items = [
+        {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
+        for t in found.items
+    ]
+    return bound_terms_chart(items, form=found.form, m=found.m, vacuous=found.vacuous)

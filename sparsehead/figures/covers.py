@@ -14,6 +14,9 @@ CORNERS = 72  # of the polygon that stands for a circle
 SIDE = 250  # pixels of a panel's longer side
 LEAST, MOST = 1e-300, 1e300  # across what is drawn: pixels to the unit are a finite number then
 
+FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
+LATER = [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")]  # the set that their text and figure then use
+
 
 def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: str = "") -> Chart:
     """Covers of point sets in the plane, side by side, each at its own eps.

@@ -6,12 +6,11 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead_paper.published import LAW_AND, PrintedThreshold
-from sparsehead_paper.studies.records import FitRow, FloorRow, ThresholdRow
-
 from .._base.errors import DomainError
 from .._base.log_math import Real
 from ..laws.fits import FORMULAS, law_value
+from ..laws.published import LAW_AND, PrintedThreshold
+from ..laws.record import FitRow, FloorRow, ThresholdRow
 from .data import Rows, finite, interval, number
 from .theme import (
     BLACK,

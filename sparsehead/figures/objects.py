@@ -5,8 +5,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from sparsehead_paper.published import LAW_AND
-
 from .._base.errors import DomainError, SparseheadError
 from .._base.rng import stream
 from ..capacity.bound import Bound
@@ -14,6 +12,7 @@ from ..covering.cover import Cover
 from ..functions import parse
 from ..heads.model import Model
 from ..laws.law import LawResult
+from ..laws.published import LAW_AND
 from ..probing.result import Probe
 from ..reading.result import Reading
 from ..train.outcome import Run

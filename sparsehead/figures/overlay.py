@@ -5,9 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead_paper.studies.records import LawRecord
-
 from .._base.errors import DomainError
+from ..laws.record import LawRecord
 from .data import count, finite
 from .law import CONTEXT, FLOOR, SAMPLES, TIPS, threshold_row
 from .theme import (

@@ -4,8 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead_paper.published import SOLVED
-
 from .data import Rows
 from .theme import BLUE, GREEN, GREY, ORANGE, WIDTH, Chart, Panel, finish, named
 
@@ -53,7 +51,7 @@ def _shares(x: alt.X) -> Panel:
             tooltip=["series:N", "step:Q", alt.Tooltip("share:Q", format=".4~g")],
         )
     )
-    goal = alt.Chart(alt.InlineData(values=[{"level": SOLVED}])).mark_rule(color=GREY, strokeDash=[4, 3])
+    goal = alt.Chart(alt.InlineData(values=[{"level": 0.99}])).mark_rule(color=GREY, strokeDash=[4, 3])
     return alt.layer(goal.encode(y="level:Q"), curve).properties(width=WIDTH, height=170)
 
 

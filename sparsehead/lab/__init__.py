@@ -5,6 +5,7 @@ safety     what a request must pass before anything sees it: Host, Origin, token
 app        the application: pages, endpoints, how errors are answered
 remembered answers that depend on the request alone, sent again without computing them again
 answers, head   how errors and heads are answered
+extension  what other packages add: endpoints, jobs, laws
 endpoints  one file per page: requests in, the records of the library out
 sandbox    uploaded files, parsed in a process of their own with limits on memory and time
 journal    jobs that an earlier server left, checked as requests are

@@ -10,11 +10,10 @@ import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.responses import Response
 
-from sparsehead_paper.lab import claims
-
 from .. import __version__
 from . import answers
 from .endpoints import bound, build, cover, jobs, law, learn, probe, read
+from .extension import extensions
 from .jobs import Jobs
 from .pages import PAGES, Asset, assets
 from .remembered import Remembered
@@ -22,7 +21,7 @@ from .safety import App, Guard
 from .sandbox import Sandbox
 
 THREADS = 4  # requests computed at once; the others wait their turn
-ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, probe, claims, jobs))
+ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, probe, jobs))
 CHARTS = "/static/vendor/charts.js"
 
 
@@ -65,7 +64,9 @@ def make_api(settings: Settings) -> FastAPI:
         app.state.sandbox = Sandbox()
         app.state.jobs = Jobs(
             settings.db,
-            kinds=jobs.KINDS | {"probe": lambda given: probe.ProbeRequest.model_validate(given).model_dump()},
+            kinds=jobs.KINDS
+            | {"probe": lambda given: probe.ProbeRequest.model_validate(given).model_dump()}
+            | {kind: job.check for found in extensions() for kind, job in found.jobs.items()},
             running=settings.running,
             waiting=settings.waiting,
             models=settings.models,
@@ -90,7 +91,7 @@ def make_api(settings: Settings) -> FastAPI:
         generate_unique_id_function=_name,
     )
     answers.install(app)
-    for router in ROUTERS:
+    for router in (*ROUTERS, *(router for found in extensions() for router in found.routers)):
         app.include_router(router)
     _serve_files(app)
     return app

@@ -86,7 +86,7 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
     """Measure m_80(T); what the store knows of it is not run again."""
     from ..laws.adaptive import Adaptive
     from ..laws.law import law as measure
-    from ..sweep import RoundProgress
+    from ..laws.rounds import RoundProgress
 
     given = dict(request)
     policy = Adaptive(width=given.pop("width"), max_trials=given.pop("trials"), start=given.pop("start"))
@@ -101,33 +101,6 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
         say=lambda text: tell({"say": text}), **given,
     )  # fmt: skip
     return found.to_dict()
-
-
-def claims(request: Values, db: Path, tell: Tell) -> Values:
-    """Check claims of the registry; each finding is told as soon as it is there."""
-    from sparsehead_paper.claims.registry import CLAIMS, Claim, Context, Finding, run_checks
-    from sparsehead_paper.report.catalogue import default_folder
-
-    labels = request["labels"] or list(CLAIMS)
-    total, done = sum(CLAIMS[label].check is not None for label in labels), 0
-    findings = []
-
-    def progress(claim: Claim, found: Finding | None) -> None:
-        nonlocal done
-        if found is None:
-            tell({"progress": {"done": done, "total": total, "label": claim.label}})
-            return
-        done += 1
-        findings.append(finding_row(found))
-        tell({"point": findings[-1]})
-
-    run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)
-    return {"findings": findings}
-
-
-def finding_row(found: Any) -> Values:
-    """A finding as JSON values, without the numbers behind it."""
-    return {name: getattr(found, name) for name in ("label", "verdict", "paper", "ours", "detail")}
 
 
 def probe(request: Values, db: Path, tell: Tell) -> Values:
@@ -169,6 +142,5 @@ def probed(found: Any) -> Values:
 KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {
     "learn": learn,
     "law": law,
-    "claims": claims,
     "probe": probe,
 }

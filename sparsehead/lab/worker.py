@@ -24,14 +24,17 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no event
 
     from .._base.errors import SparseheadError
+    from .extension import extensions
     from .work import KINDS
+
+    kinds = KINDS | {kind: job.work for found in extensions() for kind, job in found.jobs.items()}
 
     def tell(event: dict[str, Any]) -> None:
         _write(answers, event)
 
     try:
         more = {name: asked[name] for name in ("models", "pickle") if name in asked}
-        result = KINDS[asked["kind"]](asked["request"] | more, Path(asked["db"]), tell)
+        result = kinds[asked["kind"]](asked["request"] | more, Path(asked["db"]), tell)
         _write(answers, {"result": result})
     except SparseheadError as error:
         _write(answers, {"error": " ".join(str(error).split())})

@@ -1,4 +1,6 @@
-"""Outcomes to thresholds, intervals and laws: pure functions of how many trials succeeded at each (T, m).
+"""Samples needed against context length: trials come in, thresholds with intervals and fitted laws go out.
+
+Read in this order:
 
 intervals    a share of successes; percentiles, quantiles
 curves       the success curve in ln m and its likelihood
@@ -8,10 +10,12 @@ adaptive     which trials to run next, at one T
 smooth       all thresholds at once, ln m_80 smooth in ln T
 joint        which trials to run next, at which T
 scoring      maximum likelihood of all trials under a curve m_80(T)
-laws         m_80(T): log, power and linear, fitted to all trials at once
-falls        the step at which a loss has fallen for good
-published    the paper's printed and digitised numbers
-evidence     how probable the paper's numbers are under one reading of its text
+fits         m_80(T): log, power and linear, fitted to all trials at once
+rounds       rounds of trials until every threshold is known
+published    the law that the paper printed, and its grid of trials
+methods      the three ways in which `law` spends its trials
+record       a measured law, as files and the command line hold it
+law, stored  the verb `law`; a law from the trials that a store holds
 """
 
 from .adaptive import Adaptive

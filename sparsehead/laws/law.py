@@ -6,9 +6,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from sparsehead_paper.published import GRID_M
-from sparsehead_paper.studies.records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
-
 from .._base.arguments import instance, several, shown, whole
 from .._base.display import Card, Plotted, clipped
 from .._base.errors import DomainError
@@ -19,7 +16,7 @@ from .._base.lazy import require_module
 from ..floor.floor import Floor, floor_curve
 from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
 from ..functions.task import balancing_p
-from ..sweep import RoundProgress, StoredSweep
+from ..sweep import StoredSweep
 from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..train.footprint import require_trial
@@ -31,7 +28,9 @@ from .curves import Cell
 from .fits import LawFits, fit_laws
 from .joint import LAW_CAUTION
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
-from .rounds import MakeSpec
+from .published import GRID_M
+from .record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
+from .rounds import MakeSpec, RoundProgress
 from .thresholds import Threshold
 
 METHODS = ("joint", "adaptive", "grid")

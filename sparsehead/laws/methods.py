@@ -5,15 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sparsehead_paper.published import GRID_M, GRID_TRIALS
-
 from .._base.rng import stream
-from ..sweep import AnySweep, Progress, RoundProgress, adaptive_cells, each_alone, grid_cells
+from ..sweep import Progress
 from ..sweep.shards import Shard
 from .adaptive import Adaptive
 from .curves import Cell
 from .joint import Joint
-from .rounds import MakeSpec, Propose
+from .published import GRID_M, GRID_TRIALS
+from .rounds import AnySweep, MakeSpec, Propose, RoundProgress, adaptive_cells, each_alone, grid_cells
 from .thresholds import Threshold, fitted
 from .thresholds import grid as grid_threshold
 

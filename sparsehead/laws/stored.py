@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from .._base.errors import DomainError
 from ..store import Record
-from ..sweep import cells_of
 from ..train.spec import TrainSpec
 from .fits import fit_laws
 from .law import LawResult, floors
+from .rounds import cells_of
 from .thresholds import fitted
 
 

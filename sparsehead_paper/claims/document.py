@@ -8,8 +8,8 @@ from .registry import SECTIONS
 
 HEAD = """# From paper to code
 
-Written by `python -m sparsehead_paper.claims.document > docs/paper.md` from the claims in `sparsehead/claims/`; a test
-keeps the two in step, so edit those. The paper is Edelman, Goel, Kakade and Zhang, "Inductive Biases and
+Written by `python -m sparsehead_paper.claims.document > docs/paper.md` from `sparsehead_paper/claims/`; a test keeps
+the two in step, so edit those. The paper is Edelman, Goel, Kakade and Zhang, "Inductive Biases and
 Variable Creation in Self-Attention Mechanisms" (ICML 2022); the notes are lecture notes on it (April 2025).
 Statements are in our words; `Paper: label` in a docstring and `@pytest.mark.claim("label")` on a test point to a row
 here. `sparsehead reproduce` runs the check of every row that has one and says what came out; this page holds no

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
-TESTS = PACKAGE.parent / "tests"
+ROOT = Path(__file__).parents[2]
+PACKAGES = (ROOT / "sparsehead", ROOT / "sparsehead_paper")
+TESTS = ROOT / "tests"
 PAPER_LINE = re.compile(r"Paper:\s+([a-z0-9-]+(?:,\s+[a-z0-9-]+)*)")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 
@@ -20,9 +21,9 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 def labelled_code() -> dict[str, tuple[str, ...]]:
     """For each label the code that names it, as "package.module:name" ("package.module" for a whole module)."""
     found: dict[str, list[str]] = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in sorted(file for package in PACKAGES for file in package.rglob("*.py")):
         text = file.read_text()
-        if PACKAGE / "claims" in file.parents or "Paper:" not in text:
+        if PACKAGES[1] / "claims" in file.parents or "Paper:" not in text:
             continue
         for name, node in _documented(ast.parse(text), _module(file), ":"):
             for labels in PAPER_LINE.findall(ast.get_docstring(node, clean=False) or ""):
@@ -45,7 +46,7 @@ def marked_tests() -> dict[str, tuple[str, ...]]:
 
 
 def _module(file: Path) -> str:
-    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    parts = file.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from sparsehead._base.jsonable import json_values
 from sparsehead.laws.fits import LawFit, fit_laws, law_value
 from sparsehead.laws.joint import LAW_CAUTION
+from sparsehead.laws.published import LAW_AND, PrintedThreshold
+from sparsehead.laws.record import FitRow, LawRecord, ThresholdRow
 
-from ..published import LAW_AND, LAW_AND_FIT, LAW_AND_SLOPE_ERROR, PrintedThreshold, printed_misfit
-from ..studies.records import FitRow, LawRecord, ThresholdRow
+from ..published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR, printed_misfit
 from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TypeVar
 
+from sparsehead.laws.record import ResultsRecord
+
 from ..studies.folder import has_results, read_results, remedy
 from ..studies.plans import command_for
-from ..studies.records import ResultsRecord
 from .claim import Context, Finding, judged
 
 R = TypeVar("R", bound=ResultsRecord)

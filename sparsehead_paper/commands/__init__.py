@@ -1,1 +1,1 @@
-"""."""
+"""The commands `reproduce` and `figure`, which `sparsehead` finds by entry point."""

@@ -7,6 +7,8 @@ import typer
 
 from sparsehead.cli.output import AsJson, Force, check_chart_file, emit, write_chart
 
+LINE = "Draw a figure of the paper, or one of ours."
+
 
 def figure(
     name: Annotated[str | None, typer.Argument(help="Which figure; --list names them.")] = None,

@@ -14,6 +14,7 @@ from sparsehead.cli.progress import SweepLine
 if TYPE_CHECKING:
     from ..report.reproduce import Reproduction
 
+LINE = "Check every claim of the paper and write report.html."
 WRITTEN = (".html", ".json", ".csv", ".svg", ".png")  # how the names of the files in OUT end
 
 

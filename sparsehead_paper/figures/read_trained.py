@@ -22,9 +22,9 @@ from sparsehead.figures.theme import (
     named,
 )
 from sparsehead.laws.intervals import wilson
+from sparsehead.laws.record import ThresholdRow
 
 from ..studies.reading_records import ReadTrial
-from ..studies.records import ThresholdRow
 
 LEARNED, READ = "learned", "read back exactly"
 FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "parity": PURPLE}

@@ -9,9 +9,8 @@ from sparsehead._base.types import Array, Float
 from sparsehead.figures.attention import position_axis
 from sparsehead.figures.data import finite
 from sparsehead.figures.theme import BLACK, BLUE, GREY, PAPER_POINT, Chart, Panel, finish, log_axis, named
-
-from ..published import LAW_AND
-from ..studies.records import ThresholdRow
+from sparsehead.laws.published import LAW_AND
+from sparsehead.laws.record import ThresholdRow
 
 WIDTH, HEIGHT = 330, 230
 OURS, PAPER = "measured here (preset best), 95 % interval", "the paper"

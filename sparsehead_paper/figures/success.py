@@ -11,8 +11,7 @@ import altair as alt
 from sparsehead.figures.data import count, finite, number, rows_of
 from sparsehead.figures.theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
 from sparsehead.laws.intervals import wilson
-
-from ..studies.records import CellRow, ThresholdRow
+from sparsehead.laws.record import CellRow, ThresholdRow
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
 SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"

@@ -1,1 +1,6 @@
-"""."""
+"""What the reproduction adds to the lab: the Claims page, and the committed laws on the Law page.
+
+claims      endpoints and the job that checks claims
+laws        the laws of the results folder
+extension   both, as the entry point "sparsehead.lab" names them
+"""

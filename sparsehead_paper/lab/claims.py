@@ -1,17 +1,39 @@
 """Claims: the registry of statements, with the verdicts that were found since the server started."""
 
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sparsehead.lab.answers import Unknown, packed_json, sent
+from sparsehead.lab.endpoints.jobs import jobs_of
+from sparsehead.lab.extension import Tell, Values
 
 from ..claims.claim import VERDICTS
 from ..claims.registry import CLAIMS, SECTIONS
 
 router = APIRouter(tags=["Claims"])
+
+
+class ClaimsRequest(BaseModel):
+    """Claims to check, by label; none stands for all of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    labels: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=500)] = Field(
+        default_factory=list
+    )
+
+    @field_validator("labels")
+    @classmethod
+    def _known(cls, labels: list[str]) -> list[str]:
+        unknown = [label for label in labels if label not in CLAIMS]
+        if unknown:
+            raise ValueError(f"there is no claim {unknown[0][:80]!r}")
+        return labels
 
 
 @router.get("/api/claims")
@@ -48,3 +70,36 @@ def _registry() -> list[dict[str, Any]]:
         for title, claims in SECTIONS.items()
         for claim in claims
     ]
+
+
+@router.post("/api/jobs/claims", status_code=202)
+async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]:
+    """Check claims of the registry, again if they were checked before."""
+    return jobs_of(request).start("claims", asked.model_dump(), again=True).summary()
+
+
+def check_claims(request: Values, db: Path, tell: Tell) -> Values:
+    """Check claims of the registry; each finding is told as soon as it is there."""
+    from ..claims.registry import Claim, Context, Finding, run_checks
+    from ..report.catalogue import default_folder
+
+    labels = request["labels"] or list(CLAIMS)
+    total, done = sum(CLAIMS[label].check is not None for label in labels), 0
+    findings = []
+
+    def progress(claim: Claim, found: Finding | None) -> None:
+        nonlocal done
+        if found is None:
+            tell({"progress": {"done": done, "total": total, "label": claim.label}})
+            return
+        done += 1
+        findings.append(finding_row(found))
+        tell({"point": findings[-1]})
+
+    run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)
+    return {"findings": findings}
+
+
+def finding_row(found: Any) -> Values:
+    """A finding as JSON values, without the numbers behind it."""
+    return {name: getattr(found, name) for name in ("label", "verdict", "paper", "ours", "detail")}

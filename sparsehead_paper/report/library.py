@@ -8,33 +8,30 @@ from typing import Any
 import numpy as np
 
 from sparsehead._base.rng import stream
-from sparsehead.capacity import Bound, bound, norms
+from sparsehead.capacity import bound, norms
 from sparsehead.capacity.bound import smallest_gap
 from sparsehead.certify import verify
 from sparsehead.construct import build
 from sparsehead.covering import covering_number
-from sparsehead.figures.bounds import bound_terms_chart
-from sparsehead.figures.built import built_head_chart
-from sparsehead.figures.covers import cover_chart
+from sparsehead.figures.bounds import terms_figure
+from sparsehead.figures.covers import FIRST, LATER, cover_chart
 from sparsehead.figures.data import Rows
 from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
 from sparsehead.figures.theme import Chart
+from sparsehead.figures.written import written_figure
 from sparsehead.floor.floor import floor
-from sparsehead.functions import SparseFunction, conjunction, parse
+from sparsehead.functions import conjunction, parse
 from sparsehead.functions.task import conjunction_p
 from sparsehead.heads.block import Layer
 from sparsehead.heads.encoding import positional
 from sparsehead.heads.model import Model
-from sparsehead.heads.ranges import Choices, extremes
+from sparsehead.laws.record import ThresholdRow
 from sparsehead.reading.occam import log_price, tail_inversion
 
 from ..figures.certificates import CAPACITY, READ, certificates_chart
 from ..figures.norms import norms_chart
 from ..figures.story import story_chart
-from ..studies.records import ThresholdRow
 
-FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
-LATER = [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")]  # the set that their text and figure then use
 NORM_T = (10, 30, 100, 300, 1000, 3000, 10_000)
 
 
@@ -92,41 +89,6 @@ def built_figure(text: str = "x2 ^ x5 ^ x11", T: int = 16) -> Chart:
     return written_figure(model, f, exact=bool(verify(model, f).exact))
 
 
-def written_figure(model: Model, f: SparseFunction, *, exact: bool | None) -> Chart:
-    """A written model: mean attention of its heads on two inputs, and the decoder where it reads one number."""
-    inputs = np.zeros((2, f.T), dtype=np.int64)
-    inputs[1] = 1
-    weights = model.attention(inputs).mean(axis=1)
-    attention = [
-        {"position": t, "weight": float(row[t]), "input": f"all bits {i}"}
-        for i, row in enumerate(weights)
-        for t in range(f.T + 1)
-    ]
-    decoder, intervals = decoder_rows(model, f)
-    return built_head_chart(
-        attention, decoder=decoder, intervals=intervals, support=f.support, formula=str(f), exact=exact
-    )
-
-
-def decoder_rows(model: Model, f: SparseFunction) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What the decoder makes of the head's number o, and where o lies; nothing where the head's output is no number."""
-    layer = model.layers[0]
-    if not model.decoder or model.H > 1 or layer.W_V.shape[-1] > 1 or f.s == 0:
-        return [], []
-    intervals = head_intervals(model, f)
-    o = np.linspace(min(r["low"] for r in intervals) - 0.02, max(r["high"] for r in intervals) + 0.02, 400)
-    decoded = model.read_out(o[:, None] * layer.W_C[0])
-    return [{"o": float(a), "value": float(b)} for a, b in zip(o, decoded)], intervals
-
-
-def head_intervals(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
-    """Where the scalar output of a one-head model lies over all inputs, for each pattern of the bits read."""
-    scores, values = model.cls_tables()
-    choices = Choices.of(scores[..., 0], values[..., 0, 0], f.support)
-    low, high = extremes(choices, largest=False), extremes(choices, largest=True)
-    return [{"low": float(a), "high": float(b), "value": float(g)} for a, b, g in zip(low, high, f.table)]
-
-
 def built_norms() -> list[dict[str, Any]]:
     """Frobenius norms of W_QK for AND of 3 bits, written our way and the paper's, over decades of T."""
     rows = []
@@ -142,19 +104,6 @@ def built_norms() -> list[dict[str, Any]]:
 def norms_figure(tracr: Rows = ()) -> Chart:
     """Ours and the paper's, computed here; Tracr's where its measurement is given as {T, builder, norm}."""
     return norms_chart([*built_norms(), *tracr])
-
-
-def bound_samples(Ts: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs (T, m): with m samples capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND.
-
-    The realisable form at the norms of the written head, taken as given beforehand.
-    """
-    points = []
-    for T in sorted(set(Ts)):
-        found = bound(build(conjunction((0, T // 3, T - 1), T=T)), m=1000, form="ours", a_posteriori=False)
-        if found.realizable_samples is not None:
-            points.append((T, found.realizable_samples))
-    return points
 
 
 def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
@@ -174,12 +123,3 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
 def bound_figure(T: int = 300, m: int = 1000) -> Chart:
     """The capacity bound of a written AND head by norms alone, by term."""
     return terms_figure(bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m, form="ours"))
-
-
-def terms_figure(found: Bound) -> Chart:
-    """A bound by term."""
-    items = [
-        {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
-        for t in found.items
-    ]
-    return bound_terms_chart(items, form=found.form, m=found.m, vacuous=found.vacuous)

@@ -13,8 +13,9 @@ from sparsehead._base.files import make_folder, write_whole
 from sparsehead._base.jsonable import json_values
 from sparsehead._base.provenance import processor, version_and_commit
 from sparsehead.figures.render import render
+from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
-from sparsehead.sweep import Progress, RoundProgress
+from sparsehead.sweep import Progress
 
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..claims.tally import Tally, tally

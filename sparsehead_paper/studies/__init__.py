@@ -10,13 +10,12 @@ records     what each results file holds, one dataclass per kind
 collect     store -> records
 read_trained  the runner that reads every trained model, and what it found
 failures    the runner that looks at the positions a run has moved, and what it saw
+falls       the step at which a loss has fallen for good
+evidence    how probable the paper's numbers are under one reading of its text
 folder      the one reader and the one writer of results files
 times       how long the stages of a scale take
-methods     how `law` spends its trials
-law         m_80 against T: the verb `law`
 side_by_side  several laws in one results file
 run         run what is missing of a scale, with progress
-stored      a law from the trials that a store holds
 study_records   records of the studies of settings
 reading_records   records of what was read from trained models
 """

@@ -9,9 +9,9 @@ from typing import TypeVar
 from sparsehead._base.errors import FileError
 from sparsehead._base.files import make_folder, read_json, shown_path, write_whole
 from sparsehead._base.jsonable import json_values, record_from
+from sparsehead.laws.record import ResultsRecord
 
 from .plans import command_for
-from .records import ResultsRecord
 
 R = TypeVar("R", bound=ResultsRecord)
 # What no stage of `reproduce` measures, and what it writes at its end.

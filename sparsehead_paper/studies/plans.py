@@ -6,10 +6,11 @@ from functools import cache
 from typing import Any
 
 from sparsehead._base.errors import DomainError
+from sparsehead.laws.published import LAW_AND
 from sparsehead.laws.rounds import trial_seed
 from sparsehead.train.spec import TrainSpec, preset
 
-from ..published import ATTENTION_AND, CURVES_AND, LAW_AND, PARITY
+from ..published import ATTENTION_AND, CURVES_AND, PARITY
 
 # studies of settings that are measured by themselves
 ALONE = (

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparsehead.sweep import AnySweep, LocalSweep, Progress, StoredSweep
+from sparsehead.laws.rounds import AnySweep
+from sparsehead.sweep import LocalSweep, Progress, StoredSweep
 from sparsehead.train.spec import TrainSpec, spec_id
 
 from .readings import DROP, NUMBERS, RACES, READINGS, ROUNDS, Number, PaperReading

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .records import ResultsRecord
+from sparsehead.laws.record import ResultsRecord
 
 
 @dataclass(frozen=True)

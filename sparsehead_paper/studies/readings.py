@@ -17,11 +17,12 @@ from itertools import product
 from typing import Any
 
 from sparsehead.laws.curves import Cell
+from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead.laws.rounds import trial_seed
 from sparsehead.store import Record, Store
 from sparsehead.train.spec import INITS, TrainSpec, preset
 
-from ..published import ATTENTION_AND, CURVES_AND, GRID_M, GRID_TRIALS, LAW_AND, PARITY
+from ..published import ATTENTION_AND, CURVES_AND, PARITY
 from .evidence import Shapes, Values, log_count, log_threshold
 from .plans import PARITY_STEPS, conjunctions
 

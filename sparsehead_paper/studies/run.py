@@ -11,18 +11,20 @@ from sparsehead._base.jsonable import json_values
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.law import LawResult, law
+from sparsehead.laws.published import LAW_AND
+from sparsehead.laws.record import LawRecord, ResultsRecord
+from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
 from sparsehead.store.results import write as write_table
-from sparsehead.sweep import LocalSweep, Progress, RoundProgress
+from sparsehead.sweep import LocalSweep, Progress
 from sparsehead.sweep.dispatch import RUNNER
 from sparsehead.train.loop import origin_of
 from sparsehead.train.spec import spec_id
 
-from ..published import LAW_AND
 from . import collect, failures, plans, read_trained
 from .folder import read_results, write_results
 from .race import race_readings
-from .records import LawRecord, ResultsRecord, SuccessRecord
+from .records import SuccessRecord
 from .side_by_side import parity_missing, parity_settings, run_laws, slope_norms, write_readings
 from .study_records import LawsRecord, ParitySettingRun, ParitySettingsRecord, ReadingsRecord
 

@@ -9,6 +9,7 @@ import numpy as np
 from sparsehead._base.jsonable import json_values
 from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.laws.law import LawResult
+from sparsehead.laws.record import LawRecord, cells_by_T
 from sparsehead.store import Record, Store
 from sparsehead.store.results import write as write_table
 from sparsehead.train.loop import origin_of
@@ -18,7 +19,6 @@ from ..published import PARITY
 from .falls import learned_step
 from .folder import write_results
 from .plans import PARITY_STEPS, Laws
-from .records import LawRecord, cells_by_T
 from .studies import COARSE, FACTORS, norm_specs, parity_plan
 from .study_records import (
     CapacityRow,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .records import CellRow, FitRow, FloorRow, ResultsRecord, ThresholdRow
+from sparsehead.laws.record import CellRow, FitRow, FloorRow, ResultsRecord, ThresholdRow
 
 
 @dataclass(frozen=True)

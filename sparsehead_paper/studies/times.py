@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
-from sparsehead.sweep import Progress, RoundProgress
+from sparsehead.sweep import Progress
 from sparsehead.train.loop import origin_of
 from sparsehead.train.spec import TrainSpec, spec_id
 

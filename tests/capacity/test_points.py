@@ -17,7 +17,7 @@ from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.heads.heads import activation, softmax
 
-from ..claims.test_depth import random_model
+from ..paper.claims.test_depth import random_model
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # many bounds; their shapes are checked in test_bound.py
 SIGMAS = ["identity", "relu", "tanh"]

@@ -41,9 +41,10 @@ def strings(file: Path) -> list[str]:
 
 def sources() -> dict[str, str]:
     """Where suggestions stand: strings of the package by file, and the documents."""
-    texts = {
-        str(f.relative_to(ROOT)): "\n".join(strings(f)) for f in sorted((ROOT / "sparsehead").rglob("*.py"))
-    }
+    files = sorted(
+        f for package in ("sparsehead", "sparsehead_paper") for f in (ROOT / package).rglob("*.py")
+    )
+    texts = {str(f.relative_to(ROOT)): "\n".join(strings(f)) for f in files}
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "results").glob("*.md")]
     return texts | {str(f.relative_to(ROOT)): f.read_text() for f in pages}
 

@@ -6,6 +6,7 @@ import pytest
 from sparsehead._base.errors import ShapeError
 from sparsehead.figures.attention import attention_weights
 from sparsehead.figures.built import built_head_chart
+from sparsehead_paper.published import ATTENTION_AND
 
 
 def weights(n=8, T=50, support=(5, 20, 30)):
@@ -35,10 +36,11 @@ def test_every_example_is_a_row_of_the_map(shown):
 
 
 def test_the_papers_means_appear_on_its_own_support_only(shown):
-    assert [(r["position"], r["mean"]) for r in shown(attention_weights(weights(), (5, 20, 30))).data["paper"]] == [
-        (5, 0.294), (20, 0.274), (30, 0.428), (50, 7e-4)
-    ]  # fmt: skip
-    assert shown(attention_weights(weights(support=(1, 2, 3)), (1, 2, 3))).data["paper"] == []
+    printed = shown(attention_weights(weights(), (5, 20, 30), paper=ATTENTION_AND)).data["paper"]
+    assert [(r["position"], r["mean"]) for r in printed] == [(5, 0.294), (20, 0.274), (30, 0.428), (50, 7e-4)]
+    other = attention_weights(weights(support=(1, 2, 3)), (1, 2, 3), paper=ATTENTION_AND)
+    assert shown(other).data["paper"] == []
+    assert shown(attention_weights(weights(), (5, 20, 30))).data["paper"] == []
 
 
 def test_a_weight_of_zero_stays_on_the_logarithmic_axis(shown):

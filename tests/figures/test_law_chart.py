@@ -7,8 +7,8 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.law import law_chart
-from sparsehead_paper.published import LAW_AND
-from sparsehead_paper.studies.records import FitRow, FloorRow, ThresholdRow
+from sparsehead.laws.published import LAW_AND
+from sparsehead.laws.record import FitRow, FloorRow, ThresholdRow
 
 OURS = [
     ThresholdRow(100, 52.0, 45.0, 60.0, trials=200),

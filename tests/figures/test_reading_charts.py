@@ -1,8 +1,8 @@
 """What was read from trained models, as charts."""
 
+from sparsehead.laws.record import ThresholdRow
 from sparsehead_paper.figures.read_trained import LEARNED, READ, certificate_chart, read_trained_chart
 from sparsehead_paper.studies.reading_records import ReadTrial
-from sparsehead_paper.studies.records import ThresholdRow
 
 
 def trials(n, exact, *, error=0.001, broken=0, solved=True):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from sparsehead.laws.record import ThresholdRow
 from sparsehead_paper.figures.story import OURS, PAPER, story_chart
-from sparsehead_paper.studies.records import ThresholdRow
 
 WEIGHTS = np.array([0.0, 0.5, 0.1, 0.4, 0.0])
 ROWS = [

@@ -3,8 +3,8 @@
 import pytest
 
 from sparsehead._base.errors import DomainError
+from sparsehead.laws.record import CellRow, ThresholdRow
 from sparsehead_paper.figures.success import ROWS, gather, success_heat_map
-from sparsehead_paper.studies.records import CellRow, ThresholdRow
 
 CELLS = [
     CellRow(100, 50, 30, 40),

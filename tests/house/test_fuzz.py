@@ -15,8 +15,8 @@ import sparsehead as sh
 from sparsehead._base.errors import DomainError, FileError, SparseheadError
 from sparsehead._base.jsonable import record_from
 from sparsehead.heads.model_file import packed
+from sparsehead.laws.record import FitRow, ThresholdRow
 from sparsehead.train.spec import preset, target_function
-from sparsehead_paper.studies.records import FitRow, ThresholdRow
 
 HERE = Path(__file__).parents[2] / "fuzz"
 sys.path.insert(0, str(HERE))

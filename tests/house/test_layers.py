@@ -16,17 +16,16 @@ import sparsehead
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "sparsehead"
-FILES = sorted(PACKAGE.rglob("*.py"))
+PAPER = ROOT / "sparsehead_paper"
+FILES = sorted([*PACKAGE.rglob("*.py"), *PAPER.rglob("*.py")])
 
-# The data flow, read downwards: a file imports only from files above it, or from its own folder.
+# The data flow, read downwards: a file imports only from folders above it, or from its own.
 FLOW = """
-    errors registry arguments fields files jsonable memory lazy rng types logs frame display
-    functions explain task weights encoding heads block model evaluate
-    model_file ranges torch_activations architecture spec
-    covering capacity floor construct certify reading train measure
-    provenance store results records sweep experiments probing figures claims report lab cli __main__
+    _base functions heads covering capacity floor construct certify reading train store sweep laws records
+    probing figures lab cli __main__
 """
-ORDER = FLOW.split()
+PAPER_FLOW = "published studies figures claims report probe_studies lab commands"
+ORDER = {"sparsehead": FLOW.split(), "sparsehead_paper": PAPER_FLOW.split()}
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")
 
 
@@ -39,40 +38,66 @@ MODULES = {module_of(f) for f in FILES}
 
 
 def imports_of(file: Path, *, anywhere: bool = True) -> set[str]:
-    """The modules of this package that a file imports: anywhere in it, or when it is loaded."""
+    """The modules of both packages that a file imports: anywhere in it, or when it is loaded."""
     here = module_of(file).split(".")
     package = here if file.name == "__init__.py" else here[:-1]
     found = set()
     tree = ast.parse(file.read_text())
     for node in ast.walk(tree) if anywhere else tree.body:
         if isinstance(node, ast.Import):
-            found |= {a.name for a in node.names if a.name.split(".")[0] == "sparsehead"}
+            found |= {a.name for a in node.names if a.name.split(".")[0] in ORDER}
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*base, *([node.module] if node.module else [])])
-            if source.split(".")[0] == "sparsehead":
+            if source.split(".")[0] in ORDER:
                 found |= {m if (m := f"{source}.{a.name}") in MODULES else source for a in node.names}
     return found - {"sparsehead"}  # the version, and the lazy names
 
 
-def layer(module: str) -> int:
-    return ORDER.index(module.split(".")[1])
+def layer(module: str) -> tuple[int, int]:
+    """The library lies above the paper's package."""
+    package, folder = module.split(".")[:2]
+    return list(ORDER).index(package), ORDER[package].index(folder)
+
+
+def string_edges(file: Path) -> set[str]:
+    """The modules that a file names as "module:name" in a string, for later: registries, charts, runners."""
+    texts = [n.value for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Constant)]
+    named = [re.fullmatch(r"((?:[a-z_]+\.)+[a-z_]+):[A-Za-z_]+", x) for x in texts if isinstance(x, str)]
+    modules = {m[1] if m[1].split(".")[0] in ORDER else f"sparsehead.{m[1]}" for m in named if m}
+    return modules & MODULES
 
 
 def test_every_file_has_its_place_in_the_order():
-    assert {m.split(".")[1] for m in MODULES if "." in m} <= set(ORDER)
+    packages = {"sparsehead", "sparsehead_paper"}
+    assert {tuple(m.split(".")[:2]) for m in MODULES - packages} <= {(p, f) for p in ORDER for f in ORDER[p]}
 
 
 def test_contributors_are_told_the_same_order():
     layout = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
     rows = [line.split("  ")[0] for line in re.findall(r"^    (\S.*)$", layout, flags=re.M)]
-    assert " ".join(rows).split() == [name for name in ORDER if name != "__main__"]
+    told = [name for package in ORDER.values() for name in package if name != "__main__"]
+    assert " ".join(rows).split() == told
 
 
-@pytest.mark.parametrize("file", [f for f in FILES if f != PACKAGE / "__init__.py"], ids=module_of)
+@pytest.mark.parametrize("file", [f for f in FILES if f.parent not in (PACKAGE, PAPER)], ids=module_of)
 def test_a_file_imports_only_from_files_above_it(file):
     own = layer(module_of(file))
     assert [m for m in sorted(imports_of(file)) if layer(m) > own] == []
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f.is_relative_to(PACKAGE)], ids=module_of)
+def test_nothing_in_the_library_names_the_paper_s_package(file):
+    assert "sparsehead_paper" not in file.read_text()
+
+
+def test_what_is_named_in_strings_is_a_chart_or_of_the_same_folder():
+    """Results name the chart that draws them; other registries and runners stay within their folder, or look up."""
+    edges = {(module_of(f), m) for f in FILES if f.is_relative_to(PACKAGE) for m in string_edges(f)}
+    assert len(edges) >= 15
+    assert {(a, b) for a, b in edges if layer(b) > layer(a)} == {
+        (a, b) for a, b in edges if b == "sparsehead.figures.objects"
+    }
 
 
 def test_files_of_one_folder_do_not_import_each_other_in_a_circle():

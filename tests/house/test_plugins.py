@@ -87,7 +87,8 @@ def test_law_measures_an_added_learner(answers):
 
 
 def test_learn_trains_with_an_added_encoding(answers):
-    assert answers[1]["solved"] and answers[1]["made_by"]["engine"] in ("compiled", "torch")
+    assert answers[1]["solved"]
+    assert answers[1]["made_by"]["engine"].split()[0] in ("compiled", "torch")
 
 
 def test_learn_trains_in_an_added_engine(answers):

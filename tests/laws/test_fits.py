@@ -13,9 +13,9 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.laws import Cell, fit_laws, fits, law_value
 from sparsehead.laws.fits import _between_ends, _crossing, _maximise, _with_fixed
+from sparsehead.laws.record import LawRecord, cells_by_T
 from sparsehead.laws.scoring import Trials
 from sparsehead_paper.studies.folder import read_results
-from sparsehead_paper.studies.records import LawRecord, cells_by_T
 from sparsehead_paper.studies.study_records import LawsRecord
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -17,8 +17,8 @@ from sparsehead.cli.app import app, main
 from sparsehead.cli.law import _show
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.law import law
+from sparsehead.laws.record import FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.store import Store
-from sparsehead_paper.studies.records import FitRow, FloorRow, LawRecord, ThresholdRow
 
 
 @pytest.fixture(scope="module")

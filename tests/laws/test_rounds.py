@@ -9,19 +9,19 @@ import pytest
 from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.rng import stream
 from sparsehead.laws import Adaptive, Joint, fit_laws, grid
-from sparsehead.laws.rounds import trial_seed
-from sparsehead.sweep import LocalSweep, adaptive_cells, each_alone, grid_cells
+from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
+from sparsehead.laws.rounds import adaptive_cells, each_alone, grid_cells, trial_seed
+from sparsehead.sweep import LocalSweep
 from sparsehead.train.data import training_set
 from sparsehead.train.spec import preset
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial
-from sparsehead_paper.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead_paper.studies import plans
 
 
 @pytest.fixture(autouse=True)
 def _find_fake_runner(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "sweep"), prepend=os.pathsep)
 
 
 def make_spec(T, m, seed):

@@ -4,11 +4,12 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead_paper import published
 
 
 def test_the_line_through_the_papers_points_is_least_squares():
-    T, m, _ = np.array([astuple(point) for point in published.LAW_AND]).T
+    T, m, _ = np.array([astuple(point) for point in LAW_AND]).T
     assert T.tolist() == [*range(100, 801, 50), 900, 1000, 1100]
     (b, a), covariance = np.polyfit(np.log(T), m, 1, cov=True)
     assert pytest.approx((a, b), abs=0.006) == published.LAW_AND_FIT
@@ -16,7 +17,7 @@ def test_the_line_through_the_papers_points_is_least_squares():
 
 
 def test_settings_and_readings_are_those_of_the_papers_figures():
-    assert (published.SOLVED, published.GRID_TRIALS, published.GRID_M[::15]) == (0.99, 40, (50, 200))
+    assert (published.SOLVED, GRID_TRIALS, GRID_M[::15]) == (0.99, 40, (50, 200))
     assert astuple(published.CURVES_AND) == (300, 3, 40, 24, 40, (59, 99, 409))
     assert astuple(published.ATTENTION_AND) == (
         50, 300, (5, 20, 30), 500, 100, (0.294, 0.274, 0.428), 7e-4, 1.2e-6, 0.0034

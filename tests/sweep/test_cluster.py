@@ -171,7 +171,10 @@ def test_what_no_worker_can_hold_is_refused(tmp_path, scheduler):
 
 def test_a_million_positions_fit_a_worker_of_8_gb():
     from sparsehead.train.footprint import trial_bytes
+    from sparsehead.train.transformer.library import Missing, library
 
+    if isinstance(library("float32"), Missing):
+        pytest.skip("the torch engine, which trains without a compiler, needs more")
     spec = replace(fake.specs(1)[0], T=10**6, m=300)
     assert trial_bytes(spec, T=spec.T, m=spec.m) < DaskWorker("", 8e9, 1).room
 

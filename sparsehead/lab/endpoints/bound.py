@@ -49,8 +49,7 @@ def bound_norms(asked: BoundRequest) -> Response:
 @router.post("/api/bound/chart")
 def bound_chart(asked: BoundRequest) -> Response:
     """The report's figure of a bound by term, as a Vega-Lite specification."""
-    from sparsehead_paper.report.library import terms_figure
-
+    from ...figures.bounds import terms_figure
     from ...figures.render import specification
 
     return sent(packed_json(specification(terms_figure(_bound(asked)))))

@@ -58,7 +58,7 @@ def cover_picture(asked: CoverRequest) -> Response:
 @router.get("/api/cover/examples")
 def cover_examples() -> dict[str, Any]:
     """The point sets of the lecture notes' example, in both readings, with their two radii."""
-    from sparsehead_paper.report.library import FIRST, LATER
+    from ...figures.covers import FIRST, LATER
 
     return {
         "examples": [

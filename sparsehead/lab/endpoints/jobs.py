@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
-from sparsehead_paper.claims.registry import CLAIMS
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import DomainError
 from ...functions import FAMILIES, parse
@@ -67,24 +65,6 @@ class LawRequest(BaseModel):
     workers: Annotated[int, Field(ge=1, le=8)] = 2
 
 
-class ClaimsRequest(BaseModel):
-    """Claims to check, by label; none stands for all of them."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    labels: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=500)] = Field(
-        default_factory=list
-    )
-
-    @field_validator("labels")
-    @classmethod
-    def _known(cls, labels: list[str]) -> list[str]:
-        unknown = [label for label in labels if label not in CLAIMS]
-        if unknown:
-            raise ValueError(f"there is no claim {unknown[0][:80]!r}")
-        return labels
-
-
 def learn_request(asked: LearnRequest) -> dict[str, Any]:
     """The fields of a trial that can be run."""
     parse(asked.function, T=asked.T)
@@ -108,11 +88,11 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
 KINDS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "learn": lambda given: learn_request(LearnRequest.model_validate(given)),
     "law": lambda given: law_request(LawRequest.model_validate(given)),
-    "claims": lambda given: ClaimsRequest.model_validate(given).model_dump(),
 }
 
 
-def _jobs(request: Request) -> Jobs:
+def jobs_of(request: Request) -> Jobs:
+    """The jobs of the server that answers this request."""
     found = request.app.state.jobs
     assert isinstance(found, Jobs)
     return found
@@ -121,25 +101,19 @@ def _jobs(request: Request) -> Jobs:
 @router.post("/api/jobs/learn", status_code=202)
 async def start_learn(request: Request, asked: LearnRequest) -> dict[str, Any]:
     """Train on m samples of a sparse function; trial and model land in the store. Asking twice is asking once."""
-    return _jobs(request).start("learn", learn_request(asked)).summary()
+    return jobs_of(request).start("learn", learn_request(asked)).summary()
 
 
 @router.post("/api/jobs/law", status_code=202)
 async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
     """Measure m_80(T); trials land in the store, and what it holds is not run again."""
-    return _jobs(request).start("law", law_request(asked)).summary()
-
-
-@router.post("/api/jobs/claims", status_code=202)
-async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]:
-    """Check claims of the registry, again if they were checked before."""
-    return _jobs(request).start("claims", asked.model_dump(), again=True).summary()
+    return jobs_of(request).start("law", law_request(asked)).summary()
 
 
 @router.get("/api/jobs")
 async def list_jobs(request: Request) -> dict[str, Any]:
     """Every job that is remembered, the oldest first."""
-    jobs = _jobs(request)
+    jobs = jobs_of(request)
     rows = [job.summary() for job in jobs.jobs.values()]
     return {"jobs": rows, "running": jobs.running, "waiting": jobs.waiting}
 
@@ -147,25 +121,25 @@ async def list_jobs(request: Request) -> dict[str, Any]:
 @router.get("/api/jobs/{key}")
 async def show_job(request: Request, key: Key) -> dict[str, Any]:
     """One job with its points and its result."""
-    return _jobs(request).get(key).to_dict()
+    return jobs_of(request).get(key).to_dict()
 
 
 @router.delete("/api/jobs/{key}")
 async def cancel_job(request: Request, key: Key) -> dict[str, Any]:
     """End a job. What it finished stays in the store, and it can be resumed."""
-    return _jobs(request).cancel(key).summary()
+    return jobs_of(request).cancel(key).summary()
 
 
 @router.post("/api/jobs/{key}/resume", status_code=202)
 async def resume_job(request: Request, key: Key) -> dict[str, Any]:
     """Start a job that was cancelled, interrupted or failed again, from what the store holds."""
-    return _jobs(request).resume(key).summary()
+    return jobs_of(request).resume(key).summary()
 
 
 @router.get("/api/jobs/{key}/events", response_class=StreamingResponse)
 async def follow_job(request: Request, key: Key) -> StreamingResponse:
     """The job as server-sent events: "job" (its state and progress), "points" (what is new of its curve), "result"."""
-    events = _jobs(request).follow(key)
+    events = jobs_of(request).follow(key)
     first = await anext(events)
 
     async def lines() -> AsyncIterator[bytes]:

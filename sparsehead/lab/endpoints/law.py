@@ -12,25 +12,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparsehead_paper.report.catalogue import default_folder
-from sparsehead_paper.studies.folder import has_results, read_results
-from sparsehead_paper.studies.records import LawRecord
-
 from ...functions import FAMILIES
+from ...laws.record import LawRecord
 from ...laws.stored import stored_law
 from ...store import Record, Store
 from ...train.spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
 from ..answers import Unknown, packed_json, sent
+from ..extension import extensions
 
 router = APIRouter(tags=["Law"])
 
 LEAST = 8  # trials from which on an experiment is listed
-COMMITTED = {  # results files of `reproduce`, listed beside the store where they are there
-    "law": "AND of 3 bits on the paper's range (reproduce)",
-    "law-decades": "AND of 3 bits over decades of T (reproduce)",
-    "law-mingpt": "AND of 3 bits with dropout, as minGPT trains (reproduce)",
-    "law-paper": "AND of 3 bits with the paper's settings (reproduce)",
-}
 Key = Annotated[str, Field(pattern="^[0-9a-z-]{1,40}$")]
 
 
@@ -46,12 +38,11 @@ class OverlayRequest(BaseModel):
 def law_list(request: Request) -> Response:
     """The experiments in the store (specs that differ in T, m and seed alone) and the laws that `reproduce` wrote."""
     rows = [_row(key, records) for key, records in _groups(request.app.state.jobs.db).items()]
-    folder = default_folder()
-    for name, line in COMMITTED.items():
-        if has_results(folder, name):
-            rows_of = read_results(folder, name, LawRecord).thresholds
-            Ts, trials = [row.T for row in rows_of], sum(row.trials for row in rows_of)
-            rows.append({"id": name, "name": line, "trials": trials, "Ts": Ts, "source": "results"})
+    for key, (name, law) in _committed().items():
+        Ts, trials = [row.T for row in law.thresholds], sum(row.trials for row in law.thresholds)
+        rows.append(
+            {"id": key, "name": f"{name} (reproduce)", "trials": trials, "Ts": Ts, "source": "results"}
+        )
     return sent(packed_json({"series": rows}))
 
 
@@ -65,9 +56,7 @@ def law_show(request: Request, key: str) -> Response:
 @router.post("/api/law/chart")
 def law_chart(request: Request, asked: OverlayRequest) -> Response:
     """The report's figure of the law, with floor, bound and fits; for several series their thresholds together."""
-    from sparsehead_paper.report.catalogue import law_figure
-    from sparsehead_paper.report.library import bound_samples
-
+    from ...figures.law_record import bound_samples, law_figure
     from ...figures.overlay import overlay_chart
     from ...figures.render import specification
 
@@ -77,6 +66,11 @@ def law_chart(request: Request, asked: OverlayRequest) -> Response:
     name, law = found[0]
     bound = bound_samples([row.T for row in law.thresholds]) if law.in_paper else ()
     return sent(packed_json(specification(law_figure(replace(law, target=name), bound=bound))))
+
+
+def _committed() -> dict[str, tuple[str, LawRecord]]:
+    """The laws that extensions offer: id -> (name, law)."""
+    return {key: law for found in extensions() for key, law in found.laws().items()}
 
 
 def _groups(db: Path) -> dict[str, list[Record]]:
@@ -138,8 +132,8 @@ def _row(key: str, records: list[Record]) -> dict[str, Any]:
 
 def _series(db: Path, key: str) -> tuple[str, LawRecord]:
     """The name and the law of a series, from a results file of `reproduce` or from the store."""
-    if key in COMMITTED:
-        return COMMITTED[key].removesuffix(" (reproduce)"), read_results(default_folder(), key, LawRecord)
+    if found := _committed().get(key):
+        return found
     records = _groups(db).get(key)
     if records is None:
         raise Unknown("the store holds no experiment of that id, or too few trials of it.")

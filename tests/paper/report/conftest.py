@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sparsehead.laws.record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead_paper.report.catalogue import draw_all
 from sparsehead_paper.studies.folder import write_results
 from sparsehead_paper.studies.reading_records import (
@@ -21,17 +22,12 @@ from sparsehead_paper.studies.records import (
     AttentionRecord,
     BoundPoint,
     BoundRecord,
-    CellRow,
     CurvesRecord,
-    FitRow,
-    FloorRow,
-    LawRecord,
     LossPoint,
     NormPoint,
     NormsRecord,
     ParityRecord,
     SuccessRecord,
-    ThresholdRow,
 )
 from sparsehead_paper.studies.study_records import (
     FailureRun,

@@ -7,9 +7,9 @@ import pytest
 
 from sparsehead._base.errors import DomainError, FileError
 from sparsehead.figures.theme import CONFIG
+from sparsehead.laws.record import LawRecord, ThresholdRow
 from sparsehead_paper.report.catalogue import FIGURES, draw, draw_all
 from sparsehead_paper.studies.folder import read_results, write_results
-from sparsehead_paper.studies.records import LawRecord, ThresholdRow
 
 
 def law_of(*rows):

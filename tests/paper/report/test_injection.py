@@ -8,8 +8,8 @@ import pytest
 
 from sparsehead.cli.app import main
 from sparsehead.figures.render import embedded, policy
+from sparsehead.laws.record import FloorRow, LawRecord, ThresholdRow
 from sparsehead_paper.studies.folder import write_results
-from sparsehead_paper.studies.records import FloorRow, LawRecord, ThresholdRow
 
 SCRIPT = "</script><script>document.body.dataset.owned='yes'</script>"
 LAW = LawRecord(

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
+from sparsehead.laws.published import LAW_AND
+from sparsehead.laws.record import FitRow, LawRecord, ThresholdRow
 from sparsehead.store import Store
 from sparsehead_paper.claims import experiments as checks
 from sparsehead_paper.claims import laws
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.registry import SECTIONS, run_checks
-from sparsehead_paper.published import LAW_AND, printed_misfit
+from sparsehead_paper.published import printed_misfit
 from sparsehead_paper.studies import collect, plans
 from sparsehead_paper.studies.folder import write_results
 from sparsehead_paper.studies.records import (
@@ -23,13 +25,10 @@ from sparsehead_paper.studies.records import (
     CurveTrial,
     DropoutRecord,
     DropoutRun,
-    FitRow,
-    LawRecord,
     NormPoint,
     NormsRecord,
     ParityRecord,
     ParityRun,
-    ThresholdRow,
 )
 from sparsehead_paper.studies.run import run_experiment, write_experiment
 

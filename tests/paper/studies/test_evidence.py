@@ -8,7 +8,7 @@ import pytest
 from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.laws.curves import Cell
-from sparsehead_paper.published import GRID_M
+from sparsehead.laws.published import GRID_M
 from sparsehead_paper.studies.evidence import Shapes, Values, log_count, log_threshold
 
 pytestmark = pytest.mark.claim("readings")

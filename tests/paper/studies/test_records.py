@@ -8,9 +8,10 @@ import pytest
 
 from sparsehead._base.errors import FileError
 from sparsehead._base.jsonable import json_values, record_from
+from sparsehead.laws.record import CellRow, ResultsRecord, ThresholdRow
 from sparsehead_paper.studies.folder import read_results, write_results
 from sparsehead_paper.studies.reading_records import READING_RECORDS
-from sparsehead_paper.studies.records import RECORDS, CellRow, ResultsRecord, SuccessRecord, ThresholdRow
+from sparsehead_paper.studies.records import RECORDS, SuccessRecord
 from sparsehead_paper.studies.study_records import STUDY_RECORDS
 
 RESULTS = Path(__file__).parents[3] / "results"

@@ -9,6 +9,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.law import law
+from sparsehead.laws.record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead.store import Record, Store
 from sparsehead.sweep import LocalSweep, StoredSweep
 from sparsehead.train.spec import preset, spec_id
@@ -24,7 +25,6 @@ from sparsehead_paper.studies.folder import read_results, write_results
 from sparsehead_paper.studies.odds import compared_races, shares, shares_by_choice
 from sparsehead_paper.studies.race import race_readings
 from sparsehead_paper.studies.readings import NUMBERS, READINGS, Number, PaperReading
-from sparsehead_paper.studies.records import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 from sparsehead_paper.studies.run import run_stage
 from sparsehead_paper.studies.side_by_side import parity_missing, parity_settings
 from sparsehead_paper.studies.studies import (

@@ -1,0 +1,52 @@
+"""Pages that other packages add to the lab: endpoints, kinds of jobs, and stored laws to compare with.
+
+A package names an `Extension` in its entry points, under "sparsehead.lab".
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+
+from ..laws.record import LawRecord
+
+Values = dict[str, Any]
+Tell = Callable[[Values], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kind of job.
+
+    Args:
+        check: complete a request, or raise ValueError where no endpoint would take it.
+        work: do the job, from its request, the store and a function that reports events; return the result as JSON.
+    """
+
+    check: Callable[[Any], Values]
+    work: Callable[[Values, Path, Tell], Values]
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a package adds to the lab.
+
+    Args:
+        routers: its endpoints.
+        jobs: its kinds of jobs, by name.
+        laws: return the laws that its files hold now: id -> (name, law).
+    """
+
+    routers: tuple[APIRouter, ...] = ()
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    laws: Callable[[], Mapping[str, tuple[str, LawRecord]]] = dict
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """The extensions of all installed packages."""
+    return tuple(entry.load() for entry in entry_points(group="sparsehead.lab"))

@@ -1,0 +1,84 @@
+"""When the support appears along the training of many runs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from sparsehead.figures.appearance import QUANTITIES, SHARES
+from sparsehead.figures.data import Rows, count, number, rows_of
+from sparsehead.figures.theme import BLUE, GREEN, RED, WIDTH, Chart, Panel, finish, named
+
+from ..studies.reading_records import AppearanceRun
+
+NAMES = {
+    "influence": "support leads in influence",
+    "attention": "support leads in attention",
+    "accuracy": "accuracy at least 3/4",
+}
+
+
+def appearance_chart(runs: Sequence[AppearanceRun]) -> Chart:
+    """For each task, the share of runs in which the support leads, and in which accuracy has risen, by each step.
+
+    Args:
+        runs: the steps of each; None where one never came.
+    Paper: support-appears
+    """
+    known = rows_of(runs, "support along training")
+    tasks = list(dict.fromkeys((r["task"], r["T"], r["m"]) for r in known))
+    rows = [
+        row for task in tasks for row in _shares([r for r in known if (r["task"], r["T"], r["m"]) == task])
+    ]
+    led = [sum(r[name] is not None for r in known) for name in QUANTITIES]
+    panels = [_share_panel(_name(*task), last=task == tasks[-1]) for task in tasks]
+    return finish(
+        alt.vconcat(*panels, spacing=12).resolve_scale(color="shared"),
+        title=f"Influence names the support in {led[0]} of {count(known, 'run')}, attention in {led[1]}",
+        subtitle="Share of runs in which each holds from that step to the end, by task.",
+        data={"shares": rows},
+    )
+
+
+def _name(task: str, T: int, m: int) -> str:
+    return f"{task}, T = {number(T)}, m = {number(m)}"
+
+
+def _shares(runs: Rows) -> list[dict[str, Any]]:
+    """A rising staircase for each quantity: the share of runs that had it by each step."""
+    first = runs[0]
+    panel, rows = _name(first["task"], first["T"], first["m"]), []
+    for quantity in SHARES:
+        reached = sorted(r[quantity] for r in runs if r[quantity] is not None)
+        stairs = [(0, 0.0), *((step, (i + 1) / len(runs)) for i, step in enumerate(reached))]
+        stairs.append((max(r["steps"] for r in runs), len(reached) / len(runs)))
+        rows += [
+            {"panel": panel, "step": step, "share": share, "what": NAMES[quantity]} for step, share in stairs
+        ]
+    return rows
+
+
+def _share_panel(panel: str, *, last: bool) -> Panel:
+    names = list(NAMES.values())
+    colour: Any = alt.Scale(domain=names, range=[BLUE, RED, GREEN])
+    dash: Any = alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2]])
+    here: Any = {"field": "panel", "equal": panel}
+    return (
+        named("shares")
+        .transform_filter(here)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("step:Q", axis=alt.Axis(title="training step" if last else None, tickCount=8)),
+            y=alt.Y(
+                "share:Q",
+                scale=alt.Scale(domain=[0, 1.02], nice=False),
+                axis=alt.Axis(title="share of runs", values=[0, 0.5, 1]),
+            ),
+            color=alt.Color("what:N", scale=colour, legend=alt.Legend(title=None)),
+            strokeDash=alt.StrokeDash("what:N", scale=dash, legend=alt.Legend(title=None)),
+            tooltip=["what:N", "step:Q", "share:Q"],
+        )
+        .properties(
+            width=WIDTH, height=95, title=alt.TitleParams(panel, fontSize=12, anchor="start", offset=4)
+        )
+    )

@@ -1,0 +1,58 @@
+"""The capacity bound along the training of one head."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from sparsehead._base.errors import DomainError
+from sparsehead.figures.data import finite, number, rows_of
+from sparsehead.figures.theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
+
+from ..studies.records import BoundPoint
+
+
+def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 3 bits") -> Chart:
+    """The capacity bound of the weights at each recorded step, with the accuracy above it.
+
+    Paper: bound-along-training
+    """
+    rows = [row for row in rows_of(points, "bound along training") if finite(row["bound"])]
+    if not rows:
+        raise DomainError("bound along training: no recorded step has a finite bound.")
+    rows.sort(key=lambda r: r["step"])
+    values = [r["bound"] for r in rows if r["bound"] > 0]
+    steps = [r["step"] for r in rows]
+    x: dict[str, Any] = {"scale": alt.Scale(domain=[min(steps), max(steps)], nice=False)}
+    top = (
+        named("training")
+        .mark_line(color=BLUE, strokeWidth=2)
+        .encode(
+            x=alt.X("step:Q", axis=alt.Axis(title=None), **x),
+            y=alt.Y(
+                "accuracy:Q",
+                scale=alt.Scale(domain=[0.4, 1.02], nice=False),
+                axis=alt.Axis(title="validation accuracy", tickCount=5),
+            ),
+        )
+    )
+    shown = log_axis("capacity C = eps² ln N (log scale)", values)
+    base = named("training").encode(x=alt.X("step:Q", axis=alt.Axis(title="training step"), **x))
+    line = base.mark_line(color=RED, strokeWidth=2).encode(
+        y=alt.Y("bound:Q", **shown), tooltip=["step:Q", "bound:Q", "accuracy:Q"]
+    )
+    first, last = rows[0], rows[-1]
+    verb = "grows" if last["bound"] > first["bound"] else "falls"
+    return finish(
+        alt.vconcat(
+            top.properties(width=WIDTH, height=150),
+            alt.layer(line).properties(width=WIDTH, height=HEIGHT - 90),
+            spacing=16,
+        ),
+        title=f"{target}: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
+        subtitle=[
+            f"Meanwhile validation accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}.",
+            "One run; the bound is computed from its weights.",
+        ],
+        data={"training": rows},
+    )

@@ -1,0 +1,23 @@
+"""The laws that `reproduce` wrote, for the lab's Law page."""
+
+from collections.abc import Mapping
+
+from sparsehead.laws.record import LawRecord
+
+from ..report.catalogue import default_folder
+from ..studies.folder import has_results, read_results
+
+# Results files and the names of their series.
+SERIES = {
+    "law": "AND of 3 bits on the paper's range",
+    "law-decades": "AND of 3 bits over decades of T",
+    "law-mingpt": "AND of 3 bits with dropout, as minGPT trains",
+    "law-paper": "AND of 3 bits with the paper's settings",
+}
+
+
+def committed_laws() -> Mapping[str, tuple[str, LawRecord]]:
+    """Return the laws that the results folder holds: id -> (name, law)."""
+    folder = default_folder()
+    present = {name: line for name, line in SERIES.items() if has_results(folder, name)}
+    return {name: (line, read_results(folder, name, LawRecord)) for name, line in present.items()}
