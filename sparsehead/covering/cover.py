@@ -22,29 +22,40 @@ import numpy as np
 from .._base.arguments import real
 from .._base.display import Card, Plotted
 from .._base.frame import Frame
+from .._base.jsonable import json_values
 from .._base.log_math import Real
 from .._base.types import Array, Bool, Float
 from .metrics import check_p, read_points, read_radius, within
 
-SLACK = 1e-6  # HiGHS works to 1e-7; a bound of 2.9999999 means 3
+
+@dataclass(frozen=True, kw_only=True)
+class Bracket:
+    """A whole number that lies between `lower` and `upper`."""
+
+    lower: int
+    upper: int
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+    @property
+    def size(self) -> int | None:
+        """The number itself; None if only the bracket is known."""
+        return self.upper if self.exact else None
 
 
-@dataclass(frozen=True, repr=False)
-class Cover(Plotted):
-    """A covering number, or a bracket around it, with the cover that was found.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Cover(Plotted, Bracket):
+    """A covering number with the cover of `upper` balls that was found.
 
-    size is the number itself and None when only `lower <= number <= upper` is known (then exact is False).
-    centers are the `upper` centres found; rows their indices in the input, None when centres are not points
-    of the set. packing, lp and greedy are the bounds that were computed on the way (lp only for proper
-    covers). ties is a sentence: what was assumed about distances equal to eps. points and eps are what was asked.
+    rows are the indices of the centres among the points, None if centres lie anywhere. greedy, packing and lp are
+    the bounds computed on the way (lp only for proper covers). ties says in a sentence what was assumed about
+    distances equal to eps.
     """
 
     _CHART = "figures.objects:cover_of_points"
 
-    size: int | None
-    lower: int
-    upper: int
-    exact: bool
     centers: tuple[tuple[float, ...], ...]
     rows: tuple[int, ...] | None
     greedy: int
@@ -57,32 +68,20 @@ class Cover(Plotted):
     @property
     def verdict(self) -> str:
         """One sentence: the number, or the bracket around it."""
-        number = (
-            f"covering number {self.size}" if self.exact else f"covering number {self.lower} to {self.upper}"
-        )
+        number = f"{self.size}" if self.exact else f"{self.lower} to {self.upper}"
         given = "" if self.points is None else f" of {len(self.points)} points"
-        return f"{number}{given}" + ("" if self.eps is None else f", eps={self.eps:g}")
+        return f"covering number {number}{given}" + ("" if self.eps is None else f", eps={self.eps:g}")
 
     def __repr__(self) -> str:
         return f"<Cover: {self.verdict}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same, JSON-able, without the points."""
-        return {
-            "size": self.size,
-            "centers": [list(center) for center in self.centers],
-            "lower": self.lower,
-            "upper": self.upper,
-            "exact": self.exact,
-            "rows": None if self.rows is None else list(self.rows),
-            "greedy": self.greedy,
-            "packing": self.packing,
-            "lp": self.lp,
-            "ties": self.ties,
-        }
+        """The cover as JSON values, without the points."""
+        plain = {key: json_values(value) for key, value in vars(self).items() if key not in ("points", "eps")}
+        return {"size": self.size, "exact": self.exact, **plain}
 
     def to_frame(self) -> Frame:
-        """The centres, one in each row: its number among the points, where it is one, and its coordinates."""
+        """One row for each centre: its index among the points (None if it is not one) and its coordinates."""
         rows = self.rows if self.rows is not None else (None,) * len(self.centers)
         return Frame(
             {"point": row, **{f"x{i}": x for i, x in enumerate(center)}}
@@ -144,14 +143,9 @@ def cover_graph(
     greedy = greedy_cover(near)
     packing = greedy_packing(apart)
     lp, best, bound, proven = _solve(near, greedy, packing, deadline)
-    lower = max(len(packing), math.ceil(bound - SLACK))
-    exact = proven or lower == len(best)
-    lower = len(best) if exact else lower
     return Cover(
-        size=len(best) if exact else None,
-        lower=lower,
+        lower=len(best) if proven else max(len(packing), round_up(bound)),
         upper=len(best),
-        exact=exact,
         centers=tuple(tuple(map(float, np.atleast_1d(values[i]))) for i in best),
         rows=tuple(best),
         greedy=len(greedy),
@@ -169,7 +163,7 @@ def _solve(
         return None, greedy, float(len(packing)), True
     lp = lp_bound(near, time_limit=max(0.01, deadline - time.monotonic()))
     bound = max(float(len(packing)), lp or 0.0)
-    if math.ceil(bound - SLACK) >= len(greedy):
+    if round_up(bound) >= len(greedy):
         return lp, greedy, bound, True
     found, dual, proven = set_cover(near, time_limit=max(0.01, deadline - time.monotonic()))
     best = found if found is not None and len(found) < len(greedy) else greedy
@@ -206,26 +200,42 @@ def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
 
 def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int] | None, float, bool]:
     """Fewest columns that cover all rows: (columns or None, proven lower bound, whether proven minimal)."""
+    columns, bound, proven = _choose_columns(1.0, near.astype(np.float64), lb=1.0, time_limit=time_limit)
+    # the solver's tolerance may leave a row uncovered
+    if columns is not None and not near[:, columns].any(axis=1).all():
+        return None, 0.0, False
+    return columns, max(bound, 0.0), proven
+
+
+def _choose_columns(
+    cost: float, A: Any, *, time_limit: float, **limits: float
+) -> tuple[list[int] | None, float, bool]:
+    """Minimise `cost` times the number of columns chosen, the row sums of A over them within `limits` (lb, ub).
+
+    Returns the columns (None if the solver found none), a lower bound, and whether the minimum is proven.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    n_rows, n_columns = near.shape
     result = milp(
-        np.ones(n_columns),
-        constraints=LinearConstraint(csr_array(near.astype(np.float64)), lb=np.ones(n_rows)),
-        integrality=np.ones(n_columns),
+        np.full(A.shape[1], cost),
+        constraints=LinearConstraint(csr_array(A), **limits),
+        integrality=np.ones(A.shape[1]),
         bounds=Bounds(0, 1),
         options={"time_limit": time_limit},
     )
     columns = None if result.x is None else [int(i) for i in np.flatnonzero(result.x > 0.5)]
-    if columns is not None and not near[:, columns].any(axis=1).all():  # the solver's tolerance let a row go
-        return None, 0.0, False
     dual = result.mip_dual_bound
-    return columns, 0.0 if dual is None or not np.isfinite(dual) else float(dual), result.status == 0
+    return columns, -math.inf if dual is None or not np.isfinite(dual) else float(dual), result.status == 0
+
+
+def round_up(bound: float) -> int:
+    """The least whole number that a solver's lower bound allows: HiGHS works to 1e-7, so 2.9999999 means 3."""
+    return math.ceil(bound - 1e-6)
 
 
 def lp_bound(near: Bool[Array, "n n"], *, time_limit: float) -> float | None:
-    """The linear relaxation of the covering program, a lower bound; None when the time was up first."""
+    """The linear relaxation of the covering program, a lower bound; None if the time ran out."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -240,14 +250,10 @@ def lp_bound(near: Bool[Array, "n n"], *, time_limit: float) -> float | None:
     return float(result.fun) if result.status == 0 else None
 
 
-@dataclass(frozen=True)
-class Packing:
-    """A packing number, or a bracket around it; rows are the points found, pairwise more than r apart."""
+@dataclass(frozen=True, kw_only=True)
+class Packing(Bracket):
+    """A packing number with the `lower` points that were found, pairwise more than r apart."""
 
-    size: int | None
-    lower: int
-    upper: int
-    exact: bool
     rows: tuple[int, ...]
 
 
@@ -262,27 +268,16 @@ def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0
 
 def pack_graph(near: Bool[Array, "n n"], *, time_limit: float) -> Packing:
     """Most points with no pair of distinct ones in `near`."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
     greedy = greedy_packing(~near)
     n = near.shape[0]
     pairs = np.argwhere(np.triu(near, k=1))
     if len(pairs) == 0:
-        return Packing(n, n, n, True, tuple(range(n)))
+        return Packing(lower=n, upper=n, rows=tuple(range(n)))
     at = np.repeat(np.arange(len(pairs)), 2)
     A = csr_array((np.ones(2 * len(pairs)), (at, pairs.ravel())), shape=(len(pairs), n))
-    result = milp(
-        -np.ones(n),
-        constraints=LinearConstraint(A, ub=np.ones(len(pairs))),
-        integrality=np.ones(n),
-        bounds=Bounds(0, 1),
-        options={"time_limit": time_limit},
-    )
-    found = greedy if result.x is None else [int(i) for i in np.flatnonzero(result.x > 0.5)]
-    rows = max(found, greedy, key=len)
-    dual = result.mip_dual_bound
-    upper = n if dual is None or not np.isfinite(dual) else math.floor(-dual + SLACK)
-    exact = result.status == 0 or upper == len(rows)
-    upper = len(rows) if exact else max(upper, len(rows))
-    return Packing(len(rows) if exact else None, len(rows), upper, exact, tuple(rows))
+    found, bound, proven = _choose_columns(-1.0, A, ub=1.0, time_limit=time_limit)
+    rows = max(found or greedy, greedy, key=len)
+    upper = len(rows) if proven else max(len(rows), -round_up(max(bound, -float(n))))
+    return Packing(lower=len(rows), upper=upper, rows=tuple(rows))

@@ -2,22 +2,20 @@
 
 On a line, sweep from the left: the interval that starts at the first uncovered point is best. In the plane
 with Euclidean discs, a disc of an optimal cover can be moved until two of its points lie on its rim, or one
-point is its centre; so finitely many discs suffice and the number is a set cover. Elsewhere only the bracket
-is known. Which points a disc contains is decided exactly, though its centre has square roots in it.
+point is its centre; so finitely many discs suffice and the number is a set cover. Elsewhere only a bracket
+is computed. Membership of a point in a disc is decided exactly, although centres have irrational coordinates.
 """
 
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from .._base.types import Array, Bool
-from .cover import SLACK, Cover, cover_graph, greedy_cover, greedy_packing, set_cover
+from .cover import Cover, cover_graph, greedy_cover, greedy_packing, round_up, set_cover
 from .metrics import ULP, Points
-
-PLANAR_LIMIT = 150  # n^2 candidate discs
-CLOSE = 1e-6  # rim points nearer than this, in units of eps, leave every decision to exact arithmetic
 
 Pair = tuple[int, int]
 
@@ -36,23 +34,15 @@ def external_cover(
     packing, ties = len(greedy_packing(apart)), points.ties(p)
     if d == 1:
         found = tuple((float(c),) for c in _on_a_line([points.row(i)[0] for i in range(n)], limit))
-        return Cover(len(found), len(found), len(found), True, found, None, len(found), packing, None, ties)
-    if d == 2 and p == 2 and n <= PLANAR_LIMIT:
+        size = len(found)
+        return Cover(
+            lower=size, upper=size, centers=found, rows=None, greedy=size, packing=packing, lp=None, ties=ties
+        )
+    # beyond 150 points there are too many discs through two of them
+    if d == 2 and p == 2 and n <= 150:
         return _in_the_plane(points, limit, near=near, apart=apart, packing=packing, deadline=deadline)
     proper = cover_graph(near, apart, values=points.values, deadline=deadline)
-    exact = packing == proper.upper
-    return Cover(
-        size=packing if exact else None,
-        lower=packing,
-        upper=proper.upper,
-        exact=exact,
-        centers=proper.centers,
-        rows=proper.rows,
-        greedy=proper.greedy,
-        packing=packing,
-        lp=None,
-        ties=ties,
-    )
+    return replace(proper, lower=packing, lp=None, ties=ties)
 
 
 def _on_a_line(xs: list[Fraction], radius: Fraction) -> list[Fraction]:
@@ -76,7 +66,10 @@ def _in_the_plane(
     deadline: float,
 ) -> Cover:
     """The fewest discs of radius `limit`: set cover over discs centred at a point or through two points."""
-    rows, factor = _as_whole(points, limit)
+    fractions = [points.row(i) for i in range(len(points.values))]
+    # this factor makes the coordinates and the limit whole numbers
+    factor = math.lcm(limit.denominator, *(x.denominator for row in fractions for x in row))
+    rows = [(int(x * factor), int(y * factor)) for x, y in fractions]
     radius = int(limit * factor)
     discs, covers = [(i, i, 0) for i in range(len(rows))], [near]
     for i, (x_i, y_i) in enumerate(rows):
@@ -89,13 +82,9 @@ def _in_the_plane(
     greedy = greedy_cover(columns)
     found, dual, proven = set_cover(columns, time_limit=max(0.01, deadline - time.monotonic()))
     best = found if found is not None and len(found) < len(greedy) else greedy
-    lower = max(packing, math.ceil(dual - SLACK))
-    exact = proven or lower == len(best)
     return Cover(
-        size=len(best) if exact else None,
-        lower=len(best) if exact else lower,
+        lower=len(best) if proven else max(packing, round_up(dual)),
         upper=len(best),
-        exact=exact,
         centers=tuple(_center(points, *discs[keep[i]], limit=limit) for i in best),
         rows=None,
         greedy=len(greedy),
@@ -103,13 +92,6 @@ def _in_the_plane(
         lp=None,
         ties=points.ties(2.0),
     )
-
-
-def _as_whole(points: Points, limit: Fraction) -> tuple[list[Pair], int]:
-    """The points times a factor that makes their coordinates and the limit whole numbers, and the factor."""
-    rows = [points.row(i) for i in range(len(points.values))]
-    factor = math.lcm(limit.denominator, *(x.denominator for row in rows for x in row))
-    return [(int(x * factor), int(y * factor)) for x, y in rows], factor
 
 
 def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, " n"]) -> Bool[Array, "n 2"]:
@@ -120,8 +102,8 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
 
         |w - g/2 -+ t g'|^2 <= 1   <=>   |w|^2 - <w, g> <= +- 2 t <w, g'>.
 
-    Only candidates, points within 2 of both, are looked at. Floats decide where they can, in coordinates relative to a
-    point of the disc, so that offsets do not matter.
+    Only the candidates, points within 2 of both, are tested. Floats decide where they can, in coordinates relative to
+    a point of the disc, so that offsets do not matter.
     """
     at = np.flatnonzero(candidates)
     w = np.array([(local[k][0] / radius, local[k][1] / radius) for k in at.tolist()])
@@ -130,8 +112,9 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
     right = 2 * (w @ np.array([-g[1], g[0]]))
     size = float(g @ g)
     inside = np.zeros((len(local), 2), dtype=bool)
-    # coordinates up to 2 are off by 2 ULP, so products of two by 8 ULP; t^2 by the same relative to |g|^3
-    error, t = 64 * ULP, math.sqrt(max(0.0, 1 / size - 1 / 4)) if size > CLOSE**2 else math.inf
+    # Coordinates up to 2 are off by 2 ULP, so products of two by 8 ULP; t^2 by the same relative to |g|^3.
+    # Rim points closer than 1e-6 leave every decision to exact arithmetic.
+    error, t = 64 * ULP, math.sqrt(max(0.0, 1 / size - 1 / 4)) if size > 1e-12 else math.inf
     error_t = 0.0 if math.isinf(t) else math.sqrt(error / size**1.5)
     if 0 < t < math.inf:
         error_t = min(error_t, error / size**1.5 / t)
@@ -146,7 +129,7 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
 
 
 def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
-    """|w|^2 - <w, g> <= 2 side t <w, g'> in whole numbers: both sides are squared, their signs being known."""
+    """|w|^2 - <w, g> <= 2 side t <w, g'> in whole numbers, comparing signs and squares of both sides."""
     left = w[0] * (w[0] - g[0]) + w[1] * (w[1] - g[1])
     right = side * (w[1] * g[0] - w[0] * g[1])
     size = g[0] ** 2 + g[1] ** 2
@@ -157,7 +140,7 @@ def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
 
 
 def _center(points: Points, i: int, j: int, side: int, *, limit: Fraction) -> tuple[float, float]:
-    """The centre of the disc through points i and j (of the one centred at i for j = i), as floats."""
+    """The centre of the disc through points i and j as floats; j = i means the disc centred at i."""
     (x, y), other = points.row(i), points.row(j)
     g_x, g_y = other[0] - x, other[1] - y
     largest = max(abs(g_x), abs(g_y)) or Fraction(1)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,19 +28,13 @@ def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -
     become floats.   Paper: covering-number
     """
     table = [[_values(f(z)) for z in sample] for f in functions]
-    cells = [x for row in table for values in row for x in values]
-    exact = all(isinstance(x, int | np.integer | Fraction | Decimal) for x in cells)
-    try:
-        values = np.array(table, dtype=object if exact else np.float64)
-    except ValueError:
-        raise ShapeError(
-            "the functions return vectors of different lengths; a class has one output space."
-        ) from None
-    if values.size == 0:
-        raise DomainError("a class on a sample needs at least one function and one sample point.")
-    if values.ndim != 3:
+    if len({len(values) for row in table for values in row}) > 1:
         raise ShapeError("the functions return vectors of different lengths; a class has one output space.")
-    return values
+    cells = [x for row in table for values in row for x in values]
+    if not cells:
+        raise DomainError("a class on a sample needs at least one function and one sample point.")
+    exact = all(isinstance(x, int | np.integer | Fraction | Decimal) for x in cells)
+    return np.array(table, dtype=object if exact else np.float64)
 
 
 def _values(y: Any) -> list[Any]:
@@ -56,11 +49,11 @@ def evaluate_parameters(
 
     Paper: parameterized-covering-number
     """
-    return evaluate([partial(_at, f, theta) for theta in parameters], sample)
 
+    def at(theta: Any) -> Callable[[Any], Any]:
+        return lambda z: f(z, theta)
 
-def _at(f: Callable[[Any, Any], Any], theta: Any, z: Any) -> Any:
-    return f(z, theta)
+    return evaluate(map(at, parameters), sample)
 
 
 def class_covering_number(
@@ -70,19 +63,16 @@ def class_covering_number(
 
     When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class
     may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one. Values and eps are compared as
-    in `covering_number`: exactly where they are exact, floats with a tolerance.
-    The centres' rows index the functions; coordinates are left out.   Paper: covering-number
+    in `covering_number`. `rows` of the result index the functions; centres have no coordinates.
+
+    Paper: covering-number
     """
     points, p = _read(values), check_p(p)
     limit = points.limit(read_radius(eps, points), p)
     deadline = time.monotonic() + time_limit
-    return cover_graph(
-        within(points, limit, p),
-        ~within(points, 2 * limit, p),
-        values=np.empty((len(values), 0)),
-        deadline=deadline,
-        ties=points.ties(p),
-    )
+    near, apart = within(points, limit, p), ~within(points, 2 * limit, p)
+    no_coordinates = np.empty((len(values), 0))
+    return cover_graph(near, apart, values=no_coordinates, deadline=deadline, ties=points.ties(p))
 
 
 def class_packing_number(

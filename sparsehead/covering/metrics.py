@@ -1,20 +1,20 @@
 """Which points lie within eps of each other, decided exactly.
 
 A covering number jumps where a distance equals eps, and textbook examples put their distances exactly there. So
-every comparison D <= eps is made between the rational numbers that were given. Floats serve as a filter only: a pair
-is decided by them when the computed distance differs from eps by more than its error can be, whatever the offset and
-the scale of the points; the others are decided in rational arithmetic.
+every comparison D <= eps is made between the rational numbers that were given. Floats serve as a filter only: they
+decide a pair whose computed distance differs from eps by more than its error can be, whatever the offset and the
+scale of the points; the other pairs are decided in rational arithmetic.
 
-What counts as equal is said by `Points.ties(p)`. Whole numbers, fractions, Decimals and texts ("0.7") are the numbers
-that they say. A float is the binary number that it is, which is rarely the decimal that was meant, so for floats
-D <= eps means D <= eps (1 + 1e-12). The same tolerance is used for norms with p other than inf and 1, 2, .., 100, whose
-distances are not rational.
+Whole numbers, fractions, Decimals and texts ("0.7") are taken exactly. A float is the binary number that it is, which
+is rarely the decimal that was meant, so for floats D <= eps means D <= eps (1 + 1e-12). The same tolerance applies to
+norms with p other than inf and 1, 2, .., 100, whose distances are not rational.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -24,31 +24,29 @@ from .._base.errors import DomainError, ParseError, ShapeError
 from .._base.log_math import Real, check_eps
 from .._base.types import Array, Bool, Float
 
-TIE = Fraction(1, 10**12)  # relative, where rounding has gone before
-MOST_POINTS = 8000  # all pairs are compared: the answer alone takes 64 MB
-LARGEST_POWER = 100  # whole powers up to here are taken exactly
-MODERATE = 1e290  # floats between this and its inverse neither overflow nor underflow in what is done here
-BLOCK = 2_000_000  # pairs compared at a time
-ULP = 2.0**-53
+ULP = 2.0**-53  # half the distance of 1 to the next float: the relative error of one rounding
 
-Exact = list[list[Fraction]]
-EXACT_TIES = "exact: points and eps are compared as the numbers that were given"
-FLOAT_TIES = (
-    "floats are taken as the binary numbers they are, and distances up to eps (1 + 1e-12) as within eps"
-)
-POWER_TIES = "distances in this norm are not rational; up to eps (1 + 1e-12) they count as within eps"
+
+class Ties(StrEnum):
+    """What is assumed about distances equal to eps."""
+
+    EXACT = "exact: points and eps are compared as the numbers that were given"
+    FLOAT = (
+        "floats are taken as the binary numbers they are, and distances up to eps (1 + 1e-12) as within eps"
+    )
+    POWER = "distances in this norm are not rational; up to eps (1 + 1e-12) they count as within eps"
 
 
 @dataclass(frozen=True)
 class Points:
-    """n points. The distance of two is the largest p-norm over `blocks` equal groups of coordinates (one: a norm).
+    """n points. Their distance is the largest p-norm over `blocks` equal groups of coordinates (one group: the p-norm).
 
-    values are the coordinates as floats, rounded where the numbers are exact; fractions the exact numbers, None where
-    the input was an array of floats, which are then exact themselves. tolerant says whether any was a float.
+    values are the coordinates as floats, perhaps rounded; fractions the exact numbers, None for an array of floats,
+    which are exact themselves. tolerant says whether any coordinate was a float.
     """
 
     values: Float[Array, "n d"]
-    fractions: Exact | None
+    fractions: list[list[Fraction]] | None
     tolerant: bool
     blocks: int = 1
 
@@ -56,64 +54,57 @@ class Points:
         """The coordinates of point i as rational numbers."""
         return [Fraction(x) for x in self.values[i].tolist()] if self.fractions is None else self.fractions[i]
 
-    def ties(self, p: float) -> str:
-        """What was assumed about distances equal to eps, as one sentence."""
+    def ties(self, p: float) -> Ties:
+        if self.tolerant:
+            return Ties.FLOAT
         plain = self.values.shape[1] == self.blocks  # numbers: every norm is the absolute value
-        return FLOAT_TIES if self.tolerant else EXACT_TIES if plain or _is_rational(p) else POWER_TIES
+        return Ties.EXACT if plain or _has_exact_powers(p) else Ties.POWER
 
     def limit(self, radius: Fraction, p: float) -> Fraction:
-        """The number that distances are compared with: the radius, with the tolerance where there is one."""
-        return radius if self.ties(p) == EXACT_TIES else radius * (1 + TIE)
+        """The number that distances are compared with: the radius, enlarged by the tolerance if there is one."""
+        return radius if self.ties(p) == Ties.EXACT else radius * (1 + Fraction(1, 10**12))
 
 
 def read_points(points: Any) -> Points:
-    """The points of a set.
+    """Rows of numbers as points; n plain numbers are n points on a line.
 
-    A list of plain numbers is n points on a line. Raises ParseError for text that is no number, ShapeError
-    for rows of different lengths, DomainError for NaN, infinities, or no points at all.
+    Raises:
+        ParseError: a text that is no number. ShapeError: rows of different lengths. DomainError: NaN, an infinity, or
+        no points at all.
     """
-    # a DataFrame is made an array first: iterating it would give the names of its columns
+    # iterating a DataFrame would give the names of its columns
     if hasattr(points, "__array__") and not isinstance(points, np.ndarray):
         points = np.asarray(points)
     if isinstance(points, np.ndarray) and points.dtype.kind == "f" and points.ndim in (1, 2):
-        return _from_floats(points[:, None] if points.ndim == 1 else points)
+        values = (points[:, None] if points.ndim == 1 else points).astype(np.float64)
+        _check_table([values.shape[1]] * len(values), finite=bool(np.isfinite(values).all()))
+        return Points(values, None, True)
     if isinstance(points, str | Mapping) or not isinstance(points, Iterable):
         raise ShapeError(f"points are rows of numbers, such as [[0, 1], [2, 3]]; got {str(points)[:40]!r}.")
     table = [
         list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
         for row in points
     ]
-    _check_shape(len(table), [len(row) for row in table])
     cells = [x for row in table for x in row]
+    finite = all(math.isfinite(x) for x in cells if isinstance(x, float | np.floating))
+    _check_table([len(row) for row in table], finite=finite)
     tolerant = not all(isinstance(x, int | np.integer | Fraction | Decimal | str) for x in cells)
     try:
         fractions = [[_fraction(x) for x in row] for row in table]
         values = np.array([[float(x) for x in row] for row in fractions], dtype=np.float64)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-        if any(isinstance(x, float | np.floating) and not math.isfinite(x) for x in cells):
-            raise DomainError(NOT_FINITE) from None
         raise ParseError(
             f"a coordinate is not a finite number ({error}); points are rows of numbers."
         ) from None
     return Points(values, fractions, tolerant)
 
 
-NOT_FINITE = "a coordinate is NaN or infinite; points are rows of finite numbers."
-
-
-def _from_floats(values: Float[Array, "n d"]) -> Points:
-    values = values.astype(np.float64)
-    _check_shape(len(values), [values.shape[1]] * len(values))
-    if not np.isfinite(values).all():
-        raise DomainError(NOT_FINITE)
-    return Points(values, None, True)
-
-
-def _check_shape(n: int, widths: list[int]) -> None:
+def _check_table(widths: list[int], *, finite: bool) -> None:
+    n, most = len(widths), 8000  # all pairs are compared: for 8000 points the answer alone takes 64 MB
     if n == 0:
         raise DomainError("a covering number needs at least one point, got none.")
-    if n > MOST_POINTS:
-        raise DomainError(f"all pairs are compared: at most {MOST_POINTS} points, got {n}; cover a sample.")
+    if n > most:
+        raise DomainError(f"all pairs are compared: at most {most} points, got {n}; cover a sample.")
     for i, width in enumerate(widths):
         if width != widths[0]:
             raise ShapeError(
@@ -121,6 +112,8 @@ def _check_shape(n: int, widths: list[int]) -> None:
             )
     if widths[0] == 0:
         raise ShapeError("the points have no coordinates; each needs at least one.")
+    if not finite:
+        raise DomainError("a coordinate is NaN or infinite; points are rows of finite numbers.")
 
 
 def _fraction(x: Any) -> Fraction:
@@ -134,10 +127,8 @@ def _fraction(x: Any) -> Fraction:
 
 
 def fraction_of(text: str) -> Fraction:
-    """The number that a text such as "0.7", "-3e-4" or "1/3" means; ValueError where it means none.
-
-    Long texts and large exponents are refused before Python tries to write them out.
-    """
+    """The number that a text such as "0.7", "-3e-4" or "1/3" means; raises ValueError if it is not one."""
+    # refused before Python writes out its digits
     exponent = text.lower().partition("e")[2]
     if len(text) > 100 or (exponent and abs(int(exponent)) > 400):
         raise ValueError(f"{text[:20]!r}.. is out of range")
@@ -145,9 +136,10 @@ def fraction_of(text: str) -> Fraction:
 
 
 def read_radius(eps: Any, points: Points) -> Fraction:
-    """eps as a rational number; beside exact points a float is the decimal it prints as: eps = 0.05 was typed.
+    """eps as a rational number; beside exact points a float is the decimal that it prints as, as in eps = 0.05.
 
-    Raises ParseError for text that is no number, DomainError unless eps > 0 is within the range of a float.
+    Raises:
+        ParseError: a text that is no number. DomainError: not > 0, or beyond the range of a float.
     """
     try:
         if isinstance(eps, float | np.floating):
@@ -171,13 +163,13 @@ def check_p(p: Real) -> float:
 
 
 def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
-    """D(i, j) <= limit for every pair, exactly (where p makes distances rational: see the head of this file)."""
+    """Whether D(i, j) <= limit, for every pair; exact if p makes distances rational (see the head of this file)."""
     n, d = points.values.shape
     if d == points.blocks:  # numbers, not vectors: every norm is the absolute value
-        points, p = Points(points.values, points.fractions, points.tolerant), math.inf
+        points, p = replace(points, blocks=1), math.inf
     near = np.zeros((n, n), dtype=bool)
     screen = _prepare(points, limit, p)
-    step = max(1, BLOCK // n)
+    step = max(1, 2_000_000 // n)  # two million pairs at a time
     for start in range(0, n, step):
         rows = slice(start, min(n, start + step))
         if screen is None:
@@ -196,9 +188,9 @@ def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
 
 @dataclass(frozen=True)
 class _Screen:
-    """Coordinates as sums high + low of two floats (low None: zero), and the limit on the p-th power of the norm.
+    """A filter in floats: coordinates are high + low (low None: zero), `limit` bounds the p-th power of the norm.
 
-    doubt is a bound, relative to max(limit, power), on the error of a computed power; 0 where all is exact.
+    doubt bounds the error of a computed power relative to max(limit, power); 0 if the arithmetic is exact.
     """
 
     high: Float[Array, "n d"]
@@ -209,7 +201,7 @@ class _Screen:
     doubt: float
 
     def decide(self, rows: slice) -> tuple[Bool[Array, "rows n"], Bool[Array, "rows n"]]:
-        """For each pair: whether it is near, and whether that is in doubt."""
+        """For each pair: whether it is near, and whether exact arithmetic must decide that."""
         width = self.high.shape[1] // self.blocks
         near = np.ones((rows.stop - rows.start, len(self.high)), dtype=bool)
         doubtful = np.zeros_like(near)
@@ -250,13 +242,14 @@ class _Screen:
 
 
 def _prepare(points: Points, limit: Fraction, p: float) -> _Screen | None:
-    """The screen for these points; None where floats cannot tell enough."""
+    """The filter for these points; None if floats cannot decide any pair."""
     d = points.values.shape[1]
     power = 1.0 if math.isinf(p) else p
     # each |x - y| is within 3 ULP (difference, scaling, limit), its power within 2 more, and d of them are added
     doubt = 4 * ULP * (5 * power + d + 5)
     high, low, size = points.values, None, float(np.abs(points.values).max())
-    moderate = 1 / MODERATE < limit < MODERATE and size < MODERATE and size / limit < MODERATE
+    large = 1e290  # numbers between 1/large and large neither overflow nor underflow below
+    moderate = 1 / large < limit < large and size < large and size / limit < large
     if moderate and points.fractions is None:
         unit = float(limit)
     else:
@@ -280,7 +273,7 @@ def _prepare(points: Points, limit: Fraction, p: float) -> _Screen | None:
 def _two_floats(
     points: Points, origin: list[Fraction], limit: Fraction
 ) -> tuple[Float[Array, "n d"], Float[Array, "n d"]] | None:
-    """(x - origin) / limit as high + low, two floats each; None beyond the range of a float."""
+    """(x - origin) / limit as high + low, a sum of two floats; None beyond the range of a float."""
     high, low = np.empty_like(points.values), np.empty_like(points.values)
     try:
         for i in range(len(high)):
@@ -296,8 +289,8 @@ def _two_floats(
 def _as_whole_numbers(
     points: Points, origin: list[Fraction], limit: Fraction, p: float
 ) -> tuple[Float[Array, "n d"], float] | None:
-    """Coordinates and limit^p times one factor, as floats so small and whole that no comparison rounds; or None."""
-    if points.fractions is None or not _is_rational(p):
+    """Coordinates times one factor, and limit^p, as whole floats whose sums are exact; None if they are too large."""
+    if points.fractions is None or not _has_exact_powers(p):
         return None
     power = 1 if math.isinf(p) else int(p)
     factor = 1
@@ -321,15 +314,15 @@ def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: fl
 
 
 def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
-    """Whether the p-norm is <= 1: exactly for p = inf and whole p, else in floats, the tolerance being in the unit."""
+    """Whether the p-norm is <= 1: in floats if powers are not exact, since the unit already has the tolerance."""
     largest = max(gaps)
     if math.isinf(p) or largest > 1 or largest == 0:
         return largest <= 1
-    if _is_rational(p):
+    if _has_exact_powers(p):
         return sum(g ** int(p) for g in gaps) <= 1
     return float(largest) * sum(float(g / largest) ** p for g in gaps) ** (1 / p) <= 1
 
 
-def _is_rational(p: float) -> bool:
-    """Whether the p-th power of a distance between rational points is computed as a rational number here."""
-    return math.isinf(p) or (p == int(p) and p <= LARGEST_POWER)
+def _has_exact_powers(p: float) -> bool:
+    """Whether p-th powers of distances are computed exactly: for p = inf and whole p up to 100."""
+    return math.isinf(p) or (p == int(p) and p <= 100)

@@ -16,25 +16,27 @@ def read_points_file(file: Path) -> list[list[str]]:
     """The points in `file`.
 
     Raises:
-        FileError: no regular file of at most MOST_BYTES, or no text. ParseError: not rows of numbers.
+        FileError: not a readable text file of at most MOST_BYTES. ParseError: not rows of numbers.
     """
     check_source(file, wanted=WANTED, most=MOST_BYTES)
+    name = shown_path(file)
     try:
         with file.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise FileError(f"cannot read {shown_path(file)}: {reason}; give {WANTED}.") from None
+        raise FileError(f"cannot read {name}: {error.strerror or error}; give {WANTED}.") from None
     if len(content) > MOST_BYTES:
-        raise FileError(f"cannot read {shown_path(file)}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
-    return points_of(content, shown_path(file))
+        raise FileError(f"cannot read {name}: it grew beyond {MOST_BYTES} bytes; give {WANTED}.")
+    return points_of(content, name)
 
 
 def points_of(content: bytes, name: str) -> list[list[str]]:
     """The points in the content of a CSV file: one per row, numbers only; a header row is skipped.
 
+    Args:
+        name: what messages call the file.
     Raises:
-        FileError: no text. ParseError: not rows of numbers; `name` is what the message calls the file.
+        FileError: not text. ParseError: not rows of numbers.
     """
     try:
         text = io.StringIO(content.decode("utf-8-sig"), newline="")
@@ -59,7 +61,7 @@ def points_of(content: bytes, name: str) -> list[list[str]]:
 
 
 def is_numeral(text: str) -> bool:
-    """A finite decimal number; 1/3 too, since fractions are exact here."""
+    """Whether `text` is a finite number, such as 0.7 or 1/3."""
     try:
         return abs(float(fraction_of(text))) < float("inf")
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -67,7 +69,7 @@ def is_numeral(text: str) -> bool:
 
 
 def is_word(text: str) -> bool:
-    """Text that no header check should mistake for a number: nan and inf are bad numbers, not names."""
+    """Whether `text` can be a column's name; nan and inf are bad numbers, not names."""
     try:
         float(text)
     except ValueError:

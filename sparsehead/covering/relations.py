@@ -1,6 +1,7 @@
 """Covering numbers beside VC dimension, fat-shattering dimension and Rademacher complexity."""
 
 import math
+from collections.abc import Callable
 from itertools import combinations, product
 
 import numpy as np
@@ -53,28 +54,14 @@ def fat_dimension(values: Float[Array, "n m"], gamma: float) -> int:
     """Size of the largest set of columns gamma-shattered by the rows, by brute force: for tiny classes.
 
     Columns A are gamma-shattered if levels s exist such that every pattern on A is made by a row at least
-    gamma above s where the pattern is 1 and at least gamma below where it is 0. Levels midway between two
-    values of a column suffice.
+    gamma above s where the pattern is 1 and at least gamma below where it is 0.
     """
-    n, m = values.shape
-    best = 0
-    levels = [_levels(values[:, i], gamma) for i in range(m)]
-    for size in range(1, min(m, int(math.log2(n))) + 1):
-        if not any(
-            _shattered(values[:, list(A)], [levels[i] for i in A], gamma)
-            for A in combinations(range(m), size)
-        ):
-            return best
-        best = size
-    return best
+    # a level may be moved up to gamma below the lowest value it must lie under
+    levels = [[v - gamma for v in np.unique(column)] for column in values.T]
+    return _dimension(values, lambda A: _fat_shattered(values[:, A], [levels[i] for i in A], gamma))
 
 
-def _levels(column: Float[Array, " n"], gamma: float) -> list[float]:
-    """A level may be moved up to gamma below the lowest value it must lie under."""
-    return [v - gamma for v in np.unique(column)]
-
-
-def _shattered(values: Float[Array, "n k"], levels: list[list[float]], gamma: float) -> bool:
+def _fat_shattered(values: Float[Array, "n k"], levels: list[list[float]], gamma: float) -> bool:
     for s in product(*levels):
         above, below = values >= np.array(s) + gamma - 1e-12, values <= np.array(s) - gamma + 1e-12
         usable = (above | below).all(axis=1)
@@ -85,15 +72,17 @@ def _shattered(values: Float[Array, "n k"], levels: list[list[float]], gamma: fl
 
 def vc_dimension(patterns: Float[Array, "n m"]) -> int:
     """Size of the largest set of columns on which 0/1 rows make every pattern, by brute force."""
-    n, m = patterns.shape
-    best = 0
-    for size in range(1, min(m, int(math.log2(n))) + 1):
-        if not any(
-            len(np.unique(patterns[:, list(A)], axis=0)) == 2**size for A in combinations(range(m), size)
-        ):
-            return best
-        best = size
-    return best
+    return _dimension(patterns, lambda A: len(np.unique(patterns[:, A], axis=0)) == 2 ** len(A))
+
+
+def _dimension(values: Float[Array, "n m"], shattered: Callable[[list[int]], bool]) -> int:
+    """Size of the largest shattered set of columns; its subsets are shattered too, so sizes are tried in turn."""
+    n, m = values.shape
+    most = min(m, int(math.log2(n)))
+    for size in range(1, most + 1):
+        if not any(shattered(list(A)) for A in combinations(range(m), size)):
+            return size - 1
+    return most
 
 
 def empirical_rademacher(values: Float[Array, "n m"]) -> float:

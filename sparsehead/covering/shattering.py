@@ -1,4 +1,4 @@
-"""What unbounded norms allow: one head in three dimensions shatters log2 T sequences, with a margin near 1/2.
+"""Heads with unbounded norms: one head in three dimensions shatters log2 T sequences, with a margin near 1/2.
 
 Small weights shatter the same sequences, since a pattern is read off from any difference; but their margin
 vanishes. Norm bounds limit the dimension at a margin, which is what covering numbers measure.
@@ -57,8 +57,5 @@ def shatters(T: int, *, level: float = 0.5, scale: float | None = None) -> bool:
     Paper: pseudo-dimension
     """
     X = shattered_inputs(T)
-    made = {
-        tuple(head_outputs(X, *shattering_head(T, pattern, scale=scale)) > level)
-        for pattern in range(2 ** len(X))
-    }
-    return len(made) == 2 ** len(X)
+    heads = (shattering_head(T, pattern, scale=scale) for pattern in range(2 ** len(X)))
+    return len({tuple(head_outputs(X, *head) > level) for head in heads}) == 2 ** len(X)

@@ -118,7 +118,7 @@ def wrong_numbers(trials):
         near = brute_near(rows, eps, p)
         points = written(rows, trial)
         found = covering_number(points, eps=eps, p=p)
-        if found.size != brute_cover(near) or found.ties != metrics.EXACT_TIES:
+        if found.size != brute_cover(near) or found.ties != metrics.Ties.EXACT:
             wrong.append((trial, "proper"))
         if packing_number(points, r=eps, p=p).size != brute_packing(near):
             wrong.append((trial, "packing"))
@@ -165,7 +165,7 @@ def test_float_offsets_and_scales_are_those_of_the_binary_numbers():
     assert covering_number(np.array([1e17, 1e17 + 16, 1e17 + 32]), eps=16.0).size == 1
     assert covering_number(np.array([1e17, 1e17 + 16, 1e17 + 32]), eps=15.9).size == 3
     found = covering_number([0.1, 0.4], eps=0.3)
-    assert found.size == 1 and found.ties == metrics.FLOAT_TIES
+    assert found.size == 1 and found.ties == metrics.Ties.FLOAT
     assert covering_number([0.0, 1 + 5e-13], eps=1.0).size == 1  # within the tolerance that ties states
     assert covering_number([0.0, 1 + 2e-12], eps=1.0).size == 2
     assert covering_number([[5e307], [-5e307]], eps=1e308).size == 1
@@ -174,10 +174,10 @@ def test_float_offsets_and_scales_are_those_of_the_binary_numbers():
 
 def test_norms_that_are_not_rational_say_so():
     found = covering_number([[0, 0], [1, 1]], eps=2, p=2.5)
-    assert found.size == 1 and found.ties == metrics.POWER_TIES
+    assert found.size == 1 and found.ties == metrics.Ties.POWER
     assert covering_number([[10**25, 0], [10**25 + 1, 1]], eps="1.31", p=2.5).size == 2  # 2^(1/2.5) = 1.3195
     assert covering_number([[10**25, 0], [10**25 + 1, 1]], eps="1.32", p=2.5).size == 1
-    assert covering_number([0, 1], eps=1, p=2.5).ties == metrics.EXACT_TIES  # on a line every norm is |x|
+    assert covering_number([0, 1], eps=1, p=2.5).ties == metrics.Ties.EXACT  # on a line every norm is |x|
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
@@ -238,7 +238,7 @@ def test_function_classes_with_vector_values_keep_exact_numbers():
     assert class_covering_number(values, eps=5).size == 1  # (3, 4) from its neighbours
     assert class_covering_number(values, eps="4.9999999999999999").size == 3
     assert class_packing_number(values, r="4.9999999999999999").size == 3
-    assert class_covering_number(values.astype(float), eps=5.0).ties == metrics.FLOAT_TIES
+    assert class_covering_number(values.astype(float), eps=5.0).ties == metrics.Ties.FLOAT
 
 
 @pytest.mark.parametrize("points", [np.array([1j, 2]), [1j, 2], np.array([1, 2], dtype=np.complex64)])

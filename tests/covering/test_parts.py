@@ -99,7 +99,7 @@ def test_centres_of_discs_hold_their_points_at_any_shape():
 
 
 def test_powers_up_to_a_hundred_are_exact():
-    for p, ties in ((100, metrics.EXACT_TIES), (101, metrics.POWER_TIES), (2.5, metrics.POWER_TIES)):
+    for p, ties in ((100, metrics.Ties.EXACT), (101, metrics.Ties.POWER), (2.5, metrics.Ties.POWER)):
         assert covering_number([[0, 0], [1, 0]], eps=1, p=p).ties == ties
     tight = 1 + Fraction(1, 10**20)
     assert covering_number([[0, 0], [tight, 0]], eps=1, p=100).size == 2  # nearer to a tie than the tolerance
