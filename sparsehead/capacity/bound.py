@@ -13,10 +13,11 @@ from .._base.log_math import Real, check_count, check_delta, check_eps, exp
 from ..heads.block import Layer
 from ..heads.model import Model
 from .declared import DeclaredClass, declare, declare_layer
+from .families import outside
 from .forms import FORMS
 from .generalization import samples_needed
 from .items import Item
-from .state_dicts import Attention, WeightsSource, attention_layers, config_of, outside, weights_of
+from .state_dicts import Attention, WeightsSource, attention_layers, config_of, weights_of
 from .verdict import Verdict, finite, judge, smallest, usual_eps, vacuous_by
 
 MOST_SAMPLES = 10**300  # sample sizes are divided by as floats

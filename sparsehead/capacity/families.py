@@ -1,9 +1,9 @@
-"""What each architecture does with its attention weights: one entry per family, and the only place that knows.
+"""The attention weights of each known architecture: one entry per family, and the only place that knows them.
 
 An entry says where the weights are, how scores are scaled, in which order a fused projection is stored, and how
-positions enter. `norms` and `bound` take every family, `probe` those that are `probed`: their heads compute what
-`probing.recompute` says, which it compares with the model's own output on every run. For each entry the scores are
-compared with those that transformers computes (tests/probing/test_scores.py).
+positions enter. `norms` and `bound` take every family, `probe` those that are `probed`: it recomputes their heads and
+compares them with the model's own output on every run. For each entry the scores are compared with those that
+transformers computes (tests/probing/test_scores.py).
 """
 
 import math
@@ -14,18 +14,22 @@ from typing import Any
 
 from .._base.errors import DomainError
 
-ROTARY, BIAS = "rotary", "relative bias"
+# by `ModelFamily.positions`: why such a layer is outside the class of the bound
 OUTSIDE = {
-    ROTARY: "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
+    "rotary": "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
     "assumptions, figures are those of the same weights without the rotation",
-    BIAS: "a relative position bias is added to the scores, which the bound's class does not have: outside its "
-    "assumptions, figures are those of the same weights without it",
+    "relative bias": "a relative position bias is added to the scores, which the bound's class does not have: outside "
+    "its assumptions, figures are those of the same weights without it",
 }
 Scale = Callable[[Any, int, int], float]  # configuration (None if there is none), layer, width k of a head
 
 
-def by_width(config: Any, layer: int, k: int) -> float:
-    """1/sqrt(k), the usual factor of scores."""
+def outside(positions: str) -> tuple[str, ...]:
+    """Why a layer with such positions is outside the bound's class; empty if it is inside."""
+    return (OUTSIDE[positions],) if positions in OUTSIDE else ()
+
+
+def _by_width(config: Any, layer: int, k: int) -> float:
     return 1 / math.sqrt(k)
 
 
@@ -53,18 +57,18 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
 class ModelFamily:
     """Facts about one architecture.
 
-    module: a pattern for the end of an attention module's name. query: its query, or the fused matrix; output: its
-    output projection, as seen from the module ("../" goes up one level).
-    scale: the factor of scores. order: of the columns of a fused matrix, "thirds" (query, key, value) or "codegen"
-    (four blocks, each query, value, key). positions: "absolute" (tokens alone carry them), ROTARY or BIAS.
-    shared: several layers call one module (ALBERT).
+    module: a pattern for the end of an attention module's name. query, output: the names of its query (or fused)
+    matrix and of its output projection, relative to the module ("../" goes up one level).
+    positions: "absolute" (tokens alone carry them), "rotary" or "relative bias". scale: the factor of scores.
+    order: of the columns of a fused matrix, "thirds" (query, key, value) or "codegen" (four blocks, each query, value,
+    key). shared: several layers call one module (ALBERT).
     """
 
     module: str
     query: str
     output: str
     positions: str = "absolute"
-    scale: Scale = by_width
+    scale: Scale = _by_width
     order: str = "thirds"
     shared: bool = False
     probed: bool = False
@@ -81,59 +85,54 @@ class ModelFamily:
         return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
 
 
-_BERT = ModelFamily("attention.self", "query", "../output.dense", probed=True)
-_LLAMA = ModelFamily("self_attn", "q_proj", "o_proj", ROTARY, probed=True)
-_OPT = ModelFamily("self_attn", "q_proj", "out_proj")
-
 MODEL_FAMILIES: dict[str, ModelFamily] = {
-    "bert": _BERT,
-    "roberta": _BERT,
+    **dict.fromkeys(
+        ("bert", "roberta"), ModelFamily("attention.self", "query", "../output.dense", probed=True)
+    ),
     "distilbert": ModelFamily("attention", "q_lin", "out_lin", probed=True),
     "albert": ModelFamily("attention", "query", "dense", shared=True, probed=True),
-    "mpnet": ModelFamily("attention.attn", "q", "o", BIAS, probed=True),
+    "mpnet": ModelFamily("attention.attn", "q", "o", "relative bias", probed=True),
     "gpt2": ModelFamily("attn", "c_attn", "c_proj", scale=_gpt2_scale, probed=True),
-    "llama": _LLAMA,
-    "mistral": _LLAMA,
-    "qwen2": _LLAMA,
-    "gemma": ModelFamily("self_attn", "q_proj", "o_proj", ROTARY),
-    "granite": ModelFamily("self_attn", "q_proj", "o_proj", ROTARY, _granite_scale),
+    **dict.fromkeys(
+        ("llama", "mistral", "qwen2"), ModelFamily("self_attn", "q_proj", "o_proj", "rotary", probed=True)
+    ),
+    "gemma": ModelFamily("self_attn", "q_proj", "o_proj", "rotary"),
+    "granite": ModelFamily("self_attn", "q_proj", "o_proj", "rotary", _granite_scale),
     "electra": ModelFamily("attention.self", "query", "../output.dense"),
-    "opt": _OPT,
-    "bart": _OPT,
+    **dict.fromkeys(("opt", "bart"), ModelFamily("self_attn", "q_proj", "out_proj")),
     "gpt_neo": ModelFamily("attn.attention", "q_proj", "out_proj", scale=_unscaled),
-    "gptj": ModelFamily("attn", "q_proj", "out_proj", ROTARY),
-    "codegen": ModelFamily("attn", "qkv_proj", "out_proj", ROTARY, order="codegen"),
-    "mpt": ModelFamily("attn", "Wqkv", "out_proj", BIAS, _mpt_scale),
-    "t5": ModelFamily("(Self|EncDec)Attention", "q", "o", BIAS, _unscaled),
+    "gptj": ModelFamily("attn", "q_proj", "out_proj", "rotary"),
+    "codegen": ModelFamily("attn", "qkv_proj", "out_proj", "rotary", order="codegen"),
+    "mpt": ModelFamily("attn", "Wqkv", "out_proj", "relative bias", _mpt_scale),
+    "t5": ModelFamily("(Self|EncDec)Attention", "q", "o", "relative bias", _unscaled),
 }
-PLAIN = ModelFamily("", "", "")
-SUPPORTED = (
-    f"{', '.join(k for k, f in MODEL_FAMILIES.items() if f.probed)}, nn.TransformerEncoder, and state dicts"
-)
+
+
+def supported() -> str:
+    """The models that `probe` reads, for messages."""
+    kinds = ", ".join(kind for kind, family in MODEL_FAMILIES.items() if family.probed)
+    return f"{kinds}, nn.TransformerEncoder, and state dicts"
 
 
 def check_probed(kind: Any) -> None:
     """Refuse a model type that `probe` cannot run."""
     if kind not in MODEL_FAMILIES or not MODEL_FAMILIES[kind].probed:
-        raise DomainError(f"probe does not know models of type {kind!r}; it reads {SUPPORTED}.")
+        raise DomainError(f"probe does not know models of type {kind!r}; it reads {supported()}.")
 
 
 def family_of(kind: Any) -> ModelFamily:
-    """The family of a model type.
-
-    Raises:
-        DomainError: it is not known, so nothing is known about its scores.
-    """
+    """The family of a model type; raises DomainError for an unknown one, whose scores may be anything."""
     if kind not in MODEL_FAMILIES:
+        known = ", ".join(MODEL_FAMILIES)
         raise DomainError(
-            f"it is not known how models of type {kind!r} compute their scores; known are {', '.join(MODEL_FAMILIES)}."
+            f"it is not known how models of type {kind!r} compute their scores; known are {known}."
         )
     return MODEL_FAMILIES[kind]
 
 
 def family_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, ModelFamily]:
-    """The first family whose names the module `prefix` has, and its name; plain attention where there is none."""
+    """The first family whose names the module `prefix` has, and its name; plain attention if there is none."""
     for kind, family in MODEL_FAMILIES.items():
         if family.is_at(prefix) and all(name in state for name in family.names(prefix)):
             return kind, family
-    return "plain attention", PLAIN
+    return "plain attention", ModelFamily("", "", "")

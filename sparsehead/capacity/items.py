@@ -1,4 +1,4 @@
-"""A capacity bound is a list of items; this file says what a list is worth.
+"""Items, of which a capacity bound is a list, and the covering number that a list gives.
 
 Item k covers one weight matrix at its own resolution x_k, at a price h_k(x_k) in ln N, and an error x_k there
 becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
@@ -27,10 +27,7 @@ import numpy as np
 from .._base.log_math import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
 from .._base.types import Array
 
-REACH = 100.0  # ln of the multipliers tried for the numeric split: this, and more for extreme radii
-ROUNDS, WIDTH = 4, 33  # each round keeps 1/32 of the range: ln mu to 2e-4
-NEWTON = 12  # steps for ln mu, of which ln y is a nearly straight line
-FEW = 729  # up to so many choices of prices are all tried: 6 items with three prices each
+CHOICES_TRIED = 729  # up to so many choices of prices are all tried: six items with three prices each
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Item:
 
     @property
     def log_total(self) -> float:
-        """ln of what all copies together add under the cube."""
+        """ln of what all copies add under the cube."""
         return self.log_weight + self.log_copies
 
     @property
@@ -119,31 +116,28 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
 
     Paper: parametric-cover
 
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Up to `FEW`
-    choices of prices (six items always) the least sum is found, so that it never falls while prices rise, as they
-    do with T and m. Beyond that a search finds a valid split, which may be above the best and may fall: among random
-    classes over T from 2 to 10^6, none of 600 with 5 to 8 items fell, and one of 200 with 9 to 12, by 1.4 %.
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Up to
+    `CHOICES_TRIED` choices of prices (six items always) the least sum is found, so that it never falls while prices
+    rise, as they do with T and m. Beyond that a search finds a valid split, which may be above the best and may fall:
+    among random classes over T from 2 to 10^6, none of 600 with 5 to 8 items fell, and one of 200 with 9 to 12, by
+    1.4 %.
     """
-    live = [k for k in items if k.live]
+    live, nothing = [k for k in items if k.live], Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     if not live:
-        return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
+        return nothing
     log_rho = np.array([k.log_r + k.log_p - log_eps for k in live])
     log_n = np.array([k.log_copies for k in live])
     if log_sum(log_rho + log_n) <= 0:  # every weight's whole class fits into its share of the error
-        return Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
+        return nothing
     log_lambda = np.array([k.log_lambda for k in live])
     dim = np.array([min(k.dim, 1e300) for k in live])
     best = _Split(log_rho, log_lambda, dim, log_n, parametric_only).least()
     total = float(best.sum())
     if not math.isfinite(total):  # a class too large for a float: the closed form still gives its logarithm
-        log_C = log_capacity(items)
-        return Covering(math.inf, log_C - 2 * log_eps, tuple(exp(k.log_total - log_C / 3) for k in items))
+        return replace(closed_covering(items, log_eps), log_covering=math.inf)
     costs = iter(best)
     shares = tuple(float(next(costs)) / total if k.live and total > 0 else 0.0 for k in items)
     return Covering(total, ln(total), shares)
-
-
-FREE, VOLUME, SQUARE = 0, 1, 2  # y = rho, where nothing is paid; dim ln(1 + 2 rho/y); lambda (rho/y)^2
 
 
 @dataclass(frozen=True)
@@ -151,9 +145,10 @@ class _Split:
     """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k).
 
     h_k is the least of three prices, each convex, but not convex itself. With one price chosen for every item
-    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `FEW` rows all are
-    tried. Otherwise those at which all items like the same slope best, then rows that differ in one entry.
-    Arrays have one entry per live item, and one row per choice. Nothing is checked at each call: there are hundreds.
+    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `CHOICES_TRIED` rows are
+    all tried. Otherwise the search starts from rows in which every item prefers its price at a common slope, and
+    changes one entry at a time. Arrays have one entry per live item, and one row per choice. Arguments are not
+    checked, since a bound makes hundreds of calls.
     """
 
     log_rho: Array
@@ -161,6 +156,9 @@ class _Split:
     dim: Array
     log_n: Array
     parametric_only: bool
+
+    # kinds of prices: nothing, at y = rho; dim ln(1 + 2 rho/y); lambda (rho/y)^2
+    FREE, VOLUME, SQUARE = 0, 1, 2
 
     @cached_property
     def log_2dim(self) -> Array:
@@ -172,8 +170,8 @@ class _Split:
         return math.log(2) + self.log_lambda + 2 * self.log_rho
 
     def least(self) -> Array:
-        """The items' prices at the best split that was found."""
-        if math.prod(len(kinds) for kinds in self.options) <= FEW:
+        """The items' prices at the best split found."""
+        if math.prod(len(kinds) for kinds in self.options) <= CHOICES_TRIED:
             return self._best(np.array(list(itertools.product(*self.options))))[0]
         return self._descend()[0]
 
@@ -185,13 +183,13 @@ class _Split:
         where the square is dearer at the largest y that leaves something to pay, it is dearer everywhere.
         """
         widest = np.maximum(self.log_rho + self.log_n, 0.0)
-        square = self._price(widest, SQUARE) < self._price(widest, VOLUME)
-        can = {FREE: self.log_rho + self.log_n < 0, VOLUME: np.full(len(self.dim), True), SQUARE: square}
-        return [[kind for kind in self.choices if can[kind][k]] for k in range(len(self.dim))]
+        square = self._price(widest, self.SQUARE) < self._price(widest, self.VOLUME)
+        can = np.array([self.log_rho + self.log_n < 0, np.full(len(self.dim), True), square])
+        return [[kind for kind in self.choices if can[kind, k]] for k in range(len(self.dim))]
 
     @property
     def choices(self) -> tuple[int, ...]:
-        return (FREE, VOLUME) if self.parametric_only else (FREE, VOLUME, SQUARE)
+        return (self.FREE, self.VOLUME) if self.parametric_only else (self.FREE, self.VOLUME, self.SQUARE)
 
     def _descend(self) -> tuple[Array, Array]:
         """Prices and kinds of the best row, after changing one entry at a time for as long as that helps."""
@@ -201,7 +199,7 @@ class _Split:
         prices, row = self._best(np.vstack(starts))
         while True:
             changes = [(k, kind) for k in range(len(row)) for kind in self.options[k] if kind != row[k]]
-            rows = np.repeat(row[None], len(changes) + 1, axis=0)  # the last stays as it is
+            rows = np.repeat(row[None], len(changes) + 1, axis=0)  # the last row is not changed
             rows[np.arange(len(changes)), [k for k, _ in changes]] = [kind for _, kind in changes]
             next_prices, next_row = self._best(rows)
             if not next_prices.sum() < prices.sum() * (1 - 1e-9):
@@ -210,7 +208,7 @@ class _Split:
 
     def _best(self, kinds: Array) -> tuple[Array, Array]:
         """Prices and kinds of the cheapest of these rows."""
-        kinds = kinds[(kinds != FREE).any(axis=1) & (self._room(kinds) > 0)]
+        kinds = kinds[(kinds != self.FREE).any(axis=1) & (self._share_left(kinds) > 0)]
         prices = self._prices(self._shares(kinds))
         first = int(np.argmin(prices.sum(axis=1)))
         return prices[first], kinds[first]
@@ -218,9 +216,9 @@ class _Split:
     def _prices(self, log_y: Array) -> Array:
         """n h at shares y: zero where the whole class fits into one ball, inf beyond the range of a float."""
         ratio = self.log_rho - log_y
-        price = self._price(ratio, VOLUME)
+        price = self._price(ratio, self.VOLUME)
         if not self.parametric_only:  # a perceptron price beyond floats loses to the other one
-            price = np.minimum(price, self._price(ratio, SQUARE))
+            price = np.minimum(price, self._price(ratio, self.SQUARE))
         with np.errstate(over="ignore", divide="ignore"):
             return np.exp(np.log(np.where(ratio <= 0, 0.0, price)) + self.log_n)
 
@@ -229,35 +227,35 @@ class _Split:
         # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + root), root = sqrt(1 + 2 dim/(mu rho))
         base = self.log_2dim - log_mu[:, None]
         log_root = np.logaddexp(0.0, base - self.log_rho) / 2
-        square = kinds == SQUARE
+        square = kinds == self.SQUARE
         log_y = np.where(square, (self.log_square - log_mu[:, None]) / 3, base - np.logaddexp(0.0, log_root))
         fall = np.where(square, 1 / 3, 0.5 + 0.5 * np.exp(-log_root))
-        return np.where(kinds == FREE, self.log_rho, log_y), fall
+        return np.where(kinds == self.FREE, self.log_rho, log_y), fall
 
     def _shares(self, kinds: Array) -> Array:
-        """ln of the best y for every row of kinds, in each of which something is paid and room is left for it."""
-        free = kinds == FREE
-        log_room, paid = np.log(self._room(kinds)), np.where(free, LOG_ZERO, self.log_n)
+        """ln of the best y for every row of kinds, in which something is paid and the free items leave a share."""
+        free = kinds == self.FREE
+        log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
         log_mu = np.full(len(kinds), float(self.log_rho.max()))
-        for _ in range(NEWTON):
+        for _ in range(12):  # ln y is nearly linear in ln mu, so Newton's method needs few steps
             log_y, fall = self._respond(kinds, log_mu)
-            off = np.logaddexp.reduce(log_y + paid, axis=1) - log_room
+            off = np.logaddexp.reduce(log_y + paid, axis=1) - log_left
             if np.abs(off).max() < 1e-9:
                 break
-            weights = np.exp(log_y + paid - (off + log_room)[:, None])
+            weights = np.exp(log_y + paid - (off + log_left)[:, None])
             log_mu = log_mu + off / (weights * fall).sum(axis=1)
         return np.where(free, log_y, log_y - off[:, None])
 
-    def _room(self, kinds: Array) -> Array:
+    def _share_left(self, kinds: Array) -> Array:
         """The share of the error that the free items leave."""
-        return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == FREE)).sum(axis=1)
+        return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == self.FREE)).sum(axis=1)
 
     def _balanced(self) -> Array:
-        """Kinds that the items like best at the common slope at which their shares add up to 1, on both sides."""
-        high = REACH + 4 * float((np.abs(self.log_rho) + self.log_n).max())
+        """The kinds preferred just below and just above the common slope at which shares add up to 1."""
+        high = 100.0 + 4 * float((np.abs(self.log_rho) + self.log_n).max())
         low = -high
-        for _ in range(ROUNDS):
-            log_mu = np.linspace(low, high, WIDTH)
+        for _ in range(4):  # each round keeps 1/32 of the range: ln mu to 2e-4
+            log_mu = np.linspace(low, high, 33)
             kinds = self._preferred(log_mu)
             totals = np.logaddexp.reduce(self._respond(kinds, log_mu)[0] + self.log_n, axis=1)
             first = int(np.argmax(totals <= 0)) or 1  # totals fall in mu
@@ -269,12 +267,12 @@ class _Split:
         costs = []
         for kind in self.choices:
             log_y, _ = self._respond(kind, log_mu)
-            h = self._price(self.log_rho - log_y, kind) if kind != FREE else 0.0
+            h = self._price(self.log_rho - log_y, kind) if kind != self.FREE else 0.0
             costs.append(h + np.exp(np.minimum(log_mu[:, None] + log_y, 700.0)))
         return np.argmin(costs, axis=0)
 
     def _price(self, ratio: Array, kind: int) -> Array:
-        if kind == VOLUME:
+        if kind == self.VOLUME:
             return self.dim * np.logaddexp(0.0, math.log(2) + ratio)
         with np.errstate(over="ignore"):
             return np.exp(2 * ratio + self.log_lambda)

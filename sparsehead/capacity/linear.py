@@ -1,4 +1,4 @@
-"""ln N_inf of linear classes on N points, with constants: what every capacity bound is built from.
+"""ln N_inf of linear classes on N points, with constants: the terms of every capacity bound.
 
 Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
 the logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT
@@ -22,7 +22,7 @@ from .._base.log_math import (
 
 
 def ratio(a: Real, b: Real, eps: Real) -> float:
-    """ln(a b / eps), the only way in which scales matter."""
+    """ln(a b / eps)."""
     return ln(check_norm("a", a)) + ln(check_norm("b", b)) - math.log(check_eps(eps))
 
 
@@ -46,8 +46,12 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
     Differs: 36 times smaller than the theorem of Zhang that the paper uses, and free of its log(1/eps).
     """
     log_r = ratio(a, b, eps)
-    factor = log1p_exp(math.log(2) + ln(check_count("N", N)))
-    return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
+    return _updates(log_r) * log1p_exp(math.log(2) + ln(check_count("N", N)))
+
+
+def _updates(log_r: float) -> Real:
+    """`updates_allowed`, without the correction of one where that is beyond the digits of a float."""
+    return updates_allowed(log_r) if log_r < 300 else exp(2 * log_r)
 
 
 def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
@@ -91,27 +95,23 @@ def log_cover_matrix(
         ln N_inf <= ln C(d_1 + K, d_1) + k ln(2 N d_1 + 1),
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
 
-    It may be asked to respect a spectral bound too; without one, 2 N d_1 becomes 2 N. alpha=None takes the
-    best of a grid.
-    Proof: `perceptron.cover_matrix`. Paper: linear-cover
+    spectral=True makes the cover respect a spectral bound too; without it, 2 N d_1 becomes 2 N. alpha=None takes
+    the best of a grid. Proof: `perceptron.cover_matrix`.   Paper: linear-cover
     Differs: the lemma of the paper has an unstated constant and log(d_1 N).
     """
     log_r = ratio(B, b, eps)
     if log_r <= 0:
         return 0.0
-    if alpha is None:
-        grid = (i / 200 for i in range(1, 200))
-        return min(_matrix_count(log_r, d_1, N, x * x, spectral) for x in grid)
-    if not 0 < alpha < 1:
+    if alpha is not None and not 0 < alpha < 1:
         raise DomainError(f"alpha splits the error, so 0 < alpha < 1; got {alpha}.")
-    return _matrix_count(log_r, d_1, N, alpha, spectral)
-
-
-def _matrix_count(log_r: float, d_1: int, N: Real, alpha: float, spectral: bool) -> float:
-    K = math.floor(math.exp(2 * log_r) / alpha * (1 + 2e-12))
-    k = updates_allowed(log_r - math.log(1 - math.sqrt(alpha)))
     names = math.log(2) + ln(check_count("N", N)) + (ln(d_1) if spectral else 0.0)
-    return log_binomial(d_1 + K, d_1) + k * log1p_exp(names)
+
+    def count(alpha: float) -> float:
+        K = math.floor(math.exp(2 * log_r) / alpha * (1 + 2e-12))
+        k = updates_allowed(log_r - math.log(1 - math.sqrt(alpha)))
+        return log_binomial(d_1 + K, d_1) + k * log1p_exp(names)
+
+    return min(count((i / 200) ** 2) for i in range(1, 200)) if alpha is None else count(alpha)
 
 
 def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
@@ -147,11 +147,7 @@ def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
 
     n_entries the number of entries of W. W is the mean of a random matrix among 0 and +-B at one entry; the
     mean of k draws is off by (B^2 - ||W||_F^2)/k in expected squared Frobenius norm, so some mean of k is
-    within eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. The number of points
-    does not matter, hence neither does T.
-
-    Paper: trauger-tewari
+    within eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. Neither the number of
+    points nor T enters.   Paper: trauger-tewari
     """
-    log_r = ratio(B, b, eps)
-    factor = log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))
-    return updates_allowed(log_r) * factor if log_r < 300 else exp(2 * log_r) * factor
+    return _updates(ratio(B, b, eps)) * log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))

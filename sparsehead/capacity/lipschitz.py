@@ -1,4 +1,4 @@
-"""How far softmax, a head and LayerNorm move when their inputs do.
+"""Lipschitz constants of softmax, of a head and of LayerNorm.
 
 `softmax_l1_bound` is where the constant of every attention bound is decided. The paper bounds the sum of the
 entries of softmax's Jacobian, which is below 2; the lemma that uses it needs only the Jacobian as a map from
@@ -10,13 +10,8 @@ import math
 from .._base.log_math import Real, check_norm
 from .._base.types import Array, Float
 
-# Gelu: its slope at sqrt 2, rounded up.
-LIPSCHITZ = {
-    "identity": 1.0,
-    "relu": 1.0,
-    "tanh": 1.0,
-    "gelu": 1.1289042,
-}
+# of the activations; for gelu its slope at sqrt 2, rounded up
+LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu": 1.1289042}
 
 
 def softmax_l1_bound(delta: Real) -> float:
@@ -35,10 +30,8 @@ def softmax_l1_bound(delta: Real) -> float:
 def norm_l1_bound(delta: Real, *, C_Norm: Real) -> float:
     """||Norm(a) - Norm(b)||_1 <= C_Norm delta  whenever  ||a - b||_inf <= delta and ||J Norm||_{1,1} <= C_Norm.
 
-    For any differentiable Norm: R^T -> simplex. The mean value theorem along the segment from a to b, and
-    ||J v||_1 <= ||J||_{1,1} ||v||_inf. Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 - p).
-
-    Paper: norm-lipschitz
+    For any differentiable Norm: R^T -> simplex, by the mean value theorem and ||J v||_1 <= ||J||_{1,1} ||v||_inf.
+    Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 - p).   Paper: norm-lipschitz
     """
     return check_norm("C_Norm", C_Norm) * check_norm("delta", delta)
 
@@ -79,10 +72,10 @@ def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
 
 
 def layer_norm_lipschitz(*, eps: float, gain: Real = 1.0) -> float:
-    """max|gain| / sqrt(eps), a bound on how far LayerNorm stretches.
+    """max|gain| / sqrt(eps), a bound on the Lipschitz constant of LayerNorm.
 
-    It stretches most at constant rows, where the variance vanishes: by ||diag(gain) (I - 11^T/d)|| / sqrt(eps), which
-    is this bound if d >= 2 and all gains are equal, and less otherwise (0 if d = 1).   Paper: layer-norm
+    The constant is ||diag(gain) (I - 11^T/d)|| / sqrt(eps), at constant rows, where the variance vanishes: this bound
+    if d >= 2 and all gains are equal, and less otherwise (0 if d = 1).   Paper: layer-norm
     """
     return check_norm("gain", gain) / math.sqrt(eps)
 

@@ -21,36 +21,35 @@ from ..heads.block import Layer
 def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:
     """||M||_{p,q}: p-norm of each column, then q-norm across columns.   Paper: matrix-norms
 
-    Entries of 1e300 do not overflow: the matrix is scaled by its largest entry first.
-
     >>> matrix_norm(np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]]), 2, 1)
     6.0
     """
-    if not np.isfinite(M).all():
-        raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
-    scale = float(np.abs(M).max(initial=0.0))
+    scale = _largest_entry(M)
     if scale == 0:
         return 0.0
     columns = np.linalg.norm(M / scale, ord=p, axis=0)
     return float(np.linalg.norm(columns, ord=q)) * scale
 
 
-def spectral_norm(M: Float[Array, "a b"]) -> float:
-    """The largest singular value.   Paper: matrix-norms"""
+def _largest_entry(M: Float[Array, "a b"]) -> float:
+    """max |M_ij|, by which matrices are divided so that the squares of entries of 1e300 do not overflow."""
     scale = float(np.abs(M).max(initial=0.0))
-    if scale == 0:
-        return 0.0
     if not np.isfinite(scale):
         raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
-    return float(np.linalg.norm(M / scale, ord=2)) * scale
+    return scale
+
+
+def spectral_norm(M: Float[Array, "a b"]) -> float:
+    """The largest singular value.   Paper: matrix-norms"""
+    scale = _largest_entry(M)
+    return float(np.linalg.norm(M / scale, ord=2)) * scale if scale > 0 else 0.0
 
 
 @dataclass(frozen=True, repr=False)
 class MatrixNorms(Short):
-    """Every norm of one linear map x -> x W that some bound asks for.
+    """Norms, or bounds on the norms, of a linear map x -> x W.
 
-    n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. A bound on a class of maps is the
-    same record, filled in by hand.
+    n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|.
     """
 
     frobenius: float
@@ -85,9 +84,7 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
     """
     if A.shape[1] != B.shape[1]:
         raise ShapeError(f"the two factors have inner widths {A.shape[1]} and {B.shape[1]}; A B^T needs one.")
-    scale_A, scale_B = (float(np.abs(M).max(initial=0.0)) or 1.0 for M in (A, B))
-    if not (np.isfinite(scale_A) and np.isfinite(scale_B)):
-        raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
+    scale_A, scale_B = (_largest_entry(M) or 1.0 for M in (A, B))
     A, B = A / scale_A, B / scale_B
     R_A, R_B = np.asarray(np.linalg.qr(A, mode="r")), np.asarray(np.linalg.qr(B, mode="r"))
     core = R_A @ R_B.T
@@ -122,45 +119,24 @@ class HeadNorms(Short):
     VO: MatrixNorms
 
 
-def head_norms(
-    W_Q: Float[Array, "d k"],
-    W_K: Float[Array, "d k"],
-    W_V: Float[Array, "d v"],
-    W_C: Float[Array, "v d_out"],
-    *,
-    b_Q: Float[Array, " k"] | None = None,
-    b_V: Float[Array, " v"] | None = None,
-    temperature: float = 1.0,
-) -> HeadNorms:
-    """Norms of one head; the temperature is inside W_QK.
+def head_norms(layer: Layer, h: int, *, biases: bool = True) -> HeadNorms:
+    """Norms of head h of a layer; the temperature is inside W_QK.
 
     A key bias adds the same number to every score and softmax does not see it, so it has no norm to pay for:
-    only the query's and the value's biases are appended as rows. Paper: matrix-norms
+    only the query's and the value's biases are appended as rows. With biases=False the norms bound only the part of
+    scores and values that the token decides.   Paper: matrix-norms
     """
-    W_Q_1, W_V_1 = with_bias(W_Q, b_Q), with_bias(W_V, b_V)
+    b_Q = layer.b_Q[h] if biases and layer.b_Q is not None else None
+    b_V = layer.b_V[h] if biases and layer.b_V is not None else None
+    W_Q, W_V = with_bias(layer.W_Q[h], b_Q), with_bias(layer.W_V[h], b_V)
     return HeadNorms(
-        QK=product_norms(W_Q_1 / temperature, W_K),
-        V=matrix_norms(W_V_1),
-        C=matrix_norms(W_C),
-        VO=product_norms(W_V_1, W_C.T),
+        QK=product_norms(W_Q / layer.temperature, layer.W_K[h]),
+        V=matrix_norms(W_V),
+        C=matrix_norms(layer.W_C[h]),
+        VO=product_norms(W_V, layer.W_C[h].T),
     )
 
 
 def layer_norms(layer: Layer, *, biases: bool = True) -> tuple[HeadNorms, ...]:
-    """Norms of every head of a layer, biases counted by the rule of `head_norms`, or left out where biases=False.
-
-    Without biases the norms bound only the part of scores and values that the token decides.
-    """
-    b_Q, b_V = (None, None) if not biases else (layer.b_Q, layer.b_V)
-    return tuple(
-        head_norms(
-            layer.W_Q[h],
-            layer.W_K[h],
-            layer.W_V[h],
-            layer.W_C[h],
-            b_Q=None if b_Q is None else b_Q[h],
-            b_V=None if b_V is None else b_V[h],
-            temperature=layer.temperature,
-        )
-        for h in range(layer.H)
-    )
+    """`head_norms` of every head of a layer."""
+    return tuple(head_norms(layer, h, biases=biases) for h in range(layer.H))

@@ -1,13 +1,12 @@
 """Norms of every head of a `Model` or of a torch state dict, fused QKV included.
 
-A state dict is a mapping from names to arrays; anything `numpy.asarray` understands will do, so torch is not
-imported. Layouts that are recognised, each with its prefix (one entry per attention layer):
+A state dict maps names to arrays; anything that `numpy.asarray` understands will do, so torch is not imported. An
+attention layer is a prefix followed by the names of one of these layouts:
 
     in_proj_weight (3d, d), out_proj.weight (d, d)                  torch.nn.MultiheadAttention
     c_attn.weight (3d, d) or (d, 3d), c_proj.weight                 nanoGPT (out, in); GPT-2 (in, out)
-    qkv / qkv_proj / Wqkv .weight (3d, d), proj / out_proj          fused projections of vision models
-    q, k, v as separate weights (out, in): query/key/value, q_proj/k_proj/v_proj, q_lin/.., W_Q/W_K/W_V,
-        q/k/v; output proj, out_proj, o_proj, dense, c_proj, out_lin, o or W_O
+    another name of FUSED (3d, d), and one of OUTPUT                fused projections of vision models
+    three weights (out, in) named as in SEPARATE, and one of OUTPUT
 """
 
 import os
@@ -31,7 +30,7 @@ from .._base.types import Array
 from ..heads.block import Layer
 from ..heads.model import Model
 from ..heads.model_file import load_weights
-from .families import OUTSIDE, ModelFamily, family_by_names, family_of
+from .families import ModelFamily, family_by_names, family_of, outside
 from .norms import HeadNorms, layer_norms
 
 FUSED = ("in_proj_weight", "in_proj.weight", "c_attn.weight", "qkv.weight", "qkv_proj.weight", "Wqkv.weight")
@@ -46,7 +45,7 @@ OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_
 
 
 class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
-    """Norms of every head by layer: a dict that shows itself as a table. notes: what to know about the scores."""
+    """Norms of every head by layer, as a dict that shows itself as a table; notes are about the scores."""
 
     notes: tuple[str, ...] = ()
 
@@ -55,12 +54,12 @@ class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
         return f"<Norms of heads by layer, {clipped(layers, 200)}>"
 
     def to_dict(self) -> dict[str, list[dict[str, dict[str, float]]]]:
-        """The same as plain JSON-able data: by layer a list of heads, each with its matrices by name."""
+        """JSON values: by layer a list of heads, each with the norms of its matrices by name."""
         found: dict[str, list[dict[str, dict[str, float]]]] = json_values(dict(self))
         return found
 
     def to_frame(self) -> Frame:
-        """One row for each matrix of each head; see `MatrixNorms` for the columns."""
+        """One row for each matrix of each head, with the fields of `MatrixNorms`."""
         return Frame(
             {"layer": name, "head": h, "matrix": f"W_{part}", **asdict(getattr(head, part))}
             for name, heads in self.items()
@@ -76,7 +75,7 @@ class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
 
 @runtime_checkable
 class HasStateDict(Protocol):
-    """What torch modules have: weights by name."""
+    """A torch module: weights by name."""
 
     def state_dict(self) -> Any: ...
 
@@ -89,9 +88,9 @@ def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
 
     Args:
         weights: a Model, a torch module, a state dict (names and arrays), or the path of a safetensors file.
-        heads: heads per layer, needed for weights without a configuration, which do not say. How scores are scaled and
-            a fused matrix is stored is what `families` says about the architecture: the one that the configuration
-            of the module, or the config.json beside the file, names; else the one that its names suggest.
+        heads: heads per layer, needed for weights without a configuration. The architecture, which decides how scores
+            are scaled and fused matrices stored (`families`), is named by the configuration of the module or by the
+            config.json beside the file; without one it is guessed from the names of the weights.
     Paper: matrix-norms
 
     >>> from sparsehead import build
@@ -112,10 +111,7 @@ def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
 
 
 def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
-    """A Model or a state dict, from whichever form they were given in.
-
-    A module that `to_torch` made becomes a Model again; any other gives its state dict.
-    """
+    """The Model or the state dict that was given; a module made by `to_torch` becomes a Model again."""
     found: Any = weights
     if isinstance(weights, str | os.PathLike):
         found = load_weights(Path(weights))
@@ -131,7 +127,7 @@ def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One attention layer of a network: its heads, how it places tokens, and what to know about its scores."""
+    """One attention layer of a network: its heads, its kind of positions (`families`), and notes on its scores."""
 
     layer: Layer
     positions: str
@@ -139,7 +135,7 @@ class Attention:
 
 
 def config_of(weights: Any) -> Any:
-    """The configuration of a transformers module, or what the config.json beside a file says; None without either."""
+    """The configuration of a transformers module, or the config.json beside a file; None without either."""
     if isinstance(weights, str | os.PathLike):
         beside = Path(weights).parent / "config.json"
         return _namespace(read_json(beside, wanted="a model's configuration")) if beside.is_file() else None
@@ -156,51 +152,39 @@ def _namespace(value: Any) -> Any:
 def attention_layers(
     state: Mapping[str, Any], *, heads: int | None, config: Any = None
 ) -> Iterator[tuple[str, Attention]]:
-    """The attention layers of a state dict with their prefixes, one at a time.
-
-    They come in the order of their names, numbers in them by size: safetensors files keep names in the order of texts,
-    where h.10 is before h.2.
-    """
+    """The attention layers of a state dict with their prefixes, one at a time, h.2 before h.10."""
     known = None if config is None or not hasattr(config, "model_type") else family_of(config.model_type)
-    for prefix, names in _places(state).items():
+    for prefix, names in _weight_names(state).items():
         kind, family = family_by_names(state, prefix) if known is None else (config.model_type, known)
         H = _heads(prefix, heads, config)
         qkv = _fused(state, names[0], family) if len(names) == 1 else [_pair(state, name) for name in names]
         index = int((re.findall("[0-9]{1,9}", prefix) or ["0"])[-1])
-        layer = _layer(
-            prefix or "the layer", H, qkv, _output(state, prefix), partial(family.scale, config, index)
-        )
-        assumed = known is None and not names[0].endswith("in_proj_weight")
-        notes = (_assumption(kind, layer),) if assumed else ()
-        yield prefix, Attention(layer, family.positions, notes + outside(family.positions))
-
-
-def outside(positions: str) -> tuple[str, ...]:
-    """Why a layer that places tokens so is outside the bound's class; empty if it is inside."""
-    return (OUTSIDE[positions],) if positions in OUTSIDE else ()
-
-
-def _assumption(kind: str, layer: Layer) -> str:
-    by = "not scaled" if layer.temperature == 1 else f"divided by {layer.temperature:.4g}"
-    return f"no configuration came with the weights: by their names taken as {kind}, scores {by}"
+        scale = partial(family.scale, config, index)
+        layer = _layer(prefix or "the layer", H, qkv, _output(state, prefix), scale)
+        notes = outside(family.positions)
+        if known is None and not names[0].endswith("in_proj_weight"):
+            scaled = "not scaled" if layer.temperature == 1 else f"divided by {layer.temperature:.4g}"
+            guess = f"no configuration came with the weights: by their names taken as {kind}, scores {scaled}"
+            notes = (guess, *notes)
+        yield prefix, Attention(layer, family.positions, notes)
 
 
 def _heads(prefix: str, heads: int | None, config: Any) -> int:
-    """Heads of a layer: what the configuration says, which `heads` may not contradict, or `heads`."""
+    """The number of heads of a layer: from the configuration, which `heads` may not contradict, or `heads`."""
     first = ("decoder_attention_heads",) if "decoder." in prefix else ()
     names = (*first, "num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads")
-    own = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
-    if heads is None and own is None:
+    stated = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
+    if heads is None and stated is None:
         raise DomainError("a state dict does not say how many heads share its matrices; give heads=.")
-    if heads is not None and own not in (None, whole("heads", heads)):
+    if heads is not None and stated not in (None, whole("heads", heads)):
         raise DomainError(
-            f"the configuration says {own} heads; heads={heads} contradicts it: leave heads out."
+            f"the configuration says {stated} heads; heads={heads} contradicts it: leave heads out."
         )
-    return int(own or heads or 1)
+    return int(stated or heads or 1)
 
 
 def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Callable[[int], float]) -> Layer:
-    """The heads of one layer. Keys and values may be fewer: each is then shared by neighbouring heads."""
+    """One layer of H heads; if there are fewer keys and values, neighbouring heads share them."""
     (Q, _), (O, b_O) = qkv[0], output
     if Q.ndim != 2 or Q.shape[1] % H:
         raise ShapeError(
@@ -230,7 +214,7 @@ def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Call
 
 
 def _by_head(W: Array, b: Array | None, H: int, k: int) -> "Pair":
-    """(d, n k) as (H, d, k), each of the n parts H/n times in a row."""
+    """Reshape (d, n k) to (H, d, k), repeating each of the n parts H/n times."""
     n = W.shape[1] // k
     heads = np.repeat(W.reshape(-1, n, k).transpose(1, 0, 2), H // n, axis=0)
     return heads, None if b is None else np.repeat(b.reshape(n, k), H // n, axis=0)
@@ -239,8 +223,8 @@ def _by_head(W: Array, b: Array | None, H: int, k: int) -> "Pair":
 Pair = tuple[Array, Array | None]
 
 
-def _places(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The attention modules of a state dict, and in each the name of the fused weight or of the three weights."""
+def _weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """For each attention module its fused weight or its three weights, by name."""
     found: dict[str, tuple[str, ...]] = {}
     for name in (name for name in state if isinstance(name, str)):
         for suffix in FUSED:
@@ -259,35 +243,31 @@ def _places(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """A key that sorts names as people count: h.2 before h.10. Numbers of any length: more digits are more."""
+    """A key that sorts names as people count, h.2 before h.10; of two numbers, the one with more digits is larger."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
     return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 
 
-def array_in(state: Mapping[str, Any], name: str) -> Array:
-    """One array of a state dict, as float64; tensors may require gradients, be on a device or in half precision."""
+def _array(state: Mapping[str, Any], name: str) -> Array:
+    """One array of a state dict, as float64."""
     value = state[name]
     try:
-        return _as_array(value)
+        if hasattr(value, "detach"):  # a tensor, perhaps on another device and in half precision
+            value = value.detach().cpu().float()
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ShapeError(f"{name} is no array of numbers; got {shown(value)}.") from None
 
 
-def _as_array(value: Any) -> Array:
-    if hasattr(value, "detach"):  # a tensor, perhaps on another device and in half precision
-        value = value.detach().cpu().float()
-    return np.asarray(value, dtype=np.float64)
-
-
 def _pair(state: Mapping[str, Any], name: str, *, transposed: bool = True) -> Pair:
-    """A weight and its bias, None where there is none; (in, out), which nn.Linear keeps as (out, in)."""
+    """A weight as (in, out), which nn.Linear keeps transposed, and its bias (None without one)."""
     if name not in state:
         raise DomainError(
             f"the query of {name.rpartition('.')[0].rpartition('.')[0]!r} is there, {name} is not."
         )
-    W = array_in(state, name)
+    W = _array(state, name)
     bias = re.sub("weight$", "bias", name)
-    return W.T if transposed else W, array_in(state, bias) if bias in state else None
+    return W.T if transposed else W, _array(state, bias) if bias in state else None
 
 
 def _fused(state: Mapping[str, Any], name: str, family: ModelFamily) -> list[Pair]:
@@ -308,19 +288,15 @@ def _fused(state: Mapping[str, Any], name: str, family: ModelFamily) -> list[Pai
 
 
 def _output(state: Mapping[str, Any], prefix: str) -> Pair:
-    """The output projection, (width of all heads, d): GPT-2 stores it so, the others transposed."""
-    stems = [prefix, prefix.rpartition(".")[0]]  # BERT keeps it beside the module, not in it
-    for stem in stems:
+    """The output projection, (width of all heads, d)."""
+    fused = state.get(f"{prefix}.c_attn.weight" if prefix else "c_attn.weight")
+    shape = () if fused is None else tuple(fused.shape)
+    is_conv1d = len(shape) == 2 and shape[1] == 3 * shape[0]  # GPT-2 stores (in, out)
+    for stem in (prefix, prefix.rpartition(".")[0]):  # BERT keeps it beside the module, not in it
         for part in OUTPUT:
             name = f"{stem}.{part}.weight" if stem else f"{part}.weight"
             if name in state:
-                return _pair(state, name, transposed=not (part == "c_proj" and _is_conv1d(state, prefix)))
+                return _pair(state, name, transposed=not (part == "c_proj" and is_conv1d))
     raise DomainError(
         f"no output projection beside {prefix or 'the attention weights'}; looked for {', '.join(OUTPUT)}."
     )
-
-
-def _is_conv1d(state: Mapping[str, Any], prefix: str) -> bool:
-    name = f"{prefix}.c_attn.weight" if prefix else "c_attn.weight"
-    shape = tuple(state[name].shape) if name in state else (0, 0)
-    return len(shape) == 2 and shape[1] == 3 * shape[0]

@@ -25,8 +25,8 @@ from .._base.display import Short
 from .._base.types import Array, Float
 from ..capacity.bound import usual_margin
 from ..capacity.declared import declare, declare_layer
+from ..capacity.families import outside
 from ..capacity.norms import HeadNorms, head_norms
-from ..capacity.state_dicts import outside
 from ..capacity.verdict import Verdict, judge
 from ..heads.block import Layer
 from ..heads.model import Model
@@ -89,16 +89,7 @@ def effective_rank(sigma: Float[Array, " r"]) -> float:
 
 def report_weights(layer: Layer, h: int) -> HeadWeightsReport:
     """Norms and ranks of head h."""
-    b_Q, b_V = (None if b is None else b[h] for b in (layer.b_Q, layer.b_V))
-    norms = head_norms(
-        layer.W_Q[h],
-        layer.W_K[h],
-        layer.W_V[h],
-        layer.W_C[h],
-        b_Q=b_Q,
-        b_V=b_V,
-        temperature=layer.temperature,
-    )
+    norms = head_norms(layer, h)
     QK, OV = singular_values(layer.W_Q[h], layer.W_K[h].T), singular_values(layer.W_V[h], layer.W_C[h])
     return HeadWeightsReport(norms, effective_rank(QK), effective_rank(OV), _stable(QK), _stable(OV))
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .._base.errors import DomainError
-from ..capacity.families import MODEL_FAMILIES, SUPPORTED, check_probed
+from ..capacity.families import MODEL_FAMILIES, check_probed, supported
 from ..capacity.state_dicts import Attention, attention_layers
 from ..heads.block import Layer
 from .recompute import LayerWeights
@@ -44,7 +44,7 @@ def sites_of(model: nn.Module) -> tuple[str, tuple[Site, ...]]:
         found = tuple(_family_sites(model, kind))
     if not found:
         raise DomainError(
-            f"no attention layers found in this {type(model).__name__}; probe reads {SUPPORTED}."
+            f"no attention layers found in this {type(model).__name__}; probe reads {supported()}."
         )
     return str(kind), found
 

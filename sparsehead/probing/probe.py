@@ -12,8 +12,8 @@ from .._base.arguments import several, whole
 from .._base.errors import DomainError
 from .._base.memory import require_memory
 from ..capacity.bound import one_head
+from ..capacity.families import outside
 from ..capacity.forms import FORMS
-from ..capacity.state_dicts import outside
 from .ablation import ablation as ablation_of
 from .baselines import randomised
 from .capacity import HeadBound, HeadWeightsReport, bound_layer, report_weights

@@ -153,7 +153,7 @@ def test_numeric_forms_find_the_least_sum_of_prices(n, form, monkeypatch):
         found = covering(items, eps=eps, form=form).log_covering
         assert found == pytest.approx(expected, rel=1e-9)  # the common slope is found to 1e-9
         with monkeypatch.context() as patch:
-            patch.setattr("sparsehead.capacity.items.FEW", 0)
+            patch.setattr("sparsehead.capacity.items.CHOICES_TRIED", 0)
             searched = covering(items, eps=eps, form=form).log_covering
         assert expected * (1 - 1e-9) <= searched <= expected * 1.05  # .9 % off was the most seen
 
@@ -183,7 +183,7 @@ def test_a_few_items_are_not_left_to_the_search():
 )
 def test_the_search_starts_with_the_prices_that_items_like_at_one_slope(log_r, log_lambda, dim, monkeypatch):
     """From the same price for all, changing one at a time ends 30 to 170 % above the least."""
-    monkeypatch.setattr("sparsehead.capacity.items.FEW", 0)
+    monkeypatch.setattr("sparsehead.capacity.items.CHOICES_TRIED", 0)
     items = [Item("", r, lam, 0.0, float(d)) for r, lam, d in zip(log_r, log_lambda, dim, strict=True)]
     expected = least_by_hand(items, 1.0, parametric_only=False)
     assert covering(items, eps=1.0, form="minimum").log_covering == pytest.approx(expected, rel=1e-9)

@@ -102,7 +102,8 @@ def test_head_norms_include_temperature_and_biases():
     W_Q, W_K, W_V, W_C = rng.normal(size=(3, 6, 2)).tolist() + [rng.normal(size=(2, 6)).tolist()]
     W_Q, W_K, W_V, W_C = map(np.array, (W_Q, W_K, W_V, W_C))
     b = rng.normal(size=(2, 2))
-    found = head_norms(W_Q, W_K, W_V, W_C, b_Q=b[0], b_V=b[1], temperature=2.0)
+    layer = Layer(W_Q[None], W_K[None], W_V[None], W_C[None], b_Q=b[:1], b_V=b[1:], temperature=2.0)
+    found = head_norms(layer, 0)
     QK = np.vstack([W_Q, b[0]]) @ W_K.T / 2
     assert found.QK.frobenius == pytest.approx(np.linalg.norm(QK))
     assert found.QK.n21_T == pytest.approx(np.linalg.norm(QK, axis=1).sum())

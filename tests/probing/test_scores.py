@@ -9,7 +9,7 @@ import torch
 
 import sparsehead as sh
 from sparsehead._base.errors import DomainError
-from sparsehead.capacity.families import BIAS, MODEL_FAMILIES, ROTARY
+from sparsehead.capacity.families import MODEL_FAMILIES
 from sparsehead.capacity.state_dicts import attention_layers
 
 CLOSE = 2e-5  # relative to the largest entry; float32 sums of some 40 products are off by about 1e-6
@@ -86,14 +86,16 @@ def compare(model):
             size = np.abs(np.where(allowed, theirs, 0.0)).max()
             assert size > 0.1  # not equal because all is small
             close = CLOSE * size
-            if positions == ROTARY:  # a token is not turned against itself
+            if positions == "rotary":  # a token is not turned against itself
                 assert np.abs(np.diagonal(off, axis1=1, axis2=2)).max() < close < np.abs(off).max()
-            elif positions != BIAS:
+            elif positions != "relative bias":
                 assert np.abs(off).max() < close
             differences[-1].append((off, close))
             made = outputs_of(layer, X, theirs)
             assert np.abs(made - output).max() < CLOSE * np.abs(output).max()
-    if model.config.model_type in [kind for kind, f in MODEL_FAMILIES.items() if f.positions == BIAS]:
+    if model.config.model_type in [
+        kind for kind, f in MODEL_FAMILIES.items() if f.positions == "relative bias"
+    ]:
         for (one, close), (two, _) in zip(*differences, strict=True):
             assert np.abs(one - two).max() < 3 * close  # a bias depends on positions, not on tokens
         assert np.abs(differences[0][0][0]).max() > 0.05

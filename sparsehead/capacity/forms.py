@@ -1,0 +1,152 @@
+"""Forms of the bound: norms of a matrix and a number of points come in, the price of a cover goes out.
+
+    ours             proven constants, split in closed form
+    paper            the paper's form with constant 1, for comparison
+    parametric       counting parameters
+    trauger-tewari   sums of absolute entries, independent of T
+    minimum          each item at the cheaper of the prices of `ours` and `parametric`, never above either
+
+A new form is a `Form`, and a line in FORMS or an entry point of another package.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from .._base.log_math import Real, check_eps, ln, log_ln
+from .._base.plugins import Registry
+from .items import Covering, Item, closed_covering, numeric_covering
+from .linear import log_Lambda
+from .norms import MatrixNorms
+
+
+class Charge(NamedTuple):
+    """What one matrix costs at resolution x: (value b/x)^2 lambda, where b bounds the points that it meets.
+
+    norm names the norm whose `value` is charged; equal norms of one matrix are paid for once in a union bound.
+    """
+
+    norm: str
+    value: float
+    log_lambda: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of the bound.
+
+    Args:
+        description: what it charges, in a few words.
+        linear: the norms of W and ln N -> the charge for x -> x W on N points.
+        bilinear: the norms of W and ln N -> the charge for a score (x, z) -> z^T W x on N pairs.
+        covering: items and ln eps -> ln N_inf(eps); None for C/eps^2, split in closed form.
+        below_capacity: whether ln N_inf(eps) <= C/eps^2 holds for its items, so that the gap may use it.
+        log_softmax: ln of the Lipschitz constant of softmax, from the sup-norm to the l1-norm, that it uses.
+        values_per_token: whether it covers values on all mT tokens rather than on one point per sequence.
+        needs: norms that must be given besides V21, V, QK and BX. charges: these norms in words.
+        proven: whether its result is a certificate.
+    """
+
+    description: str
+    linear: Callable[[MatrixNorms, float], Charge]
+    bilinear: Callable[[MatrixNorms, float], Charge]
+    covering: Callable[[Sequence[Item], float], Covering] | None = None
+    below_capacity: bool = True
+    log_softmax: float = 0.0
+    values_per_token: bool = False
+    needs: tuple[str, ...] = ()
+    charges: str = ""
+    proven: bool = True
+
+
+def linear(W: MatrixNorms, log_N: float) -> Charge:
+    """||W||_{2,1} at Lambda(columns, N). A map with a single column is a vector class, whose cover is cheaper.
+
+    Paper: linear-cover, vector-cover
+    """
+    return Charge("2,1", W.n21, log_ln(log_N) if W.columns == 1 else log_Lambda(W.columns, log_N))
+
+
+def bilinear(W: MatrixNorms, log_N: float) -> Charge:
+    """||W||_F at ln(2N + 1): the score is linear in W with the point z x^T, so there is no log d.
+
+    Paper: single-layer-capacity, score-cover
+    """
+    return Charge("F", W.frobenius, log_ln(log_N))
+
+
+def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
+    """||W||_{2,1} at ln(d N), d the columns of W. With d = N = 1 that is 0, though a ball has many elements.
+
+    Paper: linear-cover
+    """
+    return Charge("2,1", W.n21, ln(max(ln(W.columns) + log_N, 0.0)))
+
+
+def paper_bilinear(W: MatrixNorms, log_N: float) -> Charge:
+    """||W^T||_{2,1} at ln(d N); the norm is no smaller than the Frobenius norm that `ours` charges.
+
+    Paper: single-layer-capacity
+    """
+    return Charge("T 2,1", W.n21_T, ln(max(ln(W.rows) + log_N, 0.0)))
+
+
+def absolute_entries(W: MatrixNorms, log_N: float) -> Charge:
+    """||W||_{1,1} at 4 ln(2 n + 1), n entries, however many points, by Maurey's sparsification.
+
+    Maurey's cover has its elements in the ball ||W||_{1,1} <= B but not within the declared spectral norm S, which
+    radii further on, and chaining, use for the cover's elements too. So the cover is made internal: drop the elements
+    that have no W of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace each of the others by such a
+    W. The result lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class: a
+    resolution of eps costs what eps/2 does, which is 4 times c.   Paper: trauger-tewari
+    """
+    return Charge("1,1", W.n11, math.log(4) + log_ln(ln(W.rows * W.columns)))
+
+
+FORMS: Registry[Form] = Registry(
+    "form",
+    {
+        "ours": Form(
+            "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",
+            linear,
+            bilinear,
+        ),
+        "paper": Form(
+            "the paper's form with its unstated constant set to 1; no certificate",
+            paper_linear,
+            paper_bilinear,
+            log_softmax=math.log(2),  # the paper's constant for softmax is 2, the proven one 1
+            values_per_token=True,
+            proven=False,
+        ),
+        "parametric": Form(
+            "volume covers of every weight matrix: counts parameters, norms enter by their logarithm",
+            linear,
+            bilinear,
+            covering=partial(numeric_covering, parametric_only=True),
+            below_capacity=False,
+        ),
+        "trauger-tewari": Form(
+            "sums of absolute entries, log d instead of log T: independent of T",
+            absolute_entries,
+            absolute_entries,
+            needs=("V11", "QK11"),
+            charges="sums of absolute entries",
+        ),
+        # the last, so that it is preferred where it ties with `ours` or `parametric`
+        "minimum": Form(
+            "the items of `ours`, each at the cheaper of its two prices, split numerically",
+            linear,
+            bilinear,
+            covering=partial(numeric_covering, parametric_only=False),
+        ),
+    },
+)
+
+
+def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
+    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma, head-capacity"""
+    make = FORMS.find(form).covering or closed_covering
+    return make(items, math.log(check_eps(eps)))
