@@ -1,13 +1,12 @@
-"""When the support appears while a model is trained: in the labels that depend on it, and in attention.
+"""The step at which the support appears while a model is trained: in its labels, and in its attention.
 
 At one moment of training the support *leads* in a quantity when each of its positions has more of it than every other
-position that is compared. The quantities are
+position that is compared, which are those with the most attention. The quantities are
 
 influence    share of random inputs whose label changes when the position is flipped
 attention    mean attention weight on the position, over inputs and heads
 
-and the positions compared are those with the most attention. The step from which the support leads until training ends
-is when it appears.
+The support appears at the step from which it leads until training ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,9 @@ import numpy as np
 
 from .._base.types import Array, Float, Shaped
 from ..functions import Predict
+from .queries import flip_shares
 
-OTHERS = 64  # positions outside the support that are compared
-INPUTS = 32  # inputs on which influence is measured
-BITS = 2**24  # bits evaluated at once
+OTHERS = 64  # positions outside the support that are compared, those with the most attention
 HALFWAY = 0.75  # validation accuracy half way between guessing balanced labels and knowing them
 
 
@@ -31,18 +29,18 @@ def look(
     """The least influence and attention on the support, and the greatest elsewhere, at one moment.
 
     Args:
-        predict: labels (n,) of bits (n, T).
         attention: mean weight on each position.
         support: the positions that the function reads; at least one.
-        bits: inputs to flip positions of; the first INPUTS are used.
+        bits: inputs to flip positions of; the first 32 are used.
     Returns:
-        support_attention, other_attention, support_influence, other_influence. With nothing outside the support
-        the others have 0.   Paper: support-appears
+        support_attention, other_attention, support_influence, other_influence; the others have 0 if every position
+        is in the support.   Paper: support-appears
     """
     inside = sorted(support)
     outside = np.setdiff1d(np.argsort(-attention, kind="stable")[: OTHERS + len(inside)], inside)[:OTHERS]
-    influence = _influences(predict, bits[:INPUTS], [*inside, *outside.tolist()])
-    s = len(inside)
+    first, s = bits[:32], len(inside)
+    shares = flip_shares(predict, first, predict(first), [*inside, *outside.tolist()])
+    influence = np.array(list(shares.values()))
     rest = np.delete(attention, inside)
     return {
         "support_attention": float(attention[inside].min()),
@@ -52,26 +50,9 @@ def look(
     }
 
 
-def _influences(
-    predict: Predict, bits: Shaped[Array, "n T"], positions: list[int]
-) -> Float[Array, " positions"]:
-    """The share of these inputs whose label a flip of each position changes; many positions in one call."""
-    n, T = bits.shape
-    labels = predict(bits)
-    together = max(1, BITS // (n * T))
-    shares = []
-    for i in range(0, len(positions), together):
-        part = positions[i : i + together]
-        flipped = np.repeat(bits[None], len(part), axis=0)
-        flipped[np.arange(len(part)), :, part] ^= 1
-        changed = predict(flipped.reshape(-1, T)).reshape(len(part), n) != labels
-        shares.append(changed.mean(axis=1))
-    return np.concatenate(shares)
-
-
 @dataclass(frozen=True)
 class Appearance:
-    """Steps from which something holds until training ends; None where it does not hold at the end.
+    """Steps from which something holds until training ends; None if it does not hold at the end.
 
     Args:
         influence, attention: the support leads in it.
@@ -83,7 +64,7 @@ class Appearance:
     accuracy: int | None
 
     def sentence(self) -> str:
-        """The three in one line.
+        """All three steps in one line.
 
         >>> Appearance(40, None, 50).sentence()
         'the support leads in influence from step 40, in attention not yet; accuracy passes 3/4 at step 50'
@@ -96,7 +77,10 @@ class Appearance:
 
 
 def appearance(history: Mapping[str, Sequence[Any]]) -> Appearance | None:
-    """When the support appeared, from a trial's history; None where nothing was looked at.   Paper: support-appears"""
+    """The steps at which the support appeared, from a trial's history; None if it was never measured.
+
+    Paper: support-appears
+    """
     steps = history.get("mass_step", ())
     if not steps or not history.get("support_influence"):
         return None

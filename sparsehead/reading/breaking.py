@@ -1,12 +1,12 @@
-"""How robust a reading is: the fewest flips of irrelevant positions that change a prediction.
+"""Robustness of a reading: the fewest flips of irrelevant positions found that change a prediction.
 
 For one input b let the score be (output - threshold), signed so that it is positive while the label equals f(b).
 The irrelevant positions are ranked by how far a single flip lowers the score, and the shortest prefix of that order
-which changes the label is taken. Where flips interact the order goes stale, so half of the prefix is flipped and the
-rest is ranked again, until one flip is left: a logarithmic number of rankings. For a one-layer model whose bits move
-no attention and whose tail is monotone in one mixed scalar every flip shifts the scalar by an amount that does not
-depend on the others. There the positions are ranked by that shift (the output may be flat where a single flip leads),
-their first order is the best one, and `exact` is True.
+which changes the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until
+one flip is left: a logarithmic number of rankings. In a one-layer model whose bits move no attention and whose tail is
+monotone in one mixed scalar, every flip shifts the scalar by an amount that does not depend on the others. There the
+positions are ranked by that shift (a single flip may not move the output at all), the first order is the best one, and
+`exact` is True.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from ..heads.evaluate import evaluator
 from ..heads.model import Model
 
 STARTS = 8  # inputs from which flips are searched
-MOST_FLIPS = 512
-EVALUATIONS = 2**25  # inputs x T that one ranking may evaluate
+MOST_FLIPS = 512  # that are tried at once from one input
+MOST_BITS = 2**25  # inputs x T that one ranking may evaluate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,14 +61,9 @@ def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) ->
 
 
 def _search(
-    model: Model,
-    outputs: Any,
-    b: Shaped[Array, " T"],
-    label: int,
-    free: Shaped[Array, " k"],
-    most: int,
+    model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int,
     shifts: Float[Array, " T"] | None,
-) -> tuple[list[int], Shaped[Array, " T"]] | None:
+) -> tuple[list[int], Shaped[Array, " T"]] | None:  # fmt: skip
     """The shortest list of flips found from b, and the input after them; None if `most` flips break nothing."""
     sign = 1.0 if label else -1.0
     current, flipped, best = b.copy(), np.empty(0, dtype=np.int64), None
@@ -112,10 +107,10 @@ def _breaking_prefix(
 def _strongest(
     model: Model, outputs: Any, b: Shaped[Array, " T"], sign: float, free: Shaped[Array, " k"]
 ) -> Shaped[Array, " c"]:
-    """The free positions whose single flip lowers the score most; all are tried where that is affordable."""
-    if len(free) * model.T > EVALUATIONS:
+    """The free positions whose single flip lowers the score most, of all or, beyond `MOST_BITS`, of a random part."""
+    if len(free) * model.T > MOST_BITS:
         rng = np.random.default_rng(0)
-        free = rng.choice(free, size=max(1, EVALUATIONS // model.T), replace=False)
+        free = rng.choice(free, size=max(1, MOST_BITS // model.T), replace=False)
     scores = np.empty(len(free))
     step = max(1, 2**24 // model.T)
     for i in range(0, len(free), step):
@@ -127,10 +122,10 @@ def _strongest(
 
 
 def _shifts(model: Model) -> Float[Array, " T"] | None:
-    """How far raising each bit moves the one mixed scalar towards larger outputs; None where that depends on others.
+    """How far raising each bit moves the one mixed scalar towards larger outputs; None if that depends on other bits.
 
-    It does not for one layer and one head of value width 1 whose scores do not depend on the bits, read without
-    LayerNorm or MLP through one monotone activation.
+    It does not depend on them for one layer and one head of value width 1 whose scores do not depend on the bits, read
+    without LayerNorm or MLP through one monotone activation.
     """
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:

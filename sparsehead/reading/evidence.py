@@ -1,7 +1,7 @@
-"""What attention, influence and single flips say about each position; shown beside a reading, never its method.
+"""Attention, influence and single flips of each position: shown beside a reading, never used to find it.
 
-The three can disagree: a head may look at a position without using it, and a position may matter through one of sixteen
-heads that hold little of the total attention.
+The three can disagree: a head may attend to a position without using it, and a position may matter through one of
+sixteen heads with little of the total attention.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,14 @@ from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction
 from ..functions.tables import halves
 from ..heads.model import Model
-from .queries import Oracle
-from .sampling import measured_influences
+from .queries import Oracle, flip_shares
 
-SHOWN = 8  # positions outside the support that are listed
-NUMBERS = 2**23  # attention weights computed at once, at the most
-FLIP_INPUTS = 256
+WEIGHTS_AT_ONCE = 2**23  # attention weights computed at once: 64 MB
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one position.
+    """Evidence about one position.
 
     Args:
         attention: mean attention weight on it, over inputs and heads of the last layer; None without attention.
@@ -35,25 +32,16 @@ class Evidence:
     influence: float
     flips: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"attention": self.attention, "influence": self.influence, "flips": self.flips}
-
 
 def gather_evidence(
-    model: Any,
-    oracle: Oracle,
-    f: SparseFunction,
-    bits: Shaped[Array, "n T"],
-    *,
-    p: float,
-    also: list[int],
+    model: Any, oracle: Oracle, f: SparseFunction, bits: Shaped[Array, "n T"], *, p: float, also: list[int]
 ) -> dict[int, Evidence]:
-    """Evidence for f's support, for the positions in `also`, and for those with the most attention."""
+    """Evidence for f's support, for the first 8 positions in `also`, and for the 8 with the most attention."""
     attention = mean_attention(model, bits) if isinstance(model, Model) else None
-    looked_at = [] if attention is None else np.argsort(-attention, kind="stable")[:SHOWN].tolist()
-    positions = sorted({*f.support, *also[:SHOWN], *looked_at})
-    sample = bits[:FLIP_INPUTS]
-    flips = measured_influences(oracle, sample, oracle(sample), positions)
+    attended = [] if attention is None else np.argsort(-attention, kind="stable")[:8].tolist()
+    positions = sorted({*f.support, *also[:8], *attended})
+    sample = bits[:256]
+    flips = flip_shares(oracle, sample, oracle(sample), positions)
     exact = dict(zip(f.support, exact_influences(f, p).tolist(), strict=True))
     return {
         t: Evidence(None if attention is None else float(attention[t]), exact.get(t, 0.0), flips[t])
@@ -63,7 +51,7 @@ def gather_evidence(
 
 def mean_attention(model: Model, bits: Shaped[Array, "n T"]) -> Float[Array, " T"]:
     """Mean weight on each position in the last layer, over inputs and heads; [CLS] is left out."""
-    n = max(16, min(len(bits), 100, NUMBERS // (model.H * model.T)))
+    n = max(16, min(len(bits), 100, WEIGHTS_AT_ONCE // (model.H * model.T)))
     return model.attention(bits[: n if model.L == 1 else 4])[:, :, :-1].mean(axis=(0, 1))
 
 
@@ -81,7 +69,7 @@ def exact_influences(f: SparseFunction, p: float) -> Float[Array, " s"]:
 
 
 def disagreement(evidence: dict[int, Evidence], support: tuple[int, ...]) -> str | None:
-    """One sentence where attention and flips name other positions than the support; None where all agree."""
+    """One sentence if attention or flips name other positions than the support; None if both agree with it."""
     s = len(support)
     if not s or any(e.attention is None for e in evidence.values()):
         return None

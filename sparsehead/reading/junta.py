@@ -1,16 +1,15 @@
 """Exact reading of a junta by membership queries.
 
 Let R be the relevant positions found so far. Inputs that agree on R but get different labels differ in a further
-relevant position; bisection over the positions in which they differ finds one with at most ceil(log2 T) questions.
+relevant position; bisection over the positions in which they differ finds one with at most ceil(log2 T) queries.
 When no such pair is found among K backgrounds for each of the 2^|R| patterns, the labels by pattern are the table
 of the function. A function of s positions therefore takes at most
 
     s ceil(log2 T)  +  sum_{r <= s} 2^r K(r)   =   O(s log T + 2^s)
 
-questions, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random ones at
+queries, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random ones at
 several rates of ones, so that functions that are rarely 1 (a long AND) are found too. That no further position
-matters is an
-observation on those backgrounds, not a proof: `verify` proves it.
+matters is an observation on those backgrounds, not a proof: `verify` proves it.
 """
 
 import math
@@ -22,18 +21,14 @@ from ..functions import SparseFunction, assignments, from_table
 from ..functions.task import bernoulli
 from .queries import Oracle
 
-FEWEST = 8  # backgrounds for each pattern, at the least
-MOST_INPUTS = 256  # inputs asked at once while few positions are known
-RATES = (0.5, 0.1, 0.9, 0.5)  # shares of ones in the random backgrounds, in turn
-
 
 def backgrounds_for(r: int) -> int:
-    """K(r): backgrounds per pattern when r positions are known."""
-    return max(FEWEST, MOST_INPUTS >> r)
+    """K(r): backgrounds per pattern when r positions are known; 256 inputs at once, or 8 per pattern."""
+    return max(8, 256 >> r)
 
 
 def query_bound(s: int, T: int) -> int:
-    """The most questions that reading a function of s out of T positions takes.   Paper: read-junta
+    """The most queries that reading a function of s out of T positions takes.   Paper: read-junta
 
     >>> query_bound(3, 1000)
     1054
@@ -55,19 +50,19 @@ def read_junta(oracle: Oracle, *, most: int, rng: np.random.Generator, p: float)
         backgrounds = _backgrounds(oracle.T, backgrounds_for(len(found)), rng, p)
         patterns = assignments(len(found))
         labels = np.array([oracle(_with_pattern(backgrounds, found, row)) for row in patterns])
-        pair = _disagreement(labels)
-        if pair is None:
+        differs = labels != labels[:, :1]
+        if not differs.any():
             return from_table(T=oracle.T, support=found, table=labels[:, 0])
         if len(found) == most:
             return None
-        pattern, k = pair
-        x, y = _with_pattern(backgrounds[[0, k]], found, patterns[pattern])
+        pattern = int(differs.any(axis=1).argmax())
+        x, y = _with_pattern(backgrounds[[0, int(differs[pattern].argmax())]], found, patterns[pattern])
         found.append(sensitive_position(oracle, x, y, int(labels[pattern, 0])))
 
 
 def _backgrounds(T: int, K: int, rng: np.random.Generator, p: float) -> Shaped[Array, "K T"]:
-    """All zeros, all ones, and K - 2 random inputs."""
-    rates = np.resize([*RATES, p], K - 2)
+    """All zeros, all ones, and K - 2 random inputs with several shares of ones in turn."""
+    rates = np.resize([0.5, 0.1, 0.9, 0.5, p], K - 2)
     drawn = [bernoulli(rate, (1, T), rng).view(np.uint8) for rate in rates]
     return np.vstack([np.zeros((1, T), np.uint8), np.ones((1, T), np.uint8), *drawn])
 
@@ -80,15 +75,6 @@ def _with_pattern(
     return inputs
 
 
-def _disagreement(labels: Shaped[Array, "N K"]) -> tuple[int, int] | None:
-    """A pattern, and a background whose label differs from that of background 0, if there are any."""
-    differs = labels != labels[:, :1]
-    if not differs.any():
-        return None
-    pattern = int(differs.any(axis=1).argmax())
-    return pattern, int(differs[pattern].argmax())
-
-
 def sensitive_position(
     oracle: Oracle,
     x: Shaped[Array, " T"],
@@ -97,7 +83,7 @@ def sensitive_position(
     *,
     rng: np.random.Generator | None = None,
 ) -> int:
-    """A position at which some input on a path from x (which has `label`) to y (which has not) changes its label.
+    """A position whose flip changes the label of some input on a path from x, which has `label`, to y, which has not.
 
     The path flips the positions in which x and y differ, in ascending order or, given a generator, in random order.
     """
@@ -109,8 +95,5 @@ def sensitive_position(
         middle = (low + high) // 2
         between = x.copy()
         between[differ[:middle]] = y[differ[:middle]]
-        if oracle(between[None])[0] == label:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if oracle(between[None])[0] == label else (low, middle)
     return int(differ[low])

@@ -1,4 +1,4 @@
-"""What m labelled examples say about a function that was read from a model trained on them: an Occam bound.
+"""An Occam bound: what m labelled examples prove of a function read from a model that was trained on them.
 
 Before any data is seen, the functions of T bits get prior weights: s positions have weight 1/((s+1)(s+2)), shared
 equally by the C(T, s) supports, and each support's by the 2^(2^s) tables over it. The weights sum to at most 1.
@@ -6,29 +6,28 @@ Hence, by a union over all functions, with probability 1 - delta over the m exam
 
     error(f) <= largest q with P(Bin(m, q) <= mistakes of f) >= delta * prior(f).
 
-The right side is the exact Clopper-Pearson limit. It is the smallest upper limit that is valid and grows with the
-number of mistakes, so it is never above the empirical Bernstein bound, which stands beside it for comparison. The
-price of a function is
+The right side is the exact Clopper-Pearson limit, the smallest valid upper limit that grows with the number of
+mistakes, so it is never above the empirical Bernstein bound, which is given for comparison. The price of a function is
 
     ln 1/prior = ln (s+1)(s+2) + ln C(T, s) + 2^s ln 2,
 
 which grows with T only through ln C(T, s), as the paper's capacity bounds do; but at s = 3 and m = 200 it is below 1.
 
-A sample that was chosen pays for the choice: a training set that is drawn again until it has some property, and has it
-at the n-th draw, is one of a sequence of independent samples. With weight 1/(n (n+1)) for the n-th of them the union is
-over samples too, and the price rises by ln n (n+1).
+A chosen sample costs more: a training set that is drawn again until it has some property, and has it at the n-th draw,
+is one of a sequence of independent samples. With weight 1/(n (n+1)) for the n-th of them the union is over samples too,
+and the price rises by ln n (n+1).
 
-The model itself is judged in one of two ways.
+The error of the model itself is bounded in one of two ways.
 
 stated distribution    error(model) <= error(f) + P(model and f differ). The second term comes from fresh inputs by
                        Clopper-Pearson, and the two statements share delta equally. Training may have seen the examples.
-held-out examples      Clopper-Pearson from the model's own mistakes on the examples, if training never saw them; their
-                       distribution may be any.
+held-out examples      Clopper-Pearson from the model's mistakes on the examples, of any distribution, if training never
+                       saw them.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,24 +40,21 @@ from .._base.types import Array, Shaped
 from ..floor.chances import log_choose
 from ..functions import SparseFunction
 
-UNDERFLOW = 700  # nats beyond which a probability is near the least float64
-METHODS = ("binomial tail inversion", "empirical Bernstein")
-
 
 @dataclass(frozen=True, repr=False)
 class OccamBound(Short):
-    """An upper bound on the error of the function read, and of the model where there is evidence of its own.
+    """An upper bound on the error of the function read, and on that of the model if there is evidence about it.
 
     Args:
         bound: upper bound on P(f(x) != y), with probability 1 - delta/2 over the examples, which are independent
             draws from any one distribution of (x, y). f and the model may depend on them.
-        method: how `bound` was computed; `METHODS` names them.
+        method: how `bound` was computed: "binomial tail inversion".
         bernstein: the empirical Bernstein bound at the same confidence, for comparison; at most 1.
         model_bound: upper bound on P(model(x) != y), with probability 1 - delta over examples and fresh inputs;
             None without fresh inputs from the examples' distribution and without held-out examples.
         delta, m, mistakes: confidence, examples, and how many of them f gets wrong.
         log_price: ln 1/prior(f), in nats.
-        assumed: what both bounds take for granted.
+        assumed: what both bounds assume of the examples.
         draws: how many samples were drawn until this one was accepted; None if it was not chosen.
     """
 
@@ -74,7 +70,7 @@ class OccamBound(Short):
     draws: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
 
 def log_price(s: int, T: int) -> float:
@@ -99,13 +95,13 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
         return 1.0
     if mistakes == 0:
         return -math.expm1(-log_confidence / m)
-    if log_confidence > UNDERFLOW:
+    if log_confidence > 700:  # nats: exp(-700) is near the least float64
         return _invert_log_tail(mistakes, m, log_confidence)
     return float(betainccinv(mistakes + 1, m - mistakes, math.exp(-log_confidence)))
 
 
 def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
-    """The same where exp(-log_confidence) is no float64 number any more: bisection on the logarithm of the tail."""
+    """`tail_inversion` where exp(-log_confidence) underflows: bisection on the logarithm of the tail."""
     from scipy.special import logsumexp
 
     i = np.arange(mistakes + 1)
@@ -141,12 +137,12 @@ def occam_bound(
     model_mistakes: int | None = None,
     draws: int | None = None,
 ) -> OccamBound:
-    """The bound for f on these examples, and for its model by one of the two ways above.
+    """The bound for f on these examples, and for its model in one of the two ways above.
 
     Args:
         delta: probability with which the statement about the model may fail; half of it is spent on f.
         disagreements: pairs (number, n): how often model and f differed on n fresh inputs from the examples'
-            distribution. Of several samples the largest limit counts, so that one of them has to be fresh.
+            distribution. Of several samples the largest limit counts, so only one of them has to be fresh.
         model_mistakes: the model's own mistakes on the examples, if training never saw them.
         draws: this sample is the `draws`-th and the first that was accepted; None if it was not chosen.
     Raises:
@@ -168,7 +164,7 @@ def occam_bound(
         model_bound = min(1.0, bound + max(tail_inversion(k, n, half) for k, n in disagreements))
     return OccamBound(
         bound=bound,
-        method=METHODS[0],
+        method="binomial tail inversion",
         bernstein=empirical_bernstein(mistakes, m, price + chosen + half),
         model_bound=model_bound,
         delta=delta,

@@ -1,4 +1,4 @@
-"""A model as an oracle: bits in, one label out, every question counted."""
+"""A model as an oracle: bits in, labels out, every query counted."""
 
 from typing import Any
 
@@ -12,15 +12,12 @@ from ..functions import Predict
 from ..heads.evaluate import evaluator
 from ..heads.model import Model
 
-HALF = 0.5  # where bits and probabilities become label 1
-LARGEST = 1 + 1e-6  # a probability in float32 may round to a little more than 1
-
 
 class Oracle:
     """The labels of a model, or of any function from bits (n, T) to n numbers.
 
     Args:
-        model: a `Model` (label 1 where the output exceeds its own threshold), or a callable.
+        model: a `Model` (label 1 where the output exceeds its threshold), or a callable.
         T: length of the input; a Model knows its own.
         threshold: a callable's label is 1 where its output exceeds this. None: 1/2, and outputs that are no
             probabilities are refused.
@@ -43,13 +40,13 @@ class Oracle:
         elif callable(model):
             if T is None:
                 raise DomainError(
-                    "read needs the length T of the input together with a function; a Model knows its own."
+                    "a function of bits needs T, the length of its input; a Model knows its own."
                 )
             self.T, self._outputs = T, model
-            self.threshold = HALF if threshold is None else arguments.real("threshold", threshold)
+            self.threshold = 0.5 if threshold is None else arguments.real("threshold", threshold)
         else:
             raise DomainError(
-                f"read takes a Model, the path of a model file, or a function of bits; got {type(model).__name__}."
+                f"model is a Model, the path of a model file or a function of bits; got {arguments.shown(model)}."
             )
         self.queries = 0
 
@@ -57,8 +54,8 @@ class Oracle:
         """Labels, uint8.
 
         Raises:
-            DomainError: an output is NaN or infinite, so that there is no label; names an input. Or a callable's
-                outputs leave [0, 1] and no threshold was given.
+            DomainError: an output is NaN or infinite (the message names an input); or a callable's outputs leave
+                [0, 1] and no threshold was given.
             ShapeError: a callable answered with another shape than (n,) or (n, 1).
         """
         if not len(bits):
@@ -77,7 +74,8 @@ class Oracle:
                 f"the model's output is {outputs[where]} on the input {spell_bits(bits[where])}; "
                 "a model with NaN or infinite outputs computes no function."
             )
-        if self._guessing and (outputs.min() < 0 or outputs.max() > LARGEST):
+        # A probability in float32 may round to a little more than 1.
+        if self._guessing and (outputs.min() < 0 or outputs.max() > 1 + 1e-6):
             raise DomainError(
                 f"the function's outputs range from {outputs.min():.4g} to {outputs.max():.4g}, so they are neither "
                 "bits nor probabilities; say above which value the label is 1: threshold=0 for logits and signs, "
@@ -97,3 +95,19 @@ def _as_numbers(answers: Any) -> Float[Array, "*shape"]:
         raise DomainError(
             f"a function of bits answers with one real number for each input; got {arguments.shown(answers)}."
         ) from None
+
+
+def flip_shares(
+    predict: Predict, bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int]
+) -> dict[int, float]:
+    """For each position, the share of these inputs whose label changes when the position is flipped."""
+    n, T = bits.shape
+    together = max(1, 2**24 // (n * T))  # positions in one call: 16 MB of bits
+    shares: dict[int, float] = {}
+    for i in range(0, len(positions), together):
+        part = positions[i : i + together]
+        flipped = np.repeat(bits[None], len(part), axis=0)
+        flipped[np.arange(len(part)), :, part] ^= 1
+        changed = predict(flipped.reshape(-1, T)).reshape(len(part), n) != labels
+        shares |= dict(zip(part, changed.mean(axis=1).tolist(), strict=True))
+    return shares

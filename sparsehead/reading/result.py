@@ -1,6 +1,6 @@
-"""What `read` returns."""
+"""The result of `read`."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .._base.display import Card, Plotted, clipped
@@ -19,18 +19,19 @@ class Reading(Plotted):
     """The function inside a model, and how far it can be trusted.
 
     Args:
-        function: the sparse function that the model computes, on all inputs or nearly always; None where there is none.
-        best: the best function found, which is `function` where there is one.
+        function: the sparse function that the model computes, on all inputs or nearly always; None if it computes none.
+        best: the best function found, equal to `function` unless that is None.
         agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
-        proved: True when `verify` proved that they agree on all 2^T inputs.
-        proof: what `verify` returned; None where it was not asked (a plain function of bits, or no function read).
-        certificate: the Occam bound; None without labelled examples, or where they are no independent ones.
-        evidence: attention, influence and flips by position.
-        breaking: the fewest irrelevant flips found that break the reading; None where proved or not searched.
-        ablation: which head carries which position; None for deep models and plain functions.
         method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (only nearly).
         queries: inputs evaluated to find `best`; `query_bound` is the most that the method takes for its s.
         p: share of ones in the random inputs.
+        influences: of the positions that sampling considered, measured.
+        proved: True when `verify` proved that model and `best` agree on all 2^T inputs.
+        proof: the answer of `verify`; None for a plain function of bits, and if no function was read.
+        certificate: the Occam bound; None without labelled examples, or if they are not independent.
+        evidence: attention, influence and flips by position.
+        breaking: the fewest irrelevant flips found that break the reading; None if it is proved, or not searched.
+        ablation: which head carries which position; None for deep models and plain functions.
         notes: one sentence on each bound that the examples do not support.
     """
 
@@ -39,17 +40,18 @@ class Reading(Plotted):
     function: SparseFunction | None
     best: SparseFunction
     agreement: Agreement
-    proved: bool
-    proof: Certificate | None
-    certificate: OccamBound | None
-    evidence: dict[int, Evidence]
-    breaking: Breaking | None
-    ablation: Ablation | None
     method: str
     queries: int
     query_bound: int
     p: float
-    notes: tuple[str, ...] = field(default=())
+    influences: dict[int, float]
+    proved: bool = False
+    proof: Certificate | None = None
+    certificate: OccamBound | None = None
+    evidence: dict[int, Evidence] = field(default_factory=dict)
+    breaking: Breaking | None = None
+    ablation: Ablation | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def support(self) -> tuple[int, ...]:
@@ -58,7 +60,7 @@ class Reading(Plotted):
 
     @property
     def formula(self) -> str | None:
-        """The shortest text found for `function`, which `parse` reads back; None where there is no function."""
+        """The shortest text found for `function`, which `parse` reads back; None if `function` is None."""
         return None if self.function is None else str(self.function)
 
     @property
@@ -76,7 +78,7 @@ class Reading(Plotted):
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
-        """Why the function is not proved: an input on which it differs from the model, where `verify` found one."""
+        """Why the function is not proved: an input on which it differs from the model, if `verify` found one."""
         wrong = None if self.proof is None else self.proof.counterexample
         if wrong is None:
             return "not proved"
@@ -89,15 +91,11 @@ class Reading(Plotted):
     def to_frame(self) -> Frame:
         """The evidence, one row for each position: those of the support first."""
         order = sorted(self.evidence, key=lambda t: (t not in self.support, t))
-        rows = [{"position": t, "in_support": t in self.support, **self.evidence[t].to_dict()} for t in order]
+        rows = [{"position": t, "in_support": t in self.support, **asdict(self.evidence[t])} for t in order]
         return Frame(rows, ("position", "in_support", "attention", "influence", "flips"))
 
     def _card(self) -> Card:
-        facts: dict[str, Any] = {
-            "found by": self.method,
-            "inputs asked": self.queries,
-            "share of ones": self.p,
-        }
+        facts = {"found by": self.method, "inputs asked": self.queries, "share of ones": self.p}
         if self.certificate is not None:
             facts["error of the function at most"] = self.certificate.bound
             facts["error of the model at most"] = self.certificate.model_bound
@@ -105,7 +103,7 @@ class Reading(Plotted):
         return Card("Reading", [f"The model {self.verdict}", *self.notes], facts, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
-        """The same, JSON-able."""
+        """The reading as JSON-able values."""
         f = self.function
         return {
             "function": self.formula,
@@ -114,10 +112,10 @@ class Reading(Plotted):
             "support": list(self.support),
             "table": None if f is None else list(f.table),
             "s": None if f is None else f.s,
-            "agreement": self.agreement.to_dict(),
+            "agreement": asdict(self.agreement),
             "proved": self.proved,
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "evidence": {str(t): e.to_dict() for t, e in self.evidence.items()},
+            "evidence": {str(t): asdict(e) for t, e in self.evidence.items()},
             "disagreement": disagreement(self.evidence, self.support),
             "breaking": None if self.breaking is None else self.breaking.to_dict(),
             "ablation": None if self.ablation is None else self.ablation.to_dict(),

@@ -1,21 +1,19 @@
-"""Reading of a model that is sparse only nearly, or only on typical inputs: the best junta under the input
-distribution.
+"""Reading of a model that is nearly sparse, or sparse on typical inputs only: the best junta under the distribution.
 
-Trained models depend a little on every position, so that exact reading fails on unusual inputs. Here
+Trained models depend a little on every position, so exact reading fails on unusual inputs. Here
 
 1. pairs of random inputs with different labels are bisected, each along its own random path; every pair names one
    position at which the label changed;
 2. the positions named most often are ranked by influence, the share of random inputs whose label a flip of this
    position changes;
 3. for k = 0, 1, .. the k most influential positions get the table of majority labels, and the smallest k is taken
-   beyond which the agreement on other inputs rises by no more than `GAIN`.
+   beyond which the agreement on other inputs rises by no more than .01.
 
 The junta is then judged on inputs that played no part in its choice (`agreement`).
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,19 +22,15 @@ from ..functions import SparseFunction, from_table
 from ..functions.task import bernoulli
 from .junta import sensitive_position
 from .occam import tail_inversion
-from .queries import Oracle
+from .queries import Oracle, flip_shares
 
 PAIRS = 96  # bisected pairs of inputs
-INPUTS = 4096  # inputs for tables and agreement, fewer where T is large
-FLIPPED = 256  # inputs on which influences are measured
-BITS = 2**27  # bits drawn at once, at the most
-GAIN = 0.01  # agreement that one more position has to add
+FLIPPED_INPUTS = 256  # inputs on which influences are measured
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The share of inputs on which a model and a function have the same label, with a 95 % Clopper-Pearson
-    interval."""
+    """The share of n inputs on which model and function have the same label, with a 95 % Clopper-Pearson interval."""
 
     value: float
     low: float
@@ -45,16 +39,13 @@ class Agreement:
 
     @property
     def differing(self) -> tuple[int, int]:
-        """On how many of how many inputs they differ."""
+        """(number of inputs on which they differ, n)."""
         return self.n - round(self.value * self.n), self.n
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
 def inputs_for(T: int) -> int:
-    """How many random inputs of length T are asked for a table or an agreement."""
-    return max(256, min(INPUTS, BITS // T))
+    """How many random inputs of length T are drawn for a table or an agreement: 4096, fewer beyond 2^27 bits."""
+    return max(256, min(4096, 2**27 // T))
 
 
 def read_by_sampling(
@@ -64,7 +55,7 @@ def read_by_sampling(
     bits = bernoulli(p, (inputs_for(oracle.T), oracle.T), rng).view(np.uint8)
     labels = oracle(bits)
     candidates = _candidates(oracle, bits, labels, most=2 * most, rng=rng)
-    influences = measured_influences(oracle, bits[:FLIPPED], labels[:FLIPPED], candidates)
+    influences = flip_shares(oracle, bits[:FLIPPED_INPUTS], labels[:FLIPPED_INPUTS], candidates)
     ranked = sorted(candidates, key=lambda t: -influences[t])[:most]
     return _smallest_good(bits, labels, ranked, oracle.T), influences
 
@@ -89,18 +80,6 @@ def _candidates(
     return positions[np.argsort(-counts, kind="stable")][:most].tolist()
 
 
-def measured_influences(
-    oracle: Oracle, bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int]
-) -> dict[int, float]:
-    """For each position, the share of these inputs whose label changes when the position is flipped."""
-    influences = {}
-    for t in positions:
-        flipped = bits.copy()
-        flipped[:, t] ^= 1
-        influences[t] = float((oracle(flipped) != labels).mean())
-    return influences
-
-
 def _smallest_good(
     bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], ranked: list[int], T: int
 ) -> SparseFunction:
@@ -108,15 +87,14 @@ def _smallest_good(
     half = len(bits) // 2
     juntas = [majority_junta(bits[:half], labels[:half], ranked[:k], T) for k in range(len(ranked) + 1)]
     rates = np.array([float((f(bits[half:]) == labels[half:]).mean()) for f in juntas])
-    return juntas[int((rates >= rates.max() - GAIN).argmax())]
+    return juntas[int((rates >= rates.max() - 0.01).argmax())]
 
 
 def majority_junta(
     bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int], T: int
 ) -> SparseFunction:
-    """The function of these positions whose value at a pattern is the label that most inputs with the pattern have.
-
-    A pattern that no input has takes the majority label of all inputs.
+    """The function of these positions whose value at a pattern is the majority label of the inputs with that pattern,
+    or of all inputs if none has it.
     """
     index = bits[:, positions].astype(np.int64) @ (1 << np.arange(len(positions)))
     size = 2 ** len(positions)

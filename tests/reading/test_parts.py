@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from sparsehead._base.rng import stream
 from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.model import Model
-from sparsehead.reading import ablation, breaking, evidence, examples, read, sample_checks
+from sparsehead.reading import ablation, breaking, evidence, examples, read
 from sparsehead.reading.ablation import ablate
 from sparsehead.reading.breaking import _search, _shifts, _strongest, fewest_flips
 from sparsehead.reading.evidence import Evidence, disagreement, gather_evidence, mean_attention
 from sparsehead.reading.junta import _backgrounds, backgrounds_for, sensitive_position
-from sparsehead.reading.queries import Oracle
+from sparsehead.reading.queries import Oracle, flip_shares
 from sparsehead.reading.read import _examples, _query_limit, find_function
-from sparsehead.reading.sampling import inputs_for, majority_junta, measure_agreement, measured_influences
+from sparsehead.reading.sampling import inputs_for, majority_junta, measure_agreement
 
 T = 12
 
@@ -40,10 +40,10 @@ def test_numbers_of_inputs():
 
 def test_limits_of_work_are_the_documented_ones():
     """Memory and time: at T = 10^5 the sums over pairs compare 414 rows; a ranking evaluates 335 flips."""
-    assert math.isqrt(sample_checks.WORK // 10**5) == 414 and sample_checks.BLOCK == 2**22
-    assert breaking.EVALUATIONS // 10**5 == 335 and (breaking.STARTS, breaking.MOST_FLIPS) == (8, 512)
-    assert ablation.NUMBERS == 2**22 and evidence.NUMBERS == 2**23 and examples.LARGEST == 2**30
-    assert (sample_checks.LEVEL, sample_checks.DEVIATIONS) == (1e-3, 6)
+    assert math.isqrt(examples.MOST_PRODUCTS // 10**5) == 414 and examples.BITS_AT_ONCE == 2**22
+    assert breaking.MOST_BITS // 10**5 == 335 and (breaking.STARTS, breaking.MOST_FLIPS) == (8, 512)
+    assert ablation.WEIGHTS_AT_ONCE == 2**22 and evidence.WEIGHTS_AT_ONCE == 2**23
+    assert examples.LARGEST_BYTES == 2**30 and (examples.LEVEL, examples.DEVIATIONS) == (1e-3, 6)
 
 
 def test_backgrounds_are_zeros_ones_and_rates_in_turn():
@@ -85,7 +85,7 @@ def test_agreement_has_a_clopper_pearson_interval(wrong):
     low = 0 if same == 0 else beta.ppf(0.025, same, wrong + 1)
     high = 1 if wrong == 0 else beta.ppf(0.975, same + 1, wrong)
     assert (a.low, a.high) == pytest.approx((low, high), abs=1e-9)
-    assert a.to_dict() == {"value": a.value, "low": a.low, "high": a.high, "n": 500}
+    assert asdict(a) == {"value": a.value, "low": a.low, "high": a.high, "n": 500}
 
 
 def test_tables_of_majorities_and_shares_of_flips_by_counting():
@@ -100,7 +100,7 @@ def test_tables_of_majorities_and_shares_of_flips_by_counting():
     few = np.zeros((3, T), np.uint8)
     assert majority_junta(few, np.array([1, 1, 0]), [4], T) == sh.from_table(T=T, support=(), table=(1,))
     oracle = Oracle(lambda b: (b[:, 2] & b[:, 5]) | b[:, 7], T)
-    found = measured_influences(oracle, bits, labels, [2, 7, 9])
+    found = flip_shares(oracle, bits, labels, [2, 7, 9])
     want = [np.mean(bits[:, 5] & (1 - bits[:, 7])), np.mean(1 - (bits[:, 2] & bits[:, 5])), 0]
     assert list(found.values()) == pytest.approx(want)
 
@@ -150,9 +150,9 @@ def test_examples_of_other_shapes_are_refused(bits, labels):
 def test_large_files_of_examples_are_refused(tmp_path, monkeypatch):
     file = tmp_path / "rows"
     file.write_text("0101 1\n")
-    monkeypatch.setattr(examples, "LARGEST", 7)
+    monkeypatch.setattr(examples, "LARGEST_BYTES", 7)
     assert examples.read_examples(file, T=4)[0].tolist() == [[0, 1, 0, 1]]
-    monkeypatch.setattr(examples, "LARGEST", 6)
+    monkeypatch.setattr(examples, "LARGEST_BYTES", 6)
     with pytest.raises(FileError, match="has 7 bytes; examples are read up to 6"):
         examples.read_examples(file, T=4)
 
@@ -173,7 +173,7 @@ def test_evidence_lists_the_support_candidates_and_the_most_attended():
         assert e.flips == np.mean(model.predict(other) != labels)
         assert e.influence == pytest.approx(0.3 if t in f.support else 0)
         assert e.attention == pytest.approx(attention[t])
-        assert e.to_dict() == {"attention": e.attention, "influence": e.influence, "flips": e.flips}
+        assert asdict(e) == {"attention": e.attention, "influence": e.influence, "flips": e.flips}
 
 
 def test_attention_is_averaged_over_a_hundred_inputs():
@@ -306,9 +306,7 @@ def test_a_reading_as_a_dictionary_and_a_table():
     )
     assert plain["certificate"] == r.certificate.to_dict() and plain["proved"] is True and plain["p"] == 0.4
     assert (
-        plain["evidence"]["3"] == r.evidence[3].to_dict()
-        and plain["notes"] == []
-        and plain["breaking"] is None
+        plain["evidence"]["3"] == asdict(r.evidence[3]) and plain["notes"] == [] and plain["breaking"] is None
     )
     assert plain["ablation"] == r.ablation.to_dict() and plain["queries"] == r.queries <= plain["query_bound"]
     rows = list(r.to_frame())

@@ -147,11 +147,15 @@ def test_nan_outputs_are_refused_with_an_input():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: read(sh.parse("x1", T=4), seed=0), DomainError, "needs the length T"),
+        (lambda: read(sh.parse("x1", T=4), seed=0), DomainError, "needs T, the length of its input"),
         (lambda: read(lambda b: b, T=4, seed=0), ShapeError, "need 256 outputs"),
         (lambda: read(sh.build(sh.parse("x1", T=4)), T=5, seed=0), DomainError, "T=5 was asked"),
         (lambda: read(sh.build(sh.parse("x1", T=4)), most=30, seed=0), DomainError, "from 0 to 12"),
-        (lambda: read(sh.build(sh.parse("x1", T=4)), p=1.5, seed=0), DomainError, "share of ones"),
+        (
+            lambda: read(sh.build(sh.parse("x1", T=4)), p=1.5, seed=0),
+            DomainError,
+            "p is a finite number > 0 and < 1",
+        ),
         (lambda: read("no-such-file.safetensors", seed=0), FileError, "no-such-file"),
         (
             lambda: read(sh.build(sh.parse("x1", T=4)), data=(np.zeros((2, 4)), np.array([0, 2])), seed=0),

@@ -9,9 +9,9 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.rng import stream
 from sparsehead.reading import read
+from sparsehead.reading.examples import copies, equal_pairs, pair_sums, unlike
 from sparsehead.reading.queries import Oracle
 from sparsehead.reading.read import _certificate
-from sparsehead.reading.sample_checks import copies, equal_pairs, pair_sums, unlike
 from sparsehead.reading.sampling import measure_agreement
 
 T, m = 20, 200
@@ -201,17 +201,19 @@ def test_sums_over_pairs_by_loops():
 
 def test_small_deviations_at_many_positions_and_dependent_bits_are_named():
     rng = stream(0, "named")
-    assert "all positions together" in unlike(bernoulli(np.array([0.58] * 10 + [0.42] * 10), rng), 0.5)
+    assert "the ones at all positions do not fit" in unlike(
+        bernoulli(np.array([0.58] * 10 + [0.42] * 10), rng), 0.5
+    )
     assert "not independent" in unlike(bits_copied(0.5, rng), 0.5)
     refused = sum(unlike(bernoulli(p, rng, 60), p) is not None for p in (0.5, 0.8, 0.05) for _ in range(40))
     assert refused <= 2
 
 
 def test_long_examples_are_compared_as_far_as_the_work_allows(monkeypatch):
-    from sparsehead.reading import sample_checks
+    from sparsehead.reading import examples
 
     bits = bernoulli(0.5, stream(6, "long"))
     whole = pair_sums(bits[:9], 0.5)
-    monkeypatch.setattr(sample_checks, "WORK", 90 * T)
-    monkeypatch.setattr(sample_checks, "BLOCK", 30)  # three positions at once
+    monkeypatch.setattr(examples, "MOST_PRODUCTS", 90 * T)
+    monkeypatch.setattr(examples, "BITS_AT_ONCE", 30)  # three positions at once
     assert pair_sums(bits, 0.5) == pytest.approx(whole)
