@@ -4,11 +4,11 @@ Names are imported when first used, so `import sparsehead` is quick and never br
 where they live stand in `__init__.pyi`, which type checkers read as well.
 """
 
-from ._base.lazy import names_from, names_in_stub
+from ._base.lazy import names_for_type_checkers, names_from
 
 __version__ = "0.2.0"
 
-_HOME = names_in_stub(__file__)
+_HOME = names_for_type_checkers(f"{__file__}i")
 __all__ = sorted(_HOME)
 __getattr__ = names_from(__name__, _HOME)
 

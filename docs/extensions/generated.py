@@ -80,9 +80,9 @@ def help_of(*words: str) -> str:
 def api(_: str) -> str:
     """A section per subject with its public names, then the types that they return."""
     import sparsehead
-    from sparsehead._base.lazy import names_in_stub
+    from sparsehead._base.lazy import names_for_type_checkers
 
-    home = names_in_stub(sparsehead.__file__)
+    home = names_for_type_checkers(f"{sparsehead.__file__}i")
     groups: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
     for name in sorted(home, key=str.lower):
         room = home[name].lstrip(".").split(".")[0]

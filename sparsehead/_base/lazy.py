@@ -28,15 +28,18 @@ EXTRAS = {
 }
 
 
-def names_in_stub(init_file: str) -> dict[str, str]:
-    """Public names and their modules, from the lines `from .module import name as name` of the `.pyi` beside a file."""
-    tree = ast.parse(Path(init_file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    lines = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+def names_for_type_checkers(file: str) -> dict[str, str]:
+    """Names and their modules, from the lines `from .module import name as name` that type checkers read: all of a stub
+    (.pyi), those under `if TYPE_CHECKING:` of a Python file.
+    """
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    blocks = [tree.body] if file.endswith(".pyi") else [n.body for n in tree.body if isinstance(n, ast.If)]
+    lines = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in lines for alias in node.names}
 
 
-def names_from(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: `home` says in which of its modules each public name lives.
+def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of `sparsehead`: `home` says where each name lives.
 
     Raises:
         MissingExtra: the module needs an optional package that is not installed.
@@ -45,9 +48,9 @@ def names_from(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
 
     def find(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         try:
-            return getattr(import_module(f".{home[name]}", package), name)
+            return getattr(import_module(f"sparsehead.{home[name]}"), name)
         except ModuleNotFoundError as error:
             raise missing_extra(error) from None
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from .._base.log_math import Real, check_eps, ln, log_ln
 from .._base.plugins import Registry
@@ -23,7 +23,7 @@ from .norms import MatrixNorms
 
 
 class Charge(NamedTuple):
-    """What one matrix costs at resolution x: (value b/x)^2 lambda, where b bounds the points that it meets.
+    """The cost of one matrix at resolution x: (value b/x)^2 lambda, where b bounds the points that it meets.
 
     norm names the norm whose `value` is charged; equal norms of one matrix are paid for once in a union bound.
     """
@@ -33,14 +33,24 @@ class Charge(NamedTuple):
     log_lambda: float
 
 
+@runtime_checkable
+class ChargeFor(Protocol):
+    """Charge for one matrix."""
+
+    def __call__(self, W: MatrixNorms, log_N: float, /) -> Charge:
+        """Return the charge for a matrix with the norms W on N points."""
+
+
 @dataclass(frozen=True)
 class Form:
-    """One form of the bound.
+    """One form of the bound, found by the entry point group `sparsehead.forms`.
+
+    `bound --form NAME` then uses it, and every `bound` lists its value beside those of the others.
 
     Args:
         description: what it charges, in a few words.
-        linear: the norms of W and ln N -> the charge for x -> x W on N points.
-        bilinear: the norms of W and ln N -> the charge for a score (x, z) -> z^T W x on N pairs.
+        linear: charges for x -> x W on N points.
+        bilinear: charges for a score (x, z) -> z^T W x on N pairs.
         covering: items and ln eps -> ln N_inf(eps); None for C/eps^2, split in closed form.
         below_capacity: whether ln N_inf(eps) <= C/eps^2 holds for its items, so that the gap may use it.
         log_softmax: ln of the Lipschitz constant of softmax, from the sup-norm to the l1-norm, that it uses.
@@ -50,8 +60,8 @@ class Form:
     """
 
     description: str
-    linear: Callable[[MatrixNorms, float], Charge]
-    bilinear: Callable[[MatrixNorms, float], Charge]
+    linear: ChargeFor
+    bilinear: ChargeFor
     covering: Callable[[Sequence[Item], float], Covering] | None = None
     below_capacity: bool = True
     log_softmax: float = 0.0

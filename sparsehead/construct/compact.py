@@ -1,7 +1,7 @@
 """The compact construction: few heads, small norms, and a decoder with two ReLU units per change of value."""
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,8 +25,13 @@ from .linear import linear_head, linear_kind
 from .multi import bag_bits, cancelling_heads, s_heads
 
 
+@runtime_checkable
 class Construction(Protocol):
-    """From a function of s >= 1 bits to a model and the notes in its `meta`; the arguments are those of `build`."""
+    """Write down a model that computes f, found by the entry point group `sparsehead.constructions`.
+
+    `build --method NAME` then calls it, for a function of s >= 1 bits and with the arguments of `build`, and proves
+    the model it returns on all 2^T inputs.
+    """
 
     def __call__(
         self,
@@ -39,7 +44,7 @@ class Construction(Protocol):
         epsilon: int | float | None,
         attends_cls: bool,
     ) -> tuple[Model, dict[str, Any]]:
-        """The model on this encoding; None asks for trainable positions of width d."""
+        """Return the model and the notes for its `meta`; encoding None asks for trainable positions of width d."""
 
 
 def compact(

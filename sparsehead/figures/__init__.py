@@ -2,6 +2,7 @@
 
 Read in this order:
 
+figure                   the contract of figures by name
 theme, data, render      the one look of all charts; rows and numbers in them; the four formats
 objects                  charts of the objects that the verbs return
 law, law_record, overlay   samples needed against T; several laws on the same axes

@@ -12,6 +12,7 @@ this library (evaluation, certificates, training) starts from there.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -204,17 +205,27 @@ def _bag_of(T: int, d: int, rng: np.random.Generator) -> Encoding:
     return bag(T) if d == T + RESERVED else random_bag(T, d, rng=rng)
 
 
+@runtime_checkable
+class MakeEncoding(Protocol):
+    """Make the vectors of bits, positions and [CLS]."""
+
+    def __call__(self, T: int, d: int, rng: np.random.Generator, /) -> Encoding:
+        """Return an encoding of T positions in d dimensions; `rng` belongs to the seed of the trial."""
+
+
 @dataclass(frozen=True)
 class NamedEncoding:
-    """An encoding that `learn` and `law` know by name.
+    """One encoding, found by the entry point group `sparsehead.encodings`.
+
+    `build --encoding NAME` writes heads for it, `learn` and `law` train with it.
 
     Args:
-        make: (T, d, rng) -> Encoding, which stays fixed; None where training finds it. rng belongs to the trial's seed.
+        make: makes the encoding, which training leaves as it is; None: training finds the positions.
         is_bag: whether a zero bit is the zero token.
-        width: T -> d, where the encoding fixes d.
+        width: T -> d, if T determines d.
     """
 
-    make: Callable[[int, int, np.random.Generator], Encoding] | None
+    make: MakeEncoding | None
     is_bag: bool = False
     width: Callable[[int], int] | None = None
 

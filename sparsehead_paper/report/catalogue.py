@@ -4,7 +4,6 @@ A figure of an experiment is drawn from the record in `<needs>.json` of the resu
 Figures without such a file are computed by `library` in a moment.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -15,6 +14,7 @@ import numpy as np
 from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.plugins import Registry
 from sparsehead.figures.attention import attention_weights
+from sparsehead.figures.figure import Draw, Figure
 from sparsehead.figures.law_record import bound_samples, law_figure
 from sparsehead.figures.theme import Chart
 from sparsehead.laws.record import LawRecord
@@ -48,19 +48,6 @@ RESULTS = Path("results")  # the committed results, in a checkout of the reposit
 REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told otherwise
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure: its name, what it shows in one line, and `draw`, which gets the folder with the results.
-
-    `needs` names the results file (without .json) that it cannot do without; None where it needs no experiment.
-    """
-
-    name: str
-    line: str
-    draw: Callable[[Path], Chart]
-    needs: str | None = None
-
-
 def _law(folder: Path) -> Chart:
     dropout = read_results(folder, "law-mingpt", LawRecord) if has_results(folder, "law-mingpt") else None
     return law_figure(read_results(folder, "law", LawRecord), dropout=dropout)
@@ -79,7 +66,7 @@ def _law_decades(folder: Path) -> Chart:
     return law_figure(law, bound=bound_samples([row.T for row in law.thresholds]))
 
 
-def _named_law(name: str) -> Callable[[Path], Chart]:
+def _named_law(name: str) -> Draw:
     return lambda folder: law_figure(read_results(folder, name, LawRecord))
 
 
@@ -87,7 +74,7 @@ def _readings(folder: Path) -> Chart:
     return readings_chart(read_results(folder, "readings", ReadingsRecord))
 
 
-def _laws(name: str, title: str) -> Callable[[Path], Chart]:
+def _laws(name: str, title: str) -> Draw:
     return lambda folder: laws_chart(read_results(folder, name, LawsRecord), title=title)
 
 
@@ -139,7 +126,7 @@ def _along(folder: Path) -> Chart:
     return bound_along_training(read_results(folder, "bound-training", BoundRecord).points)
 
 
-def _cover(eps: str, note: str) -> Callable[[Path], Chart]:
+def _cover(eps: str, note: str) -> Draw:
     return lambda _: library.cover_figure(eps, note)
 
 

@@ -22,7 +22,7 @@ FILES = sorted([*PACKAGE.rglob("*.py"), *PAPER.rglob("*.py")])
 # The data flow, read downwards: a file imports only from folders above it, or from its own.
 FLOW = """
     _base functions heads covering capacity floor construct certify reading train store sweep laws records
-    probing figures lab cli __main__
+    probing figures lab cli extend __main__
 """
 PAPER_FLOW = "published studies figures claims report probe_studies lab commands"
 ORDER = {"sparsehead": FLOW.split(), "sparsehead_paper": PAPER_FLOW.split()}
@@ -76,7 +76,7 @@ def test_every_file_has_its_place_in_the_order():
 def test_contributors_are_told_the_same_order():
     layout = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
     rows = [line.split("  ")[0] for line in re.findall(r"^    (\S.*)$", layout, flags=re.M)]
-    told = [name for package in ORDER.values() for name in package if name != "__main__"]
+    told = [name for package in ORDER.values() for name in package if name not in ("__main__", "extend")]
     assert " ".join(rows).split() == told
 
 
@@ -180,11 +180,24 @@ def run_without_heavy_packages(commands, folder):
     return json.loads(done.stdout)
 
 
-def test_the_contract_of_learners_loads_no_proofs_readings_or_floors():
-    code = "import sys, sparsehead.train.learners.learner; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    rooms = {name.split(".")[1] for name in loaded.split() if name.startswith("sparsehead.")}
-    assert rooms >= {"functions", "train"} and rooms.isdisjoint({"certify", "reading", "floor"})
+def test_the_contracts_of_plugins_load_no_proofs_readings_or_heavy_packages():
+    code = "import sys, sparsehead.extend; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = set(said.split())
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("sparsehead.")}
+    assert rooms >= {"functions", "train"} and rooms.isdisjoint(
+        {"certify", "reading", "floor", "sweep", "store"}
+    )
+    assert loaded.isdisjoint({*HEAVY, "scipy.stats", "sparsehead_paper"})
+
+
+def test_what_extensions_are_made_of_is_imported_when_first_used():
+    extend = import_module("sparsehead.extend")
+    block = (PACKAGE / "extend.py").read_text().partition("if TYPE_CHECKING")[2]
+    names = re.findall(r" as (\w+)$", block, re.M)
+    assert len(names) >= 15 and all(callable(getattr(extend, name)) for name in names)
+    with pytest.raises(AttributeError, match=r"'sparsehead\.extend' has no attribute 'nothing'"):
+        _ = extend.nothing
 
 
 LIGHT = {

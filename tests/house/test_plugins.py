@@ -1,4 +1,4 @@
-"""A thing of each of seven kinds that an installed package adds: each of at most 40 lines, each known to its command
+"""A thing of each of seven kinds that an installed package adds: each of at most 50 lines, each known to its command
 without another change. The package of this test is what CONTRIBUTING.md shows.
 """
 
@@ -78,7 +78,68 @@ def answers(tmp_path_factory):
 
 def test_the_templates_are_short():
     assert len(TEMPLATES) == 7
-    assert all(len(text.splitlines()) <= 40 for text in TEMPLATES.values())
+    assert all(len(text.splitlines()) <= 50 for text in TEMPLATES.values())
+
+
+def test_the_templates_import_the_contracts_alone():
+    for text in (TEMPLATES[name] for name in WRONG):
+        lines = re.findall(r"^ *(?:import|from) (\S+)(?: import (\w+))?", text, re.M)
+        ours = {".".join(line) if line[0] == "sparsehead" else line[0] for line in lines}
+        assert {name for name in ours if name.startswith("sparsehead")} == {"sparsehead.extend"}
+
+
+# One change to each template that breaks its contract, and what mypy says about it.
+WRONG = {
+    "nearest": (" -> Predict:", " -> None:", 'expected "Fit | None"'),
+    "descent": ("return [found]", "return found", 'got "list[float]", expected "list[list[float]]"'),
+    "signs": (
+        " -> Encoding:\n",
+        " -> np.ndarray[int, np.dtype[np.float64]]:\n",
+        'expected "MakeEncoding | None"',
+    ),
+    "counting": ("tuple[ex.Model, dict[str, Any]]", "ex.Model", 'variable has type "Construction"'),
+    "columns": (
+        ", W.columns * W.spectral, log_ln(log_N))",
+        ", W.columns * W.spectral)",
+        "Missing positional",
+    ),
+    "halves": ("-> Chart:", "-> str:", 'expected "Draw"'),
+}
+
+
+@pytest.fixture(scope="module")
+def type_errors(tmp_path_factory):
+    """What `mypy --strict` says of the templates, and of each with a mistake in it, by file."""
+    folder = tmp_path_factory.mktemp("typed")
+    for name, text in TEMPLATES.items():
+        (folder / f"{name}.py").write_text(text)
+    for name, (old, new, _) in WRONG.items():
+        assert TEMPLATES[name].count(old) >= 1, name
+        (folder / f"wrong_{name}.py").write_text(TEMPLATES[name].replace(old, new))
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary"]
+        + ["--cache-dir", str(ROOT / ".mypy_cache" / "templates"), *map(str, sorted(folder.glob("*.py")))],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert not said.stderr, said.stderr
+    errors: dict[str, str] = {}
+    for line in said.stdout.splitlines():
+        name = Path(line.partition(":")[0]).stem
+        errors[name] = errors.get(name, "") + line
+    return errors
+
+
+def test_a_type_checker_accepts_the_templates(type_errors):
+    assert {name: said for name, said in type_errors.items() if name in WRONG} == {}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_type_checker_refuses_an_implementation_that_breaks_its_contract(type_errors, name):
+    assert WRONG[name][2] in type_errors.get(f"wrong_{name}", "")
 
 
 def test_law_measures_an_added_learner(answers):

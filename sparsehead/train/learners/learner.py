@@ -1,36 +1,67 @@
-"""What a learner is. `law` and `learn` know the learners by their names in `spec.LEARNERS`."""
+"""The contract of learners. `law` and `learn` know the learners by their names in `spec.LEARNERS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 from ...functions import Predict
 from ...functions.task import Sample
+from ...heads.encoding import Encoding
 from ..footprint import plain_bytes
 from ..spec import TrainSpec
+from ..transformer.engine import Engine
 
-Fit = Callable[[TrainSpec, Sample, int], Predict]
+
+@runtime_checkable
+class Fit(Protocol):
+    """Train on a whole sample at once."""
+
+    def __call__(self, spec: TrainSpec, sample: Sample, attempt: int, /) -> Predict:
+        """Return a predictor, bits (n, T) -> labels (n,).
+
+        Args:
+            sample: bits (m, T) and labels (m,); both labels occur.
+            attempt: counts the tries from 0; it may choose a regularisation or seed a random order.
+        """
+
+
+@runtime_checkable
+class StartTraining(Protocol):
+    """Make the engine of a learner that is trained step by step."""
+
+    def __call__(
+        self, spec: TrainSpec, runs: int, /, *, engine: str, dtype: str, device: str, own: Encoding | None
+    ) -> Engine:
+        """Return an engine that trains up to `runs` runs of one shape together."""
+
+
+@runtime_checkable
+class DescribeTraining(Protocol):
+    """Say which engine a learner would use."""
+
+    def __call__(self, spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> dict[str, str]:
+        """Return the `made_by` of the engine that `StartTraining` would make."""
 
 
 @dataclass(frozen=True)
 class Learner:
-    """One learner: either `fit` or `engine` is given.
+    """One learner, found by the entry point group `sparsehead.learners`; give either `fit` or `engine`.
+
+    `learn` and `law` then train it on the same samples as the others, judge it on the same holdout, store its
+    outcomes and draw them on the same axes.
 
     Args:
-        fit: (spec, sample, attempt) -> predict, where sample = (bits, labels) has both labels in it; attempt counts
-            the tries from 0 and may choose a regularisation or a random order.
-        engine: (spec, runs, *, engine, dtype, device, own) -> an `Engine`, for a learner that takes steps.
-        origin: (spec, *, engine, dtype, device) -> what that engine says of itself; None: the learner's name.
-        repeats: False where every attempt gives the same answer, so that one is enough.
-        as_drawn: True for a learner that could not fail on a training set which one support alone explains; `law`
-            then takes training sets as they are drawn.
+        origin: names the engine in stored outcomes; None: the learner's name.
+        repeats: False if every attempt gives the same answer, so that one is enough.
+        as_drawn: True if no training set that a single support explains can make it fail; `law` then does not redraw
+            ambiguous training sets.
         has_model: whether a run ends with an attention `Model`.
         memory: (spec, T, m, dtype) -> bytes at the peak of one trial.
     """
 
     fit: Fit | None = None
-    engine: Callable[..., Any] | None = None
-    origin: Callable[..., dict[str, str]] | None = None
+    engine: StartTraining | None = None
+    origin: DescribeTraining | None = None
     repeats: bool = True
     as_drawn: bool = False
     has_model: bool = False

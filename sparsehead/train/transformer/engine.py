@@ -1,11 +1,11 @@
-"""What an engine is: it trains runs of one shape, whatever it is written in."""
+"""The contract of engines, which train the Transformer of a spec step by step, whatever they are written in."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ..._base.types import Array, Shaped
 from ...functions.task import Sample
+from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
 from ..spec import TrainSpec
@@ -13,28 +13,15 @@ from ..spec import TrainSpec
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an engine does not train a spec; unexpected where it could on another machine."""
+    """Why an engine does not train a spec; `unexpected` if it would on another machine."""
 
     reason: str
     unexpected: bool = False
 
 
-@dataclass(frozen=True)
-class NamedEngine:
-    """An engine by name.
-
-    Args:
-        make: (spec, runs, *, dtype, device, own) -> Engine, which advances up to `runs` trials of one shape together.
-        origin: (spec, *, dtype, device) -> what the engine says of itself in `made_by`, or why it refuses.
-    """
-
-    make: Callable[..., "Engine"]
-    origin: Callable[..., dict[str, str] | Refusal]
-
-
 @runtime_checkable
 class Engine(Protocol):
-    """What a trial needs of an engine; `run` counts the runs that it advances together, from 0."""
+    """Training in progress; `run` counts the runs that are advanced together, from 0."""
 
     runs: int
     made_by: dict[str, str]  # engine, instructions (the level), dtype, device
@@ -55,4 +42,33 @@ class Engine(Protocol):
         """Predicted labels (n,) of bits (n, T)."""
 
     def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
-        """The weights as a `Model`; None where there is none, or it is not finite."""
+        """The weights as a `Model`; None if there is none, or if it is not finite."""
+
+
+@runtime_checkable
+class MakeEngine(Protocol):
+    """Make an engine for a spec that `DescribeEngine` does not refuse."""
+
+    def __call__(
+        self, spec: TrainSpec, runs: int, /, *, dtype: str, device: str, own: Encoding | None
+    ) -> Engine:
+        """Return an engine that advances up to `runs` runs of one shape together."""
+
+
+@runtime_checkable
+class DescribeEngine(Protocol):
+    """Describe an engine, or refuse a spec."""
+
+    def __call__(self, spec: TrainSpec, /, *, dtype: str, device: str) -> dict[str, str] | Refusal:
+        """Return `made_by` of the engine that would train the spec here, or the reason why none can."""
+
+
+@dataclass(frozen=True)
+class NamedEngine:
+    """One engine, found by the entry point group `sparsehead.engines`.
+
+    `learn --engine NAME` and `law --engine NAME` then train with it; "auto" tries it after the built-in engines.
+    """
+
+    make: MakeEngine
+    origin: DescribeEngine
