@@ -21,7 +21,6 @@ extensions = [
     "sphinx_copybutton",
     "docstrings",
     "examples",
-    "formulas",
     "generated",
     "mathml",
     "percent",
@@ -31,7 +30,6 @@ exclude_patterns = ["_build", "conf.py", "extensions"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
-formula_columns = {"paper": (1,), "notation": (0, 2, 3)}
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"

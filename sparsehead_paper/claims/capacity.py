@@ -36,15 +36,12 @@ def _log_covering(
     return covering(items, eps=eps, form=form).log_covering
 
 
-@claim(
-    "token-aggregation",
-    kind="remark",
-    where="paper, proof of theorem 4.2; notes section 3.1",
-    statement="A maximum over samples of a maximum over positions is one maximum over mT tokens; hence covers of "
-    "Score and phi_in on mT points serve the head, and T enters only through their logarithm.",
-)
+@claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
-    """Score covers by three routes: one list of mT points, sup-norms per sequence, distances from two loops.
+    """A maximum over samples of a maximum over positions is one maximum over $m T$ tokens; hence covers of
+    $Score$ and $phi_in$ on $m T$ points serve the head, and $T$ enters only through their logarithm.
+
+    Score covers by three routes: one list of mT points, sup-norms per sequence, distances from two loops.
 
     And what follows: a cover of the scores on the mT tokens serves every head built on them, so the item of the
     scores counts mT points and T enters by ln(2mT + 1) only.
@@ -76,23 +73,20 @@ def check_token_aggregation(context: Context) -> Finding:
         counts.append(math.exp(items[0].log_lambda) / math.log(2 * m * T + 1))
     return finding(
         same and 0.1 < served <= 1 and max(abs(c - 1) for c in counts) < 1e-9,
-        paper="max_i max_t = max_{i,t}",
+        paper="$max_i max_t = max_{i,t}$",
         ours=f"equal on 3 samples; attention moved by {served:.2f} of what a cover of the tokens allows",
-        detail="Distances and exact covering numbers of 40 scores on m sequences of T tokens and on mT points; "
-        "the score's item has the factor ln(2mT + 1).",
+        detail="Distances and exact covering numbers of 40 scores on $m$ sequences of $T$ tokens and on $m T$ "
+        "points; the score's item has the factor ln(2mT + 1).",
     )
 
 
-@claim(
-    "head-capacity",
-    kind="theorem",
-    where="paper theorem 4.2; notes section 3.1",
-    statement="For every split of eps, ln N(F_head; eps) <= ln N(F_Score; eps_s; mT points) + ln N(F_in; eps_in; mT "
-    "points) with L_out (C_Norm B_in B_X eps_s + eps_in) = eps, phi_out being fixed. A scalar output "
-    "divides eps by B_w.",
-)
+@claim("head-capacity", kind="theorem", where="paper theorem 4.2; notes section 3.1")
 def check_head_capacity(context: Context) -> Finding:
-    """Exact covering numbers of finite classes, for many splits; in two of the classes the theorem is an equality.
+    """For every split of $eps$, $ln N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m
+    T points)$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, $phi_out$ being fixed. A scalar output
+    divides $eps$ by $B_w$.
+
+    Exact covering numbers of finite classes, for many splits; in two of the classes the theorem is an equality.
 
     Tokens in [-1, 1], values |v| <= 1: B_X = B_in = L_out = 1, and the head's eps is what `head_error_bound` makes of
     the two resolutions. With one value, heads of small scores are as far apart as their scores; with one
@@ -126,7 +120,7 @@ def check_head_capacity(context: Context) -> Finding:
                 equal[name] += size == product > 1
     return finding(
         holds and equal["scores only"] >= 3 and equal["values only"] >= 3,
-        paper="ln N(head) <= ln N(Score) + ln N(in)",
+        paper="$ln N(head) <= ln N(Score) + ln N(in)$",
         ours=f"holds for 48 splits; equality in {equal['scores only']} and {equal['values only']} of them",
         detail="Up to 81 heads on up to 3 sequences, 12 splits of each class, every covering number exact.",
         equal=equal,
@@ -138,33 +132,28 @@ def _one_dimensional_head(x: Float[Array, "T 1"], theta: tuple[float, float]) ->
     return tf_head(x, np.ones(1), W_QK=W_QK, W_V=W_V, sigma="identity")
 
 
-@claim(
-    "pseudo-dimension",
-    kind="proposition",
-    where="paper proposition 4.4",
-    statement="Without norm bounds, d = 3 suffices for pseudo-dimension >= floor(log2 T): points on a circle that "
-    "carry the bits of their own index are shattered by queries of length T^2.",
-)
+@claim("pseudo-dimension", kind="proposition", where="paper proposition 4.4")
 def check_pseudo_dimension(context: Context) -> Finding:
+    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: points on a circle that
+    carry the bits of their own index are shattered by queries of length $T^2$.
+    """
     lengths = [4, 8, 16, 32, 64]
     done = [T for T in lengths if shatters(T)]
     return finding(
         done == lengths,
-        paper="T = 4, 8, 16, 32",
-        ours=f"shattered at T = {', '.join(map(str, done))}",
-        detail="All 2^floor(log2 T) patterns above and below 1/2 by heads in d = 3.",
+        paper="$T = 4, 8, 16, 32$",
+        ours=f"shattered at $T = {', '.join(map(str, done))}$",
+        detail="All $2^floor(log2 T)$ patterns above and below 1/2 by heads in $d = 3$.",
     )
 
 
-@claim(
-    "single-layer-capacity",
-    kind="corollary",
-    where="paper corollary 4.5; notes section 3.2",
-    statement="ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X "
-    "B_V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3 with N_S <= mT: T enters through a logarithm only.",
-)
+@claim("single-layer-capacity", kind="corollary", where="paper corollary 4.5; notes section 3.2")
 def check_single_layer_capacity(context: Context) -> Finding:
-    """The code against the display, and the display against classes of real heads: an interval, and a packing."""
+    """$ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X
+    B_V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3$ with $N_S <= m T$: $T$ enters through a logarithm only.
+
+    The code against the display, and the display against classes of real heads: an interval, and a packing.
+    """
     right = True
     for m, T, k, eps in ((1, 1, 1, 1.0), (40, 10, 5, 0.3), (10**6, 10**8, 64, 0.01)):
         Lambda = math.log(2 * m + 1)
@@ -181,10 +170,10 @@ def check_single_layer_capacity(context: Context) -> Finding:
     return finding(
         right and 1 <= tight < 2 and packed <= limit < 60 * packed,
         paper="grows like log(mT), constant open",
-        ours=f"the display with all constants; {tight:.2f} times the exact ln N of heads on one token, "
+        ours=f"the display with all constants; {tight:.2f} times the exact $ln N$ of heads on one token, "
         f"{limit / packed:.0f} times that of a packing of heads",
-        detail=f"10^12 sequences of two tokens: heads whose scores are k-sparse vectors, pairwise more than 2 eps "
-        f"apart, number e^{packed:.0f}; the bound is {limit:.3g}.",
+        detail="$10^12$ sequences of two tokens: heads whose scores are $k$-sparse vectors, pairwise more "
+        f"than $2 eps$ apart, number $e^{packed:.0f}$; the bound is ${limit:.3g}$.",
         tight=tight,
         packed=packed,
         bound=limit,
@@ -220,14 +209,12 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
     return log_binomial(n, low) + low * math.log(2), _log_covering(norms, T=2, m=n, eps=eps)
 
 
-@claim(
-    "positional-capacity",
-    kind="corollary",
-    where="paper A.11",
-    statement="With a fixed table of positions added to the tokens, B_X becomes B_X + B_P in every term.",
-)
+@claim("positional-capacity", kind="corollary", where="paper A.11")
 def check_positional_capacity(context: Context) -> Finding:
-    """Heads that read positions only: the bound without B_P is below their covering number, with it above."""
+    """With a fixed table of positions added to the tokens, $B_X$ becomes $B_X + B_P$ in every term.
+
+    Heads that read positions only: the bound without B_P is below their covering number, with it above.
+    """
     rng = stream(context.seed, "positions")
     X, P = rng.normal(size=(50, 4)), rng.normal(size=(50, 4))
     X[0], P[0] = 0.3 * np.eye(4)[0], 0.7 * np.eye(4)[0]  # the longest of each, in one direction
@@ -245,22 +232,20 @@ def check_positional_capacity(context: Context) -> Finding:
         without < math.log(2) <= with_positions < 2 * math.log(2)
         and abs(longest - joined.BX) < 1e-12
         and joined.BZ == joined.BX,
-        paper="B_X + B_P",
-        ours=f"ln 2 <= {with_positions:.3f}; {without:.1g} if positions are forgotten",
+        paper="$B_X + B_P$",
+        ours=f"$ln 2 <= {with_positions:.3f}$; ${without:.1g}$ if positions are forgotten",
         detail="Tokens of length 0.3 and positions of length 0.7 add up to length 1 at most, and reach it. A head on "
         "one token that is nearly all position has an interval of outputs with exact covering number 2.",
     )
 
 
-@claim(
-    "multi-head-capacity",
-    kind="corollary",
-    where="paper A.12; notes section 4",
-    statement="The sum of H heads: the items of all heads in one list, (sum_h [..])^3 / eps^2. A head with zero "
-    "weights adds nothing.",
-)
+@claim("multi-head-capacity", kind="corollary", where="paper A.12; notes section 4")
 def check_multi_head_capacity(context: Context) -> Finding:
-    """H heads on one token add up to an interval H times as long; items of real models concatenate."""
+    """The sum of $H$ heads: the items of all heads in one list, $(sum_h [..])^3 / eps^2$. A head with zero
+    weights adds nothing.
+
+    H heads on one token add up to an interval H times as long; items of real models concatenate.
+    """
     ratios = {}
     for H in (2, 3, 5):
         # outputs sum_h v_h x, |v_h| <= 1: an interval of length 2H, and two balls of radius H/1.02 cover it
@@ -291,24 +276,22 @@ def check_multi_head_capacity(context: Context) -> Finding:
         and abs(read_out - 1) < 1e-9
         and abs(whole - with_zero) < 1e-12
         and abs(whole - added) < 1e-9,
-        paper="(sum_h ..)^3",
-        ours=f"{', '.join(f'{ratio:.2f}' for ratio in ratios.values())} times the exact ln N of 2, 3 and 5 heads on "
-        f"one token; three equal heads cost {three / one:.4f} times one",
+        paper="$(sum_h ..)^3$",
+        ours=f"{', '.join(f'{ratio:.2f}' for ratio in ratios.values())} times the exact $ln N$ of 2, 3 and "
+        f"5 heads on one token; three equal heads cost {three / one:.4f} times one",
         detail="Intervals with exact covering number 2; a model of three heads against its heads alone, added under "
         "the cube; a head of zero weights adds nothing.",
         ratios=ratios,
     )
 
 
-@claim(
-    "trauger-tewari",
-    kind="remark",
-    where="Trauger and Tewari 2024, cited for comparison",
-    statement="A capacity bound without T exists under ||W_QK||_{1,1}: Maurey's sparsification instead of a cover "
-    "of mT points.",
-)
+@claim("trauger-tewari", kind="remark", where="Trauger and Tewari 2024, cited for comparison")
 def check_trauger_tewari(context: Context) -> Finding:
-    """Maurey's sparsification carried out; its count in exact cases; the items, four times that, have no T."""
+    """A capacity bound without $T$ exists under $||W_QK||_{1,1}$: Maurey's sparsification instead of a cover
+    of $m T$ points.
+
+    Maurey's sparsification carried out; its count in exact cases; the items, four times that, have no T.
+    """
     rng = stream(context.seed, "maurey")
     worst = 0.0
     for shape, draws in (((6, 6), 4), ((6, 6), 30), ((20, 1), 10)):
@@ -340,8 +323,9 @@ def check_trauger_tewari(context: Context) -> Finding:
         and exact[1][1] < 2 * exact[1][0]
         and max(abs(x - 1) for x in internal) < 1e-9
         and short == long,
-        paper="no T",
-        ours=f"ln N = {short:.4g} at T = 10 and at T = 10^9; means of k entries within {worst:.2f} of B/sqrt k",
+        paper="no $T$",
+        ours=f"$ln N = {short:.4g}$ at $T = 10$ and at $T = 10^9$; means of $k$ entries within {worst:.2f} "
+        "of $B/sqrt k$",
         detail="Sparse random matrices and their sparsifications; intervals with known covering numbers; items of the "
         "class, internal covers included, against the formula.",
         worst=worst,

@@ -9,13 +9,15 @@ The code and the tests behind it are found by the label: see `evidence`. What ha
 about wording, is declared as a plain `Claim(..)`.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparsehead._base.errors import DomainError
 
-from .evidence import labelled_code, marked_tests
+from .evidence import evidence
+from .formulas import plain
 
 KINDS = (
     "definition",
@@ -67,6 +69,10 @@ class Finding:
                 f"finding {self.label}: verdict {self.verdict!r} is unknown; use {', '.join(VERDICTS)}."
             )
 
+    def to_dict(self) -> dict[str, str]:
+        """As JSON values: all but the data, formulas as plain text."""
+        return {name: plain(getattr(self, name)) for name in ("label", "verdict", "paper", "ours", "detail")}
+
 
 @dataclass(frozen=True)
 class Context:
@@ -117,15 +123,15 @@ class Claim:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """What implements it, as "package.module:name": every docstring with its label in a `Paper:` line."""
-        found = labelled_code()
-        inherited = found.get(self.about, ()) if self.about else ()
-        return tuple(dict.fromkeys([*found.get(self.label, ()), *inherited]))
+        """What implements it, as "package.module:name"; an erratum's code includes that of the claim it corrects."""
+        behind = (evidence().get(label) for label in (self.label, self.about) if label)
+        return tuple(dict.fromkeys(name for found in behind if found for name in found["code"]))
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """What tests it, as "tests/path.py::test_name": every test marked with its label; () without a checkout."""
-        return marked_tests().get(self.label, ())
+        """What tests it, as "tests/path.py::test_name" from the root of a checkout."""
+        found = evidence().get(self.label)
+        return tuple(found["tests"]) if found else ()
 
     @property
     def status(self) -> str:
@@ -136,11 +142,12 @@ class Claim:
 
 
 def claim(
-    label: str, *, kind: str, where: str, statement: str, about: str | None = None
+    label: str, *, kind: str, where: str = "not in the paper", about: str | None = None
 ) -> Callable[[Check], Claim]:
-    """Declare a claim by decorating its check; the arguments are those of `Claim`."""
+    """Declare a claim by decorating its check; the first paragraph of the check's docstring is the statement."""
 
     def declare(check: Check) -> Claim:
+        statement = " ".join((inspect.getdoc(check) or "").partition("\n\n")[0].split())
         return Claim(label, kind, where, statement, check, about)
 
     return declare

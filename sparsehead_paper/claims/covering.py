@@ -28,16 +28,14 @@ def brute_force(D: np.ndarray, eps: float) -> int:
     )
 
 
-@claim(
-    "pseudometric-cover",
-    kind="definition",
-    where="notes section 2.1.1",
-    statement="In a pseudometric space an eps-cover of a set is a subset such that every point of the set lies "
-    "within eps of one of its members; the covering number is the size of the smallest. It never grows "
-    "with eps.",
-)
+@claim("pseudometric-cover", kind="definition", where="notes section 2.1.1")
 def check_pseudometric_cover(context: Context) -> Finding:
-    """Random points against every subset; also whole numbers far from the origin, whose distances are often eps."""
+    """In a pseudometric space an $eps$-cover of a set is a subset such that every point of the set lies
+    within $eps$ of one of its members; the covering number is the size of the smallest. It never grows with
+    $eps$.
+
+    Random points against every subset; also whole numbers far from the origin, whose distances are often eps.
+    """
     rng = stream(context.seed, "cover")
     worst, greedy, falls, between = 0, 0, True, True
     for trial in range(30):
@@ -54,22 +52,19 @@ def check_pseudometric_cover(context: Context) -> Finding:
         between = between and apart[0] <= truth[0] <= apart[1]
     return finding(
         worst == 0 and falls and between and greedy > 0,
-        paper="N(eps) <= N(eps/2)",
+        paper="$N(eps) <= N(eps/2)$",
         ours=f"largest difference from brute force {worst}; a greedy cover is larger in {greedy} of 90 cases",
-        detail="15 random sets of 14 points and 15 of 10 whole points near (10^17, 0), three radii each: the integer "
-        "program against every subset; never grows with eps; at the smallest eps between the packing numbers at 2 eps "
-        "and at eps.",
+        detail="15 random sets of 14 points and 15 of 10 whole points near $(10^17, 0)$, three radii each: "
+        "the integer program against every subset; never grows with $eps$; at the smallest $eps$ between "
+        "the packing numbers at $2 eps$ and at $eps$.",
     )
 
 
-@claim(
-    "covering-example",
-    kind="figure",
-    where="notes section 2.1.2, figures 1 and 2",
-    statement="Three points in the plane at eps = 0.05 and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 "
-    "for the set as first printed and 1 for the set as used later; the printed 2 belongs to neither.",
-)
+@claim("covering-example", kind="figure", where="notes section 2.1.2, figures 1 and 2")
 def check_covering_example(context: Context) -> Finding:
+    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for
+    the set as first printed and 1 for the set as used later; the printed 2 belongs to neither.
+    """
     sets = {"as printed": FIRST, "as used at 0.5": SECOND}
     found = {
         name: [covering_number(points, eps=Fraction(eps)).size for eps in ("0.05", "0.5")]
@@ -79,21 +74,19 @@ def check_covering_example(context: Context) -> Finding:
     return Finding(
         "covering-example",
         "differs" if right else "fails",
-        "N(.05) = 3, N(.5) = 2",
-        "N(.05) = 3; N(.5) = 3 (set as printed), 1 (set as used)",
+        "$N(.05) = 3$, $N(.5) = 2$",
+        "$N(.05) = 3$; $N(.5) = 3$ (set as printed), 1 (set as used)",
         "Exact rationals: one distance of the second set equals 0.5, and balls are closed.",
         {"sizes": found},
     )
 
 
-@claim(
-    "covering-number",
-    kind="definition",
-    where="paper definition in section 3; notes definition 2.1",
-    statement="N_inf(F; eps; z_1..z_m): the size of the smallest C inside F such that every f in F has a member of "
-    "C within eps of it at all m points at once; N_inf(F, eps, m) is the supremum over samples.",
-)
+@claim("covering-number", kind="definition", where="paper definition in section 3; notes definition 2.1")
 def check_covering_number(context: Context) -> Finding:
+    """$N_inf(F; eps; z_1..z_m)$: the size of the smallest $C$ inside $F$ such that every $f$ in $F$ has a
+    member of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over
+    samples.
+    """
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
     values = evaluate(signs, range(m))
@@ -107,21 +100,18 @@ def check_covering_number(context: Context) -> Finding:
     )
 
 
-@claim(
-    "parameterized-covering-number",
-    kind="definition",
-    where="notes definition 2.2",
-    statement="For F = {f(.; theta)} a cover may be given by its parameters: a subset of Theta whose functions "
-    "cover F at the m points. Two parameters with the same values on the sample count once.",
-)
+@claim("parameterized-covering-number", kind="definition", where="notes definition 2.2")
 def check_parameterized_covering_number(context: Context) -> Finding:
+    """For $F = {f(.; theta)}$ a cover may be given by its parameters: a subset of $Theta$ whose functions
+    cover $F$ at the $m$ points. Two parameters with the same values on the sample count once.
+    """
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])
     cover = class_covering_number(values, eps=0.5)
     return finding(
         cover.size == 3,
-        paper="a subset of Theta",
+        paper="a subset of $Theta$",
         ours=f"{cover.size} parameters of {len(thetas)}",
-        detail="f(z; theta) = |theta| z on {0, 1}: theta and -theta are one function, so three parameters "
-        "cover five.",
+        detail="$f(z; theta) = |theta| z$ on ${0, 1}$: $theta$ and $-theta$ are one function, so three "
+        "parameters cover five.",
     )

@@ -30,14 +30,11 @@ from .claim import Context, Finding, claim, finding
 from .representation import EXACT
 
 
-@claim(
-    "bump",
-    kind="lemma",
-    where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)",
-    statement="psi(x) = nu(x) + nu(2 delta - x) - 1, two ramps of two ReLU units each, is 1 on [0, 2 delta], 0 "
-    "outside [-delta, 3 delta], straight between, and takes no other values.",
-)
+@claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")
 def check_bump(context: Context) -> Finding:
+    """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0
+    outside $[-delta, 3 delta]$, straight between, and takes no other values.
+    """
     error = 0.0
     for delta in (0.05, 0.25, 2.0):
         x = np.linspace(-4 * delta, 6 * delta, 2001)
@@ -46,21 +43,18 @@ def check_bump(context: Context) -> Finding:
     return finding(
         error < 1e-12,
         paper="1 near the target, 0 away from it",
-        ours=f"the trapezium within {error:.0e}",
-        detail="delta = .05, .25, 2, 2001 points each; errata-paper-1 has the printed form.",
+        ours=f"the trapezium within ${error:.0e}$",
+        detail="$delta = .05, .25, 2$, 2001 points each; errata-paper-1 has the printed form.",
     )
 
 
-@claim(
-    "bump-net",
-    kind="lemma",
-    where="paper lemma B.8 (our reading of the numbering)",
-    statement="For n targets in R^{d_f}, pairwise at least g apart in l_inf and of size at most B, and delta = "
-    "g/4, a net of hidden widths 4 n d_f and 2n gives each target's value exactly on its delta-cube "
-    "and 0 outside all 2 delta-cubes. Entries of the first layer and its biases are at most B/delta + "
-    "2, of the second at most 2 d_f, of w the largest value.",
-)
+@claim("bump-net", kind="lemma", where="paper lemma B.8 (our reading of the numbering)")
 def check_bump_net(context: Context) -> Finding:
+    """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and
+    $delta = g/4$, a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its
+    $delta$-cube and 0 outside all $2 delta$-cubes. Entries of the first layer and its biases are at most
+    $B/delta + 2$, of the second at most $2 d_f$, of $w$ the largest value.
+    """
     rng = stream(context.seed, "bump-net")
     error, off, shapes = 0.0, 0.0, set()
     for d_f, n in ((1, 5), (2, 6), (3, 8), (5, 6)):
@@ -82,21 +76,18 @@ def check_bump_net(context: Context) -> Finding:
         shapes.add((one.b.shape[0] / (n * d_f), two.b.shape[0] / n))
     return finding(
         error < 1e-11 and off < 1e-12 and shapes == {(4.0, 2.0)},
-        paper="exact within g/4, widths 4 n d_f and 2n",
-        ours=f"error {error:.0e} inside and outside; the largest entries are the stated ones to {off:.0e}",
-        detail="d_f = 1, 2, 3, 5 with 5 to 8 random targets and values: corners and insides of the cubes, 4000 "
-        "points elsewhere.",
+        paper="exact within $g/4$, widths $4 n d_f$ and $2n$",
+        ours=f"error ${error:.0e}$ inside and outside; the largest entries are the stated ones to ${off:.0e}$",
+        detail="$d_f = 1, 2, 3, 5$ with 5 to 8 random targets and values: corners and insides of the cubes, "
+        "4000 points elsewhere.",
     )
 
 
-@claim(
-    "exact-decoder",
-    kind="ours",
-    where="not in the paper",
-    statement="A piecewise linear read-out with two units per change of value is constant on every interval in "
-    "which the head's output can lie; inside the head, with sigma = ReLU, it needs no MLP at all.",
-)
+@claim("exact-decoder", kind="ours")
 def check_exact_decoder(context: Context) -> Finding:
+    """A piecewise linear read-out with two units per change of value is constant on every interval in which
+    the head's output can lie; inside the head, with $sigma = ReLU$, it needs no MLP at all.
+    """
     rng = stream(context.seed, "decoder")
     low = np.sort(rng.uniform(0, 10, size=12))
     high = low + 0.8 * np.diff(low, append=11)
@@ -111,22 +102,18 @@ def check_exact_decoder(context: Context) -> Finding:
     return finding(
         error < EXACT and len(decoder.kinks) == 2 * changes and inside_the_head,
         paper="bumps: 6 units a value",
-        ours=f"{len(decoder.kinks)} units for {changes} changes, error {error:.0e}",
-        detail="12 random intervals with random values, 25 points in each; and a 3-parity at T = 8 by 6 units "
-        "inside the head, without an MLP, all inputs.",
+        ours=f"{len(decoder.kinks)} units for {changes} changes, error ${error:.0e}$",
+        detail="12 random intervals with random values, 25 points in each; and a 3-parity at $T = 8$ by 6 "
+        "units inside the head, without an MLP, all inputs.",
     )
 
 
-@claim(
-    "best-code",
-    kind="ours",
-    where="not in the paper",
-    statement="Bits may be weighed in any order and complemented: the code with the fewest changes of value "
-    "along the head's output has the smallest decoder. One change is possible exactly for linear "
-    "threshold functions, of which there are 104 on three bits; s changes are needed for parity; no "
-    "real weights do better.",
-)
+@claim("best-code", kind="ours")
 def check_best_code(context: Context) -> Finding:
+    """Bits may be weighed in any order and complemented: the code with the fewest changes of value along the
+    head's output has the smallest decoder. One change is possible exactly for linear threshold functions, of
+    which there are 104 on three bits; $s$ changes are needed for parity; no real weights do better.
+    """
     tables = [from_table(T=3, support=(0, 1, 2), table=t) for t in itertools.product([0, 1], repeat=8)]
     thresholds = sum(f.s == 0 or best_code(f.values).changes == 1 for f in tables)
     odd = [best_code(parity(tuple(range(s)), T=s).values).changes for s in (2, 3, 4)]
@@ -143,15 +130,12 @@ def check_best_code(context: Context) -> Finding:
     )
 
 
-@claim(
-    "exact-certificate",
-    kind="ours",
-    where="not in the paper",
-    statement="For a one-layer model bounds on the outputs over all 2^T inputs are proved pattern by pattern of the s "
-    "relevant bits, in O(2^s T); they hold for exact arithmetic and for float64, rounding included, and for a "
-    "single-head scalar read-out they are attained.",
-)
+@claim("exact-certificate", kind="ours")
 def check_exact_certificate(context: Context) -> Finding:
+    """For a one-layer model bounds on the outputs over all $2^T$ inputs are proved pattern by pattern of the
+    $s$ relevant bits, in $O(2^s T)$; they hold for exact arithmetic and for float64, rounding included, and
+    for a single-head scalar read-out they are attained.
+    """
     rng = stream(context.seed, "certificate")
     worst, every = 0.0, assignments(11)
     for _ in range(6):
@@ -171,12 +155,12 @@ def check_exact_certificate(context: Context) -> Finding:
     return finding(
         worst < EXACT and not believed,
         paper="-",
-        ours=f"largest disagreement with enumeration {worst:.0e}; "
+        ours=f"largest disagreement with enumeration ${worst:.0e}$; "
         + (f"falsely believed: {', '.join(believed)}" if believed else "no treacherous model is believed"),
-        detail="Six heads at T = 11, each against its own function and against another: same error, same "
-        "verdict, and a counterexample whenever the answer is no. Then models that float64 hides: scores that "
-        "overflow, that bits move by 60 and 800, kinks in units of 1e-170, a plane that looks like a line at 1e-14, "
-        "a step 5e-8 wide, slopes of 2e15.",
+        detail="Six heads at $T = 11$, each against its own function and against another: same error, same "
+        "verdict, and a counterexample whenever the answer is no. Then models that float64 hides: scores "
+        "that overflow, that bits move by 60 and 800, kinks in units of $1e-170$, a plane that looks like a "
+        "line at $1e-14$, a step $5e-8$ wide, slopes of $2e15$.",
     )
 
 

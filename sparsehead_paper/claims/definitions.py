@@ -52,21 +52,18 @@ def agreement(paper: str, error: float, detail: str) -> Finding:
     return finding(
         error < ROUNDING,
         paper=paper,
-        ours=f"largest difference {error:.1e}",
+        ours=f"largest difference ${error:.1e}$",
         detail=detail,
         error=error,
     )
 
 
-@claim(
-    "matrix-norms",
-    kind="definition",
-    where="paper section 3, notation; notes section 2",
-    statement="||M||_{p,q} takes the p-norm of each column, then the q-norm of those numbers; so ||W||_{2,1} sums "
-    "column lengths and ||X^T||_{2,inf} is the longest row of X. Always spectral <= Frobenius <= (2,1) <= "
-    "sqrt(columns) Frobenius.",
-)
+@claim("matrix-norms", kind="definition", where="paper section 3, notation; notes section 2")
 def check_matrix_norms(context: Context) -> Finding:
+    """$||M||_{p,q}$ takes the $p$-norm of each column, then the $q$-norm of those numbers; so $||W||_{2,1}$
+    sums column lengths and $||X^T||_{2,inf}$ is the longest row of $X$. Always spectral <= Frobenius <= (2,1)
+    <= $sqrt(columns)$ Frobenius.
+    """
     M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
     got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
     error = float(np.abs(np.array(got) - [6, 3 + 17**0.5, 17**0.5, 8]).max())
@@ -81,19 +78,16 @@ def check_matrix_norms(context: Context) -> Finding:
         error < ROUNDING and ordered,
         paper="columns first",
         ours=f"{got[0]:.4g}, {got[1]:.4g}, {got[2]:.4g}, {got[3]:.4g} as by hand",
-        detail="||M||_{2,1}, ||M^T||_{2,1}, ||M^T||_{2,inf}, ||M||_{1,1} of [[3,0],[4,1],[0,0]]; the chain "
-        "on random M.",
+        detail="$||M||_{2,1}$, $||M^T||_{2,1}$, $||M^T||_{2,inf}$, $||M||_{1,1}$ of [[3,0],[4,1],[0,0]]; "
+        "the chain on random $M$.",
     )
 
 
-@claim(
-    "attention-head",
-    kind="definition",
-    where="paper definition 3.1; notes definition 2.4",
-    statement="y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ), with Norm: R^T -> "
-    "simplex; Score, Norm, phi_in and phi_out are whatever the caller gives.",
-)
+@claim("attention-head", kind="definition", where="paper definition 3.1; notes definition 2.4")
 def check_attention_head(context: Context) -> Finding:
+    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T ->
+    simplex$; Score, Norm, $phi_in$ and $phi_out$ are whatever the caller gives.
+    """
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
     a = softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
@@ -102,28 +96,21 @@ def check_attention_head(context: Context) -> Finding:
     return agreement("the displayed sum", error, "The general head against its sum, term by term.")
 
 
-@claim(
-    "self-attention",
-    kind="definition",
-    where="notes equation (1)",
-    statement="The head with a token of the sequence as its context: z = x_tau, one output per tau.",
-)
+@claim("self-attention", kind="definition", where="notes equation (1)")
 def check_self_attention(context: Context) -> Finding:
+    """The head with a token of the sequence as its context: $z = x_tau$, one output per $tau$."""
     X, W, _ = _case(context, "self")
     layer = tf_layer(X, W)
     error = max(float(np.abs(_row_by_row(X, W, X[t]) - layer[t]).max()) for t in range(7))
-    return agreement("z = x_tau", error, "Every row of the layer is the general head with z = x_tau.")
+    return agreement("$z = x_tau$", error, "Every row of the layer is the general head with $z = x_tau$.")
 
 
-@claim(
-    "tf-layer",
-    kind="definition",
-    where="paper definition 3.2; notes definition 2.5",
-    statement="Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C: the head with Score(x, z) = z^T W_Q W_K^T x, "
-    "linear phi_in, phi_out = W_C^T sigma(.), sigma Lipschitz with sigma(0) = 0, and softmax, at every "
-    "position.",
-)
+@claim("tf-layer", kind="definition", where="paper definition 3.2; notes definition 2.5")
 def check_tf_layer(context: Context) -> Finding:
+    """$Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C$: the head with $Score(x, z) = z^T W_Q W_K^T x$,
+    linear $phi_in$, $phi_out = W_C^T sigma(.)$, $sigma$ Lipschitz with $sigma(0) = 0$, and softmax, at every
+    position.
+    """
     X, W, _ = _case(context, "layer")
     S = X @ W.W_Q @ (X @ W.W_K).T
     A = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
@@ -132,70 +119,53 @@ def check_tf_layer(context: Context) -> Finding:
 
 
 @claim(
-    "tf-scalar",
-    kind="definition",
-    where="paper section 3, scalar output; notes definition 2.5, last line",
-    statement="One extra token [CLS], itself attended, and the output w^T y_[CLS].",
+    "tf-scalar", kind="definition", where="paper section 3, scalar output; notes definition 2.5, last line"
 )
 def check_tf_scalar(context: Context) -> Finding:
+    """One extra token [CLS], itself attended, and the output $w^T y_[CLS]$."""
     X, W, rng = _case(context, "scalar")
     w = rng.normal(size=6)
     error = abs(tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
-    return agreement("w^T y_[CLS]", error, "[CLS] is the last row and is attended like the others.")
+    return agreement("$w^T y_[CLS]$", error, "[CLS] is the last row and is attended like the others.")
 
 
-@claim(
-    "tf-head",
-    kind="definition",
-    where="paper section 4, with corollary 4.5; notes section 3.2",
-    statement="f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ): the layer with k = d and W_C dropped.",
-)
+@claim("tf-head", kind="definition", where="paper section 4, with corollary 4.5; notes section 3.2")
 def check_tf_head(context: Context) -> Finding:
+    """$f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) )$: the layer with $k = d$ and $W_C$ dropped."""
     X, W, _ = _case(context, "tf-head")
     eye = HeadWeights(W.W_Q @ W.W_K.T, np.eye(6), np.eye(6), np.eye(6))
     layer = tf_layer(X, eye)
     rows = [tf_head(X, X[t], W_QK=eye.W_Q, W_V=np.eye(6)) for t in range(7)]
     error = float(np.abs(np.array(rows) - layer).max())
-    return agreement("k = d, no W_C", error, "The head is the layer with W_C = I, row by row.")
+    return agreement("$k = d$, no $W_C$", error, "The head is the layer with $W_C = I$, row by row.")
 
 
-@claim(
-    "tf-heads",
-    kind="definition",
-    where="paper appendix A (A.12); notes section 4",
-    statement="Multi-head attention: the sum of H heads, each with its own weights.",
-)
+@claim("tf-heads", kind="definition", where="paper appendix A (A.12); notes section 4")
 def check_tf_heads(context: Context) -> Finding:
+    """Multi-head attention: the sum of $H$ heads, each with its own weights."""
     X, W, rng = _case(context, "heads")
     V = HeadWeights(*(rng.normal(size=M.shape) for M in (W.W_Q, W.W_K, W.W_V, W.W_C)))
     error = float(np.abs(tf_heads(X, [W, V]) - tf_layer(X, W) - tf_layer(X, V)).max())
     return agreement("sum of heads", error, "Two heads with different weights, summed.")
 
 
-@claim(
-    "tf-mlp",
-    kind="definition",
-    where="paper section 5; notes section 5",
-    statement="f_tf+mlp: a head, or s heads, read at [CLS] by a three-layer ReLU net ((y^T W_1)_+ W_2)_+ w.",
-)
+@claim("tf-mlp", kind="definition", where="paper section 5; notes section 5")
 def check_tf_mlp(context: Context) -> Finding:
+    """$f_tf+mlp$: a head, or $s$ heads, read at [CLS] by a three-layer ReLU net $((y^T W_1)_+ W_2)_+ w$."""
     X, W, rng = _case(context, "mlp")
     W_1, W_2, w = rng.normal(size=(6, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)
     y = tf_heads(X, [W, W], sigma="identity")[-1]
     hidden = [max(0.0, float(y @ W_1[:, j])) for j in range(5)]
     output = sum(w[j] * max(0.0, sum(h * W_2[i, j] for i, h in enumerate(hidden))) for j in range(4))
     error = max(abs(tf_mlp(X, [W, W], W_1, W_2, w) - output), abs(mlp(y, W_1, W_2, w) - output))
-    return agreement("((y^T W_1)_+ W_2)_+ w", float(error), "Two heads, read by the net unit by unit.")
+    return agreement("$((y^T W_1)_+ W_2)_+ w$", float(error), "Two heads, read by the net unit by unit.")
 
 
-@claim(
-    "tf-deep",
-    kind="definition",
-    where="paper section 4, with theorem 4.7",
-    statement="Depth L: g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C ), with Pi the projection of each row to the unit "
-    "ball, which stands in for LayerNorm.",
-)
+@claim("tf-deep", kind="definition", where="paper section 4, with theorem 4.7")
 def check_tf_deep(context: Context) -> Finding:
+    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, with $Pi$ the projection of each row to the
+    unit ball, which stands in for LayerNorm.
+    """
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
 
@@ -213,18 +183,15 @@ def check_tf_deep(context: Context) -> Finding:
     return agreement(
         "unit-ball projection",
         max(error, longest - 1),
-        f"Three layers; longest row {longest:.3f} <= 1.",
+        f"Three layers; longest row ${longest:.3f} <= 1$.",
     )
 
 
-@claim(
-    "model",
-    kind="ours",
-    where="not in the paper",
-    statement="Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all 2T + 1 "
-    "distinct tokens instead of m sequences; the numbers are those of the definitions.",
-)
+@claim("model", kind="ours")
 def check_model(context: Context) -> Finding:
+    """Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all $2T + 1$
+    distinct tokens instead of $m$ sequences; the numbers are those of the definitions.
+    """
     rng = stream(context.seed, "model")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
     w = rng.normal(size=9)
@@ -233,22 +200,24 @@ def check_model(context: Context) -> Finding:
     bits = np.array(list(itertools.product([0, 1], repeat=6)))
     slow = np.array([tf_scalar(model.encoding(b), W, w) for b in bits])
     error = float(np.abs(model(bits) - slow).max())
-    return agreement("f_tf-scalar", error, "All 64 inputs of T = 6, against the definition one at a time.")
+    return agreement(
+        "$f_tf-scalar$", error, "All 64 inputs of $T = 6$, against the definition one at a time."
+    )
 
 
-ATTENTION_MODULES = Claim(
+attention_modules = Claim(
     "attention-modules",
     kind="figure",
     where="paper figure 1; notes figure 3",
-    statement="Three modules side by side: a head with a general context, a self-attention layer, and a layer read "
-    "at [CLS]; scores in grey, normalised weights in blue.",
+    statement="Three modules side by side: a head with a general context, a self-attention layer, and a "
+    "layer read at [CLS]; scores in grey, normalised weights in blue.",
 )
 
 
-PRACTICAL_BLOCK = Claim(
+practical_block = Claim(
     "practical-block",
     kind="definition",
     where="paper, setup of the experiments",
-    statement="What the experiments train: pre-LayerNorm, biases, scores over sqrt(k), GELU MLP of width 4d, "
-    "residuals and a final LayerNorm (the minGPT block, to which the paper points).",
+    statement="What the experiments train: pre-LayerNorm, biases, scores over $sqrt(k)$, GELU MLP of width "
+    "$4 d$, residuals and a final LayerNorm (the minGPT block, to which the paper points).",
 )

@@ -152,12 +152,14 @@ def _before_a_relu() -> float:
     "layer-parameters",
     kind="lemma",
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its weights",
-    statement="Replacing one weight matrix by another of no larger norms, off by at most eps on the points it meets, "
-    "moves the output by at most p eps: p is the product of the Lipschitz constants behind it, and for scores "
-    "||W_V|| R as well.",
 )
 def check_layer_parameters(context: Context) -> Finding:
-    """One map replaced at a time, in a network of rank-one maps along one path: p must carry the whole error."""
+    """Replacing one weight matrix by another of no larger norms, off by at most $eps$ on the points it meets,
+    moves the output by at most $p eps$: $p$ is the product of the Lipschitz constants behind it, and for
+    scores $||W_V|| R$ as well.
+
+    One map replaced at a time, in a network of rank-one maps along one path: p must carry the whole error.
+    """
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
     score = "layer0.head0.QK"
@@ -171,21 +173,19 @@ def check_layer_parameters(context: Context) -> Finding:
         min(ratios.values()) > 0.7 and max(ratios.values()) <= ROUNDING,
         paper="the factor 2 of softmax in the score's",
         ours=f"attained: {', '.join(f'{name} {ratio:.3f}' for name, ratio in ratios.items())}",
-        detail="The error of a single replacement over p eps, two blocks on two tokens. The score's p has the length "
-        "sqrt2 of a token where the value is 1 long, which leaves .707.",
+        detail="The error of a single replacement over $p eps$, two blocks on two tokens. The score's $p$ "
+        "has the length $sqrt2$ of a token where the value is 1 long, which leaves .707.",
         ratios=ratios,
     )
 
 
-@claim(
-    "multi-layer-capacity",
-    kind="theorem",
-    where="paper theorem 4.7 and A.17",
-    statement="Depth L: the items of every block, each weighted by the Lipschitz constants of the blocks above it, "
-    "||W_V|| (1 + 2 B_X^2 ||W_QK||) per attention (the paper: 1 + 4 ||W_QK||).",
-)
+@claim("multi-layer-capacity", kind="theorem", where="paper theorem 4.7 and A.17")
 def check_multi_layer_capacity(context: Context) -> Finding:
-    """Real networks: every map has its item, priced for the points it meets, and the errors add up as items say."""
+    """Depth $L$: the items of every block, each weighted by the Lipschitz constants of the blocks above it,
+    $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
+
+    Real networks: every map has its item, priced for the points it meets, and the errors add up as items say.
+    """
     rng = stream(context.seed, "depth")
     right, worst, prices = True, 0.0, []
     for trial in range(6):
@@ -215,12 +215,12 @@ def check_multi_layer_capacity(context: Context) -> Finding:
     return finding(
         right and 0 < worst <= ROUNDING and min(prices + tight) >= 1 / ROUNDING
         and min(tight) < 1.5 and max(tight) < 4 and abs(total - 1) < 1e-9,
-        paper="||W_V|| (1 + 4 ||W_QK||) a layer",
-        ours=f"errors add up to at most {worst:.3f} of sum p_k eps_k; prices are {min(tight):.2f} to {max(tight):.2f} "
-        "times what the points met ask for, where no norm is lost on the way",
-        detail="6 random networks of depth 2 and 3 with all maps replaced at once, over all inputs: an item for every "
-        "map, c_k no less than the norm, the length and the number of the points met; then rank-one maps. All items "
-        "of a network of scalars with every part equal those worked out by hand.",
+        paper="$||W_V|| (1 + 4 ||W_QK||)$ a layer",
+        ours=f"errors add up to at most {worst:.3f} of $sum p_k eps_k$; prices are {min(tight):.2f} to "
+        f"{max(tight):.2f} times what the points met ask for, where no norm is lost on the way",
+        detail="6 random networks of depth 2 and 3 with all maps replaced at once, over all inputs: an item "
+        "for every map, $c_k$ no less than the norm, the length and the number of the points met; then "
+        "rank-one maps. All items of a network of scalars with every part equal those worked out by hand.",
         worst=worst,
         tight=tight,
     )  # fmt: skip

@@ -1,64 +1,65 @@
-"""docs/paper.md, written from the registry:  python -m sparsehead_paper.claims.document > docs/paper.md"""
+"""docs/paper.md and evidence.json, written in a checkout by `python -m sparsehead_paper.claims.document`."""
 
+import json
 import re
-from importlib.util import find_spec
+from pathlib import Path
+
+from sparsehead._base.errors import FileError
 
 from .claim import Claim
+from .evidence import find_evidence
+from .formulas import latex, split_formulas
 from .registry import SECTIONS
 
-HEAD = """# From paper to code
-
-Written by `python -m sparsehead_paper.claims.document > docs/paper.md` from `sparsehead_paper/claims/`; a test keeps
-the two in step, so edit those. The paper is Edelman, Goel, Kakade and Zhang, "Inductive Biases and
-Variable Creation in Self-Attention Mechanisms" (ICML 2022); the notes are lecture notes on it (April 2025).
-Statements are in our words; `Paper: label` in a docstring and `@pytest.mark.claim("label")` on a test point to a row
-here. `sparsehead reproduce` runs the check of every row that has one and says what came out; this page holds no
-verdicts. For an erratum the statement is ours: the printed form, and why it fails.
-"""
+CHECKOUT = Path(__file__).parents[2]
 
 
 def document() -> str:
     """The whole page."""
-    parts = [HEAD, *(_section(title, claims) for title, claims in SECTIONS.items())]
-    return "\n".join(parts)
+    head = """# From paper to code
+
+Written by `python -m sparsehead_paper.claims.document` from `sparsehead_paper/claims/`; a test keeps the two in step,
+so edit those. The paper is Edelman, Goel, Kakade and Zhang, "Inductive Biases and Variable Creation in
+Self-Attention Mechanisms" (ICML 2022); the notes are lecture notes on it (April 2025). Statements are in our words;
+`Paper: label` in a docstring and `@pytest.mark.claim("label")` on a test point to a row here. `sparsehead reproduce`
+runs the check of every row that has one and says what came out; this page holds no verdicts. For an erratum the
+statement is ours: the printed form, and why it fails.
+"""
+    return "\n".join([head, *(_section(title, claims) for title, claims in SECTIONS.items())])
 
 
 def _section(title: str, claims: tuple[Claim, ...]) -> str:
-    lines = [f"## {title}", "", _counts(claims), ""]
-    lines += ["| label | statement | where | code | tests | check |", "|---|---|---|---|---|---|"]
-    lines += [_row(c) for c in claims]
-    return "\n".join(lines) + "\n"
-
-
-def _counts(claims: tuple[Claim, ...]) -> str:
-    """How many entries there are and what stands behind them; verdicts are computed by `reproduce`, not here."""
-    coded = sum(c.status == "implemented" for c in claims)
-    checked = sum(c.check is not None for c in claims)
-    return (
+    coded = sum(claim.status == "implemented" for claim in claims)
+    checked = sum(claim.check is not None for claim in claims)
+    counts = (
         f"{len(claims)} entries: {coded} with code, {checked} with a check that `sparsehead reproduce` runs."
     )
+    table = ["| label | statement | where | code | tests | check |", "|---|---|---|---|---|---|"]
+    return "\n".join([f"## {title}", "", counts, "", *table, *map(_row, claims)]) + "\n"
 
 
 def _row(claim: Claim) -> str:
-    code = "<br>".join(_code(r) for r in claim.code) or "-"
-    tests = "<br>".join(_test(r) for r in claim.tests) or "-"
-    check = "-" if claim.check is None else _check(claim)
-    if claim.status != "implemented":
-        check = claim.status
+    check = claim.status
+    if check == "implemented":
+        check = "-" if claim.check is None else _check(claim)
     cells = [
         f"`{claim.label}`<br>{claim.kind}",
         _text(claim.statement),
         _text(claim.where),
-        code,
-        tests,
+        "<br>".join(map(_code, claim.code)) or "-",
+        "<br>".join(map(_test, claim.tests)) or "-",
         check,
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-def _text(statement: str) -> str:
-    """Letters and bars as they are: nothing in a statement is markup."""
-    return re.sub(r"([|_*<\\`])", r"\\\1", statement)
+def _text(text: str) -> str:
+    """Formulas as LaTeX, and everything else as it is: nothing in a statement is markup."""
+    parts = split_formulas(text)
+    return "".join(
+        f"${latex(part)}$" if i % 2 else re.sub(r"([|_*<\\`$])", r"\\\1", part)
+        for i, part in enumerate(parts)
+    )
 
 
 def _check(claim: Claim) -> str:
@@ -68,9 +69,8 @@ def _check(claim: Claim) -> str:
 
 def _code(reference: str) -> str:
     module, _, name = reference.partition(":")
-    spec = find_spec(module)
-    package = spec is not None and spec.submodule_search_locations is not None
-    path = module.replace(".", "/") + ("/__init__.py" if package else ".py")
+    path = module.replace(".", "/")
+    path += ".py" if (CHECKOUT / f"{path}.py").is_file() else "/__init__.py"
     shown = ".".join(part for part in (module.removeprefix("sparsehead."), name) if part)
     return f"[`{shown}`](../{path})"
 
@@ -80,5 +80,19 @@ def _test(reference: str) -> str:
     return f"[`{name.removeprefix('test_')}`](../{path})"
 
 
+def main() -> None:
+    """Write both files.
+
+    Raises:
+        FileError: this is no checkout.
+    """
+    page = CHECKOUT / "docs" / "paper.md"
+    if not page.is_file():
+        raise FileError(f"{page} is not there; run this in a checkout of the repository.")
+    rows = [f"{json.dumps(label)}: {json.dumps(found)}" for label, found in find_evidence(CHECKOUT).items()]
+    Path(__file__).with_name("evidence.json").write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    page.write_text(document())
+
+
 if __name__ == "__main__":
-    print(document(), end="")
+    main()

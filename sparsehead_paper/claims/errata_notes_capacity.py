@@ -14,16 +14,13 @@ from sparsehead.heads.heads import HeadWeights, attention_head, softmax, tf_head
 from .claim import Claim, Context, Finding, claim, finding
 
 
-@claim(
-    "errata-notes-11",
-    kind="erratum",
-    where="notes figure 3, definition 2.4",
-    statement="The modules are f_tf-head, f_tf-layer, f_tf-scalar; a head maps X^T x Z to Y, not X to Y: its output "
-    "depends on the whole sequence and on the context.",
-    about="attention-head",
-)
+@claim("errata-notes-11", kind="erratum", where="notes figure 3, definition 2.4", about="attention-head")
 def check_errata_notes_11(context: Context) -> Finding:
-    """One token in different company, and one sequence under different contexts: a map from X has one value, f many."""
+    """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$:
+    its output depends on the whole sequence and on the context.
+
+    One token in different company, and one sequence under different contexts: a map from X has one value, f many.
+    """
     rng = stream(context.seed, "errata-11")
     token = rng.normal(size=3)
 
@@ -39,29 +36,27 @@ def check_errata_notes_11(context: Context) -> Finding:
     inside = all((X.min(axis=0) - 1e-12 <= y).all() and (y <= X.max(axis=0) + 1e-12).all() for y in contexts)
     return finding(
         values == (20, 20) and inside and float(np.abs(alone - token).max()) < 1e-12,
-        paper="f: X -> Y",
-        ours="f: X^T x Z -> Y",
-        detail="One token in 20 sequences and one sequence under 20 contexts: 20 outputs each, all of them averages of "
-        "the tokens. A map from X would have one.",
+        paper="$f: X -> Y$",
+        ours="$f: X^T × Z -> Y$",
+        detail="One token in 20 sequences and one sequence under 20 contexts: 20 outputs each, all of them "
+        "averages of the tokens. A map from $X$ would have one.",
     )
 
 
-@claim(
-    "errata-notes-12",
-    kind="erratum",
-    where="notes assumption 3.1, equation (3)",
-    statement="theta_out ranges over a set, but the product cover covers theta_s and theta_in only: with one score, "
-    "one phi_in and phi_out = c y, c in [0, 1], it claims N = 1. phi_out must be fixed, or covered too.",
-    about="head-capacity",
-)
+@claim("errata-notes-12", kind="erratum", where="notes assumption 3.1, equation (3)", about="head-capacity")
 def check_errata_notes_12(context: Context) -> Finding:
+    """$theta_out$ ranges over a set, but the product cover covers $theta_s$ and $theta_in$ only: with one
+    score, one $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it claims $N = 1$. $phi_out$ must be fixed, or
+    covered too.
+    """
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size
     return finding(
         size == 5,
-        paper="N = 1 (the product of two one-element covers)",
-        ours=f"N = {size}",
-        detail="One score, one phi_in, phi_out = c y with c in {0, .01, .., 1}, attended value 1, eps = 0.1.",
+        paper="$N = 1$ (the product of two one-element covers)",
+        ours=f"$N = {size}$",
+        detail="One score, one $phi_in$, $phi_out = c y$ with $c$ in ${0, .01, .., 1}$, attended value 1, "
+        "$eps = 0.1$.",
         size=size,
     )
 
@@ -70,11 +65,12 @@ def check_errata_notes_12(context: Context) -> Finding:
     "errata-notes-13",
     kind="erratum",
     where="notes section 3.1, display of theorem 4.2",
-    statement="The '=' is '<=': the product of two covers is a cover, rarely the smallest; and the infimum over the "
-    "split of eps and the constants are missing.",
     about="head-capacity",
 )
 def check_errata_notes_13(context: Context) -> Finding:
+    """The $=$ must be $<=$: the product of two covers is a cover, rarely the smallest; and the infimum over the
+    split of $eps$ and the constants are missing.
+    """
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731
     values = evaluate_parameters(score, [0.0, 10.0], [X])
@@ -87,54 +83,47 @@ def check_errata_notes_13(context: Context) -> Finding:
     )
     return finding(
         product == 2 and smallest == 1,
-        paper="log |C_head| = log |C_Score| + log |C_in|",
+        paper="$log |C_head| = log |C_Score| + log |C_in|$",
         ours=f"{smallest} head, {product} scores",
-        detail="Two scores far apart under W_V = 0: the product cover has two elements, the class has one.",
+        detail="Two scores far apart under $W_V = 0$: the product cover has two elements, the class has one.",
     )
 
 
-@claim(
-    "errata-notes-14",
-    kind="erratum",
-    where="notes equation (8)",
-    statement="The logarithm is missing on the left: on x_i = e_i with a = b = 1 and eps = 0.2 the covering number "
-    "is at least C(N, 6) 2^6, while the printed right side is O(log N).",
-    about="vector-cover",
-)
+@claim("errata-notes-14", kind="erratum", where="notes equation (8)", about="vector-cover")
 def check_errata_notes_14(context: Context) -> Finding:
+    """The logarithm is missing on the left: on $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the covering
+    number is at least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
+    """
     sizes = [10**4, 10**6, 10**8]
     lower = [log_cover_lower(a=1, b=1, eps=0.2, N=N) for N in sizes]
     printed = [25 * math.log(5 * N) for N in sizes]
     slope = (lower[2] - lower[0]) / math.log(1e4)
     return finding(
         all(math.exp(low) > 1e6 * high for low, high in zip(lower, printed)) and abs(slope - 6) < 0.01,
-        paper=f"N <= O({printed[1]:.0f}) at a million points",
-        ours=f"N >= e^{lower[1]:.0f}, growing like N^{slope:.2f}",
-        detail="x_i = e_i, a = b = 1, eps = 0.2: C(N, 6) 2^6 vectors are pairwise more than 2 eps apart.",
+        paper=f"$N <= O({printed[1]:.0f})$ at a million points",
+        ours=f"$N >= e^{lower[1]:.0f}$, growing like $N^{slope:.2f}$",
+        detail="$x_i = e_i$, $a = b = 1$, $eps = 0.2$: $C(N, 6) 2^6$ vectors are pairwise more than $2 eps$ "
+        "apart.",
         log_lower=lower,
         printed=printed,
     )
 
 
-ERRATA_NOTES_15 = Claim(
+errata_notes_15 = Claim(
     "errata-notes-15",
     kind="erratum",
     where="notes lemma 3.3",
-    statement="W in R^{d1 x d2} acts on x in R^{d2}; printed is R^{d1}: a dimension in a formula, with nothing to "
-    "compute.",
+    statement="$W$ in $R^{d_1 × d_2}$ acts on $x$ in $R^{d_2}$; printed is $R^{d_1}$: a dimension in a "
+    "formula, with nothing to compute.",
     text_only=True,
 )
 
 
-@claim(
-    "errata-notes-16",
-    kind="erratum",
-    where="notes equation (10)",
-    statement="The score is bilinear: doubling the query doubles it, so the bound must carry ||z||. Combining the "
-    "terms needs the split lemma.",
-    about="single-layer-capacity",
-)
+@claim("errata-notes-16", kind="erratum", where="notes equation (10)", about="single-layer-capacity")
 def check_errata_notes_16(context: Context) -> Finding:
+    """The score is bilinear: doubling the query doubles it, so the bound must carry $||z||$. Combining the
+    terms needs the split lemma.
+    """
     weights = np.linspace(-1, 1, 41)
     sizes = [
         class_covering_number(evaluate_parameters(lambda z, w: z * w, weights, [z]), eps=0.25).upper
@@ -143,9 +132,10 @@ def check_errata_notes_16(context: Context) -> Finding:
     # grids of step .05, .1 and .2: a centre covers 5, 2 and 1 points on either side, so 11, 5 and 3 of the 41
     return finding(
         sizes == [math.ceil(41 / n) for n in (11, 5, 3)],
-        paper="a bound in B_X and B_W alone",
-        ours=f"N = {sizes[0]}, {sizes[1]}, {sizes[2]} for |z| = 1, 2, 4",
-        detail="score = z w x with x = 1, |w| <= 1, eps = 1/4: the same B_X and B_W, another ||z||.",
+        paper="a bound in $B_X$ and $B_W$ alone",
+        ours=f"$N = {sizes[0]}, {sizes[1]}, {sizes[2]}$ for $|z| = 1, 2, 4$",
+        detail="$score = z w x$ with $x = 1$, $|w| <= 1$, $eps = 1/4$: the same $B_X$ and $B_W$, another "
+        "$||z||$.",
         sizes=sizes,
     )
 
@@ -163,14 +153,12 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
 
 
 @claim(
-    "errata-notes-17",
-    kind="erratum",
-    where="notes section 3.2, head bound",
-    statement="The term of W_QK lacks B_X ||z||: scaling the inputs by c and (W_QK, W_V) by (1/c^2, 1/c) leaves the "
-    "class as it is, but changes the printed bound.",
-    about="single-layer-capacity",
+    "errata-notes-17", kind="erratum", where="notes section 3.2, head bound", about="single-layer-capacity"
 )
 def check_errata_notes_17(context: Context) -> Finding:
+    """The term of $W_QK$ lacks $B_X ||z||$: scaling the inputs by $c$ and $(W_QK, W_V)$ by $(1/c^2, 1/c)$
+    leaves the class as it is, but changes the printed bound.
+    """
     c, (Q, V, V21) = 10.0, (5.0, 1.0, 2.0)
     rng = stream(context.seed, "errata-17")
     X, W_QK, W_V = rng.normal(size=(5, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 2))
@@ -181,22 +169,19 @@ def check_errata_notes_17(context: Context) -> Finding:
         float(np.abs(same).max()) < 1e-12 and abs(ours - 1) < 1e-9 and printed < 0.5,
         paper=f"the bound changes by {printed:.2f}",
         ours=f"the bound changes by {ours:.6f}",
-        detail="(B_X, W_QK, W_V) and (10 B_X, W_QK / 100, W_V / 10) are one class, function by function.",
+        detail="$(B_X, W_QK, W_V)$ and $(10 B_X, W_QK / 100, W_V / 10)$ are one class, function by function.",
         printed=printed,
         ours_ratio=ours,
     )
 
 
-@claim(
-    "errata-notes-18",
-    kind="erratum",
-    where="notes section 4",
-    statement="The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are "
-    "multiplied by the Lipschitz constants of the layers above.",
-    about="multi-layer-capacity",
-)
+@claim("errata-notes-18", kind="erratum", where="notes section 4", about="multi-layer-capacity")
 def check_errata_notes_18(context: Context) -> Finding:
-    """An error of size 0.01 in one part, through a second part scaled by 10."""
+    """The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are
+    multiplied by the Lipschitz constants of the layers above.
+
+    An error of size 0.01 in one part, through a second part scaled by 10.
+    """
     rng = stream(context.seed, "errata-18")
     X = rng.normal(size=(5, 4))
     W = HeadWeights(*(rng.normal(size=(4, 4)) for _ in range(4)))
@@ -212,8 +197,8 @@ def check_errata_notes_18(context: Context) -> Finding:
     layers_error = size(through[0] - through[1])
     return finding(
         abs(heads_error / error - 1) < 1e-9 and layers_error > 1.5 * error,
-        paper="H layers: sum the H coverings",
-        ours=f"error x {heads_error / error:.2f} beside a head, x {layers_error / error:.2f} under a layer",
+        paper="$H$ layers: sum the $H$ coverings",
+        ours=f"error × {heads_error / error:.2f} beside a head, × {layers_error / error:.2f} under a layer",
         detail="The second part averages its inputs and multiplies by 10. Beside it the error stays, under "
         "it the error grows.",
         heads=heads_error / error,

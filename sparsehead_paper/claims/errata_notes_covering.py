@@ -20,15 +20,11 @@ from .claim import Claim, Context, Finding, claim, finding
 from .covering import FIRST, SECOND
 
 
-@claim(
-    "errata-notes-1",
-    kind="erratum",
-    where="notes section 2.1.1",
-    statement="A pseudometric also needs d(x, x) = 0: d = 1 everywhere satisfies both printed axioms, and then no "
-    "point covers even itself at eps < 1. And the covering number is a size, not a subset.",
-    about="pseudometric-cover",
-)
+@claim("errata-notes-1", kind="erratum", where="notes section 2.1.1", about="pseudometric-cover")
 def check_errata_notes_1(context: Context) -> Finding:
+    """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, and then no
+    point covers even itself at $eps < 1$. And the covering number is a size, not a subset.
+    """
     D = np.ones((4, 4))  # d(x, y) = 1 for all x and y, x = y included
     axioms = (D == D.T).all() and all(
         D[x, y] <= D[x, z] + D[z, y] for x in range(4) for y in range(4) for z in range(4)
@@ -41,28 +37,24 @@ def check_errata_notes_1(context: Context) -> Finding:
     ]
     return finding(
         bool(axioms) and covered == 0 and sizes == [4, 1],
-        paper="d(x,y) = d(y,x) and the triangle inequality",
-        ours=f"{covered} of 4 points covered by the whole set at eps = 0.5",
-        detail="d = 1 everywhere satisfies both axioms; without d(x, x) = 0 a set need not cover itself. With it the "
-        f"covering numbers at eps = .5 and 1 are {sizes[0]} and {sizes[1]}.",
+        paper="$d(x,y) = d(y,x)$ and the triangle inequality",
+        ours=f"{covered} of 4 points covered by the whole set at $eps = 0.5$",
+        detail="$d = 1$ everywhere satisfies both axioms; without $d(x, x) = 0$ a set need not cover "
+        f"itself. With it the covering numbers at $eps = .5$ and 1 are {sizes[0]} and {sizes[1]}.",
     )
 
 
-@claim(
-    "errata-notes-2",
-    kind="erratum",
-    where="notes section 2.1.2",
-    statement="The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and N(0.5) = 2 is "
-    "false for both: it is 3 for the first set and 1 for the second. {(.2, 3), (.6, 2.5)} covers neither.",
-    about="covering-example",
-)
+@claim("errata-notes-2", kind="erratum", where="notes section 2.1.2", about="covering-example")
 def check_errata_notes_2(context: Context) -> Finding:
+    """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is
+    false for both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
+    """
     sizes = [covering_number(points, eps="0.5").size for points in (FIRST, SECOND)]
     first = np.array(FIRST, dtype=np.float64)
     uncovered = float(np.linalg.norm(first[0] - first[1:], axis=1).min())
     return finding(
         sizes == [3, 1] and uncovered > 0.5,
-        paper="N(0.5) = 2",
+        paper="$N(0.5) = 2$",
         ours=f"{sizes[0]} for the set as printed, {sizes[1]} as used",
         detail=f"(.5, .7) is {uncovered:.2f} away from the claimed cover {{(.2, 3), (.6, 2.5)}}.",
         sizes=sizes,
@@ -70,43 +62,35 @@ def check_errata_notes_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-notes-3",
-    kind="erratum",
-    where="notes section 2.1.2, end",
-    statement="'As eps increases the covering number can only increase' is the wrong way round: an eps-cover is "
-    "also an eps'-cover for every eps' >= eps.",
-    about="pseudometric-cover",
-)
+@claim("errata-notes-3", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_3(context: Context) -> Finding:
+    """'As $eps$ increases the covering number can only increase' is the wrong way round: an $eps$-cover is
+    also an $eps'$-cover for every $eps' >= eps$.
+    """
     sizes = [covering_number(SECOND, eps=eps).size or 0 for eps in ("0.05", "0.2", "0.5")]
     return finding(
         sizes == [3, 2, 1],
-        paper="as eps increases the number can only increase",
-        ours=f"{sizes[0]}, {sizes[1]}, {sizes[2]} at eps = .05, .2, .5",
+        paper="as $eps$ increases the number can only increase",
+        ours=f"{sizes[0]}, {sizes[1]}, {sizes[2]} at $eps = .05, .2, .5$",
         detail="The notes' own second set.",
         sizes=sizes,
     )
 
 
-@claim(
-    "errata-notes-4",
-    kind="erratum",
-    where="notes section 2.1.2, end",
-    statement="'More spread out, hence larger' holds for scaling, N(cT, eps) = N(T, eps/c), not for adding points: "
-    "N({-1, 1}, 1) = 2 but N({-1, 0, 1}, 1) = 1 with centres in the set.",
-    about="pseudometric-cover",
-)
+@claim("errata-notes-4", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_4(context: Context) -> Finding:
+    """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, not for adding points:
+    $N({-1, 1}, 1) = 2$ but $N({-1, 0, 1}, 1) = 1$ with centres in the set.
+    """
     two, three = (covering_number(p, eps=1).size for p in ([-1, 1], [-1, 0, 1]))
     scaled = [covering_number(3 * np.array([-1.0, 0.5, 1.0]), eps=3 * e).size for e in (0.4, 0.6, 1.6)]
     plain = [covering_number(np.array([-1.0, 0.5, 1.0]), eps=e).size for e in (0.4, 0.6, 1.6)]
     return finding(
         (two, three) == (2, 1) and scaled == plain,
         paper="a set that spans more has a larger number",
-        ours=f"N({{-1, 1}}, 1) = {two}, N({{-1, 0, 1}}, 1) = {three}",
-        detail="Adding a point lowered the proper covering number; only scaling set and eps together keeps "
-        "it.",
+        ours=f"$N({{-1, 1}}, 1) = {two}$, $N({{-1, 0, 1}}, 1) = {three}$",
+        detail="Adding a point lowered the proper covering number; only scaling set and $eps$ together "
+        "keeps it.",
     )
 
 
@@ -114,11 +98,12 @@ def check_errata_notes_4(context: Context) -> Finding:
     "errata-notes-5",
     kind="erratum",
     where="notes section 2.1.2, after definition 2.1",
-    statement="Not every single value f(z_i) is the point to cover but the vector of all m: the +-1 functions on m "
-    "points have two values, and covering number 2^m.",
     about="covering-number",
 )
 def check_errata_notes_5(context: Context) -> Finding:
+    """Not every single value $f(z_i)$ is the point to cover but the vector of all $m$: the $+-1$ functions on
+    $m$ points have two values, and covering number $2^m$.
+    """
     m = 5
     functions = [lambda z, n=n: 1.0 - 2.0 * (n >> z & 1) for n in range(2**m)]
     values = evaluate(functions, range(m))
@@ -126,33 +111,30 @@ def check_errata_notes_5(context: Context) -> Finding:
     pooled = covering_number(np.unique(values), eps=0.5).size
     return finding(
         jointly == 2**m and pooled == 2,
-        paper="imagine every f(z_i) as a point",
+        paper="imagine every $f(z_i)$ as a point",
         ours=f"{jointly} centres, where the pooled values need {pooled}",
-        detail=f"All +-1 functions on m = {m} points.",
+        detail=f"All $+-1$ functions on $m = {m}$ points.",
     )
 
 
-ERRATA_NOTES_6 = Claim(
+errata_notes_6 = Claim(
     "errata-notes-6",
     kind="erratum",
     where="notes section 2.1",
-    statement="N(T, eps, d), N_2(T, eps, .) and N_2(eps, T, .) are one quantity with its arguments permuted: a matter "
-    "of notation, with nothing to compute.",
+    statement="$N(T, eps, d)$, $N_2(T, eps, .)$ and $N_2(eps, T, .)$ are one quantity with its arguments "
+    "permuted: a matter of notation, with nothing to compute.",
     text_only=True,
 )
 
 
-@claim(
-    "errata-notes-7",
-    kind="erratum",
-    where="notes lemma 2.3",
-    statement="The lemma needs a bounded, Lipschitz loss before eps_gen(f) means anything; a class of unbounded "
-    "functions with the squared loss has no such bound. The O~ hides a ln m that comes from the entropy "
-    "integral.",
-    about="generalization",
-)
+@claim("errata-notes-7", kind="erratum", where="notes lemma 2.3", about="generalization")
 def check_errata_notes_7(context: Context) -> Finding:
-    """F = {0}: ln N = 0, so C_F = 0 and only the confidence term is left; y is rarely, but then very, large."""
+    """The lemma needs a bounded, Lipschitz loss before $eps_gen(f)$ means anything; a class of unbounded
+    functions with the squared loss has no such bound. The $O~$ hides a $ln m$ that comes from the entropy
+    integral.
+
+    F = {0}: ln N = 0, so C_F = 0 and only the confidence term is left; y is rarely, but then very, large.
+    """
     m, delta = 1000, 0.1
     rare, size = 1 / (10 * m), 1e4
     unseen = (1 - rare) ** m
@@ -160,25 +142,23 @@ def check_errata_notes_7(context: Context) -> Finding:
     repaired = uniform_gap(0.0, m=m, delta=delta, b=size**2)  # the loss is at most 10^8
     return finding(
         unseen > delta and gap > 100 * promised and gap <= repaired,
-        paper=f"gap <= {promised:.3f} up to logarithms",
+        paper=f"gap $<= {promised:.3f}$ up to logarithms",
         ours=f"gap {gap:.0f} with probability {unseen:.3f}",
-        detail="The class of the zero function with squared loss, y = 10^4 once in 10 m samples: bounded "
-        f"functions, an unbounded loss. The bound that knows losses up to 10^8 allows {repaired:.3g}.",
+        detail="The class of the zero function with squared loss, $y = 10^4$ once in $10 m$ samples: "
+        "bounded functions, an unbounded loss. The bound that knows losses up to $10^8$ allows "
+        f"${repaired:.3g}$.",
         gap=gap,
         probability=unseen,
     )
 
 
-@claim(
-    "errata-notes-8",
-    kind="erratum",
-    where="notes section 2.2.1",
-    statement="(em/VC)^VC needs m >= VC and eps < 1: at m = 1, VC = 4 it is 0.21, less than one function. The "
-    "constant e is Euler's number.",
-    about="vc-cover",
-)
+@claim("errata-notes-8", kind="erratum", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
-    """All 0/1 functions of 4 points: VC dimension 4 by brute force, and two patterns on a single one of them."""
+    """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, less than one function.
+    The constant $e$ is Euler's number.
+
+    All 0/1 functions of 4 points: VC dimension 4 by brute force, and two patterns on a single one of them.
+    """
     patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     d, on_one = vc_dimension(patterns), class_covering_number(patterns[:, :1, None], eps=0.5).size
     printed = cover_vc_printed(m=1, d=d)
@@ -189,22 +169,18 @@ def check_errata_notes_8(context: Context) -> Finding:
         and printed < 1
         and on_one == 2
         and sauer == [2, 16],
-        paper=f"(em/VC)^VC = {printed:.2f}",
+        paper=f"$(e m/VC)^VC = {printed:.2f}$",
         ours=f"{on_one} patterns on one point",
-        detail="m = 1, VC = 4: fewer than one function, for a class that makes both patterns.",
+        detail="$m = 1$, $VC = 4$: fewer than one function, for a class that makes both patterns.",
         printed=printed,
     )
 
 
-@claim(
-    "errata-notes-9",
-    kind="erratum",
-    where="notes section 2.2.2",
-    statement="In the exponent 'de' must be d eps, the logarithm is base 2, and m >= d is needed: literally at m = "
-    "1, d = 8 the bound is below 1e-40 while N_inf([0,1]^X, .1, 1) = 5.",
-    about="fat-cover",
-)
+@claim("errata-notes-9", kind="erratum", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
+    """In the exponent 'de' must be $d eps$, the logarithm is base 2, and $m >= d$ is needed: literally at $m
+    = 1$, $d = 8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
+    """
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))
     printed = [
@@ -216,24 +192,20 @@ def check_errata_notes_9(context: Context) -> Finding:
     expected = math.log(2) + 5 * math.log(21**2)
     return finding(
         max(printed) < 1e-28 and printed[0] < 1e-40 and true == 5 and abs(repaired - expected) < 1e-9,
-        paper=f"below {max(printed):.0e} with the natural logarithm, {printed[0]:.0e} with log2",
-        ours=f"N_inf([0,1]^X, .1, 1) = {true}",
-        detail="The printed exponent at m = 1, d = 8, eps = .1. On one point the class is the interval [0, "
-        f"1]. The bound for all m and d gives e^{repaired:.1f}.",
+        paper=f"below ${max(printed):.0e}$ with the natural logarithm, ${printed[0]:.0e}$ with log2",
+        ours=f"$N_inf([0,1]^X, .1, 1) = {true}$",
+        detail="The printed exponent at $m = 1$, $d = 8$, $eps = .1$. On one point the class is the "
+        f"interval $[0, 1]$. The bound for all $m$ and $d$ gives $e^{repaired:.1f}$.",
         printed=printed,
     )
 
 
-@claim(
-    "errata-notes-10",
-    kind="erratum",
-    where="notes section 2.2.3",
-    statement="The factor 1 + log(A sqrt(m/C)) is negative for A sqrt(m/C) < 1/e; the positive part of the "
-    "logarithm is meant. With proper covers c = e sqrt(2).",
-    about="rademacher-cover",
-)
+@claim("errata-notes-10", kind="erratum", where="notes section 2.2.3", about="rademacher-cover")
 def check_errata_notes_10(context: Context) -> Finding:
-    """All functions with values +-A on m = 8 points: R = A exactly, C = 4 A^2 m ln 2, and a negative printed factor.
+    """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the
+    logarithm is meant. With proper covers $c = e sqrt(2)$.
+
+    All functions with values +-A on m = 8 points: R = A exactly, C = 4 A^2 m ln 2, and a negative printed factor.
 
     For the 2^m functions the printed bound is c sqrt(C/m) (1 + log(A sqrt(m/C))), with 1 + log(1/sqrt(4 ln 2)) > 0; at
     a C 20 times larger, which the lemma allows as well, it is negative.
@@ -245,10 +217,10 @@ def check_errata_notes_10(context: Context) -> Finding:
     ours = rademacher_closed(log_C=math.log(C), A=A, m=m)
     return finding(
         factor < 0 < exact <= ours * (1 + 1e-12) and ours <= A,
-        paper=f"c sqrt(C/m) times {factor:.2f}",
-        ours=f"R = {exact:.2f} <= {ours:.2f}",
-        detail="All functions with values +-.1 on 8 points, ln N <= C/eps^2 with room to spare: the printed factor is "
-        "negative, the complexity over all 2^8 signs is not. |f| <= A alone gives A.",
+        paper=f"$c sqrt(C/m)$ times {factor:.2f}",
+        ours=f"$R = {exact:.2f} <= {ours:.2f}$",
+        detail="All functions with values $+-.1$ on 8 points, $ln N <= C/eps^2$ with room to spare: the "
+        "printed factor is negative, the complexity over all $2^8$ signs is not. $|f| <= A$ alone gives $A$.",
         factor=factor,
         exact=exact,
     )

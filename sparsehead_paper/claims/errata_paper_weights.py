@@ -18,12 +18,13 @@ from .claim import Context, Finding, claim, finding
     "errata-paper-10",
     kind="erratum",
     where="paper lemmas B.2 and B.4, exponents (our reading)",
-    statement="The attention outside I is bounded with a score gap of R(1 - s Delta). Scores inside I are "
-    "themselves unequal for Delta > 0, so the printed keys leave a gap of R(1 - (2s - 1) Delta) only, "
-    "which is attained: with the printed R most of the attention can fall outside I.",
     about="single-head",
 )
 def check_errata_paper_10(context: Context) -> Finding:
+    """The attention outside $I$ is bounded with a score gap of $R(1 - s Delta)$. Scores inside $I$ are
+    themselves unequal for $Delta > 0$, so the printed keys leave a gap of $R(1 - (2s - 1) Delta)$ only, which
+    is attained: with the printed $R$ most of the attention can fall outside $I$.
+    """
     s, T, delta = 3, 400, 0.15
     gram = np.full((T, T), delta) + (1 - delta) * np.eye(T)
     gram[:s, :s] = (1 + delta) * np.eye(s) - delta
@@ -41,22 +42,18 @@ def check_errata_paper_10(context: Context) -> Finding:
         right and outside > 0.5 > promised,
         paper=f"at most {promised:.3f} outside I",
         ours=f"{outside:.3f} outside I",
-        detail=f"T = {T}, s = {s}, Delta = {delta}: relevant positions -Delta to each other, +Delta to the rest. "
-        f"Score gap {gap:.3f} R, not {1 - s * delta:.2f} R.",
+        detail=f"$T = {T}$, $s = {s}$, $Delta = {delta}$: relevant positions $-Delta$ to each other, "
+        f"$+Delta$ to the rest. Score gap {gap:.3f} $R$, not {1 - s * delta:.2f} $R$.",
         outside=outside,
         gap=gap,
     )
 
 
-@claim(
-    "errata-paper-11",
-    kind="erratum",
-    where="paper appendix B, weights of the s heads",
-    statement="For s heads W_V = (E_0 - E_1) e_2^T is printed, while W_C = e_1 e_h^T reads the first coordinate: the "
-    "product is 0 and every head outputs 0. e_1 is meant in both.",
-    about="s-heads",
-)
+@claim("errata-paper-11", kind="erratum", where="paper appendix B, weights of the s heads", about="s-heads")
 def check_errata_paper_11(context: Context) -> Finding:
+    """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed, while $W_C = e_1 e_h^T$ reads the first coordinate:
+    the product is 0 and every head outputs 0. $e_1$ is meant in both.
+    """
     f = parse("x0 & !x2 ^ x4", T=6)
     model = paper_model(f, encodings.positional(6))
     layer, bits = model.layers[0], np.array(list(itertools.product([0, 1], repeat=6)))
@@ -70,9 +67,9 @@ def check_errata_paper_11(context: Context) -> Finding:
     return finding(
         silent == 0 and loud > 0.5 and verify(model, f).exact,
         paper=f"outputs of size {silent:g}",
-        ours=f"outputs of size {loud:.2f} or more, and f exactly",
-        detail="A function of three bits at T = 6, all 64 inputs: the values put on the second coordinate, as "
-        "printed, and on the first.",
+        ours=f"outputs of size {loud:.2f} or more, and $f$ exactly",
+        detail="A function of three bits at $T = 6$, all 64 inputs: the values put on the second "
+        "coordinate, as printed, and on the first.",
     )
 
 
@@ -80,11 +77,12 @@ def check_errata_paper_11(context: Context) -> Finding:
     "errata-paper-12",
     kind="erratum",
     where="paper lemma B.8, norm of the second layer (our reading)",
-    statement="||W_2||_inf <= 2 d_f/delta cannot be the bound: the second layer adds up bumps with weights 1 and "
-    "its bias is 2 d_f whatever delta, more than 2 d_f/delta for every delta > 1. 2 d_f holds for all.",
     about="bump-net",
 )
 def check_errata_paper_12(context: Context) -> Finding:
+    """$||W_2||_inf <= 2 d_f/delta$ cannot be the bound: the second layer adds up bumps with weights 1 and its
+    bias is $2 d_f$ whatever $delta$, more than $2 d_f/delta$ for every $delta > 1$. $2 d_f$ holds for all.
+    """
     largest = {}
     for d_f, delta in ((3, 2.0), (3, 0.25), (2, 5.0)):
         targets = np.vstack([np.zeros(d_f), np.full(d_f, 4 * delta)])
@@ -93,7 +91,8 @@ def check_errata_paper_12(context: Context) -> Finding:
     exceeded = [case for case, size in largest.items() if size > 2 * case[0] / case[1]]
     return finding(
         exceeded == [(3, 2.0), (2, 5.0)] and all(size == 2 * d_f for (d_f, _), size in largest.items()),
-        paper="at most 2 d_f/delta = 3 at d_f = 3, delta = 2",
-        ours=f"{largest[(3, 2.0)]:g} there; 2 d_f in every case",
-        detail="Two targets 4 delta apart; d_f = 3 with delta = 2 and 1/4, d_f = 2 with delta = 5; biases included.",
+        paper="at most $2 d_f/delta = 3$ at $d_f = 3$, $delta = 2$",
+        ours=f"{largest[(3, 2.0)]:g} there; $2 d_f$ in every case",
+        detail="Two targets $4 delta$ apart; $d_f = 3$ with $delta = 2$ and 1/4, $d_f = 2$ with $delta = "
+        "5$; biases included.",
     )

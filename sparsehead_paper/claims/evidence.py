@@ -1,72 +1,75 @@
-"""What stands behind a claim, found by its label.
+"""The code and the tests behind each claim: found by label in a checkout, shipped with the package as evidence.json.
 
-Code: every module, class and function of the package whose docstring has a line `Paper: label, label`.
-Tests: every test function with `@pytest.mark.claim("label", ..)`; none where the package is installed without them.
+Code: every module, class and function with a line `Paper: label, label` in its docstring, but for the claims' own.
+Tests: every test function with `@pytest.mark.claim("label", ..)`.
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
-PACKAGES = (ROOT / "sparsehead", ROOT / "sparsehead_paper")
-TESTS = ROOT / "tests"
-PAPER_LINE = re.compile(r"Paper:\s+([a-z0-9-]+(?:,\s+[a-z0-9-]+)*)")
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef
+from typing import Literal, TypedDict
 
 
-@cache
-def labelled_code() -> dict[str, tuple[str, ...]]:
-    """For each label the code that names it, as "package.module:name" ("package.module" for a whole module)."""
-    found: dict[str, list[str]] = {}
-    for file in sorted(file for package in PACKAGES for file in package.rglob("*.py")):
-        text = file.read_text()
-        if PACKAGES[1] / "claims" in file.parents or "Paper:" not in text:
-            continue
-        for name, node in _documented(ast.parse(text), _module(file), ":"):
-            for labels in PAPER_LINE.findall(ast.get_docstring(node, clean=False) or ""):
-                for label in re.split(r",\s+", labels):
-                    found.setdefault(label, []).append(name)
-    return {label: tuple(dict.fromkeys(names)) for label, names in found.items()}
+class Evidence(TypedDict):
+    """What is behind one claim: code as "package.module:name", tests as "tests/path.py::test_name"."""
+
+    code: list[str]
+    tests: list[str]
 
 
 @cache
-def marked_tests() -> dict[str, tuple[str, ...]]:
-    """For each label the tests marked with it, as "tests/path.py::test_name"."""
-    found: dict[str, list[str]] = {}
-    for file in sorted(TESTS.rglob("test_*.py")) if TESTS.is_dir() else ():
+def evidence() -> dict[str, Evidence]:
+    """Read the evidence of every claim, by label, as it was when `document` last wrote it."""
+    found: dict[str, Evidence] = json.loads(Path(__file__).with_name("evidence.json").read_text())
+    return found
+
+
+def find_evidence(checkout: Path) -> dict[str, Evidence]:
+    """Search the package and the tests of a checkout for labels."""
+    found: dict[str, Evidence] = {}
+
+    def add(kind: Literal["code", "tests"], name: str, labels: list[str]) -> None:
+        for label in labels:
+            names = found.setdefault(label, {"code": [], "tests": []})[kind]
+            if name not in names:
+                names.append(name)
+
+    for file, tree in _parsed(checkout, "sparsehead*/**/*.py", "Paper:"):
+        if "claims" not in file.parts:
+            module = file.with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+            for name, docstring in _documented(tree, module):
+                lists = re.findall(r"Paper:\s+([a-z0-9-]+(?:,\s+[a-z0-9-]+)*)", docstring)
+                add("code", name, re.split(r",\s+", ", ".join(lists)) if lists else [])
+    for file, tree in _parsed(checkout, "tests/**/test_*.py", "mark.claim"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                add("tests", f"{file.as_posix()}::{node.name}", _marked(node))
+    return dict(sorted(found.items()))
+
+
+def _parsed(checkout: Path, pattern: str, word: str) -> Iterator[tuple[Path, ast.Module]]:
+    """The files of a pattern that contain `word`, with their syntax trees, by path from the checkout."""
+    for file in sorted(checkout.glob(pattern)):
         text = file.read_text()
-        for node in ast.walk(ast.parse(text)) if "mark.claim" in text else ():
-            for label in _marked(node):
-                path = file.relative_to(TESTS.parent).as_posix()
-                found.setdefault(label, []).append(f"{path}::{getattr(node, 'name', '')}")
-    return {label: tuple(names) for label, names in found.items()}
+        if word in text:
+            yield file.relative_to(checkout), ast.parse(text)
 
 
-def _module(file: Path) -> str:
-    parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _documented(node: Documented, name: str, separator: str) -> Iterator[tuple[str, Documented]]:
-    """`node` and the classes and functions in it, each with its full name."""
-    yield name, node
+def _documented(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef, name: str, separator: str = ":"
+) -> Iterator[tuple[str, str]]:
+    """The full names and docstrings of `node` and of the classes and functions in it."""
+    yield name, ast.get_docstring(node, clean=False) or ""
     for child in node.body:
         if isinstance(child, ast.ClassDef | ast.FunctionDef):
             yield from _documented(child, f"{name}{separator}{child.name}", ".")
 
 
-def _marked(node: ast.AST) -> list[str]:
-    """The labels of the `pytest.mark.claim(..)` decorators of a test function."""
-    if not isinstance(node, ast.FunctionDef):
-        return []
-    calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
-    marks = [c for c in calls if ast.unparse(c.func) == "pytest.mark.claim"]
-    return [
-        arg.value
-        for c in marks
-        for arg in c.args
-        if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-    ]
+def _marked(test: ast.FunctionDef) -> list[str]:
+    """The labels in a test's decorators `pytest.mark.claim(..)`."""
+    calls = [d for d in test.decorator_list if isinstance(d, ast.Call)]
+    marks = [call for call in calls if ast.unparse(call.func) == "pytest.mark.claim"]
+    return [ast.literal_eval(argument) for mark in marks for argument in mark.args]

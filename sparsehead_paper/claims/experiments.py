@@ -27,18 +27,18 @@ MEDIAN_STEPS = (60, 140)  # around the paper's median first step, 99
 LEVEL = 0.05  # of the sign test
 
 
-@claim(
-    "curves-and",
-    kind="figure",
-    where="paper figure 3 left; notes figure 6 left",
-    statement="T = 300, best of five restarts: with m = 200 all 40 replicates are solved, first above .99 at "
-    "iteration 59/99/409 (least/median/most); with m = 50, below the threshold, 24 of 40. Training accuracy reaches "
-    "100 % either way.",
-)
+@claim("curves-and", kind="figure", where="paper figure 3 left; notes figure 6 left")
 def check_curves(context: Context) -> Finding:
+    """$T = 300$, best of five restarts: with $m = 200$ all 40 replicates are solved, first above .99 at
+    iteration 59/99/409 (least/median/most); with $m = 50$, below the threshold, 24 of 40. Training accuracy
+    reaches 100 % either way.
+    """
     p = CURVES_AND
     low, mid, high = p.first_step_m200
-    paper = f"m=200: {p.solved_m200}/{p.replicates}, first step {low}/{mid}/{high}; m=50: {p.solved_m50}/{p.replicates}"
+    paper = (
+        f"$m=200$: {p.solved_m200}/{p.replicates}, first step {low}/{mid}/{high}; $m=50$: "
+        f"{p.solved_m50}/{p.replicates}"
+    )
     names = ("curves-paper", "curves-mingpt", "curves")
     found = {name: _both_sides(results(context, name, CurvesRecord)) for name in names}
     judged_by = next((name for name, sides in found.items() if sides), None)
@@ -66,7 +66,8 @@ def check_curves(context: Context) -> Finding:
     detail += f". {told[judged_by].capitalize()} the paper's dropout."
     if judged_by != "curves" and found["curves"]:
         other = [
-            f"m={m}: {_solved(side)}/{len(side)}" for m, side in zip((200, 50), found["curves"], strict=True)
+            f"$m={m}$: {_solved(side)}/{len(side)}"
+            for m, side in zip((200, 50), found["curves"], strict=True)
         ]
         detail += f" Without it: {', '.join(other)}."
     return judged(
@@ -94,19 +95,16 @@ def _told_curves(above: list[CurveTrial], below: list[CurveTrial]) -> str:
     first = f"{steps[0]}/{median(steps):g}/{steps[-1]}" if steps else "-"
     ci = wilson(_solved(below), len(below))
     return (
-        f"m=200: {_solved(above)}/{len(above)}, first step {first}; "
-        f"m=50: {_solved(below)}/{len(below)} [{ci[0]:.2f}, {ci[1]:.2f}]"
+        f"$m=200$: {_solved(above)}/{len(above)}, first step {first}; $m=50$: "
+        f"{_solved(below)}/{len(below)} [{ci[0]:.2f}, {ci[1]:.2f}]"
     )
 
 
-@claim(
-    "attention-and",
-    kind="figure",
-    where="paper figure 3 right; notes figure 6 right",
-    statement="T = 50, m = 300, I = {5, 20, 30}, one head: after training the attention lies on I (mean weights "
-    ".294/.274/.428) and vanishes elsewhere (.0034 in total per sample).",
-)
+@claim("attention-and", kind="figure", where="paper figure 3 right; notes figure 6 right")
 def check_attention(context: Context) -> Finding:
+    """$T = 50$, $m = 300$, $I = {5, 20, 30}$, one head: after training the attention lies on $I$ (mean
+    weights .294/.274/.428) and vanishes elsewhere (.0034 in total per sample).
+    """
     a = ATTENTION_AND
     paper = f"{sum(a.on_support):.3f} on the support, {a.irrelevant_total} on all irrelevant positions"
     names = ("attention-paper", "attention-mingpt", "attention")
@@ -136,16 +134,14 @@ def check_attention(context: Context) -> Finding:
     )
 
 
-@claim(
-    "parity-curves",
-    kind="figure",
-    where="paper figure 4; notes figure 7",
-    statement="3-sparse parity with fresh batches of 2048: all ten seeds learn it; the loss first falls below .35 at "
-    "iterations 156-247 (median 206) for T = 10 and 381-1029 (median 538) for T = 15.",
-)
+@claim("parity-curves", kind="figure", where="paper figure 4; notes figure 7")
 def check_parity(context: Context) -> Finding:
-    """The step at which the smoothed loss on parity falls below .35 for good."""
-    paper = "; ".join(f"T={p.T}: {'/'.join(map(str, p.first_below))}" for p in PARITY)
+    """3-sparse parity with fresh batches of 2048: all ten seeds learn it; the loss first falls below .35 at
+    iterations 156-247 (median 206) for $T = 10$ and 381-1029 (median 538) for $T = 15$.
+
+    The step at which the smoothed loss on parity falls below .35 for good.
+    """
+    paper = "; ".join(f"$T={p.T}$: {'/'.join(map(str, p.first_below))}" for p in PARITY)
     data = results(context, "parity", ParityRecord)
     parts, good = [], []
     for p in PARITY:
@@ -161,14 +157,11 @@ def check_parity(context: Context) -> Finding:
     return judged("holds" if all(good) else "differs", paper=paper, ours="; ".join(parts), detail=detail)
 
 
-@claim(
-    "dropout-cost",
-    kind="ours",
-    where="not in the paper",
-    statement="At T = 1000, m = 80, a single run with the paper's dropout of 0.1 succeeds less often than the same "
-    "run without it on the same data.",
-)
+@claim("dropout-cost", kind="ours")
 def check_dropout(context: Context) -> Finding:
+    """At $T = 1000$, $m = 80$, a single run with the paper's dropout of 0.1 succeeds less often than the same
+    run without it on the same data.
+    """
     data = results(context, "dropout", DropoutRecord)
     by_seed: dict[int, dict[bool, bool]] = {}
     for run in data.runs if data else ():
@@ -182,13 +175,13 @@ def check_dropout(context: Context) -> Finding:
     chance, reverse = (sign_test(k, unequal) for k in (against, unequal - against))
     shares = [wilson(k, len(pairs)) for k in (with_it, without)]
     ours = (
-        f"T={data.T}, m={data.m}: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] with dropout, "
-        f"{without}/{len(pairs)} [{shares[1][0]:.2f}, {shares[1][1]:.2f}] without"
+        f"$T={data.T}$, $m={data.m}$: {with_it}/{len(pairs)} [{shares[0][0]:.2f}, {shares[0][1]:.2f}] "
+        f"with dropout, {without}/{len(pairs)} [{shares[1][0]:.2f}, {shares[1][1]:.2f}] without"
     )
     verdict = "holds" if chance < LEVEL else "refuted" if reverse < LEVEL else "undecided"
     detail = (
         f"Single runs of 1000 steps on the same data; one-sided sign test on {unequal} unequal pairs: "
-        f"p = {chance:.3g}, in the other direction {reverse:.3g}; below {LEVEL} decides."
+        f"$p = {chance:.3g}$, in the other direction ${reverse:.3g}$; below {LEVEL} decides."
     )
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
@@ -200,16 +193,13 @@ def sign_test(k: int, n: int) -> float:
     return float(binom.sf(k - 1, n, 0.5))
 
 
-@claim(
-    "norms-learned",
-    kind="ours",
-    where="not in the paper",
-    statement="When a model with one head of width 64 first solves the AND of three, the bound ||W_QK||_F B_X^2 "
-    "on its scores without biases lies, at every T measured, above that at the start of training and below that of "
-    "the head written for all inputs: three quarters of the seeds are below the written one, three "
-    "quarters above three quarters of the starts.",
-)
+@claim("norms-learned", kind="ours")
 def check_norms_learned(context: Context) -> Finding:
+    """When a model with one head of width 64 first solves the AND of three, the bound $||W_QK||_F B_X^2$ on
+    its scores without biases lies, at every $T$ measured, above that at the start of training and below that
+    of the head written for all inputs: three quarters of the seeds are below the written one, three quarters
+    above three quarters of the starts.
+    """
     data = results(context, "learned-norms", NormsRecord)
     points = data.points if data else ()
     by_source = {
@@ -223,13 +213,13 @@ def check_norms_learned(context: Context) -> Finding:
     ends = {T: (p.low, start[T].high) for T, p in learned.items()}
     above = [T for T, (low, high) in ends.items() if low is not None and high is not None and low >= high]
     ours = "; ".join(
-        f"T={T}: {p.norm:.1f} learned, {written[T].norm:.1f} written, {start[T].norm:.1f} at the start"
+        f"$T={T}$: {p.norm:.1f} learned, {written[T].norm:.1f} written, {start[T].norm:.1f} at the start"
         for T, p in learned.items()
     )
     detail = (
-        "Medians over seeds when validation accuracy first exceeds .99. The learned head's upper quartile lies below "
-        f"the written head's value at {len(below)} of {len(learned)} T, its lower quartile above the upper quartile at "
-        f"the start at {len(above)}."
+        "Medians over seeds when validation accuracy first exceeds .99. The learned head's upper "
+        f"quartile lies below the written head's value at {len(below)} of {len(learned)} $T$, its lower "
+        f"quartile above the upper quartile at the start at {len(above)}."
     )
     holds = len(below) == len(above) == len(learned)
     return judged(
@@ -241,15 +231,12 @@ def check_norms_learned(context: Context) -> Finding:
     )
 
 
-@claim(
-    "bound-along-training",
-    kind="ours",
-    where="not in the paper",
-    statement="Along training the capacity C = eps^2 ln N that the norms of a head stand for grows, and at every "
-    "recorded step it is more than a hundred times the number m of samples from which the head learns the task: the "
-    "norm bound explains no part of the success.",
-)
+@claim("bound-along-training", kind="ours")
 def check_bound_along_training(context: Context) -> Finding:
+    """Along training the capacity $C = eps^2 ln N$ that the norms of a head stand for grows, and at every
+    recorded step it is more than a hundred times the number $m$ of samples from which the head learns the
+    task: the norm bound explains no part of the success.
+    """
     data = results(context, "bound-training", BoundRecord)
     points = data.points if data else ()
     if data is None or data.m is None or len(points) < 2 or points[-1].accuracy <= SOLVED:
@@ -262,10 +249,10 @@ def check_bound_along_training(context: Context) -> Finding:
     first, last, m = points[0], points[-1], data.m
     least = min(p.bound for p in points) / m
     ours = (
-        f"step {first.step}: C = {first.bound:.2g}, accuracy {first.accuracy:.2f}; "
-        f"step {last.step}: C = {last.bound:.2g}, accuracy {last.accuracy:.2f}; least C/m = {least:.0f}"
+        f"step {first.step}: $C = {first.bound:.2g}$, accuracy {first.accuracy:.2f}; step {last.step}: "
+        f"$C = {last.bound:.2g}$, accuracy {last.accuracy:.2f}; least $C/m = {least:.0f}$"
     )
     holds = last.bound > first.bound and least > 100
     growth = last.bound / first.bound
-    detail = f"T = {data.T}, m = {m}; C grew by a factor of {growth:.2f} while the head learned."
+    detail = f"$T = {data.T}$, $m = {m}$; $C$ grew by a factor of {growth:.2f} while the head learned."
     return judged("holds" if holds else "refuted", paper="no number", ours=ours, detail=detail)

@@ -34,16 +34,13 @@ def _exact_covering(values: Float[Array, "n m"], eps: float) -> float:
     return math.log(class_covering_number(values[:, :, None], eps=eps).upper)
 
 
-@claim(
-    "generalization",
-    kind="lemma",
-    where="paper lemma A.5; notes lemma 2.3",
-    statement="If ln N(F; eps) <= C/eps^2 on every sample and the loss is b-bounded and L-Lipschitz, then with "
-    "probability 1 - delta every f has risk at most its training risk plus O(L sqrt(C/m) (1 + ln^+(b "
-    "sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m), here with all constants.",
-)
+@claim("generalization", kind="lemma", where="paper lemma A.5; notes lemma 2.3")
 def check_generalization(context: Context) -> Finding:
-    """Three classes at which the bound is nearly attained: one fair coin, all losses, and all margins through the ramp.
+    """If $ln N(F; eps) <= C/eps^2$ on every sample and the loss is $b$-bounded and $L$-Lipschitz, then with
+    probability $1 - delta$ every $f$ has risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b
+    sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m)$, here with all constants.
+
+    Three classes at which the bound is nearly attained: one fair coin, all losses, and all margins through the ramp.
 
     Of all losses on a domain of M points one is 0 on the sample and b elsewhere: its gap is b (1 - m/M) at least.
     """
@@ -69,11 +66,12 @@ def check_generalization(context: Context) -> Finding:
         all(chance / 20 < found <= chance for chance, found in risks.items())
         and min(ratios) > 0.9
         and max(ratios) <= 1,
-        paper=f"fails with probability <= {delta}",
+        paper=f"fails with probability $<= {delta}$",
         ours=f"gap / bound {min(ratios):.3f} to {max(ratios):.3f}; a fair coin breaks its bound with probability "
         f"{risk:.4f}",
-        detail=f"m = {m}: all losses in {{0, b}} on a domain of 10^6 points, and all functions +-g with the ramp of "
-        "margin g, where one function is right on the sample and wrong elsewhere; one loss with a fair coin's values.",
+        detail=f"$m = {m}$: all losses in ${{0, b}}$ on a domain of $10^6$ points, and all functions $+-g$ "
+        "with the ramp of margin $g$, where one function is right on the sample and wrong elsewhere; one "
+        "loss with a fair coin's values.",
         ratios=ratios,
         risk=risk,
     )
@@ -84,14 +82,11 @@ def _all_signs(eps: float, *, m: int, size: float) -> float:
     return m * math.log(2) if eps < 2 * size else 0.0
 
 
-@claim(
-    "vc-cover",
-    kind="lemma",
-    where="notes section 2.2.1",
-    statement="A 0/1 class of VC dimension d has N_inf(F, eps, m) <= sum_{i<=d} C(m, i) <= (em/d)^d for eps < 1 and "
-    "m >= d.",
-)
+@claim("vc-cover", kind="lemma", where="notes section 2.2.1")
 def check_vc_cover(context: Context) -> Finding:
+    """A 0/1 class of VC dimension $d$ has $N_inf(F, eps, m) <= sum_{i <= d} C(m, i) <= (e m/d)^d$ for $eps <
+    1$ and $m >= d$.
+    """
     m = 7
     intervals = np.array([[float(a <= i < b) for i in range(m)] for a in range(m) for b in range(a, m + 1)])
     patterns = np.unique(intervals, axis=0)
@@ -103,21 +98,19 @@ def check_vc_cover(context: Context) -> Finding:
         and abs(size - limit) < 1e-6
         and limit <= (math.e * m / d) ** d
         and log_cover_vc(m=m, d=d, eps=1.0) == 0.0 == _exact_covering(patterns, 1.0),
-        paper="(em/VC)^VC",
-        ours=f"N = {size}, Sauer {limit:.0f}, (em/d)^d = {(math.e * m / d) ** d:.0f}",
+        paper="$(e m/VC)^VC$",
+        ours=f"$N = {size}$, Sauer {limit:.0f}, $(e m/d)^d = {(math.e * m / d) ** d:.0f}$",
         detail=f"Intervals on {m} points, VC dimension {d}: Sauer's bound is attained.",
     )
 
 
-@claim(
-    "fat-cover",
-    kind="lemma",
-    where="notes section 2.2.2",
-    statement="A class in [0,1]^X with fat-shattering dimension d at eps/4 has N_inf(F, eps, m) <= P(eps) < 2 (m "
-    "b^2)^{ceil(log2 y)}, b = floor(2/eps) + 1, y = sum_{i<=d} C(m, i) b^i.",
-)
+@claim("fat-cover", kind="lemma", where="notes section 2.2.2")
 def check_fat_cover(context: Context) -> Finding:
-    """Whole grids and random parts of them; d by brute force, and y by listing the pairs that the proof counts."""
+    """A class in $[0,1]^X$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps, m) <= P(eps) < 2
+    (m b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$.
+
+    Whole grids and random parts of them; d by brute force, and y by listing the pairs that the proof counts.
+    """
     rng = stream(context.seed, "fat")
     worst, formula = 0.0, True
     for m, levels, eps in ((1, 2, 0.99), (2, 2, 0.99), (1, 3, 0.49), (2, 3, 0.49), (3, 5, 0.24), (4, 3, 0.3)):
@@ -133,23 +126,21 @@ def check_fat_cover(context: Context) -> Finding:
             formula = formula and abs(limit - math.log(2 * (m * b**2) ** (y - 1).bit_length())) < 1e-9
     return finding(
         formula and 0.1 < worst < 1,
-        paper="2 (m (2/eps + 1)^2)^..",
-        ours=f"ln P / bound at most {worst:.3f}",
+        paper="$2 (m (2/eps + 1)^2)^{..}$",
+        ours=f"$ln P$ / bound at most {worst:.3f}",
         detail="All functions into 2, 3 or 5 levels on up to 4 points, and random thirds of them: dimension, cover, "
         "packing and the pairs (set, levels) by enumeration.",
         worst=worst,
     )
 
 
-@claim(
-    "rademacher-cover",
-    kind="lemma",
-    where="paper appendix A, before A.5; notes section 2.2.3",
-    statement="If ln N(F; eps) <= C/eps^2 and |f| <= A, the empirical Rademacher complexity is at most e sqrt(2) r "
-    "(1 + ln^+(A / (sqrt(2) r))), r = sqrt(C/m), for proper covers.",
-)
+@claim("rademacher-cover", kind="lemma", where="paper appendix A, before A.5; notes section 2.2.3")
 def check_rademacher_cover(context: Context) -> Finding:
-    """Exact averages over all 2^m signs against both bounds; the closed form against minimising the sum directly."""
+    """If $ln N(F; eps) <= C/eps^2$ and $|f| <= A$, the empirical Rademacher complexity is at most $e sqrt(2)
+    r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$, for proper covers.
+
+    Exact averages over all 2^m signs against both bounds; the closed form against minimising the sum directly.
+    """
     rng = stream(context.seed, "rademacher")
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
     classes = [signs, signs[rng.permutation(256)[:20]], rng.uniform(-1, 1, size=(12, 8)), signs[[0, 255]]]
@@ -174,11 +165,12 @@ def check_rademacher_cover(context: Context) -> Finding:
         and 0.99 < max(closed) <= 1 + 1e-12
         and max(map(abs, off)) < 1e-2
         and max(printed) <= 1,
-        paper="c sqrt(C/m) (1 + log(A sqrt(m/C)))",
+        paper="$c sqrt(C/m) (1 + log(A sqrt(m/C)))$",
         ours=f"exact / chaining {min(chained):.2f} to {max(chained):.2f}, exact / closed form {min(closed):.2f} to "
         f"{max(closed):.2f}; closed form / least sum within {max(map(abs, off)):.4f} of 1",
-        detail="All sign vectors on 8 points (both bounds are attained), parts of them, random values: all 2^8 "
-        "signs, exact covers. 3000 random sign vectors on 400 points, 200 draws. The least sum is over q and J.",
+        detail="All sign vectors on 8 points (both bounds are attained), parts of them, random values: all "
+        "$2^8$ signs, exact covers. 3000 random sign vectors on 400 points, 200 draws. The least sum is "
+        "over $q$ and $J$.",
         chained=chained,
         closed=closed,
     )
@@ -199,15 +191,12 @@ def _least_sum(*, C: float, A: float, m: int) -> float:
     return best
 
 
-@claim(
-    "realizable",
-    kind="ours",
-    where="not in the paper",
-    statement="With probability 1 - delta every f of the class with margin above g on all m training points errs "
-    "with probability at most (2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta)).",
-)
+@claim("realizable", kind="ours")
 def check_realizable(context: Context) -> Finding:
-    """K functions with values +-2g that err independently, each with probability e: the bound's worst case.
+    """With probability $1 - delta$ every $f$ of the class with margin above $g$ on all $m$ training points
+    errs with probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
+
+    K functions with values +-2g that err independently, each with probability e: the bound's worst case.
 
     One of them has no training error with probability 1 - (1 - (1-e)^m)^K, which must be at most delta for e at the
     bound, and is above delta at a quarter of it. Drawn errors say the same.
@@ -232,24 +221,22 @@ def check_realizable(context: Context) -> Finding:
         and drawn[0] <= delta < drawn[1]
         and least >= 0.5,
         paper="-",
-        ours=f"a function without training error in {drawn[0]:.4f} of the samples at the bound, in {drawn[1]:.3f} at "
-        f"1/4 of it (delta = {delta})",
-        detail="K = 1 to 10^6 independent functions, m = 50 to 1000: exact probabilities and drawn samples; the "
-        f"ghost-sample step has P(Bin >= me/2) >= {least:.3f}.",
+        ours=f"a function without training error in {drawn[0]:.4f} of the samples at the bound, in "
+        f"{drawn[1]:.3f} at 1/4 of it ($delta = {delta}$)",
+        detail="$K = 1$ to $10^6$ independent functions, $m = 50$ to 1000: exact probabilities and drawn "
+        f"samples; the ghost-sample step has $P(Bin >= m e/2) >= {least:.3f}$.",
         least=least,
         rows=rows,
     )
 
 
-@claim(
-    "sample-size",
-    kind="ours",
-    where="not in the paper",
-    statement="The smallest m at which a bound's gap falls below a wanted accuracy, by doubling and bisection; for "
-    "a finite class m >= (ln|F| + ln(1/delta))/eps suffices.",
-)
+@claim("sample-size", kind="ours")
 def check_sample_size(context: Context) -> Finding:
-    """Bisection against trying every m; the finite-class number against the exact chance of being fooled."""
+    """The smallest $m$ at which a bound's gap falls below a wanted accuracy, by doubling and bisection; for a
+    finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
+
+    Bisection against trying every m; the finite-class number against the exact chance of being fooled.
+    """
     gaps = [(lambda m, c=c: c / float(m) ** 0.5, 0.1) for c in (0.05, 0.5, 1.0, 2.0, 2.9)]
     found = [samples_needed(gap, accuracy=accuracy) for gap, accuracy in gaps]
     tried = [next(m for m in range(1, 2000) if gap(m) <= accuracy) for gap, accuracy in gaps]
@@ -266,7 +253,7 @@ def check_sample_size(context: Context) -> Finding:
         paper="-",
         ours=f"{found} by bisection and by trial; the finite-class number is exceeded by none and at most "
         f"{1 / min(tight) - 1:.0%} too large",
-        detail="3/sqrt(m)-like gaps; K independent functions with error eps, of which one survives m samples with "
-        "probability 1 - (1 - (1 - eps)^m)^K.",
+        detail="$3/sqrt(m)$-like gaps; $K$ independent functions with error $eps$, of which one survives "
+        "$m$ samples with probability $1 - (1 - (1 - eps)^m)^K$.",
         found=found,
     )

@@ -25,56 +25,45 @@ NEAR_FLOOR = 1.4  # times the floor: what counts as near it
 DECADES = 100  # largest T over smallest T from which a law can be told from a straight line
 
 
-@claim(
-    "law-and",
-    kind="figure",
-    where="paper figure 2; notes figure 5",
-    statement="3-sparse AND, balanced labels: the smallest m at which 80 % of trials reach 99 % validation accuracy "
-    "grows like log T. The paper's points for T = 100..1100 fit m = -98.65 + 29.65 ln T.",
-)
+@claim("law-and", kind="figure", where="paper figure 2; notes figure 5")
 def check_law(context: Context) -> Finding:
+    """3-sparse AND, balanced labels: the smallest $m$ at which 80 % of trials reach 99 % validation accuracy
+    grows like $log T$. The paper's points for $T = 100..1100$ fit $m = -98.65 + 29.65 ln T$.
+    """
     return _against_the_paper(context, "law")
 
 
-@claim(
-    "law-points",
-    kind="ours",
-    where="paper figure 2",
-    statement="The paper's points alone do not tell log T from T: m = a + b ln T and m = a + b T meet its 17 points "
-    "with bars equally well (weighted squares within 4 of each other).",
-)
+@claim("law-points", kind="ours", where="paper figure 2")
 def check_law_points(context: Context) -> Finding:
+    """The paper's points alone do not tell $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ meet its 17
+    points with bars equally well (weighted squares within 4 of each other).
+    """
     log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
-    ours = f"weighted squares {log:.1f} for a + b ln T and {line:.1f} for a + b T"
-    detail = "Each point less its law, over its bar, squared and summed; a and b are the best for each law."
+    ours = f"weighted squares {log:.1f} for $a + b ln T$ and {line:.1f} for $a + b T$"
+    detail = (
+        "Each point less its law, over its bar, squared and summed; $a$ and $b$ are the best for each law."
+    )
     verdict = "holds" if abs(log - line) <= CLOSE else "refuted"
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
-@claim(
-    "law-grid",
-    kind="figure",
-    where="paper figure 2 and appendix C",
-    statement="The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each m "
-    "= 50, 60, .., 200, forty trials of five restarts; the smallest m with at least 80 % solved.",
-)
+@claim("law-grid", kind="figure", where="paper figure 2 and appendix C")
 def check_law_grid(context: Context) -> Finding:
+    """The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each $m =
+    50, 60, .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved.
+    """
     return _against_the_paper(context, "law-grid")
 
 
-@claim(
-    "law-dropout",
-    kind="figure",
-    where="paper figure 2 and appendix C",
-    statement="The same with the paper's dropout of 0.1, at some of its context lengths.",
-)
+@claim("law-dropout", kind="figure", where="paper figure 2 and appendix C")
 def check_law_dropout(context: Context) -> Finding:
+    """The same with the paper's dropout of 0.1, at some of its context lengths."""
     return _against_the_paper(context, "law-mingpt")
 
 
 def _against_the_paper(context: Context, name: str) -> Finding:
     """Points, form and slope of a measured law against the paper's; all three must agree."""
-    paper = f"m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T on T = 100..1100"
+    paper = f"$m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T$ on $T = 100..1100$"
     data = results(context, name, LawRecord)
     rows, fits = _measured(data), data.fits if data else {}
     points = {point.T: point for point in LAW_AND}
@@ -87,12 +76,12 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     slope_agrees, slope = _slope(fits["log"])
     holds = fits["log"].delta_aic <= CLOSE and len(agree) >= MOST * len(compared) and slope_agrees
     detail = (
-        f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} T. "
+        f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} $T$. "
         f"{slope} {_above_best(fits)} {data.note if data and not data.misfit else ''}"
     )
     if foreseen:
         listed = ", ".join(map(str, foreseen))
-        detail += f" Foreseen from the others, without trials of their own, and not counted: T = {listed}."
+        detail += f" Foreseen from the others, without trials of their own, and not counted: $T = {listed}$."
     obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
     return judged(
         "undecided" if obstacle else "holds" if holds else "differs",
@@ -112,48 +101,38 @@ def meets(row: ThresholdRow, point: PrintedThreshold) -> bool:
     return below and (point.bar == 0 or above)
 
 
-@claim(
-    "law-decades",
-    kind="ours",
-    where="not in the paper",
-    statement="From T = 100 to T = 10^5, a hundred times further than the paper, the number of samples that a head "
-    "needs without dropout is described by a + b ln T as well as by any other law: its AIC is within 4 of the best.",
-)
+@claim("law-decades", kind="ours")
 def check_law_decades(context: Context) -> Finding:
+    """From $T = 100$ to $T = 10^5$, a hundred times further than the paper, the number of samples that a head
+    needs without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the
+    best.
+    """
     return _over_decades(context, "law-decades")
 
 
-@claim(
-    "law-matched",
-    kind="figure",
-    where="paper figure 2 and appendix C",
-    statement="The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW "
-    "on matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint design.",
-)
+@claim("law-matched", kind="figure", where="paper figure 2 and appendix C")
 def check_law_matched(context: Context) -> Finding:
+    """The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW
+    on matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint
+    design.
+    """
     return _against_the_paper(context, "law-matched")
 
 
-@claim(
-    "law-literal",
-    kind="figure",
-    where="paper figure 2 and appendix C",
-    statement="The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on "
-    "all parameters, gradients not clipped, minGPT's initialisation.",
-)
+@claim("law-literal", kind="figure", where="paper figure 2 and appendix C")
 def check_law_literal(context: Context) -> Finding:
+    """The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of $1e-4$
+    on all parameters, gradients not clipped, minGPT's initialisation.
+    """
     return _against_the_paper(context, "law-literal")
 
 
-@claim(
-    "law-matched-beyond",
-    kind="ours",
-    where="not in the paper",
-    statement="The same, dropout included, with trials at T = 3000, three times beyond the paper's range: fitted to "
-    "all trials from T = 100 to 3000, a + b ln T describes the number of samples as well as any other law (its AIC is "
-    "within 4 of the best).",
-)
+@claim("law-matched-beyond", kind="ours")
 def check_law_matched_beyond(context: Context) -> Finding:
+    """The same, dropout included, with trials at $T = 3000$, three times beyond the paper's range: fitted to
+    all trials from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law
+    (its AIC is within 4 of the best).
+    """
     name, paper = "law-matched-beyond", "no number"
     beyond, near = results(context, name, LawRecord), results(context, "law-matched", LawRecord)
     if beyond is None or near is None or not beyond.cells or not near.cells:
@@ -161,37 +140,31 @@ def check_law_matched_beyond(context: Context) -> Finding:
     both = fit_laws({**near.cells_by_T(), **beyond.cells_by_T()}, caution=LAW_CAUTION)
     obstacle = _obstacle(near.complete and beyond.complete, "" if both.best else both.note)
     verdict = "undecided" if obstacle else "holds" if both.fits["log"].delta_aic <= CLOSE else "refuted"
-    seen = "; ".join(f"T={c.T}, m={c.m}: {c.solved} of {c.trials}" for c in beyond.cells)
+    seen = "; ".join(f"$T={c.T}$, $m={c.m}$: {c.solved} of {c.trials}" for c in beyond.cells)
     foreseen = "; ".join(
         f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(c.T for c in beyond.cells)):.0f}"
         for kind, fit in fit_laws(near.cells_by_T(), caution=LAW_CAUTION).fits.items()
     )
     detail = (
-        f"m_80 there as the laws fitted to T <= 1100 foresee it: {foreseen}. With these trials: "
+        f"$m_80$ there as the laws fitted to $T <= 1100$ foresee it: {foreseen}. With these trials: "
         f"{_above_best(both.fits)}{obstacle}"
     )
     return judged(verdict, paper=paper, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
 
 
-@claim(
-    "law-matched-decades",
-    kind="ours",
-    where="not in the paper",
-    statement="Under preset paper without dropout, from T = 100 to T = 10^5, the number of samples is described by "
-    "a + b ln T as well as by any other law: its AIC is within 4 of the best.",
-)
+@claim("law-matched-decades", kind="ours")
 def check_law_matched_decades(context: Context) -> Finding:
+    """Under preset paper without dropout, from $T = 100$ to $T = 10^5$, the number of samples is described by
+    $a + b ln T$ as well as by any other law: its AIC is within 4 of the best.
+    """
     return _over_decades(context, "law-matched-decades")
 
 
-@claim(
-    "law-best",
-    kind="ours",
-    where="not in the paper",
-    statement="With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples "
-    "that any learner needs, at every T from 100 to 10^5.",
-)
+@claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
+    """With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples
+    that any learner needs, at every $T$ from 100 to $10^5$.
+    """
     name, paper = "law-best", "no number"
     data = results(context, name, LawRecord)
     rows = [row for row in _measured(data) if row.trials]
@@ -204,11 +177,12 @@ def check_law_best(context: Context) -> Finding:
     everywhere = data.complete and len(under) == len(compared)
     verdict = "refuted" if over else "holds" if everywhere else "undecided"
     ours = "; ".join(
-        f"T={r.T}: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}], floor {floor[r.T]}" for r in compared
+        f"$T={r.T}$: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}], floor {floor[r.T]}" for r in compared
     )
     detail = (
-        f"The whole interval lies at or below {NEAR_FLOOR} times the floor at {len(under)} of {len(compared)} T, above "
-        f"it at {len(over)}." + ("" if data.complete else " The design was stopped before its end.")
+        f"The whole interval lies at or below {NEAR_FLOOR} times the floor at {len(under)} of "
+        f"{len(compared)} $T$, above it at {len(over)}."
+        + ("" if data.complete else " The design was stopped before its end.")
     )
     return judged(verdict, paper=paper, ours=ours, detail=detail)
 
@@ -220,7 +194,7 @@ def _over_decades(context: Context, name: str) -> Finding:
     rows, fits = _measured(data), data.fits if data else {}
     if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < DECADES * rows[0].T:
         return not_run(
-            context, name, paper, "two decades of T and two laws are needed" if rows else "no results yet"
+            context, name, paper, "two decades of $T$ and two laws are needed" if rows else "no results yet"
         )
     _, slope = _slope(fits["log"])
     obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
@@ -240,7 +214,7 @@ def _measured(data: LawRecord | None) -> list[ThresholdRow]:
 
 
 def _points(rows: list[ThresholdRow]) -> str:
-    return "; ".join(f"T={r.T}: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}]" for r in rows)
+    return "; ".join(f"$T={r.T}$: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}]" for r in rows)
 
 
 def _above_best(fits: Mapping[str, FitRow] | Mapping[str, LawFit]) -> str:
@@ -257,7 +231,8 @@ def _slope(log: FitRow) -> tuple[bool, str]:
     ours = log.params.get("b", float("nan"))
     return (
         agrees,
-        f"Growth per ln T: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- {error:.1f}.",
+        f"Growth per $ln T$: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- "
+        f"{error:.1f}.",
     )
 
 

@@ -17,16 +17,13 @@ from .representation import EXACT, built
 from .selection import SAME, all_inputs
 
 
-@claim(
-    "linear-head",
-    kind="ours",
-    where="not in the paper; cf. proposition 5.1, first item",
-    statement="With sigma = identity, no ReLU anywhere, a head is within eps of AND and of OR with the scores "
-    "b_2 = ln(2(s - 1)/eps) for the deciding bit and b_1 = b_2 + ln(2(T - s + 1)/(s eps)) for the "
-    "support. Interior thresholds are out of its reach: treating all of I alike it misses 2 of 3 by at "
-    "least 1/4, except by the sign of the output, which is right with margin (1 - (s + 1) leak)/2.",
-)
+@claim("linear-head", kind="ours", where="not in the paper; cf. proposition 5.1, first item")
 def check_linear_head(context: Context) -> Finding:
+    """With $sigma = identity$, no ReLU anywhere, a head is within $eps$ of AND and of OR with the scores $b_2
+    = ln(2(s - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support.
+    Interior thresholds are out of its reach: treating all of $I$ alike it misses 2 of 3 by at least 1/4,
+    except by the sign of the output, which is right with margin $(1 - (s + 1) leak)/2$.
+    """
     errors, forms = {}, 0.0
     for eps in (0.25, 0.05, 0.01):
         worst = 0.0
@@ -48,10 +45,10 @@ def check_linear_head(context: Context) -> Finding:
         and abs(nearest - 0.25) < SAME * 100
         and abs(margin - 0.25) < SAME * 10,
         paper="-",
-        ours=", ".join(f"{error:.3f} <= {eps}" for eps, error in errors.items())
+        ours=", ".join(f"${error:.3f} <= {eps}$" for eps, error in errors.items())
         + f"; 2 of 3 missed by {nearest:.3f}, by sign with margin {margin:.3f}",
-        detail="AND and OR of 3 and 4 bits at T = 9, 10 without any ReLU, all inputs. The majority of 3: the "
-        "best affine reading of h q/(h q + 3 - h), h ones, over 61 values of q.",
+        detail="AND and OR of 3 and 4 bits at $T = 9, 10$ without any ReLU, all inputs. The majority of 3: "
+        "the best affine reading of $h q/(h q + 3 - h)$, $h$ ones, over 61 values of $q$.",
         errors={str(eps): error for eps, error in errors.items()},
     )
 
@@ -77,14 +74,12 @@ def _sign_margin(s: int, T: int) -> float:
     return min(float(o[count == j + 1].min() - o[count == j].max()) for j in range(s)) * s / 2
 
 
-@claim(
-    "s-heads",
-    kind="proposition",
-    where="paper lemmas B.2 and B.3, encodings (a) and (b) with s heads",
-    statement="s heads, one position each, represent every s-sparse function: each head reads its bit in [0, 1/4] or "
-    "[3/4, 1], 2s units of slope 4 clean the bits whatever s and T, and at most 2^{s-1} further units compute f.",
-)
+@claim("s-heads", kind="proposition", where="paper lemmas B.2 and B.3, encodings (a) and (b) with s heads")
 def check_s_heads(context: Context) -> Finding:
+    """$s$ heads, one position each, represent every $s$-sparse function: each head reads its bit in $[0,
+    1/4]$ or $[3/4, 1]$, $2s$ units of slope 4 clean the bits whatever $s$ and $T$, and at most $2^{s-1}$
+    further units compute $f$.
+    """
     rng = stream(context.seed, "s-heads")
     pairs, off, steepest = [], 0.0, 0.0
     for s, T in ((2, 6), (3, 9), (4, 8), (5, 8)):
@@ -105,27 +100,25 @@ def check_s_heads(context: Context) -> Finding:
     few = pairs[-1][1].decoder[1].b.shape[0] == 2
     found = built(
         pairs,
-        paper="s heads, 4 s 2^s + 2 2^s units",
-        what="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end at 0, 1/4, "
-        f"3/4, 1 to {off:.0e}, steepest cleaning slope {steepest:.6f}, at most 2s + 2^(s-1) units.",
+        paper="$s$ heads, $4 s 2^s + 2 2^s$ units",
+        what="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end "
+        f"at 0, 1/4, 3/4, 1 to ${off:.0e}$, steepest cleaning slope {steepest:.6f}, at most $2s + 2^(s-1)$ "
+        "units.",
     )
     right = off < SAME * 10 and abs(steepest - 4) < EXACT and few
     return (
         found
         if right
-        else finding(False, paper=found.paper, ours=f"slope {steepest:g}, ends off by {off:.1e}")
+        else finding(False, paper=found.paper, ours=f"slope {steepest:g}, ends off by ${off:.1e}$")
     )
 
 
-@claim(
-    "cancelling-heads",
-    kind="ours",
-    where="not in the paper",
-    statement="Two heads, one selecting with scores eta_i on I and one uniform: Z o_1 - N o_2 = sum over I of "
-    "(e^eta_i - 1) b_i exactly, for any scores, Z the first head's total weight and N the number of "
-    "tokens; the count without any ReLU.",
-)
+@claim("cancelling-heads", kind="ours")
 def check_cancelling_heads(context: Context) -> Finding:
+    """Two heads, one selecting with scores $eta_i$ on $I$ and one uniform: $Z o_1 - N o_2 = sum_I (e^{eta_i}
+    - 1) b_i$ exactly, for any scores, $Z$ the first head's total weight and $N$ the number of tokens; the
+    count without any ReLU.
+    """
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
     count = model.cls_state(bits)[:, 0]
@@ -142,20 +135,17 @@ def check_cancelling_heads(context: Context) -> Finding:
     return finding(
         error < SAME * 1000 and linear and verify(model, parity(support, T=T)).exact,
         paper="-",
-        ours=f"the count of ones within {error:.0e}, before any ReLU",
-        detail="Two heads at T = 9, all 512 inputs; and the identity for five random choices of scores.",
+        ours=f"the count of ones within ${error:.0e}$, before any ReLU",
+        detail="Two heads at $T = 9$, all 512 inputs; and the identity for five random choices of scores.",
     )
 
 
-@claim(
-    "averaging-head",
-    kind="remark",
-    where="paper section 5, remark on W_Q = W_K = 0 (our reading)",
-    statement="With W_Q = W_K = 0 attention is uniform whatever the input: the head is sigma of W_V applied to "
-    "the mean of the tokens. One bit then moves a head's reading of bits by 1/(T + 1) only, [CLS] "
-    "being attended.",
-)
+@claim("averaging-head", kind="remark", where="paper section 5, remark on W_Q = W_K = 0 (our reading)")
 def check_averaging_head(context: Context) -> Finding:
+    """With $W_Q = W_K = 0$ attention is uniform whatever the input: the head is $sigma$ of $W_V$ applied to
+    the mean of the tokens. One bit then moves a head's reading of bits by $1/(T + 1)$ only, [CLS] being
+    attended.
+    """
     rng = stream(context.seed, "average")
     error, moved = 0.0, []
     for T in (5, 40, 300):
@@ -177,8 +167,8 @@ def check_averaging_head(context: Context) -> Finding:
     return finding(
         error < SAME and off < SAME * 100,
         paper="the head averages",
-        ours=f"the mean within {error:.0e}; one bit moves it by 1/(T + 1) within {off:.0e}",
-        detail="T = 5, 40, 300: random tokens, and one flipped bit among one-hot positions.",
+        ours=f"the mean within ${error:.0e}$; one bit moves it by $1/(T + 1)$ within ${off:.0e}$",
+        detail="$T = 5, 40, 300$: random tokens, and one flipped bit among one-hot positions.",
     )
 
 
@@ -191,13 +181,13 @@ def _blind(d: int) -> HeadWeights:
     "bounded-scores",
     kind="remark",
     where="paper section 5, remark on Hahn (2020) (our reading); the constant is ours",
-    statement="If a head's scores lie in [-B, B] and its values in [-V, V], flipping one of n + 1 tokens moves "
-    "its output by at most 2 V e^{2B} / (n + e^{2B}), which is attained. So with norms bounded "
-    "independently of T one bit loses all influence, and a head that tells f apart by g at every flip "
-    "needs B >= ln(g n / (2V - g)) / 2: scores of order ln T are necessary, and by single-head they "
-    "suffice.",
 )
 def check_bounded_scores(context: Context) -> Finding:
+    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens moves
+    its output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently
+    of $T$ one bit loses all influence, and a head that tells $f$ apart by $g$ at every flip needs $B >= ln(g
+    n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice.
+    """
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0
     for n in (5, 50, 500):
@@ -219,10 +209,11 @@ def check_bounded_scores(context: Context) -> Finding:
         least.append(B / (math.log(gap * T / (1 - gap)) / 2))  # values 0 and 1: V = 1/2 about their mean
     return finding(
         worst <= 1 + SAME and off < SAME * 100 and all(1 <= x < 2 for x in least),
-        paper="O(1/T) influence at bounded norm",
-        ours=f"random flips reach {worst:.2f} of the bound, the worst flip attains it to {off:.0e}; built heads use "
-        f"{', '.join(f'{x:.2f}' for x in least)} times the least B at T = 10^2, 10^3, 10^4",
-        detail="n = 5, 50, 500, B = .2, 1, 2.5; built heads for the 3-parity, their scores shifted to [-B, B].",
+        paper="$O(1/T)$ influence at bounded norm",
+        ours=f"random flips reach {worst:.2f} of the bound, the worst flip attains it to ${off:.0e}$; built "
+        f"heads use {', '.join(f'{x:.2f}' for x in least)} times the least $B$ at $T = 10^2, 10^3, 10^4$",
+        detail="$n = 5, 50, 500$, $B = .2, 1, 2.5$; built heads for the 3-parity, their scores shifted to "
+        "$[-B, B]$.",
     )
 
 
@@ -235,11 +226,12 @@ def _mixed(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     "beyond-boolean",
     kind="remark",
     where="paper lemma B.4, remark on domains beyond the Boolean cube (our reading)",
-    statement="A bag of vectors serves any finite alphabet: with one vector for each (position, symbol), a "
-    "function of s symbols out of q is an (s q)-sparse Boolean function of which symbol stands where, "
-    "and one head represents it.",
 )
 def check_beyond_boolean(context: Context) -> Finding:
+    """A bag of vectors serves any finite alphabet: with one vector for each (position, symbol), a function of
+    $s$ symbols out of $q$ is an $(s q)$-sparse Boolean function of which symbol stands where, and one head
+    represents it.
+    """
     q, T, positions, rng = 3, 4, (1, 3), stream(context.seed, "alphabet")
     support = tuple(q * t + c for t in positions for c in range(q))
     words = np.array(np.meshgrid(*[range(q)] * T, indexing="ij")).reshape(T, -1).T
@@ -255,7 +247,7 @@ def check_beyond_boolean(context: Context) -> Finding:
     return finding(
         wrong < EXACT and heads == {1},
         paper="not only Boolean",
-        ours=f"4 random functions of 2 ternary symbols out of {T}, error {wrong:.0e}",
+        ours=f"4 random functions of 2 ternary symbols out of {T}, error ${wrong:.0e}$",
         detail=f"{q * T} vectors, one head; all {len(words)} words over three symbols.",
     )
 

@@ -37,7 +37,7 @@ def built(pairs: list[tuple[SparseFunction, Model]], *, paper: str, what: str) -
     return finding(
         failed == 0,
         paper=paper,
-        ours=f"{len(pairs)} functions exact, largest error {error:.0e}"
+        ours=f"{len(pairs)} functions exact, largest error ${error:.0e}$"
         if not failed
         else f"{failed} not exact",
         detail=what,
@@ -49,11 +49,12 @@ def built(pairs: list[tuple[SparseFunction, Model]], *, paper: str, what: str) -
     "sparse-representation",
     kind="proposition",
     where="paper proposition 5.1 and appendix B; notes proposition 5.5",
-    statement="For each of the three encodings, bounded-norm attention represents s-sparse functions: monotone "
-    "symmetric ones by f_tf-scalar approximately, symmetric and general ones by f_tf+mlp exactly. Ours: "
-    "one head and 2 ReLU units per change of value for every s-sparse function.",
 )
 def check_sparse_representation(context: Context) -> Finding:
+    """For each of the three encodings, bounded-norm attention represents $s$-sparse functions: monotone
+    symmetric ones by $f_tf-scalar$ approximately, symmetric and general ones by $f_tf+mlp$ exactly. Ours: one
+    head and 2 ReLU units per change of value for every $s$-sparse function.
+    """
     tables = itertools.product([0, 1], repeat=8)
     functions = sorted({from_table(T=6, support=(0, 2, 5), table=t) for t in tables}, key=str)
     pairs = [(f, build(f)) for f in functions[:: context.options.get("stride", 1)]]
@@ -63,8 +64,8 @@ def check_sparse_representation(context: Context) -> Finding:
     return built(
         pairs,
         paper="approximately or exactly, per class",
-        what="All 256 functions of 3 bits at T = 6 with deterministic positions, every eighth in each other "
-        "encoding; one head each, all 64 inputs.",
+        what="All 256 functions of 3 bits at $T = 6$ with deterministic positions, every eighth in each "
+        "other encoding; one head each, all 64 inputs.",
     )
 
 
@@ -72,9 +73,9 @@ def check_sparse_representation(context: Context) -> Finding:
     "monotone-symmetric-representation",
     kind="proposition",
     where="paper proposition 5.1 and appendix B; notes proposition 5.5, first item",
-    statement="f_tf-scalar, the head alone with no MLP, computes every threshold function of s bits.",
 )
 def check_monotone_symmetric_representation(context: Context) -> Finding:
+    """$f_tf-scalar$, the head alone with no MLP, computes every threshold function of $s$ bits."""
     cases = [threshold(tuple(range(1, s + 1)), k, T=9) for s in (2, 3, 4) for k in range(1, s + 1)]
     pairs = [
         (f, build(f, encoding=e, readout="head")) for f in cases for e in ("positional", "trainable", "bag")
@@ -84,8 +85,8 @@ def check_monotone_symmetric_representation(context: Context) -> Finding:
     found = built(
         pairs,
         paper="approximately",
-        what="Every threshold of 2, 3 and 4 bits at T = 9 by the head alone with sigma = ReLU and 2 units, in "
-        "all four encodings.",
+        what="Every threshold of 2, 3 and 4 bits at $T = 9$ by the head alone with $sigma = ReLU$ and 2 "
+        "units, in all four encodings.",
     )
     return (
         found
@@ -98,11 +99,12 @@ def check_monotone_symmetric_representation(context: Context) -> Finding:
     "symmetric-representation",
     kind="proposition",
     where="paper proposition 5.1 and lemma B.5; notes proposition 5.5, second item",
-    statement="f_tf+mlp with one head computes every symmetric s-sparse function exactly, in all three "
-    "encodings, with hidden layers of 4(s + 1) and 2(s + 1) units, ||W_1||_F = 4 s sqrt(s + 1) in (a) "
-    "and (b) and |w| <= sqrt(2(s + 1)): poly(s). Ours needs at most 2s units in one layer.",
 )
 def check_symmetric_representation(context: Context) -> Finding:
+    """$f_tf+mlp$ with one head computes every symmetric $s$-sparse function exactly, in all three encodings,
+    with hidden layers of $4(s + 1)$ and $2(s + 1)$ units, $||W_1||_F = 4 s sqrt(s + 1)$ in (a) and (b) and
+    $|w| <= sqrt(2(s + 1))$: $poly(s)$. Ours needs at most $2s$ units in one layer.
+    """
     s, T, support = 4, 8, (0, 3, 4, 7)
     values = [v for v in itertools.product([0, 1], repeat=s + 1) if len(set(v)) > 1]
     functions = [symmetric(support, v, T=T) for v in values]
@@ -116,15 +118,16 @@ def check_symmetric_representation(context: Context) -> Finding:
     found = built(
         pairs + papers,
         paper=f"one head, layers of {4 * (s + 1)} and {2 * (s + 1)} units",
-        what=f"All {len(pairs)} symmetric functions of {s} bits at T = {T} by one head and at most {most} units; "
-        f"{len(papers)} by the paper's weights in three encodings, ||W_1||_F as stated to {off:.0e}.",
+        what=f"All {len(pairs)} symmetric functions of {s} bits at $T = {T}$ by one head and at most {most} "
+        f"units; {len(papers)} by the paper's weights in three encodings, $||W_1||_F$ as stated to "
+        f"${off:.0e}$.",
     )
     right = most <= 2 * s and widths == {(4 * (s + 1), 2 * (s + 1))} and {m.H for _, m in papers} == {1}
     right = right and off < EXACT and loud <= math.sqrt(2 * (s + 1)) + EXACT
     return (
         found
         if right
-        else finding(False, paper=found.paper, ours=f"{most} units; widths {widths}, off {off:.1e}")
+        else finding(False, paper=found.paper, ours=f"{most} units; widths {widths}, off ${off:.1e}$")
     )
 
 
@@ -132,11 +135,12 @@ def check_symmetric_representation(context: Context) -> Finding:
     "general-representation",
     kind="proposition",
     where="paper proposition 5.1 and lemma B.6; notes proposition 5.5, third item",
-    statement="f_tf+mlp computes every s-sparse function exactly: s heads in encodings (a) and (b), one in (c), "
-    "hidden layers of 4 s 2^s and 2 2^s units, ||W_1||_F = 4 sqrt(s 2^s) in (a) and (b) and |w| <= "
-    "sqrt(2 2^s). Ours: one head and at most 2(2^s - 1) units in all three.",
 )
 def check_general_representation(context: Context) -> Finding:
+    """$f_tf+mlp$ computes every $s$-sparse function exactly: $s$ heads in encodings (a) and (b), one in (c),
+    hidden layers of $4 s 2^s$ and $2 2^s$ units, $||W_1||_F = 4 sqrt(s 2^s)$ in (a) and (b) and $|w| <=
+    sqrt(2 2^s)$. Ours: one head and at most $2(2^s - 1)$ units in all three.
+    """
     s, T, rng = 3, 8, stream(context.seed, "general")
     functions = [f for f in (random_function(T=T, s=s, rng=rng) for _ in range(40)) if not is_symmetric(f)][
         :8
@@ -151,9 +155,10 @@ def check_general_representation(context: Context) -> Finding:
     loud = max(float(np.linalg.norm(m.w)) for _, m in papers)
     found = built(
         pairs + papers,
-        paper=f"s heads or one, layers of {4 * s * 2**s} and {2 * 2**s} units",
-        what=f"8 functions of {s} bits at T = {T}, none symmetric, in three encodings: one head, at most {most} units; "
-        "3 of them by the paper's weights in (a), (b) and (c), with the stated heads, widths and norms.",
+        paper=f"$s$ heads or one, layers of {4 * s * 2**s} and {2 * 2**s} units",
+        what=f"8 functions of {s} bits at $T = {T}$, none symmetric, in three encodings: one head, at most "
+        f"{most} units; 3 of them by the paper's weights in (a), (b) and (c), with the stated heads, "
+        "widths and norms.",
     )
     right = most <= 2 * (2**s - 1) and heads == {1} and shapes == expected and off < EXACT
     right = right and loud <= math.sqrt(2 * 2**s) + EXACT
@@ -168,12 +173,13 @@ def check_general_representation(context: Context) -> Finding:
     "representation-norms",
     kind="proposition",
     where="paper proposition 5.1 and lemmas B.2 to B.4; notes proposition 5.5",
-    statement="||W_Q||_F <= O(log(Ts)), ||W_K||, ||W_V||, ||W_C||_F <= O(s). For Delta = 0 the paper's one head "
-    "has exactly ln(4Ts), sqrt(s), sqrt(2), 1 in (a), ln(4Ts), 1, sqrt(2), 1 in (b), and ln(8Ts^2), "
-    "sqrt(s + 1), sqrt(2s), sqrt(s) in (c). Ours: ||W_QK||_F = sqrt(s) ln(n(2s + 1)/s) for symmetric "
-    "functions, n irrelevant tokens: logarithmic in T.",
 )
 def check_representation_norms(context: Context) -> Finding:
+    """$||W_Q||_F <= O(log(T s))$, $||W_K||$, $||W_V||$, $||W_C||_F <= O(s)$. For $Delta = 0$ the paper's one
+    head has exactly $ln(4 T s)$, $sqrt(s)$, $sqrt(2)$, 1 in (a), $ln(4 T s)$, 1, $sqrt(2)$, 1 in (b), and
+    $ln(8 T s^2)$, $sqrt(s + 1)$, $sqrt(2s)$, $sqrt(s)$ in (c). Ours: $||W_QK||_F = sqrt(s) ln(n(2s + 1)/s)$
+    for symmetric functions, $n$ irrelevant tokens: logarithmic in $T$.
+    """
     off = 0.0
     for s in (2, 3, 4, 6):
         for T in (10, 30):
@@ -195,10 +201,11 @@ def check_representation_norms(context: Context) -> Finding:
     slope = (ours[-1] - ours[0]) / math.log(lengths[-1] / lengths[0])
     return finding(
         off < EXACT and abs(slope / math.sqrt(3) - 1) < 0.01,
-        paper="O(log(Ts)) and O(s)",
-        ours=f"||W_QK||_F = {', '.join(f'{n:.1f}' for n in ours)} at T = 10^2, 10^3, 10^4; {slope:.3f} per ln T",
-        detail="The four norms of the paper's weights for s = 2, 3, 4, 6, T = 10, 30, three encodings, and ours for "
-        f"3-parity: as stated to {off:.0e}.",
+        paper="$O(log(T s))$ and $O(s)$",
+        ours=f"$||W_QK||_F = {', '.join(f'{n:.1f}' for n in ours)}$ at $T = 10^2, 10^3, 10^4$; "
+        f"{slope:.3f} per $ln T$",
+        detail="The four norms of the paper's weights for $s = 2, 3, 4, 6$, $T = 10, 30$, three encodings, "
+        f"and ours for 3-parity: as stated to ${off:.0e}$.",
         norms=ours,
         slope=slope,
     )

@@ -50,16 +50,13 @@ def count_error(model: Model, support: tuple[int, ...]) -> float:
     return float(np.abs(model.cls_state(bits)[:, 0] - target).max())
 
 
-@claim(
-    "single-head",
-    kind="proposition",
-    where="paper lemma B.2, encoding (a), for Delta = 0",
-    statement="Encoding (a), deterministic positions: with W_Q = R v_CLS e_1^T, W_K = v_I e_1^T, W_V = (E_0 - "
-    "E_1) e_1^T, W_C = e_1 e_1^T and R = ln(8T/g), g = 2/s, the head is within g/4 of (1/s) sum chi_i "
-    "on every input. Ours: the attention outside I is the number asked for on every input, and o fills "
-    "[(1 - leak) v, (1 - leak) v + leak].",
-)
+@claim("single-head", kind="proposition", where="paper lemma B.2, encoding (a), for Delta = 0")
 def check_single_head(context: Context) -> Finding:
+    """Encoding (a), deterministic positions: with $W_Q = R v_CLS e_1^T$, $W_K = v_I e_1^T$, $W_V = (E_0 -
+    E_1) e_1^T$, $W_C = e_1 e_1^T$ and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum
+    chi_i$ on every input. Ours: the attention outside $I$ is the number asked for on every input, and $o$
+    fills $[(1 - leak) v, (1 - leak) v + leak]$.
+    """
     forms = used = off = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -71,10 +68,10 @@ def check_single_head(context: Context) -> Finding:
         off = max(off, _off_the_interval(s, T))
     return finding(
         forms < SAME * 10 and used <= 1 and off < SAME,
-        paper="error <= g/4",
-        ours=f"{used:.2f} of g/4 at most; our leak and interval within {off:.0e}",
-        detail="s = 2, 3, 4 at T = 6, 9, 8, all inputs; the paper's four matrices have the stated entries to "
-        f"{forms:.0e}.",
+        paper="error $<= g/4$",
+        ours=f"{used:.2f} of $g/4$ at most; our leak and interval within ${off:.0e}$",
+        detail="$s = 2, 3, 4$ at $T = 6, 9, 8$, all inputs; the paper's four matrices have the stated "
+        f"entries to ${forms:.0e}$.",
         share_of_allowed_error=used,
     )
 
@@ -92,15 +89,12 @@ def _off_the_interval(s: int, T: int) -> float:
     return worst
 
 
-@claim(
-    "single-head-random",
-    kind="ours",
-    where="replaces the paper's keys of encoding (a) for Delta > 0",
-    statement="Encoding (a) with random, approximately orthonormal positions: keys dual to the positions of I "
-    "instead of their sum. The scores inside I are then equal, and d = 8 s ln(T/delta) dimensions keep "
-    "every irrelevant score below half of theirs with probability 1 - delta: d = O(s ln T) suffices.",
-)
+@claim("single-head-random", kind="ours", where="replaces the paper's keys of encoding (a) for Delta > 0")
 def check_single_head_random(context: Context) -> Finding:
+    """Encoding (a) with random, approximately orthonormal positions: keys dual to the positions of $I$
+    instead of their sum. The scores inside $I$ are then equal, and $d = 8 s ln(T/delta)$ dimensions keep
+    every irrelevant score below half of theirs with probability $1 - delta$: $d = O(s ln T)$ suffices.
+    """
     delta, draws, unequal, reach = 0.05, 24, 0.0, []
     for s, T in ((2, 300), (3, 1000), (5, 300)):
         d = math.ceil(8 * s * math.log(T / delta))
@@ -118,23 +112,20 @@ def check_single_head_random(context: Context) -> Finding:
     # 72 draws, each too coherent with probability at most .05: more than 9 have probability below .5 %
     return finding(
         unequal < 1e-9 and far <= 9 and certificate.exact,
-        paper="keys v_I, needs s Delta < 1",
+        paper="keys $v_I$, needs $s Delta < 1$",
         ours=f"irrelevant scores reach {max(reach):.2f} of the relevant ones; above 1/2 in {far} of {len(reach)} draws",
-        detail=f"s = 2, 3, 5 at T = 300, 1000, 300, d = 8 s ln(T/.05); scores inside I equal to {unequal:.0e}. A "
-        "3-parity at T = 1000, d = 256 is certified over all inputs.",
+        detail="$s = 2, 3, 5$ at $T = 300, 1000, 300$, $d = 8 s ln(T/.05)$; scores inside $I$ equal to "
+        f"${unequal:.0e}$. A 3-parity at $T = 1000$, $d = 256$ is certified over all inputs.",
         reach=reach,
     )
 
 
-@claim(
-    "single-head-trainable",
-    kind="proposition",
-    where="paper lemma B.3, encoding (b)",
-    statement="Encoding (b), trainable positions: P_i = v_1 on I and 0 elsewhere, W_K = v_1 e_1^T and the rest "
-    "as in (a) with R = ln(8T/g): within g/4 of (1/s) sum chi_i on every input, with ||W_K||_F = 1. "
-    "Ours: exact with d = 4, ||P||_F <= sqrt(s), at any T.",
-)
+@claim("single-head-trainable", kind="proposition", where="paper lemma B.3, encoding (b)")
 def check_single_head_trainable(context: Context) -> Finding:
+    """Encoding (b), trainable positions: $P_i = v_1$ on $I$ and 0 elsewhere, $W_K = v_1 e_1^T$ and the rest
+    as in (a) with $R = ln(8T/g)$: within $g/4$ of $(1/s) sum chi_i$ on every input, with $||W_K||_F = 1$.
+    Ours: exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$.
+    """
     forms = used = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -148,23 +139,20 @@ def check_single_head_trainable(context: Context) -> Finding:
     certificate = verify(ours, f)
     return finding(
         forms < SAME * 10 and used <= 1 and small and certificate.exact,
-        paper="error <= g/4, d independent of T",
-        ours=f"{used:.2f} of g/4 at most; exact with d = {ours.d} at T = 100,000",
-        detail=f"The paper's weights for s = 2, 3, 4, all inputs, entries as stated to {forms:.0e}. Ours: a 3-parity, "
-        f"certified over all 2^100000 inputs ({certificate.method}).",
+        paper="error $<= g/4$, $d$ independent of $T$",
+        ours=f"{used:.2f} of $g/4$ at most; exact with $d = {ours.d}$ at $T = 100,000$",
+        detail=f"The paper's weights for $s = 2, 3, 4$, all inputs, entries as stated to ${forms:.0e}$. Ours: "
+        f"a 3-parity, certified over all $2^100000$ inputs ({certificate.method}).",
     )
 
 
-@claim(
-    "single-head-bag",
-    kind="proposition",
-    where="paper lemma B.4, encoding (c), for Delta = 0",
-    statement="Encoding (c), bag of vectors: with W_K = (v_I + v_CLS) e_1^T, W_V = sum v_i e_n(i)^T - v_CLS (sum "
-    "e_n(i))^T and R = ln(8 T s / g), g = 1/s, the head is within g/4 of (r - s)/(r + 1), r the number "
-    "of ones. Ours: o = v/(1 + tau |v|) exactly, v = sum c_i b_i / C and |v| = sum |c_i| b_i / C, "
-    "whatever the irrelevant bits.",
-)
+@claim("single-head-bag", kind="proposition", where="paper lemma B.4, encoding (c), for Delta = 0")
 def check_single_head_bag(context: Context) -> Finding:
+    """Encoding (c), bag of vectors: with $W_K = (v_I + v_CLS) e_1^T$, $W_V = sum v_i e_n(i)^T - v_CLS (sum
+    e_n(i))^T$ and $R = ln(8 T s / g)$, $g = 1/s$, the head is within $g/4$ of $(r - s)/(r + 1)$, $r$ the
+    number of ones. Ours: $o = v/(1 + tau |v|)$ exactly, $v = sum c_i b_i / C$ and $|v| = sum |c_i| b_i / C$,
+    whatever the irrelevant bits.
+    """
     used = forms = off = 0.0
     for s, T in CASES:
         support = tuple(range(1, s + 1))
@@ -179,9 +167,10 @@ def check_single_head_bag(context: Context) -> Finding:
             off = max(off, _off_the_bag_value(bag(T), support, Code(weights, 1)))
     return finding(
         used <= 1 and forms < SAME * 10 and off < SAME,
-        paper="(r - s)/(r + 1) within g/4",
-        ours=f"{used:.2f} of g/4 at most; ours v/(1 + tau |v|) within {off:.0e}",
-        detail="s = 2, 3, 4 at T = 6, 9, 8, all inputs; ours for the count, for unequal and for mixed weights.",
+        paper="$(r - s)/(r + 1)$ within $g/4$",
+        ours=f"{used:.2f} of $g/4$ at most; ours $v/(1 + tau |v|)$ within ${off:.0e}$",
+        detail="$s = 2, 3, 4$ at $T = 6, 9, 8$, all inputs; ours for the count, for unequal and for mixed "
+        "weights.",
         share_of_allowed_error=used,
     )
 
@@ -202,15 +191,14 @@ def _off_the_bag_value(encoding: Encoding, support: tuple[int, ...], code: Code)
 
 
 @claim(
-    "single-head-bag-approximate",
-    kind="proposition",
-    where="paper lemma B.4, encoding (c), for Delta > 0",
-    statement="Encoding (c) with approximately orthonormal rows: one head of value width s reads every bit "
-    "apart. With at most zeta = 1/(2s + 2) of the attention on irrelevant tokens and nu their largest "
-    "reading, an absent bit reads at most nu zeta, a present one at least (1 - zeta)/(s + 1) - nu "
-    "zeta, and two ReLU units clean it.",
+    "single-head-bag-approximate", kind="proposition", where="paper lemma B.4, encoding (c), for Delta > 0"
 )
 def check_single_head_bag_approximate(context: Context) -> Finding:
+    """Encoding (c) with approximately orthonormal rows: one head of value width $s$ reads every bit
+    separately. With at most $zeta = 1/(2s + 2)$ of the attention on irrelevant tokens and $nu$ their largest
+    reading, an absent bit reads at most $nu zeta$, a present one at least $(1 - zeta)/(s + 1) - nu zeta$, and
+    two ReLU units clean it.
+    """
     s, T, support = 3, 100, (3, 40, 90)
     f = parity(support, T=T)
     model = build(f, encoding="bag", d=256, seed=context.seed)
@@ -228,22 +216,20 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
     certificate = verify(model, f)
     return finding(
         bool(certificate.exact and bounds and shape and outside.max() <= zeta),
-        paper="R = log(8 T s (1 + Delta)/(g - s Delta))/(1 - s Delta)",
+        paper="$R = log(8 T s (1 + Delta)/(g - s Delta))/(1 - s Delta)$",
         ours=f"absent bits read at most {absent:.3f}, present ones at least {present:.3f}; exact",
-        detail=f"A 3-parity at T = 100, d = 256, Delta = {model.encoding.coherence():.2f}, 400 inputs: at most "
-        f"{outside.max():.3f} <= {zeta:.3f} of the attention outside; certified ({certificate.method}).",
+        detail=f"A 3-parity at $T = 100$, $d = 256$, $Delta = {model.encoding.coherence():.2f}$, 400 "
+        f"inputs: at most ${outside.max():.3f} <= {zeta:.3f}$ of the attention outside; certified "
+        f"({certificate.method}).",
     )
 
 
-@claim(
-    "dual-keys",
-    kind="ours",
-    where="not in the paper; cf. lemma B.2",
-    statement="For positions with all |<v_i, v_j>| <= Delta and (s - 1) Delta < 1, an irrelevant position scores "
-    "at most s Delta / (1 - (s - 1) Delta) of what the dual key gives the relevant ones, and no "
-    "smaller bound holds for all.",
-)
+@claim("dual-keys", kind="ours", where="not in the paper; cf. lemma B.2")
 def check_dual_keys(context: Context) -> Finding:
+    """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position scores
+    at most $s Delta / (1 - (s - 1) Delta)$ of what the dual key gives the relevant ones, and no smaller bound
+    holds for all.
+    """
     worst = 0.0
     for i in range(20):
         encoding = random_positions(60, 400, rng=stream(context.seed, "coherent", i))
@@ -256,8 +242,8 @@ def check_dual_keys(context: Context) -> Finding:
         worst <= 1 + SAME and max(abs(t - 1) for t in tight) < APART,
         paper="-",
         ours=f"{worst:.2f} of the bound for random positions, {min(tight):.6f} for the worst ones",
-        detail="20 draws of 60 positions in 400 dimensions, s = 1, 2, 3; and relevant positions that are all -Delta "
-        "to each other and +Delta to an irrelevant one.",
+        detail="20 draws of 60 positions in 400 dimensions, $s = 1, 2, 3$; and relevant positions that are "
+        "all $-Delta$ to each other and $+Delta$ to an irrelevant one.",
     )
 
 

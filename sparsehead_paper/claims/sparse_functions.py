@@ -22,13 +22,9 @@ from .claim import Claim, Context, Finding, claim, finding
 from .definitions import ROUNDING, agreement
 
 
-@claim(
-    "sparse-function",
-    kind="definition",
-    where="paper section 5; notes definition 5.1",
-    statement="f: {0,1}^T -> Y is s-sparse if it depends only on the bits in a set I of s positions.",
-)
+@claim("sparse-function", kind="definition", where="paper section 5; notes definition 5.1")
 def check_sparse_function(context: Context) -> Finding:
+    """$f: {0,1}^T -> Y$ is $s$-sparse if it depends only on the bits in a set $I$ of $s$ positions."""
     f = from_table(T=6, support=(1, 4, 5), table=(0, 1, 1, 0, 0, 1, 1, 0))  # position 5 does not matter
     bits = np.array(list(itertools.product([0, 1], repeat=6)))
     same = all(f(a) == f(b) for a in bits for b in bits if (a[[1, 4]] == b[[1, 4]]).all())
@@ -38,18 +34,16 @@ def check_sparse_function(context: Context) -> Finding:
         paper="depends on I only",
         ours=f"support {f.support} of (1, 4, 5)",
         detail="A table on three positions that ignores one: the support is minimal, and equal bits there "
-        "give equal values for all pairs of inputs of T = 6.",
+        "give equal values for all pairs of inputs of $T = 6$.",
     )
 
 
-@claim(
-    "symmetric",
-    kind="definition",
-    where="paper section 5; notes definition 5.2",
-    statement="An s-sparse f is symmetric if its value depends only on how many bits of I are 1; monotone if in "
-    "addition it never falls when a bit rises.",
-)
+@claim("symmetric", kind="definition", where="paper section 5; notes definition 5.2")
 def check_symmetric(context: Context) -> Finding:
+    """An $s$-sparse $f$ is symmetric if its value depends only on how many bits of $I$ are 1; monotone if in
+    addition it never falls when a bit rises.
+    """
+
     def slowly(table: tuple[int, ...]) -> bool:
         by_count: dict[int, set[int]] = {}
         for index, value in enumerate(table):
@@ -73,15 +67,12 @@ def check_symmetric(context: Context) -> Finding:
     )
 
 
-@claim(
-    "gamma-monotone",
-    kind="definition",
-    where="paper appendix B, before lemma B.2 (our reading)",
-    statement="A symmetric real function with value h(r) at r ones is gamma-strictly monotone if h(r + 1) >= "
-    "h(r) + gamma for every r. The targets of the one-head constructions are: -(1/s) sum chi_i with "
-    "gamma = 2/s, (r - s)/(r + 1) with gamma = 1/s.",
-)
+@claim("gamma-monotone", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_monotone(context: Context) -> Finding:
+    """A symmetric real function with value $h(r)$ at $r$ ones is $gamma$-strictly monotone if $h(r + 1) >=
+    h(r) + gamma$ for every $r$. The targets of the one-head constructions are: $-(1/s) sum chi_i$ with $gamma
+    = 2/s$, $(r - s)/(r + 1)$ with $gamma = 1/s$.
+    """
     off = 0.0
     for s in (1, 2, 3, 5, 8):
         r = np.arange(s + 1)
@@ -92,21 +83,18 @@ def check_gamma_monotone(context: Context) -> Finding:
     falls = smallest_step(np.array([0.0, 3.0, 2.0]))
     return finding(
         off < ROUNDING and flat == 0 and falls == -1,
-        paper="gamma-strictly monotone",
-        ours=f"2/s and 1/s to {off:.0e} for s = 1, 2, 3, 5, 8",
-        detail="A function that stays has gamma 0, one that falls a negative one.",
+        paper="$gamma$-strictly monotone",
+        ours=f"$2/s$ and $1/s$ to ${off:.0e}$ for $s = 1, 2, 3, 5, 8$",
+        detail="A function that stays constant has $gamma = 0$, one that falls a negative one.",
     )
 
 
-@claim(
-    "gamma-injective",
-    kind="definition",
-    where="paper appendix B, before lemma B.2 (our reading)",
-    statement="A vector-valued function of the bits in I is gamma-injective if its values at different patterns "
-    "are at least gamma apart in l_inf. The targets of the constructions for general functions are: "
-    "(chi_i)_i with gamma = 2, ((b_i - 1)/(r + 1))_i with gamma = 1/s.",
-)
+@claim("gamma-injective", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_injective(context: Context) -> Finding:
+    """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns
+    are at least $gamma$ apart in $l_inf$. The targets of the constructions for general functions are:
+    $(chi_i)_i$ with $gamma = 2$, $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$.
+    """
     off = 0.0
     for s in (1, 2, 3, 4, 5):
         b = np.array(list(itertools.product([0.0, 1.0], repeat=s)))
@@ -119,32 +107,25 @@ def check_gamma_injective(context: Context) -> Finding:
     off = max(off, abs(smallest_distance(np.array([[0.0, 0.0], [0.3, 0.2], [1.0, 1.0]])) - 0.3))
     return finding(
         off < ROUNDING and twice == 0,
-        paper="gamma-injective",
-        ours=f"2 and 1/s to {off:.0e} for s = 1 to 5",
-        detail="Every pair of patterns by hand; a function that takes a value twice has gamma 0.",
+        paper="$gamma$-injective",
+        ours=f"2 and $1/s$ to ${off:.0e}$ for $s = 1$ to 5",
+        detail="Every pair of patterns by hand; a function that takes a value twice has $gamma = 0$.",
     )
 
 
-@claim(
-    "bounded-function",
-    kind="definition",
-    where="paper section 5; notes definition 5.3",
-    statement="f is B-bounded if ||f(b)||_inf <= B for every b.",
-)
+@claim("bounded-function", kind="definition", where="paper section 5; notes definition 5.3")
 def check_bounded_function(context: Context) -> Finding:
+    """$f$ is $B$-bounded if $||f(b)||_inf <= B$ for every $b$."""
     norms = [sup_norm(from_table(T=3, support=(), table=(0,))), sup_norm(parity((0, 2), T=3))]
-    return finding(norms == [0.0, 1.0], paper="||f||_inf <= B", ours=f"{norms[0]}, {norms[1]}",
+    return finding(norms == [0.0, 1.0], paper="$||f||_inf <= B$", ours=f"{norms[0]}, {norms[1]}",
                    detail="The constant 0 and a parity; every 0/1 function is 1-bounded.")  # fmt: skip
 
 
-@claim(
-    "uniform-approximation",
-    kind="definition",
-    where="paper section 5; notes definition 5.4",
-    statement="f^ approximates f eps-uniformly under b -> X(b) if ||f^ (X(b)) - f(b)||_inf <= eps for every one of "
-    "the 2^T inputs.",
-)
+@claim("uniform-approximation", kind="definition", where="paper section 5; notes definition 5.4")
 def check_uniform_approximation(context: Context) -> Finding:
+    """$f^$ approximates $f$ $eps$-uniformly under $b -> X(b)$ if $||f^ (X(b)) - f(b)||_inf <= eps$ for every
+    one of the $2^T$ inputs.
+    """
     bits = np.array(list(itertools.product([0, 1], repeat=4)))
     tables = list(itertools.product([0, 1], repeat=4))
     functions = [from_table(T=4, support=pair, table=t) for pair in ((0, 2), (1, 2)) for t in tables]
@@ -155,21 +136,18 @@ def check_uniform_approximation(context: Context) -> Finding:
     )
     return finding(
         wrong == 0,
-        paper="sup over all b",
+        paper="sup over all $b$",
         ours=f"{wrong} of {len(functions) ** 2} pairs judged otherwise",
-        detail="All functions of two bits on two supports of T = 4 against one another, all 16 inputs.",
+        detail="All functions of two bits on two supports of $T = 4$ against one another, all 16 inputs.",
     )
 
 
-@claim(
-    "encodings",
-    kind="definition",
-    where="paper section 5; notes section 5",
-    statement="b -> X(b): (a) deterministic positions, X = E_b + P; (b) the same with P trainable; (c) bag of "
-    "vectors, X = diag(b) V. Rows are approximately orthonormal (all |<v_i, v_j>| <= Delta); E_0, E_1 and "
-    "[CLS] are exactly orthogonal to everything.",
-)
+@claim("encodings", kind="definition", where="paper section 5; notes section 5")
 def check_encodings(context: Context) -> Finding:
+    """$b -> X(b)$: (a) deterministic positions, $X = E_b + P$; (b) the same with $P$ trainable; (c) bag of
+    vectors, $X = diag(b) V$. Rows are approximately orthonormal (all $|<v_i, v_j>| <= Delta$); $E_0$, $E_1$
+    and [CLS] are exactly orthogonal to everything.
+    """
     rng = stream(context.seed, "encodings")
     b = np.array([1, 0, 1, 1, 0])
     a = encodings.random_positions(5, 40, rng=rng)
@@ -186,32 +164,30 @@ def check_encodings(context: Context) -> Finding:
     error = max(error, float(np.abs(table - both).max()), float(np.abs(cls - onehot(b)[5]).max()))
     return finding(
         error < ROUNDING and a.coherence() > 0,
-        paper="X = E_b + P; X = diag(b) V",
-        ours=f"Delta = 0 one-hot, {a.coherence():.3f} for random rows at d = 40",
-        detail="Tokens against the displays; E_0, E_1 and [CLS] are exactly orthogonal to the random rows.",
+        paper="$X = E_b + P$; $X = diag(b) V$",
+        ours=f"$Delta = 0$ one-hot, {a.coherence():.3f} for random rows at $d = 40$",
+        detail="Tokens against the displays; $E_0$, $E_1$ and [CLS] are exactly orthogonal to the random "
+        "rows.",
         delta=a.coherence(),
     )
 
 
-@claim(
-    "bag-symmetry",
-    kind="remark",
-    where="paper section 5; notes section 5",
-    statement="A scalar Transformer on a bag of vectors does not see the order of its tokens: permuting the rows of "
-    "diag(b) V changes nothing.",
-)
+@claim("bag-symmetry", kind="remark", where="paper section 5; notes section 5")
 def check_bag_symmetry(context: Context) -> Finding:
+    """A scalar Transformer on a bag of vectors does not see the order of its tokens: permuting the rows of
+    $diag(b) V$ changes nothing.
+    """
     rng = stream(context.seed, "bag")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
     w, X = rng.normal(size=9), encodings.bag(6)(np.array([1, 0, 1, 1, 0, 1]))
     order = np.r_[rng.permutation(6), 6]
     error = abs(tf_scalar(X[order], W, w) - tf_scalar(X, W, w))
-    return agreement("f(Pi diag(b) V) = f(diag(b) V)", error, "One random permutation of the rows.")
+    return agreement("$f(Pi diag(b) V) = f(diag(b) V)$", error, "One random permutation of the rows.")
 
 
-SPARSE_READING = Claim(
+sparse_reading = Claim(
     "sparse-reading",
     kind="figure",
     where="notes figure 4",
-    statement="A head that reads s of T tokens and ignores the others.",
+    statement="A head that reads $s$ of $T$ tokens and ignores the others.",
 )

@@ -36,15 +36,12 @@ SURE = 0.95  # share of the evidence with which readings are taken for the paper
 LEVEL = 0.05  # of the rank test
 
 
-@claim(
-    "readings",
-    kind="ours",
-    where="not in the paper",
-    statement="Of 36 readings of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation, "
-    "dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is within 3 "
-    "nats of the best in both races.",
-)
+@claim("readings", kind="ours")
 def check_readings(context: Context) -> Finding:
+    """Of 36 readings of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
+    dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is
+    within 3 nats of the best in both races.
+    """
     data = results(context, "readings", ReadingsRecord)
     rows = [row for row in data.readings if "law" in row.standings] if data else []
     if data is None or not rows:
@@ -74,15 +71,13 @@ def check_readings(context: Context) -> Finding:
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
-@claim(
-    "readings-together",
-    kind="ours",
-    where="not in the paper",
-    statement="If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW "
-    "on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two "
-    "have at least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)",
-)
+@claim("readings-together", kind="ours")
 def check_readings_together(context: Context) -> Finding:
+    """If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW
+    on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the
+    two have at least 95 % of the evidence from all races together. (The paper's error bars are no part of
+    it.)
+    """
     data = results(context, "readings", ReadingsRecord)
     found = shares(data, list(dict.fromkeys(number.race for number in data.numbers))) if data else []
     if data is None or not found:
@@ -129,14 +124,11 @@ def _told(row: ReadingRow | None) -> str:
     )
 
 
-@claim(
-    "law-slope",
-    kind="ours",
-    where="not in the paper",
-    statement="Settings that the paper leaves open change how many more samples are needed per ln T: of the settings "
-    "measured, some have slopes whose 95 % intervals exclude each other.",
-)
+@claim("law-slope", kind="ours")
 def check_slope(context: Context) -> Finding:
+    """Settings that the paper leaves open change how many more samples are needed per $ln T$: of the settings
+    measured, some have slopes whose 95 % intervals exclude each other.
+    """
     data = results(context, "slope", LawsRecord)
     found = {law.label: slope for law in (data.laws if data else ()) if (slope := _slope(law))}
     if data is None or len(found) < 2:
@@ -146,7 +138,7 @@ def check_slope(context: Context) -> Finding:
     apart = found[steep][1] > found[flat][2]
     verdict = "holds" if apart else "refuted" if data.complete else "undecided"
     ours = "; ".join(f"{label}: {b:.1f} [{low:.1f}, {high:.1f}]" for label, (b, low, high) in found.items())
-    detail = f"Samples per ln T. Steepest beyond doubt: {steep}; flattest: {flat}. {data.state}."
+    detail = f"Samples per $ln T$. Steepest beyond doubt: {steep}; flattest: {flat}. {data.state}."
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
@@ -159,14 +151,12 @@ def _slope(law: OneLaw) -> tuple[float, float, float] | None:
     return None if low is None or high is None else (fit.params["b"], low, high)
 
 
-@claim(
-    "slope-norms",
-    kind="ours",
-    where="not in the paper",
-    statement="Settings under which a head's norms at success are larger need more samples, as the norm-based bound "
-    "has it: over the settings, m_80 at T = 1000 and the capacity C at success are positively rank-correlated.",
-)
+@claim("slope-norms", kind="ours")
 def check_slope_norms(context: Context) -> Finding:
+    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound
+    has it: over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success are positively
+    rank-correlated.
+    """
     laws = results(context, "slope", LawsRecord)
     norms = results(context, "slope-norms", SlopeNormsRecord)
     capacity = {row.label: row.solved for row in (norms.rows if norms else ()) if row.T == 1000}
@@ -180,9 +170,9 @@ def check_slope_norms(context: Context) -> Finding:
         return not_run(context, "slope-norms", "no number")
     correlation, chance = rank_test([m for _, m, _ in pairs], [c for _, _, c in pairs])
     verdict = "undecided" if chance >= LEVEL else "holds" if correlation > 0 else "refuted"
-    ours = "; ".join(f"{label}: m_80 {m:.0f}, C {c:.2g}" for label, m, c in pairs)
+    ours = "; ".join(f"{label}: $m_80 = {m:.0f}$, $C = {c:.2g}$" for label, m, c in pairs)
     detail = (
-        f"Spearman's correlation over {len(pairs)} settings: {correlation:.2f}, two-sided p = {chance:.2g}."
+        f"Spearman's correlation over {len(pairs)} settings: {correlation:.2f}, two-sided $p = {chance:.2g}$."
     )
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
@@ -195,16 +185,14 @@ def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-@claim(
-    "failures-sign",
-    kind="ours",
-    where="not in the paper",
-    statement="Near the threshold runs fail by a sign: a single run of preset best that has moved positions which "
-    "disagree with the label on the training set is solved less often than one that has moved positions which agree "
-    "with it.",
-)
+@claim("failures-sign", kind="ours")
 def check_failures(context: Context) -> Finding:
-    """Runs by the mean correlation of the positions they moved: Fisher's exact test, one-sided."""
+    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions which
+    disagree with the label on the training set is solved less often than one that has moved positions which
+    agree with it.
+
+    Runs by the mean correlation of the positions they moved: Fisher's exact test, one-sided.
+    """
     data = results(context, "failures", FailuresRecord)
     agree, against = data.solved_by_sign() if data else ([], [])
     if data is None or not agree or not against:
@@ -218,7 +206,7 @@ def check_failures(context: Context) -> Finding:
         f"of {failed} that fail, {table[1][1]} moved against it"
     )
     detail = (
-        f"Fisher's exact test, one-sided: p = {chance:.2g}, in the other direction {reverse:.2g}. "
+        f"Fisher's exact test, one-sided: $p = {chance:.2g}$, in the other direction ${reverse:.2g}$. "
         f"{len(data.runs)} of {data.planned} runs."
     )
     return judged(verdict, paper="no number", ours=ours, detail=detail)
@@ -231,15 +219,12 @@ def exact_test(table: list[list[int]]) -> float:
     return float(fisher_exact(table, alternative="greater").pvalue)
 
 
-@claim(
-    "law-functions",
-    kind="ours",
-    where="not in the paper",
-    statement="AND of s bits: the more bits, the more samples are needed per ln T, as the information floor has it: "
-    "of s = 2 to 5, the slope of the last is beyond doubt above that of the first, and no larger s has beyond doubt a "
-    "smaller slope.",
-)
+@claim("law-functions", kind="ours")
 def check_functions(context: Context) -> Finding:
+    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as the information floor has
+    it: of $s = 2$ to 5, the slope of the last is beyond doubt above that of the first, and no larger $s$ has
+    beyond doubt a smaller slope.
+    """
     data = results(context, "functions", LawsRecord)
     named = {law.label: law for law in (data.laws if data else ())}
     found = [(s, slope) for s in (2, 3, 4, 5) if (law := named.get(f"AND of {s}")) and (slope := _slope(law))]
@@ -250,18 +235,15 @@ def check_functions(context: Context) -> Finding:
     apart = slopes[-1][1] > slopes[0][2]
     whole = len(found) == 4 and all(named[f"AND of {s}"].complete for s in (2, 3, 4, 5))
     verdict = "refuted" if falling else "holds" if whole and apart else "undecided"
-    ours = "; ".join(f"s={s}: {b:.1f} [{low:.1f}, {high:.1f}]" for s, (b, low, high) in found)
-    return judged(verdict, paper="no number", ours=ours, detail=f"Samples per ln T. {data.state}.")
+    ours = "; ".join(f"$s={s}$: {b:.1f} [{low:.1f}, {high:.1f}]" for s, (b, low, high) in found)
+    return judged(verdict, paper="no number", ours=ours, detail=f"Samples per $ln T$. {data.state}.")
 
 
-@claim(
-    "parity-settings",
-    kind="ours",
-    where="paper, figure 4",
-    statement="The reading of the text that meets the paper's law (preset paper) meets its figure of parity too: all "
-    "ten seeds learn at T = 10 and 15, and the median step lies within the paper's range at both.",
-)
+@claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
+    """The reading of the text that meets the paper's law (preset paper) meets its figure of parity too: all
+    ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
+    """
     data = results(context, "parity-settings", ParitySettingsRecord)
     if data is None or not data.runs:
         return not_run(context, "parity-settings", "no number")
@@ -274,11 +256,11 @@ def check_parity_settings(context: Context) -> Finding:
     verdict = "holds" if MATCHED_READING in meets else "refuted" if fails or whole else "undecided"
     ours = "; ".join(
         f"{name}: "
-        + ", ".join(f"T={T} {_steps(_runs(data, name, T))}" for T in sorted({r.T for r in data.runs}))
+        + ", ".join(f"$T={T}$ {_steps(_runs(data, name, T))}" for T in sorted({r.T for r in data.runs}))
         for name in settings
     )
     paper = "; ".join(
-        f"T={p.T}: {p.first_below[0]}..{p.first_below[2]}, median {p.first_below[1]}" for p in PARITY
+        f"$T={p.T}$: {p.first_below[0]}..{p.first_below[2]}, median {p.first_below[1]}" for p in PARITY
     )
     detail = (
         "The step from which the smoothed loss stays below .35: least, median, greatest, and how many of the seeds "

@@ -18,15 +18,13 @@ SHARE = 0.98  # of solved trials, read back exactly
 NO_NUMBER = "no number"
 
 
-@claim(
-    "read-trained",
-    kind="ours",
-    where="not in the paper",
-    statement="A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is "
-    "read back, by asking the model alone, as exactly that AND in at least 98 % of cases.",
-)
+@claim("read-trained", kind="ours")
 def check_read_trained(context: Context) -> Finding:
-    """The share of solved trials of one cell whose reading is the planted function, against .98."""
+    """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is
+    read back, by asking the model alone, as exactly that AND in at least 98 % of cases.
+
+    The share of solved trials of one cell whose reading is the planted function, against .98.
+    """
     data = results(context, "reading", ReadingRecord)
     trials = data.trials if data else ()
     family, T, m = READ_CELL
@@ -39,7 +37,10 @@ def check_read_trained(context: Context) -> Finding:
     solved = [r for r in trials if r.solved]
     failures = [r for r in solved if r.found != "planted"]
     read = len(solved) - len(failures)
-    ours = f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {family.upper()}, T={T}, m={m}"
+    ours = (
+        f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {family.upper()}, "
+        f"$T={T}$, $m={m}$"
+    )
     return judged(
         verdict, paper=NO_NUMBER, ours=ours,
         detail=f"Over all families and sizes {read} of {len(solved)} solved trials. {_told(failures)}",
@@ -56,21 +57,19 @@ def _told(failures: list[ReadTrial]) -> str:
     parts = [f"{none} said none"] if none else []
     if other:
         parts.append(
-            f"{len(other)} read another function, which differs from the planted one on {min(other):.2g} to "
-            f"{max(other):.2g} of inputs (median {median(other):.2g})"
+            f"{len(other)} read another function, which differs from the planted one on ${min(other):.2g}$ to "
+            f"${max(other):.2g}$ of inputs (median ${median(other):.2g}$)"
         )
     return f"Of the others, {' and '.join(parts)}."
 
 
-@claim(
-    "read-certificate",
-    kind="ours",
-    where="not in the paper",
-    statement="The certificate of a reading holds on trained models: over all families, lengths and sample sizes "
-    "measured, the model's true error exceeds its bound in at most the stated 5 % of trials.",
-)
+@claim("read-certificate", kind="ours")
 def check_read_certificate(context: Context) -> Finding:
-    """Certificates of real trained models against errors on fresh inputs; Wilson intervals of the share broken."""
+    """The certificate of a reading holds on trained models: over all families, lengths and sample sizes
+    measured, the model's true error exceeds its bound in at most the stated 5 % of trials.
+
+    Certificates of real trained models against errors on fresh inputs; Wilson intervals of the share broken.
+    """
     data = results(context, "reading", ReadingRecord)
     pairs = [(r.model_error, r.model_bound) for r in (data.trials if data else ())]
     certified = [(error, bound) for error, bound in pairs if bound is not None]
@@ -84,20 +83,18 @@ def check_read_certificate(context: Context) -> Finding:
     ours = f"{broken} of {len(certified)} exceeded [{low:.3f}, {high:.3f}]; allowed {delta:g}"
     detail = (
         f"Median bound {median(bound for _, bound in certified):.3f}, median true error "
-        f"{median(error for error, _ in certified):.2g}; {useful} bounds are below 1/2."
+        f"${median(error for error, _ in certified):.2g}$; {useful} bounds are below 1/2."
     )
     return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
 
 
-@claim(
-    "support-appears",
-    kind="ours",
-    where="not in the paper",
-    statement="Influence shows a learned support and attention need not: at the end of training the support leads all "
-    "other positions in influence in more of the solved runs than in attention.",
-)
+@claim("support-appears", kind="ours")
 def check_support_appears(context: Context) -> Finding:
-    """Runs in which only one of the two leads, by a sign test; and the steps at which each appears."""
+    """Influence shows a learned support and attention need not: at the end of training the support leads all
+    other positions in influence in more of the solved runs than in attention.
+
+    Runs in which only one of the two leads, by a sign test; and the steps at which each appears.
+    """
     data = results(context, "appearance", AppearanceRecord)
     runs = [r for r in (data.runs if data else ()) if r.solved]
     if not runs:
@@ -112,8 +109,9 @@ def check_support_appears(context: Context) -> Finding:
     tasks = dict.fromkeys((r.task, r.T, r.m) for r in runs)
     ours = "; ".join(_when(task, [r for r in runs if (r.task, r.T, r.m) == task]) for task in tasks)
     detail = (
-        f"Only influence leads in {only['influence']} of {len(runs)} runs, only attention in {only['attention']}; "
-        f"one-sided sign test p = {chances[0]:.3g}, in the other direction {chances[1]:.3g}; below {LEVEL} decides."
+        f"Only influence leads in {only['influence']} of {len(runs)} runs, only attention in "
+        f"{only['attention']}; one-sided sign test $p = {chances[0]:.3g}$, in the other direction "
+        f"${chances[1]:.3g}$; below {LEVEL} decides."
     )
     return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
 
@@ -124,4 +122,4 @@ def _when(task: tuple[str, int, int], runs: list[AppearanceRun]) -> str:
     for name in ("accuracy", "influence", "attention"):
         steps = [step for r in runs if (step := getattr(r, name)) is not None]
         parts.append(f"{name} {len(steps)} of {len(runs)}" + (f" (step {median(steps):g})" if steps else ""))
-    return f"{task[0]}, T={task[1]}: {', '.join(parts)}"
+    return f"{task[0]}, $T={task[1]}$: {', '.join(parts)}"

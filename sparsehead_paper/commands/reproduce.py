@@ -108,10 +108,12 @@ def _check_store(db: Path, out: Path) -> None:
 
 def show_story(console: Console, result: "Reproduction") -> None:
     """The one-screen story: a row for each chapter, then the counts and the report's path."""
+    from ..claims.formulas import plain
+
     table = Table("", "verdict", "the paper", "ours", box=None, pad_edge=False)
     colours = {"holds": "green", "differs": "yellow", "undecided": "yellow", "refuted": "red", "fails": "red"}
     for chapter in result.story:
         mark = Text(chapter.mark, style=colours.get(chapter.verdict, ""))
-        table.add_row(chapter.title, mark, literal(chapter.paper), literal(chapter.ours))
+        table.add_row(chapter.title, mark, literal(plain(chapter.paper)), literal(plain(chapter.ours)))
     console.print(table)
     console.print(literal(*result.summary().splitlines()))

@@ -13,6 +13,7 @@ from sparsehead.lab.endpoints.jobs import jobs_of
 from sparsehead.lab.extension import Tell, Values
 
 from ..claims.claim import VERDICTS
+from ..claims.formulas import plain
 from ..claims.registry import CLAIMS, SECTIONS
 
 router = APIRouter(tags=["Claims"])
@@ -63,7 +64,7 @@ def _registry() -> list[dict[str, Any]]:
             "kind": claim.kind,
             "section": title,
             "where": claim.where,
-            "statement": claim.statement,
+            "statement": plain(claim.statement),
             "about": claim.about,
             "has_check": claim.check is not None,
         }
@@ -93,13 +94,8 @@ def check_claims(request: Values, db: Path, tell: Tell) -> Values:
             tell({"progress": {"done": done, "total": total, "label": claim.label}})
             return
         done += 1
-        findings.append(finding_row(found))
+        findings.append(found.to_dict())
         tell({"point": findings[-1]})
 
     run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)
     return {"findings": findings}
-
-
-def finding_row(found: Any) -> Values:
-    """A finding as JSON values, without the numbers behind it."""
-    return {name: getattr(found, name) for name in ("label", "verdict", "paper", "ours", "detail")}

@@ -18,6 +18,7 @@ from sparsehead.figures.data import count
 from sparsehead.figures.render import chart_script, embedded, policy, specification
 
 from ..claims.claim import VERDICTS
+from ..claims.formulas import plain
 from ..claims.registry import SECTIONS
 from ..claims.tally import NO_CHECK, tally, verdict_of
 from .catalogue import Drawn
@@ -61,7 +62,7 @@ class Row:
         """What the filter looks through: all words as they were typed."""
         found = self.finding
         parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
-        return " ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])]).lower()
+        return plain(" ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])])).lower()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
 from sparsehead.sweep import Progress
 
+from ..claims.formulas import plain
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..claims.tally import Tally, tally
 from ..studies import plans
@@ -47,16 +48,12 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        rows = [
-            {"label": f.label, "verdict": f.verdict, "paper": f.paper, "ours": f.ours, "detail": f.detail}
-            for f in self.findings
-        ]
         return {
             "report": str(self.path),
             "statements": self.tally.statements,
             "errata": self.tally.errata,
             "story": story_rows(self.findings),
-            "findings": rows,
+            "findings": [finding.to_dict() for finding in self.findings],
             "problems": list(self.problems),
             "seconds": self.seconds,
         }
@@ -290,7 +287,7 @@ LINE = 79  # letters: a finding that is told while others are checked takes one 
 
 def _line(finding: Finding) -> str:
     """A finding in one line; the report has the whole of it."""
-    text = f"{finding.verdict}: {finding.label}: {finding.ours}"
+    text = f"{finding.verdict}: {finding.label}: {plain(finding.ours)}"
     return "  " + textwrap.shorten(text, LINE - 2, placeholder=" …")
 
 

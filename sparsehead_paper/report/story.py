@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..claims.claim import Finding
+from ..claims.formulas import plain
 from ..published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR
 
 MARKS = {
@@ -47,7 +48,7 @@ class Chapter:
 
 def _law(finding: Finding) -> tuple[str, str]:
     log = finding.data.get("fits", {}).get("log")
-    paper = f"{LAW_AND_FIT[1]} ± {2 * LAW_AND_SLOPE_ERROR:.1f} samples more for each unit of ln T"
+    paper = f"{LAW_AND_FIT[1]} ± {2 * LAW_AND_SLOPE_ERROR:.1f} samples more for each unit of $ln T$"
     if not log:
         return paper, finding.ours
     low, high = log.get("intervals", {}).get("b", (None, None))
@@ -103,14 +104,17 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
 
 def _short(text: str) -> str:
     """At most LONGEST letters, cut where a part ends."""
-    if len(text) <= LONGEST:
+    if len(plain(text)) <= LONGEST:
         return text
     ends = (text.rfind(mark, LONGEST // 2, LONGEST - 2) for mark in ("; ", ", ", " "))
     cut = next((end for end in ends if end > 0), LONGEST - 2)
-    return text[:cut].rstrip(";, ") + " …"
+    kept = text[:cut]
+    if kept.count("$") % 2:  # the cut lies within a formula
+        kept = kept[: kept.rindex("$")]
+    return kept.rstrip(";, ") + " …"
 
 
 def story_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """The same as JSON values."""
     keys = ("title", "claim", "verdict", "paper", "ours")
-    return [{key: getattr(chapter, key) for key in keys} for chapter in story(findings)]
+    return [{key: plain(getattr(chapter, key)) for key in keys} for chapter in story(findings)]

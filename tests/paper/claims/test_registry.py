@@ -9,7 +9,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead_paper.claims import registry
 from sparsehead_paper.claims.claim import Claim, Context, Finding, claim, finding
 from sparsehead_paper.claims.document import document
-from sparsehead_paper.claims.evidence import labelled_code, marked_tests
+from sparsehead_paper.claims.evidence import evidence, find_evidence
 from sparsehead_paper.claims.tally import tally
 
 ROOT = Path(__file__).parents[3]
@@ -37,8 +37,7 @@ def test_code_and_a_test_stand_behind_every_claim():
 
 
 def test_every_label_in_use_is_a_claim():
-    assert set(labelled_code()) - set(CLAIMS) == set()
-    assert set(marked_tests()) - set(CLAIMS) == set()
+    assert set(evidence()) - set(CLAIMS) == set()
     assert {c.about for c in CLAIMS.values() if c.about} - set(CLAIMS) == set()
 
 
@@ -55,8 +54,29 @@ def test_what_cannot_be_checked_says_so():
 
 
 def test_the_document_is_in_step():
-    """python -m sparsehead_paper.claims.document > docs/paper.md"""
+    """python -m sparsehead_paper.claims.document"""
+    assert evidence() == find_evidence(ROOT)
     assert (ROOT / "docs" / "paper.md").read_text() == document()
+
+
+def test_evidence_is_found_by_label_and_from_nowhere_but_the_checkout(tmp_path):
+    """Somebody else's tests, beside an installed package, are no evidence."""
+    for name, text in (
+        ("sparsehead/a/__init__.py", '"""A.   Paper: one, two"""'),
+        (
+            "sparsehead/a/b.py",
+            'class B:\n    """B."""\n\n    def c(self):\n        """C.\n\n        Paper: one\n        """',
+        ),
+        ("sparsehead_paper/claims/d.py", '"""D.   Paper: one"""'),
+        ("tests/test_e.py", '@pytest.mark.claim("two", "one")\ndef test_f(): ...'),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert find_evidence(tmp_path) == {
+        "one": {"code": ["sparsehead.a", "sparsehead.a.b:B.c"], "tests": ["tests/test_e.py::test_f"]},
+        "two": {"code": ["sparsehead.a"], "tests": ["tests/test_e.py::test_f"]},
+    }
+    assert not any("tests/test_e.py" in test for found in evidence().values() for test in found["tests"])
 
 
 def test_the_document_says_what_is_not_there_yet():
@@ -76,15 +96,20 @@ def test_a_theory_claim_checks_out(entry):
 
 
 def test_a_claim_is_one_decorated_function():
-    @claim("x", kind="lemma", where="here", statement="one is one")
+    @claim("x", kind="lemma", where="here")
     def check_x(context):
+        """One
+        is one.
+
+        How it is checked.
+        """
         return finding(context.seed == 1, paper="1", ours=str(context.seed))
 
     assert (check_x.label, check_x.kind, check_x.where, check_x.statement) == (
         "x",
         "lemma",
         "here",
-        "one is one",
+        "One is one.",
     )
     assert check_x(Context(seed=1)) == Finding("x", "holds", "1", "1")
     assert check_x(Context(seed=2)).verdict == "fails"

@@ -13,7 +13,7 @@ from sparsehead_paper.report.page import report_html, write_report
 
 # Real labels, so that the code and the tests behind them are found; the statements are made up.
 CLAIMS = [
-    Claim("law-and", "figure", "paper figure 2", "m grows like log T"),
+    Claim("law-and", "figure", "paper figure 2", "m grows like $log T$"),
     Claim(
         "softmax-lipschitz", "lemma", "paper A.1", "<b>softmax</b> is 1-Lipschitz", check=lambda context: None
     ),
@@ -21,8 +21,8 @@ CLAIMS = [
     Claim("errata-notes-3", "erratum", "notes 2.1", "more eps, fewer balls"),
 ]
 FINDINGS = [
-    Finding("law-and", "differs", "29.65 per ln T", "27.1 [24.0, 30.2]", "fitted to 4 T"),
-    Finding("errata-notes-3", "holds", "can only increase", "N(.05) = 3 > N(.5) = 1"),
+    Finding("law-and", "differs", "29.65 per $ln T$", "27.1 [24.0, 30.2]", "fitted to 4 T"),
+    Finding("errata-notes-3", "holds", "can only increase", "$N(.05) = 3 > N(.5) = 1$"),
 ]
 FIGURES = [
     Drawn("bound-terms", "A bound by term.", bound_terms_chart([{"name": "</script><b>", "share": 1.0}])),

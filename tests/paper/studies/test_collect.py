@@ -130,7 +130,7 @@ def fit_of(a=-98.0, b=29.0, ends=(22.0, 36.0), delta=0.0):
 def test_the_curves_verdict_comes_from_the_interval(below, above, verdict, tmp_path):
     write_curves(tmp_path, trials(50, *below) + trials(200, *above))
     finding = checks.check_curves(Context(options={"results": str(tmp_path)}))
-    assert finding.verdict == verdict and f"m=50: {below[0]}/40" in finding.ours
+    assert finding.verdict == verdict and f"$m=50$: {below[0]}/40" in finding.ours
     assert "Without the paper's dropout." in finding.detail
 
 
@@ -153,7 +153,7 @@ def test_the_curves_are_judged_by_the_papers_protocol_where_it_was_run(tmp_path)
     write_curves(tmp_path, trials(50, 24, 16) + trials(200, 40, 0), "curves-mingpt")
     finding = checks.check_curves(context)
     assert finding.verdict == "holds"
-    assert "With the paper's dropout. Without it: m=200: 40/40, m=50: 40/40." in finding.detail
+    assert "With the paper's dropout. Without it: $m=200$: 40/40, $m=50$: 40/40." in finding.detail
 
 
 @pytest.mark.claim("attention-and")
@@ -210,8 +210,8 @@ def test_a_threshold_without_trials_of_its_own_meets_nothing(tmp_path):
     ]
     write_law(tmp_path, "law-matched", rows, {"log": fit_of()})
     finding = laws.check_law_matched(Context(options={"results": str(tmp_path)}))
-    assert finding.data["agree"] == [300] and "at 1 of 1 T" in finding.detail
-    assert "not counted: T = 1000." in finding.detail
+    assert finding.data["agree"] == [300] and "at 1 of 1 $T$" in finding.detail
+    assert "not counted: $T = 1000$." in finding.detail
 
 
 @pytest.mark.claim("law-grid", "law-dropout")
@@ -237,7 +237,7 @@ def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
     fits = {"log": fit_of(10.0, 9.0, (7.0, 11.0), delta), "power": fit_of(10.0, 9.0, (7.0, 11.0))}
     write_law(tmp_path, "law-decades", rows, fits)
     finding = laws.check_law_decades(Context(options={"results": str(tmp_path)}))
-    assert finding.verdict == verdict and "T=10000: 90 [82, 98]" in finding.ours
+    assert finding.verdict == verdict and "$T=10000$: 90 [82, 98]" in finding.ours
 
 
 @pytest.mark.claim("parity-curves")

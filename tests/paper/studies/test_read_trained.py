@@ -83,7 +83,7 @@ def test_the_share_read_back_is_judged_by_its_interval(n, exact, verdict, tmp_pa
     finding = found(trained.check_read_trained, "reading", {"delta": 0.05, "trials": rows}, tmp_path)
     assert finding.verdict == verdict
     assert f"{exact} of {n}" in finding.ours
-    assert "differs from the planted one on 0.25" in finding.detail
+    assert "differs from the planted one on $0.25$" in finding.detail
     assert len(finding.data["failures"]) == n - exact + 50
 
 
