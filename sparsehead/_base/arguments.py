@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Collection
+from difflib import get_close_matches
 from typing import Any
 
 from .errors import DomainError
@@ -44,10 +45,20 @@ def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | 
 
 
 def choice(name: str, value: Any, known: Collection[str]) -> str:
-    """`value`, if it is one of `known`."""
+    """`value`, if it is one of `known`; else the message names the one that was probably meant."""
     if not isinstance(value, str) or value not in known:
-        raise DomainError(f"{name} is one of {', '.join(known)}; got {shown(value)}.")
+        raise DomainError(f"{name} is one of {', '.join(known)}; got {shown(value)}.{meant(value, known)}")
     return value
+
+
+def meant(value: Any, known: Collection[str]) -> str:
+    """A question that names the one of `known` which `value` nearly spells, to end a message with; else "".
+
+    >>> meant("trainble", ("trainable", "random"))
+    " Did you mean 'trainable'?"
+    """
+    near = get_close_matches(value, known, n=1) if isinstance(value, str) else []
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def several(name: str, value: Any, of: str) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
+from .arguments import meant
 from .errors import DomainError
 
 T = TypeVar("T")
@@ -59,7 +60,10 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         if name not in self:
             short = str(name)[:60]
-            raise DomainError(f"{self.kind} {short!r} is unknown; the {self.kind}s are {', '.join(self)}.")
+            names = ", ".join(self)
+            raise DomainError(
+                f"{self.kind} {short!r} is unknown; the {self.kind}s are {names}.{meant(name, self)}"
+            )
         return name
 
     def find(self, name: str) -> T:

@@ -11,10 +11,11 @@ import os
 import sys
 import traceback
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -23,8 +24,8 @@ from .._base.errors import SparseheadError
 from .._base.files import printable, shown_path
 from .._base.lazy import missing_extra
 from .completion import VARIABLE
-from .entry import farewell
-from .numbers import takes_whole_numbers
+from .entry import interruption
+from .options import Command, as_command
 
 VERBS = {
     "law": "Measure m_80(T): samples needed against context length.",
@@ -66,12 +67,13 @@ def _add(verb: str, line: str, module: ModuleType) -> None:
     """Add one command, or the group of commands that the module's `app` holds."""
     if hasattr(module, "app"):
         for command in module.app.registered_commands:
-            takes_whole_numbers(command.callback)
             command.help = command.callback.__doc__ or command.short_help  # python -OO drops docstrings
+            command.callback = as_command(command.callback)
         app.add_typer(module.app, name=verb, help=line)
     else:
-        function = takes_whole_numbers(getattr(module, verb))
-        app.command(name=verb, short_help=line, help=function.__doc__ or line)(function)
+        function = getattr(module, verb)
+        lazy: Any = partial(Command, function=function)
+        app.command(name=verb, cls=lazy, short_help=line, help=function.__doc__ or line)(lambda: None)
 
 
 for verb, line in VERBS.items():
@@ -95,7 +97,7 @@ def main(argv: list[str] | None = None) -> None:
             sys.stdout.flush()  # a full disk shows here, and not while Python shuts down
     except (KeyboardInterrupt, typer.Abort):
         _silence()
-        fail(farewell(arguments), 130)
+        fail(interruption(arguments), 130)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         _silence()
         code = 0
@@ -138,7 +140,7 @@ def explanation(error: Exception) -> str | None:
     if isinstance(error, typer.TyperException):  # a mistyped verb, option or value
         context = getattr(error, "ctx", None)
         where = "sparsehead" if context is None else context.command_path
-        said = error.format_message()
+        said = _unknown_option(error) if hasattr(error, "option_name") else error.format_message()
         return f"{said if said.endswith(('.', '?')) else said + '.'} `{where} -h` shows the usage."
     # torch says so in a RuntimeError
     if isinstance(error, MemoryError) or (
@@ -153,6 +155,19 @@ def explanation(error: Exception) -> str | None:
     if isinstance(error, OverflowError):
         return f"a number in this command is too large ({error}); use smaller ones."
     return None
+
+
+def _unknown_option(error: Any) -> str:
+    """Name the option that was probably meant; a setting also by its initials (--lr) or its name (--n-steps)."""
+    options = [option for param in error.ctx.command.params for option in param.opts]
+    near: str | None = next(iter(getattr(error, "possibilities", None) or ()), None)
+    if "--learner" in options:
+        from .._base.fields import closest
+        from ..train.spec import SETTINGS
+
+        setting = closest(error.option_name, SETTINGS)
+        near = SETTINGS[setting].option if setting else near
+    return f"{error.message}. Did you mean {near}?" if near in options else error.message
 
 
 def _silence() -> None:

@@ -1,6 +1,7 @@
 """`sparsehead bound MODEL --m M` or `sparsehead bound --norms "V21=..,V=..,QK=..,BX=.." --T T --m M`."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.errors import ParseError
+from .options import names_in
 from .output import AsJson, emit
 
 if TYPE_CHECKING:
@@ -18,24 +20,33 @@ if TYPE_CHECKING:
 SHOWN = 12  # items listed in the table for people
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of a model or of norms; the defaults are those of `sparsehead.bound`."""
+
+    m: Annotated[int, typer.Option(help="Training samples.")]
+    T: Annotated[int | None, typer.Option("--T", help="Context length, with --norms.")] = None
+    delta: Annotated[float, typer.Option(help="The bound may fail with this probability.")] = 0.05
+    margin: Annotated[float | None, typer.Option(help="Margin asked of the outputs.")] = None
+    eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
+            autocompletion=names_in("capacity.forms:FORMS"),
+        ),
+    ] = None
+    accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05
+
+
 def bound(
-    m: Annotated[int, typer.Option(help="Training samples.")],
     model: Annotated[Path | None, typer.Argument(help="A saved model (.safetensors).")] = None,
     norms: Annotated[
         str | None,
         typer.Option(help="Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."),
     ] = None,
-    T: Annotated[int | None, typer.Option("--T", help="Context length, with --norms.")] = None,
-    delta: Annotated[float, typer.Option(help="The bound may fail with this probability.")] = 0.05,
-    margin: Annotated[float | None, typer.Option(help="Margin asked of the outputs.")] = None,
-    eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            help="ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one."
-        ),
-    ] = None,
-    accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05,
+    *,
+    asked: Question,
     s: Annotated[
         int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
     ] = None,
@@ -46,17 +57,8 @@ def bound(
     from ..heads.model_file import load
     from ..records.bound import BoundRecord, information_floor
 
-    result = bound_of(
-        None if model is None else load(model),
-        norms=None if norms is None else parse_norms(norms),
-        T=T,
-        m=m,
-        delta=delta,
-        margin=margin,
-        eps=eps,
-        form=form,
-        accuracy=accuracy,
-    )
+    loaded = None if model is None else load(model)
+    result = bound_of(loaded, norms=None if norms is None else parse_norms(norms), **vars(asked))
     floor = None if s is None else information_floor(s, result.T)
     emit(BoundRecord(result, floor).to_dict(), as_json, lambda console: show(console, result, floor))
 

@@ -1,5 +1,6 @@
 """`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .options import names_in
 from .output import AsJson, Force, check_model_file, emit
 
 if TYPE_CHECKING:
@@ -15,23 +17,42 @@ if TYPE_CHECKING:
 SHOWN = 8  # relevant positions listed per input
 
 
+@dataclass(frozen=True, kw_only=True)
+class Construction:
+    """How the head is written; the defaults are those of `sparsehead.build`."""
+
+    encoding: Annotated[
+        str,
+        typer.Option(
+            help="positional, random, trainable or bag.", autocompletion=names_in("heads.encoding:ENCODINGS")
+        ),
+    ] = "positional"
+    d: Annotated[int | None, typer.Option(help="Width, where the encoding leaves it open.")] = None
+    method: Annotated[
+        str,
+        typer.Option(
+            help="compact, or paper for the printed construction.",
+            autocompletion=names_in("construct.build:CONSTRUCTIONS"),
+        ),
+    ] = "compact"
+    heads: Annotated[str, typer.Option(help="one, s (one per relevant bit) or cancel (two).")] = "one"
+    readout: Annotated[str | None, typer.Option(help="head (ReLU inside it) or mlp; else chosen.")] = None
+    epsilon: Annotated[float | None, typer.Option(help="Allow this error: AND and OR then need no ReLU.")] = (
+        None
+    )
+    attends_cls: Annotated[bool, typer.Option("--cls/--no-cls", help="Whether [CLS] attends to itself.")] = (
+        True
+    )
+    seed: Annotated[int, typer.Option(help="Names the random positions.")] = 0
+
+
 def build(
     expression: Annotated[
         str, typer.Argument(help='The function, such as "x2 ^ x5 ^ x11" or "maj(x1,x2,x3)".')
     ],
     T: Annotated[int, typer.Option("--T", help="Context length: inputs have T bits.")],
-    encoding: Annotated[str, typer.Option(help="positional, random, trainable or bag.")] = "positional",
-    d: Annotated[int | None, typer.Option(help="Width, where the encoding leaves it open.")] = None,
-    method: Annotated[str, typer.Option(help="compact, or paper for the printed construction.")] = "compact",
-    heads: Annotated[str, typer.Option(help="one, s (one per relevant bit) or cancel (two).")] = "one",
-    readout: Annotated[str | None, typer.Option(help="head (ReLU inside it) or mlp; else chosen.")] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Allow this error: AND and OR then need no ReLU.")
-    ] = None,
-    attends_cls: Annotated[
-        bool, typer.Option("--cls/--no-cls", help="Whether [CLS] attends to itself.")
-    ] = True,
-    seed: Annotated[int, typer.Option(help="Names the random positions.")] = 0,
+    *,
+    asked: Construction,
     out: Annotated[Path | None, typer.Option(help="Write the model to this .safetensors file.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -45,10 +66,7 @@ def build(
     if out is not None:
         check_model_file(out, force=force)
     f = parse(expression, T=T)
-    model = write(
-        f, encoding, d=d, method=method, heads=heads, readout=readout, epsilon=epsilon, attends_cls=attends_cls,
-        seed=seed,
-    )  # fmt: skip
+    model = write(f, **vars(asked))
     record = build_record(model, f)
     written = None if out is None else str(save(model, out, force=force))
     emit({**record.to_dict(), "out": written}, as_json, lambda console: show(console, record, written))

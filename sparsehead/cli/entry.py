@@ -20,8 +20,8 @@ INTERRUPTED = 130
 KEEPS = ("law", "reproduce", "results", "lab")  # commands that write as they go
 
 
-def farewell(arguments: "list[str]") -> str:
-    """What an interrupt of the command in `arguments` leaves: what it finished, or nothing."""
+def interruption(arguments: "list[str]") -> str:
+    """The message after Ctrl-C in the command of `arguments`: whether what it finished is kept."""
     verb = next((text for text in arguments if not text.startswith("-")), "")
     return f"interrupted; {'what was finished is kept' if verb in KEEPS else 'nothing was written'}."
 
@@ -51,7 +51,7 @@ def leave(*_: object) -> None:
     """One line, and out: no clean-up, so only where there is nothing to clean up or it has failed."""
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""
     try:
-        os.write(2, f"{show_cursor}sparsehead: {farewell(sys.argv[1:])}\n".encode())
+        os.write(2, f"{show_cursor}sparsehead: {interruption(sys.argv[1:])}\n".encode())
     finally:
         os._exit(INTERRUPTED)
 

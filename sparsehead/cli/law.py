@@ -1,5 +1,6 @@
 """`sparsehead law`: samples needed against context length."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from . import settings
+from . import options
 from .numbers import whole_number
 from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, write_chart
 from .progress import SweepLine
@@ -15,58 +16,79 @@ from .progress import SweepLine
 if TYPE_CHECKING:
     from ..laws.record import FloorRow, LawRecord, ThresholdRow
 
-LENGTHS = "Context lengths, such as 100,300,1000."
+
+class LawSettings(options.Settings):
+    """The settings that all trials share; what is measured needs neither fresh samples nor steps after success."""
+
+    without = ("function", "T", "m", "seed", "online", "keep_training")
 
 
-def law(
-    function: Annotated[str, typer.Argument(help="and, or, parity, majority, junta, or an expression.")],
-    Ts: Annotated[str, typer.Option("--T", help=LENGTHS)],
-    s: Annotated[int | None, typer.Option("--s", help="Relevant positions; needed for a family.")] = None,
-    learner: settings.Learner = "transformer",
-    preset: settings.Preset = "fast",
-    encoding: settings.EncodingName = "trainable",
-    positions: settings.Positions = None,
-    d: settings.Width = None,
-    heads: settings.Heads = None,
-    width_inside: settings.HeadWidth = None,
-    dropout: settings.Dropout = None,
-    optimiser: settings.Optimiser = None,
-    learning_rate: settings.LearningRate = None,
-    weight_decay: settings.WeightDecay = None,
-    decay: settings.Decay = None,
-    adam_eps: settings.Eps = None,
-    clip: settings.Clip = None,
-    init: settings.Init = None,
-    init_scale: settings.InitScale = None,
-    stall: settings.Stall = None,
-    steps: settings.Steps = None,
-    restarts: settings.Restarts = None,
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Which trials are run."""
+
+    HEADING = "Design"
+
     method: Annotated[
         str | None,
         typer.Option(
             help="joint (all T together), adaptive (each T alone), or grid, the paper's.",
             show_default="joint from three T on",
+            autocompletion=options.names_in("laws.law:METHODS"),
         ),
-    ] = None,
-    trials: Annotated[int, typer.Option(help="At most this many trials for each T (not grid).")] = 160,
-    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (not grid).")] = 0.25,
-    start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60,
-    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
+    ] = None
+    trials: Annotated[int, typer.Option(help="At most this many trials for each T (not grid).")] = 160
+    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (not grid).")] = 0.25
+    start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where trials run, and where they are kept."""
+
+    HEADING = "Machine"
+
+    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2
     cluster: Annotated[
         str | None,
         typer.Option(help="Run on a Dask cluster: tcp://host:8786 of its scheduler, or local:N."),
-    ] = None,
+    ] = None
     shard: Annotated[
         str | None,
         typer.Option(help="Run part i of n, as i/n, into its own --db; `results merge` unites the stores."),
-    ] = None,
+    ] = None
     db: Annotated[Path, typer.Option("--db", help="The store; repeating a command resumes from it.")] = Path(
         "results.db"
-    ),
-    out: Annotated[Path | None, typer.Option(help="Draw the chart: .svg, .png, .pdf or .html.")] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is written."""
+
+    HEADING = "Output"
+
+    out: Annotated[Path | None, typer.Option(help="Draw the chart: .svg, .png, .pdf or .html.")] = None
+    force: Force = False
+    as_json: AsJson = False
+
+
+def law(
+    function: Annotated[
+        str,
+        typer.Argument(
+            help="and, or, parity, majority, junta, or an expression.",
+            autocompletion=options.names_in("functions:FAMILIES"),
+        ),
+    ],
+    Ts: Annotated[str, typer.Option("--T", help="Context lengths, such as 100,300,1000.")],
+    preset: options.Preset = "fast",
+    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
+    *,
+    design: Design,
+    settings: LawSettings,
+    machine: Machine,
+    files: Files,
 ) -> None:
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
     from .._base.files import check_apart
@@ -74,30 +96,24 @@ def law(
     from ..laws.law import law as measure
 
     lengths = _lengths(Ts)
-    chosen = settings.given(
-        positions=positions, d=d, H=heads, k=width_inside, dropout=dropout, optimiser=optimiser, decay=decay,
-        learning_rate=learning_rate, weight_decay=weight_decay, adam_eps=adam_eps, clip=clip, init=init,
-        init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts,
-    )  # fmt: skip
-    if out is not None:
-        check_apart(out, db, what="chart")
-        check_chart_file(out, "--out", force=force)
+    if files.out is not None:
+        check_apart(files.out, machine.db, what="chart")
+        check_chart_file(files.out, "--out", force=files.force)
+    policy = Adaptive(start=design.start, width=design.width, max_trials=design.trials)
     with SweepLine() as line:
         found = measure(
-            function, T=lengths, s=s, db=db, seed=seed, method=method, preset=preset, workers=workers,
-            cluster=cluster, shard=shard,
-            policy=Adaptive(start=start, width=width, max_trials=trials), learner=learner, encoding=encoding,
-            progress=lambda p: line.report("", p), say=line.say, **chosen,
+            function, T=lengths, seed=seed, preset=preset, method=design.method, policy=policy,
+            progress=lambda p: line.report("", p), say=line.say, **vars(machine), **settings,
         )  # fmt: skip
     record = found.record()
     result = found.to_dict()
-    if out is not None:
+    if files.out is not None:
         from ..figures.law_record import law_figure
 
-        with emit_on_failure(result, as_json, lambda console: _show(console, record)):
-            write_chart(out, law_figure(record), force=force)
-        result["chart"] = str(out)
-    emit(result, as_json, lambda console: _show(console, record, out))
+        with emit_on_failure(result, files.as_json, lambda console: _show(console, record)):
+            write_chart(files.out, law_figure(record), force=files.force)
+        result["chart"] = str(files.out)
+    emit(result, files.as_json, lambda console: _show(console, record, files.out))
 
 
 def _lengths(text: str) -> list[int]:

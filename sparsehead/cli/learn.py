@@ -1,5 +1,6 @@
 """`sparsehead learn`: train on one sparse function."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from . import settings
+from . import options
 from .output import AsJson, Force, check_chart_file, check_model_file, emit, emit_on_failure, write_chart
 from .read import show_certificate
 from .training import TrainingDisplay
@@ -17,119 +18,120 @@ if TYPE_CHECKING:
     from ..train.outcome import Run
 
 
-def learn(
-    expression: Annotated[str, typer.Argument(help='The function, e.g. "x5 & x20 & x30"; positions from 0.')],
-    T: Annotated[int, typer.Option("--T", help="Context length.")],
-    m: Annotated[int, typer.Option("--m", help="Training samples; with --online, fresh samples per step.")],
-    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    preset: settings.Preset = "fast",
-    online: Annotated[bool, typer.Option("--online", help="Fresh samples at every step.")] = False,
-    learner: settings.Learner = "transformer",
-    encoding: settings.EncodingName = "trainable",
-    positions: settings.Positions = None,
-    d: settings.Width = None,
-    heads: settings.Heads = None,
-    width: settings.HeadWidth = None,
-    layers: Annotated[
-        int | None, typer.Option("--layers", help="Layers.", show_default="the preset's")
-    ] = None,
-    dropout: settings.Dropout = None,
-    optimiser: settings.Optimiser = None,
-    learning_rate: settings.LearningRate = None,
-    weight_decay: settings.WeightDecay = None,
-    decay: settings.Decay = None,
-    adam_eps: settings.Eps = None,
-    clip: settings.Clip = None,
-    init: settings.Init = None,
-    init_scale: settings.InitScale = None,
-    stall: settings.Stall = None,
-    keep_training: Annotated[
-        bool, typer.Option("--keep-training", help="Go on to the last step after success.")
-    ] = False,
-    noise: Annotated[float, typer.Option(help="Share of training labels that are flipped.")] = 0.0,
-    steps: settings.Steps = None,
-    restarts: settings.Restarts = None,
-    engine: Annotated[str, typer.Option(help="auto, compiled or torch.")] = "auto",
-    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu",
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
-    threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None,
+class LearnSettings(options.Settings):
+    """Every setting but those that the command names itself."""
+
+    without = ("function", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where the training runs."""
+
+    HEADING = "Machine"
+
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="auto, compiled or torch.",
+            autocompletion=options.names_in("train.transformer.engines:ENGINES", "auto"),
+        ),
+    ] = "auto"
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu"
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32"
+    threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is written."""
+
+    HEADING = "Output"
+
+    out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None
     chart: Annotated[
         Path | None,
         typer.Option(
             help="Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
         ),
-    ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    ] = None
+    force: Force = False
+    as_json: AsJson = False
+
+
+def learn(
+    expression: Annotated[
+        str,
+        typer.Argument(
+            help='The function, e.g. "x5 & x20 & x30", positions from 0; or a family such as and, with --s.',
+            autocompletion=options.names_in("functions:FAMILIES"),
+        ),
+    ],
+    preset: options.Preset = "fast",
+    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
+    *,
+    settings: LearnSettings,
+    machine: Machine,
+    files: Files,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from .._base.errors import DomainError
     from ..records.learn import LearnRecord
     from ..train.learn import learn as train
     from ..train.learn import read_back
-    from ..train.spec import TrainSpec
     from ..train.threads import use_threads
 
-    _check_files(out, chart, learner, steps, force=force)
-    use_threads(threads)
-    chosen = settings.given(
-        positions=positions, d=d, H=heads, k=width, L=layers, dropout=dropout, optimiser=optimiser,
-        learning_rate=learning_rate, weight_decay=weight_decay, decay=decay, adam_eps=adam_eps, clip=clip, init=init,
-        init_scale=init_scale, stall=stall, n_steps=steps, restarts=restarts, keep_training=keep_training or None,
-    )  # fmt: skip
-    with TrainingDisplay(TrainSpec.restarts if restarts is None else restarts) as display:
-        run = train(
-            expression, T=T, m=m, seed=seed, preset=preset, online=online, learner=learner, encoding=encoding,
-            noise=noise, engine=engine, device=device, dtype=dtype, progress=display, **chosen,
-        )  # fmt: skip
+    _check_files(files, settings)
+    use_threads(machine.threads)
+    how: dict[str, Any] = {"engine": machine.engine, "device": machine.device, "dtype": machine.dtype}
+    with TrainingDisplay() as display:
+        run = train(expression, seed=seed, preset=preset, progress=display, **how, **settings)
     reading = read_back(run) if run.solved else None
     result = LearnRecord(run.outcome, reading).to_dict()
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
-    with emit_on_failure(result, as_json, show):
-        if out is not None:
+    with emit_on_failure(result, files.as_json, show):
+        if files.out is not None:
             from ..heads.model_file import save
 
             result["model"] = None
             if run.model is None:
                 raise DomainError(
-                    f"--out {out} was not written: training diverged and left no finite weights; "
+                    f"--out {files.out} was not written: training diverged and left no finite weights; "
                     "try a smaller --learning-rate."
                 )
-            result["model"] = str(save(run.model, out, force=force))
-        if chart is not None:
-            write_chart(chart, _chart(run), force=force)
-            result["chart"] = str(chart)
-    emit(result, as_json, show)
+            result["model"] = str(save(run.model, files.out, force=files.force))
+        if files.chart is not None:
+            from ..figures.appearance import support_chart
+
+            spec = run.spec
+            drawn = support_chart(run.history, formula=spec.function, T=spec.T, m=spec.m)
+            write_chart(files.chart, drawn, force=files.force)
+            result["chart"] = str(files.chart)
+    emit(result, files.as_json, show)
 
 
-def _check_files(
-    out: Path | None, chart: Path | None, learner: str, steps: int | None, *, force: bool
-) -> None:
+def _check_files(files: Files, settings: LearnSettings) -> None:
     """Refuse, before any training, files that could not be made of its result or not be written."""
     from .._base.errors import DomainError
     from ..train.learn import LOOK_EVERY
     from ..train.spec import LEARNERS
 
-    if out is not None:
+    learner, steps = settings.get("learner", "transformer"), settings.get("n_steps")
+    if files.out is not None:
         if not LEARNERS.find(learner).has_model:
-            raise DomainError(f"--out {out} cannot be written: a {learner} has no attention model.")
-        check_model_file(out, force=force)
-    if chart is not None:
+            raise DomainError(f"--out {files.out} cannot be written: a {learner} has no attention model.")
+        check_model_file(files.out, force=files.force)
+    if files.chart is not None:
         if learner != "transformer":
-            raise DomainError(f"--chart {chart} cannot be drawn: a {learner} has no attention to follow.")
+            raise DomainError(
+                f"--chart {files.chart} cannot be drawn: a {learner} has no attention to follow."
+            )
         if steps is not None and steps < LOOK_EVERY:
             raise DomainError(
-                f"--chart {chart} cannot be drawn: attention is looked at every {LOOK_EVERY} steps, and --steps is "
-                f"{steps}."
+                f"--chart {files.chart} cannot be drawn: attention is looked at every {LOOK_EVERY} steps, and --steps "
+                f"is {steps}."
             )
-        check_chart_file(chart, "--chart", force=force)
-
-
-def _chart(run: "Run") -> Any:
-    from ..figures.appearance import support_chart
-
-    return support_chart(run.history, formula=run.spec.function, T=run.spec.T, m=run.spec.m)
+        check_chart_file(files.chart, "--chart", force=files.force)
 
 
 def _show(

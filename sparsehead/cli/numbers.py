@@ -1,13 +1,8 @@
 """Numbers as people type them: one parser for every option that is a whole number."""
 
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from functools import partial
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
-from typer.models import OptionInfo
 
 MOST_DIGITS = 1000  # `bound` takes T = 10^400; 1e999999 would fill the memory with zeros
 
@@ -33,24 +28,3 @@ def whole_number(
     ):
         raise typer.BadParameter(f"{text} is out of range; it is a whole number from {least} to {most}.")
     return int(number)
-
-
-def takes_whole_numbers(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with `whole_number` as the parser of each of its options that is annotated as int."""
-    for hint in command.__annotations__.values():
-        origin: Any = get_origin(hint)
-        if origin is not Annotated:
-            continue
-        kind, *extras = get_args(hint)
-        is_int = kind is int or (get_origin(kind) in (Union, UnionType) and int in get_args(kind))
-        for option in extras:
-            if is_int and isinstance(option, OptionInfo) and option.parser is None:
-                _let_parse(option)
-    return command
-
-
-def _let_parse(option: OptionInfo) -> None:
-    parser: Any = partial(whole_number, least=option.min, most=option.max)
-    parser.__name__ = "int"
-    option.parser, option.metavar = parser, option.metavar or "<int>"
-    option.min = option.max = None

@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.arguments import shown
+from .options import names_in
 from .output import (
     AsJson,
     Force,
@@ -25,41 +27,51 @@ if TYPE_CHECKING:
     from ..probing.result import Probe
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What is measured; the defaults are those of `sparsehead.probe`."""
+
+    queries: Annotated[
+        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
+    ] = None
+    s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4
+    heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None
+    longest: Annotated[int | None, typer.Option(help="Cut sequences to this many tokens, at least 2.")] = None
+    influence: Annotated[
+        int, typer.Option(help="Sequences on which positions are substituted at each layer's input.")
+    ] = 0
+    total: Annotated[
+        int, typer.Option(help="Sequences whose input tokens are substituted: one pass per token.")
+    ] = 0
+    ablation: Annotated[
+        int, typer.Option(help="Sequences on which each head is taken out: one pass per head.")
+    ] = 0
+    baselines: Annotated[
+        bool, typer.Option(help="Measure random weights, shuffled input and uniform attention too.")
+    ] = True
+    bounds: Annotated[bool, typer.Option(help="Bound the capacity of every head and layer.")] = True
+    m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="Form of the bounds; by default the smallest proven one.",
+            autocompletion=names_in("capacity.forms:FORMS"),
+        ),
+    ] = None
+    pickle: Annotated[bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True).")] = (
+        False
+    )
+    seed: Annotated[int, typer.Option(help="Names the random tokens and the baselines.")] = 0
+
+
 def probe(
     path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
     ] = None,
-    queries: Annotated[
-        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
-    ] = None,
-    s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4,
-    heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None,
-    longest: Annotated[
-        int | None, typer.Option(help="Cut sequences to this many tokens, at least 2.")
-    ] = None,
-    influence: Annotated[
-        int, typer.Option(help="Sequences on which positions are substituted at each layer's input.")
-    ] = 0,
-    total: Annotated[
-        int, typer.Option(help="Sequences whose input tokens are substituted: one pass per token.")
-    ] = 0,
-    ablation: Annotated[
-        int, typer.Option(help="Sequences on which each head is taken out: one pass per head.")
-    ] = 0,
-    baselines: Annotated[
-        bool, typer.Option(help="Measure random weights, shuffled input and uniform attention too.")
-    ] = True,
-    bounds: Annotated[bool, typer.Option(help="Bound the capacity of every head and layer.")] = True,
-    m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6,
-    form: Annotated[
-        str | None, typer.Option(help="Form of the bounds; by default the smallest proven one.")
-    ] = None,
+    *,
+    asked: Measurement,
     top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
-    pickle: Annotated[
-        bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True).")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Names the random tokens and the baselines.")] = 0,
     chart: Annotated[
         Path | None, typer.Option(help="Draw a map of layers and heads: .svg, .png, .pdf or .html.")
     ] = None,
@@ -74,32 +86,18 @@ def probe(
     from ..probing.probe import probe as probe_model
 
     texts = None if text is None else read_texts(text)
-    status = status_console()
-    with status.status("loading") as line:
+    queries = None if asked.queries is None else positions_of(asked.queries)
+    with status_console().status("loading") as line:
         found = probe_model(
-            path,
-            text=texts,
-            queries=None if queries is None else positions_of(queries),
-            s=s,
-            heads=heads,
-            longest=longest,
-            influence=influence,
-            total=total,
-            ablation=ablation,
-            baselines=baselines,
-            bounds=bounds,
-            m=m,
-            form=form,
-            pickle=pickle,
-            seed=seed,
-            progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
-        )
+            path, text=texts, progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
+            **vars(asked) | {"queries": queries},
+        )  # fmt: skip
     result = found.to_dict()
     if chart is not None:
         from ..figures.heads import head_map
 
         with emit_on_failure(result, as_json, lambda console: show(console, found, top, None)):
-            write_chart(chart, head_map(found.rows(), name=found.name, s=s), force=force)
+            write_chart(chart, head_map(found.rows(), name=found.name, s=asked.s), force=force)
     emit(result, as_json, lambda console: show(console, found, top, chart))
 
 

@@ -31,8 +31,8 @@ class TrainingDisplay:
     Rows: validation accuracy; influence and attention, each as the least on the support above the greatest elsewhere.
     """
 
-    def __init__(self, restarts: int) -> None:
-        self._restarts, self._restart = restarts, 0
+    def __init__(self) -> None:
+        self._restart = 0
         self._seen: dict[str, list[float]] = {}
         self._live = Live(Text("starting"), console=status_console(), transient=True, auto_refresh=False)
 
@@ -64,7 +64,7 @@ class TrainingDisplay:
         seconds = state["seconds"] / max(done, 1) * left
         rows = Table.grid(padding=(0, 2))
         rows.add_row(
-            f"restart {state['restart'] + 1}/{self._restarts}", f"step {state['step']}",
+            f"restart {state['restart'] + 1}/{state['restarts']}", f"step {state['step']}",
             f"loss {state['loss']:.4f}, at most {seconds:.0f} s to go",
         )  # fmt: skip
         self._add(rows, "validation accuracy", "val_accuracy", top=1.0)

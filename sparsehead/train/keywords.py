@@ -17,7 +17,7 @@ class Settings(TypedDict, total=False):
     scaled: bool  # Divide scores by sqrt(k).
     sigma: str  # Applied to the mixed values of a head.
     positions: str  # Positions of the trainable encoding: trained, or fixed sine waves.
-    p: float | None  # Probability of a one; None balances the labels.
+    p: float | None  # Probability of a one; labels are balanced by default.
     noise: float  # Share of training labels that are flipped.
     unique: bool  # Draw training sets again until one support explains them.
     online: bool  # Fresh samples at every step.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from .._base.arguments import shown, whole
+from .._base.arguments import meant, shown, whole
 from .._base.display import Short
 from .._base.errors import DomainError
 from .._base.fields import about, check_names, setting, settings_of
@@ -98,7 +98,7 @@ class TrainSpec(Short, Shape):
     )
     s: int | None = setting(None, "Task", "Relevant positions; needed for a family.")
     p: float | None = setting(
-        None, "Task", "Probability of a one; None balances the labels.", above=0.0, below=1.0
+        None, "Task", "Probability of a one; labels are balanced by default.", above=0.0, below=1.0
     )
     noise: float = setting(0.0, "Task", "Share of training labels that are flipped.", least=0.0, most=0.5)
     unique: bool = setting(True, "Task", "Draw training sets again until one support explains them.")
@@ -189,7 +189,9 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         why runs fail, results/slope the same with one setting changed at a time.
     """
     if name not in PRESETS:
-        raise DomainError(f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.")
+        raise DomainError(
+            f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.{meant(name, PRESETS)}"
+        )
     check_names(settings, SETTINGS, what="a spec")
     return TrainSpec(**_at({**PRESETS[name], **settings}, settings.get("T", 1)))
 
@@ -222,7 +224,7 @@ def target_function(spec: TrainSpec) -> SparseFunction:
     if re.fullmatch(r"[a-z]{2,}", spec.function) and spec.function not in (*FAMILIES, "true", "false"):
         raise DomainError(
             f"there is no family {shown(spec.function)}; the families are {', '.join(FAMILIES)}, or write an "
-            "expression such as 'x1 & !x2'."
+            f"expression such as 'x1 & !x2'.{meant(spec.function, FAMILIES)}"
         )
     if spec.function not in FAMILIES:
         return parse(spec.function, T=spec.T)

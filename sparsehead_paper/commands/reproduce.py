@@ -1,7 +1,8 @@
 """`sparsehead reproduce`: every claim of the paper, checked, and a report."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,13 +19,55 @@ LINE = "Check every claim of the paper and write report.html."
 WRITTEN = (".html", ".json", ".csv", ".svg", ".png")  # how the names of the files in OUT end
 
 
-def reproduce(
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What is run."""
+
     quick: Annotated[
         bool, typer.Option("--quick", help="Small experiments: a first look in a few minutes.")
-    ] = False,
+    ] = False
     full: Annotated[
         bool, typer.Option("--full", help="Everything, T up to 10^5: hours on two cores; resumes.")
-    ] = False,
+    ] = False
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
+    ] = True
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Experiments by name, with commas, such as readings,law-matched; no report is written."
+        ),
+    ] = None
+    stored: Annotated[
+        bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
+    ] = False
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
+        ),
+    ] = False
+
+    def check(self) -> None:
+        """Refuse options that contradict or lack each other."""
+        from sparsehead._base.errors import DomainError
+
+        if self.quick and self.full:
+            raise DomainError(
+                "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
+            )
+        if self.stored and self.only is None:
+            raise DomainError(
+                "--stored goes with --only NAMES, which says what to collect; --no-train reports on OUT."
+            )
+        if self.add and self.only is None:
+            raise DomainError("--add goes with --only NAMES, which says what to add to.")
+
+
+def reproduce(
+    *,
+    scope: Scope,
     db: Annotated[
         Path, typer.Option("--db", help="The store; repeating the command resumes from it.")
     ] = Path("results.db"),
@@ -32,64 +75,32 @@ def reproduce(
         "reproduction"
     ),
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
-    train: Annotated[
-        bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
-    ] = True,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help="Experiments by name, with commas, such as readings,law-matched; no report is written."
-        ),
-    ] = None,
-    stored: Annotated[
-        bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
-    ] = False,
-    add: Annotated[
-        bool,
-        typer.Option(
-            "--add",
-            help="With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
-        ),
-    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the experiments (what the store lacks of them), check every claim, draw the figures, write report.html."""
-    from sparsehead._base.errors import DomainError
-
+    from ..report.reproduce import measure
     from ..report.reproduce import reproduce as run
 
     _check_store(db, out)
-    if quick and full:
-        raise DomainError(
-            "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
-        )
-    if stored and only is None:
-        raise DomainError(
-            "--stored goes with --only NAMES, which says what to collect; --no-train reports on OUT."
-        )
-    if add and only is None:
-        raise DomainError("--add goes with --only NAMES, which says what to add to.")
-    if only is not None:
-        from ..report.reproduce import measure
-
-        names = [name.strip() for name in only.split(",")]
-        with SweepLine() as line:
-            done = measure(
-                names,
-                db=db,
-                folder=out,
-                workers=workers,
-                report=line.report,
-                say=line.say,
-                stored=stored,
-                add=add,
-            )
+    scope.check()
+    with SweepLine() as line:
+        how: dict[str, Any] = {
+            "db": db,
+            "folder": out,
+            "workers": workers,
+            "report": line.report,
+            "say": line.say,
+        }
+        if scope.only is not None:
+            names = [name.strip() for name in scope.only.split(",")]
+            done = measure(names, stored=scope.stored, add=scope.add, **how)
+        else:
+            size = "quick" if scope.quick else "full" if scope.full else "default"
+            result = run(size, train=scope.train, **how)
+    if scope.only is not None:
         emit(done.to_dict(), as_json, lambda console: console.print(literal(*done.summary().splitlines())))
         return
-    scale = "quick" if quick else "full" if full else "default"
-    with SweepLine() as line:
-        result = run(scale, db=db, folder=out, workers=workers, report=line.report, say=line.say, train=train)
     emit(result.to_dict(), as_json, lambda console: show_story(console, result))
     if show:
         import webbrowser

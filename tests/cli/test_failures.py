@@ -9,7 +9,7 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead.cli import app
-from sparsehead.cli.entry import farewell
+from sparsehead.cli.entry import interruption
 
 FAILURES = {
     "memory": (MemoryError("Unable to allocate 745. GiB"), "not enough memory (Unable to allocate 745. GiB)"),
@@ -63,7 +63,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(error, command):
 
 def test_an_interrupt_is_130_and_says_what_it_leaves(command):
     assert command(KeyboardInterrupt()) == (130, "sparsehead: interrupted; nothing was written.\n")
-    assert farewell(["--debug", "law", "and"]) == "interrupted; what was finished is kept."
+    assert interruption(["--debug", "law", "and"]) == "interrupted; what was finished is kept."
 
 
 def shell(command, **options):

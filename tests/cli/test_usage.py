@@ -13,6 +13,7 @@ import typer.main
 from sparsehead.cli.app import app, main
 from sparsehead.cli.completion import SHELLS, VARIABLE
 from sparsehead.cli.numbers import whole_number
+from sparsehead.train.spec import SETTINGS
 
 ROOT = typer.main.get_command(app)
 
@@ -109,7 +110,13 @@ def test_every_whole_number_of_every_command_goes_through_the_one_parser():
     [
         (("bild",), r"No such command 'bild'\. Did you mean 'build'\? `sparsehead -h` shows the usage\."),
         (("build",), r"Missing argument 'expression'\. `sparsehead build -h`"),
-        (("build", "x1", "--T", "8", "--encodng", "bag"), r"No such option: --encodng .*--encoding"),
+        (("build", "x1", "--T", "8", "--encodng", "bag"), r"No such option: --encodng\. Did you mean --encoding\?"),
+        (("learn", "x1", "--T", "8", "--lr", "1"), r"No such option: --lr\. Did you mean --learning-rate\?"),
+        (("law", "and", "--T", "8", "--n-steps", "9"), r"No such option: --n-steps\. Did you mean --steps\?"),
+        (("learn", "x1", "--T", "8", "--m", "9", "--heads", "0"), r"--heads is a whole number >= 1; got 0\."),
+        (("law", "and", "--T", "8", "--learner", "tre"), r"--learner is one of .*; got 'tre'\. Did you mean 'tree'\?"),
+        (("law", "adn", "--T", "8"), r"the families are and, .* Did you mean 'and'\?"),
+        (("build", "x1", "--T", "8", "--encoding", "bga"), r"encoding is one of .*; got 'bga'\. Did you mean 'bag'\?"),
         (("bound", "--m", "1e6x", "--T", "9", "--norms", "V=1"), "'1e6x' is no whole number; write it as"),
         (("results", "lst"), r"Did you mean 'list'\? `sparsehead results -h`"),
         (("lab", "--jobs", "100"), "out of range; it is a whole number from 1 to 64"),
@@ -123,6 +130,40 @@ def test_a_slip_is_one_line_that_says_what_would_work(arguments, says, capsys, t
     code, out, err = said(capsys, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1) and re.search(says, err), err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "without"),
+    [("learn", {"function", "seed"}), ("law", {"function", "T", "m", "seed", "online", "keep_training"})],
+)
+def test_every_setting_is_an_option_under_the_heading_of_its_group(verb, without, capsys):
+    options = {option: p for p in LEAVES[(verb,)].params for option in p.opts}
+    wanted = {name: each for name, each in SETTINGS.items() if name not in without}
+    for each in wanted.values():
+        assert options[each.option].rich_help_panel == each.group
+    out = said(capsys, verb, "-h")[1]
+    headings = re.findall(r"^(\w+):$", out, flags=re.M)
+    assert set(headings) >= {each.group for each in wanted.values()} and len(set(headings)) == len(headings)
+    assert "[default: 16; best: 4]" in " ".join(out.split())
+
+
+def test_settings_that_are_given_reach_the_library_by_name(monkeypatch):
+    given = {}
+
+    def law(function, **settings):
+        given.update(settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsehead.laws.law.law", law)
+    words = "law and --T 8,9 --s 2 --layers 2 --noise 0.1 --p 0.3 --mlp 0 --no-norm --eps 1e-6 --steps 1e3"
+    with pytest.raises(SystemExit):
+        main(words.split())
+    settings = {
+        name: value for name, value in given.items() if name in SETTINGS and name not in ("T", "seed")
+    }
+    assert settings == {
+        "s": 2, "L": 2, "noise": 0.1, "p": 0.3, "mlp": 0, "norm": False, "adam_eps": 1e-6, "n_steps": 1000,
+    }  # fmt: skip
 
 
 def test_bound_takes_a_million_as_1e6(capsys):
@@ -148,7 +189,13 @@ def test_every_command_is_described_without_docstrings_too(asked):
 
 
 @pytest.mark.parametrize(
-    ("words", "found"), [("sparsehead bui", "build"), ("sparsehead build --enc", "--encoding")]
+    ("words", "found"),
+    [
+        ("sparsehead bui", "build"), ("sparsehead build --enc", "--encoding"), ("sparsehead law --warm", "--warmup"),
+        ("sparsehead law pari", "parity"), ("sparsehead learn --preset min", "mingpt"),
+        ("sparsehead law --learner exh", "exhaustive"), ("sparsehead learn --optimiser ada", "adamw"),
+        ("sparsehead learn --engine comp", "compiled"), ("sparsehead build --encoding tr", "trainable"),
+    ],
 )  # fmt: skip
 def test_the_shell_is_told_what_may_follow(words, found):
     asked = {VARIABLE: "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

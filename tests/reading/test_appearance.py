@@ -128,7 +128,7 @@ def test_the_display_shows_both_along_training(monkeypatch):
     console = Console(file=screen, force_terminal=True, width=100)
     monkeypatch.setattr(training, "status_console", lambda: console)
     state = {"restart": 0, "restarts": 2, "n_steps": 100, "loss": 0.5, "seconds": 1.0, "step": 10}
-    with training.TrainingDisplay(2) as display:
+    with training.TrainingDisplay() as display:
         display({**state, "val_accuracy": 0.5, "support_influence": 0.0, "other_influence": 0.1})
         display({**state, "step": 20, "val_accuracy": 0.9, "support_influence": 0.4, "other_influence": 0.1})
     shown = screen.getvalue()
@@ -140,7 +140,7 @@ def test_the_display_shows_both_along_training(monkeypatch):
 def test_the_display_is_silent_without_a_terminal(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(training, "status_console", lambda: Console(file=screen))
-    with training.TrainingDisplay(1) as display:
+    with training.TrainingDisplay() as display:
         display(
             {
                 "restart": 0,

@@ -3,10 +3,10 @@
 import json
 
 import pytest
+import typer.main
 
 from sparsehead._base.errors import DomainError
-from sparsehead.cli.app import main
-from sparsehead.cli.learn import learn as command
+from sparsehead.cli.app import app, main
 from sparsehead.heads.model_file import load
 from sparsehead.train.learn import learn
 from sparsehead.train.loop import run_trials
@@ -69,7 +69,7 @@ def test_learn_prints_one_json_object_and_writes_the_model(tmp_path, capsys):
     [
         (("x1 & x40", "--T", "12", "--m", "20"), "x40"),
         (("x1 & x4", "--T", "12", "--m", "0"), "m is a whole number >= 1; got 0."),
-        (("x1 & x4", "--T", "12", "--m", "20", "--heads", "0"), "H is a whole number >= 1; got 0."),
+        (("x1 & x4", "--T", "12", "--m", "20", "--heads", "0"), "--heads is a whole number >= 1; got 0."),
         (("x1 & x4", "--T", "12", "--m", "20", "--steps", "9", "--chart", "a.svg"), "every 10 steps"),
         (("x1 & x4", "--T", "12", "--m", "20", "--preset", "slow"), "fast, paper, literal, mingpt, best"),
         (("x1 & x4", "--T", "12", "--m", "20", "--out", "/nowhere/m.safetensors"), "/nowhere"),
@@ -92,8 +92,9 @@ def test_the_command_leaves_every_setting_to_the_preset(name, monkeypatch):
         raise Asked(settings)
 
     monkeypatch.setattr("sparsehead.train.learn.learn", asked)
+    words = ["learn", "x1 & x4", "--T", "12", "--m", "20", "--preset", name]
     with pytest.raises(Asked) as caught:
-        command("x1 & x4", T=12, m=20, preset=name)
+        typer.main.get_command(app).main(words, standalone_mode=False)
     (given,) = caught.value.args
     fields = {key: value for key, value in given.items() if key in TrainSpec.__dataclass_fields__}
     wanted = preset(name, function="x1 & x4", T=12, m=20, seed=0)
