@@ -29,7 +29,7 @@ import numpy as np
 
 from sparsehead._base.files import write_whole
 from sparsehead._base.rng import stream
-from sparsehead.laws import Adaptive, Cell, Joint, Threshold, fit_laws, law_value
+from sparsehead.laws import Adaptive, Cell, Joint, Threshold, fit_laws, fitted, law_value
 from sparsehead.laws.curves import LAPSE, offset
 from sparsehead.laws.joint import LAW_CAUTION, RESTARTS, SETUP
 from sparsehead.laws.rounds import each_alone
@@ -100,7 +100,7 @@ def experiment(method: str, truth: str, i: int) -> dict[str, Any]:
     asked, rng = policies(method), stream(0, "law design", method, truth, i)
     joint = Joint(asked)
     cells, total = run(truth, joint.propose if method == "joint" else each_alone(asked), rng)
-    found = joint.thresholds(cells) if method == "joint" else {T: asked[T].threshold(cells[T]) for T in asked}
+    found = joint.thresholds(cells) if method == "joint" else {T: fitted(cells[T], T=T) for T in asked}
     return {
         "cost": total,
         "trials": sum(t.trials for t in found.values()),

@@ -14,7 +14,9 @@ from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, writ
 from .progress import SweepLine
 
 if TYPE_CHECKING:
-    from ..laws.record import FloorRow, LawRecord, ThresholdRow
+    from ..floor.floor import Floor
+    from ..laws.law import LawResult
+    from ..laws.thresholds import Threshold
 
 
 class LawSettings(options.Settings):
@@ -105,15 +107,14 @@ def law(
             function, T=lengths, seed=seed, preset=preset, method=design.method, policy=policy,
             progress=lambda p: line.report("", p), say=line.say, **vars(machine), **settings,
         )  # fmt: skip
-    record = found.record()
     result = found.to_dict()
     if files.out is not None:
         from ..figures.law_record import law_figure
 
-        with emit_on_failure(result, files.as_json, lambda console: _show(console, record)):
-            write_chart(files.out, law_figure(record), force=files.force)
+        with emit_on_failure(result, files.as_json, lambda console: _show(console, found)):
+            write_chart(files.out, law_figure(found), force=files.force)
         result["chart"] = str(files.out)
-    emit(result, files.as_json, lambda console: _show(console, record, files.out))
+    emit(result, files.as_json, lambda console: _show(console, found, files.out))
 
 
 def _lengths(text: str) -> list[int]:
@@ -127,12 +128,12 @@ def _lengths(text: str) -> list[int]:
         ) from None
 
 
-def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> None:
-    floor = {row.T: row for row in record.floor}
-    runs = next((row.guesses for row in record.floor if row.guesses and row.guesses > 1), None)
+def _show(console: Console, found: "LawResult", chart: Path | None = None) -> None:
+    floor = found.floor
+    runs = next((own.guesses for own in floor.values() if own.guesses > 1), None)
     floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer"] if floor else [])]
     table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
-    for row in record.thresholds:
+    for row in found.thresholds.values():
         m80 = "-" if row.m80 is None else f"{row.m80:.1f}"
         own = floor.get(row.T)
         beside = ["" if own is None else str(own.m_guesses or "?"), "" if own is None else _bracket(own)]
@@ -144,7 +145,7 @@ def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> N
             "runs), or as its one answer, in 80 % of cases; of a bracket the second number is enough. Trials draw "
             "ambiguous training sets again, so for them the floors are yardsticks, not limits."
         )
-    for name, fit in record.fits.items():
+    for name, fit in found.fits.items():
         a, b = fit.params["a"], fit.params["b"]
         formula = {
             "log": f"{a:.1f} + {b:.2f} ln T",
@@ -152,14 +153,14 @@ def _show(console: Console, record: "LawRecord", chart: Path | None = None) -> N
             "linear": f"{a:.1f} + {b:.4f} T",
         }
         low, high = ("?" if end is None else f"{end:.3g}" for end in fit.intervals["b"])
-        aic = f"   AIC {fit.delta_aic:+.1f}" if record.best else ""
+        aic = f"   AIC {fit.delta_aic:+.1f}" if found.best else ""
         console.print(f"{name:7} m_80 = {formula[name]}   b in [{low}, {high}]{aic}")
-    if record.note:
-        console.print(record.note)
-    console.print(f"{record.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))
+    if found.note:
+        console.print(found.note)
+    console.print(f"{found.seconds:.0f} s" + (f"; wrote {chart}" if chart else ""))
 
 
-def _interval(row: "ThresholdRow") -> str:
+def _interval(row: "Threshold") -> str:
     """The interval in words: two ends, or the one that the trials give."""
     low, high = ("" if value is None else f"{value:.1f}" for value in (row.low, row.high))
     words = {
@@ -171,6 +172,6 @@ def _interval(row: "ThresholdRow") -> str:
     return words[row.side]
 
 
-def _bracket(floor: "FloorRow") -> str:
+def _bracket(floor: "Floor") -> str:
     """A floor as one number where it is exact, else as its lower and upper end."""
     return str(floor.m) if floor.status == "exact" else f"{floor.m}..{floor.enough}"

@@ -1,16 +1,17 @@
 """The law: samples needed against context length, with everything that stands on the same axes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from .._base.errors import DomainError
 from .._base.log_math import Real
-from ..laws.fits import FORMULAS, law_value
+from ..floor.floor import Floor
+from ..laws.fits import FORMULAS, LawFit, law_value
 from ..laws.published import LAW_AND, PrintedThreshold
-from ..laws.record import FitRow, FloorRow, ThresholdRow
+from ..laws.thresholds import Threshold
 from .data import Rows, finite, interval, number
 from .theme import (
     BLACK,
@@ -66,13 +67,13 @@ CONTEXT = "context length T (bits, log scale)"
 
 
 def law_chart(
-    thresholds: Sequence[ThresholdRow],
+    thresholds: Collection[Threshold],
     *,
-    dropout: Sequence[ThresholdRow] = (),
+    dropout: Collection[Threshold] = (),
     paper: Sequence[PrintedThreshold] = LAW_AND,
-    floor: Sequence[FloorRow] = (),
+    floor: Collection[Floor] = (),
     bound: Sequence[tuple[int, Real]] = (),
-    fits: Mapping[str, FitRow] | None = None,
+    fits: Mapping[str, LawFit] | None = None,
     misfit: str = "",
     target: str = "AND of 3 bits",
 ) -> Chart:
@@ -125,12 +126,12 @@ def law_chart(
     )
 
 
-def measured(row: ThresholdRow) -> bool:
+def measured(row: Threshold) -> bool:
     """False where a number stands without trials: the joint design foresees it from other T."""
     return bool(row.trials) or not finite(row.m80)
 
 
-def threshold_row(row: ThresholdRow, series: str) -> dict[str, Any]:
+def threshold_row(row: Threshold, series: str) -> dict[str, Any]:
     """A row of the chart. `state`: "known", or what the trials say where m_80 itself is not bounded by them."""
     low, high, m = row.low, row.high, row.m80
     if finite(m):
@@ -150,7 +151,7 @@ def _line(points: Sequence[tuple[Real, Real]], name: str) -> list[dict[str, Any]
     return [{"T": T, "m": m, "series": name} for T, m in points if finite(m)]
 
 
-def _fit(name: str, fit: FitRow, Ts: Sequence[Real]) -> list[dict[str, Any]]:
+def _fit(name: str, fit: LawFit, Ts: Sequence[Real]) -> list[dict[str, Any]]:
     """The fitted law over the range of T; where it is not positive it is left out."""
     if name not in FIT_NAMES:
         raise DomainError(f"fits are named {', '.join(FIT_NAMES)}; got {name!r}.")
@@ -304,7 +305,7 @@ def law_title(rows: Rows, target: str) -> str:
 
 
 def law_subtitle(
-    rows: Rows, fits: Mapping[str, FitRow], printed: Rows, misfit: str = "", *, bounded: bool = False
+    rows: Rows, fits: Mapping[str, LawFit], printed: Rows, misfit: str = "", *, bounded: bool = False
 ) -> list[str]:
     """A misfit, the laws by AIC with the best one's exponent or slope, and what bars, triangles and the bound are."""
     lines = [f"{misfit[:1].upper()}{misfit[1:]}."] if misfit else []

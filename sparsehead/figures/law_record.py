@@ -6,21 +6,21 @@ from .._base.log_math import Real
 from ..capacity.bound import bound as capacity_bound
 from ..construct.build import build
 from ..functions import conjunction
+from ..laws.law import LawResult
 from ..laws.published import LAW_AND
-from ..laws.record import LawRecord
 from .law import law_chart
 from .theme import Chart
 
 
 def law_figure(
-    law: LawRecord, *, dropout: LawRecord | None = None, bound: Sequence[tuple[int, Real]] = ()
+    law: LawResult, *, dropout: LawResult | None = None, bound: Sequence[tuple[int, Real]] = ()
 ) -> Chart:
     """A measured law; beside it thresholds measured with dropout and samples (T, m) that capacity asks for."""
     return law_chart(
-        law.thresholds,
-        dropout=dropout.thresholds if dropout else (),
+        law.thresholds.values(),
+        dropout=dropout.thresholds.values() if dropout else (),
         paper=LAW_AND if law.in_paper else (),
-        floor=law.floor,
+        floor=law.floor.values(),
         bound=bound,
         fits=law.fits,
         misfit=law.misfit,

@@ -12,7 +12,6 @@ from ..covering.cover import Cover
 from ..functions import parse
 from ..heads.model import Model
 from ..laws.law import LawResult
-from ..laws.published import LAW_AND
 from ..probing.result import Probe
 from ..reading.result import Reading
 from ..train.outcome import Run
@@ -21,7 +20,7 @@ from .bounds import bound_terms_chart
 from .covers import cover_chart
 from .data import count, number
 from .heads import head_map
-from .law import law_chart
+from .law_record import law_figure
 from .theme import BLUE, GREY, ORANGE, WIDTH, Chart, finish, named
 
 INPUTS = 64  # random inputs over which attention is averaged, fewer where they are long
@@ -204,16 +203,7 @@ def bound_chart(bound: Bound) -> Chart:
 
 def law_result_chart(law: LawResult) -> Chart:
     """m_80 against T with intervals, fits and floor; the paper's points where it measured the same function."""
-    found = law.record()
-    paper = LAW_AND if found.in_paper else ()
-    return law_chart(
-        found.thresholds,
-        paper=paper,
-        floor=found.floor,
-        fits=found.fits,
-        misfit=found.misfit,
-        target=found.target,
-    )
+    return law_figure(law)
 
 
 def cover_of_points(cover: Cover) -> Chart:

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from .._base.errors import DomainError
-from ..laws.record import LawRecord
+from ..laws.law import LawResult
 from .data import count, finite
 from .law import CONTEXT, FLOOR, SAMPLES, TIPS, threshold_row
 from .theme import (
@@ -30,7 +30,7 @@ COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 MOST = len(COLOURS)
 
 
-def overlay_chart(series: Sequence[tuple[str, LawRecord]]) -> Chart:
+def overlay_chart(series: Sequence[tuple[str, LawResult]]) -> Chart:
     """m_80 against T for each series, with intervals, and the information floor where one is given.
 
     Args:
@@ -42,11 +42,11 @@ def overlay_chart(series: Sequence[tuple[str, LawRecord]]) -> Chart:
     if not 1 <= len(series) <= MOST:
         raise DomainError(f"an overlay shows 1 to {MOST} series; got {len(series)}.")
     names = [name for name, _ in series]
-    rows = [threshold_row(row, name) for name, law in series for row in law.thresholds]
+    rows = [threshold_row(row, name) for name, law in series for row in law.thresholds.values()]
     known = [row for row in rows if row["state"] == "known"]
     if not known:
         raise DomainError("an overlay: no series has a threshold that is known yet.")
-    floors = {row.T: row.m for _, law in series for row in law.floor if finite(row.m)}
+    floors = {row.T: row.m for _, law in series for row in law.floor.values() if finite(row.m)}
     x = alt.X("T:Q", **log_axis(CONTEXT, [row["T"] for row in rows]))
     top = max(row[key] for row in known for key in ("m", "high") if finite(row.get(key))) * 1.08
     shown: dict[str, Any] = {

@@ -15,6 +15,7 @@ threshold is therefore compared with the floors, as yardsticks, and not bounded 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class Floor:
         enough: with this many the best learner reaches it; the least m lies in [m, enough].
         guesses, m_guesses: no learner reaches the target with this many answers and fewer samples.
     """
+
+    in_file: ClassVar = ("T", "m", "enough", "status", "guesses", "m_guesses")
 
     T: int
     m: int

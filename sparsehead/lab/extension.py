@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from ..laws.record import LawRecord
+from ..laws.law import LawResult
 
 Values = dict[str, Any]
 Tell = Callable[[Values], None]
@@ -43,7 +43,7 @@ class Extension:
 
     routers: tuple[APIRouter, ...] = ()
     jobs: Mapping[str, Job] = field(default_factory=dict)
-    laws: Callable[[], Mapping[str, tuple[str, LawRecord]]] = dict
+    laws: Callable[[], Mapping[str, tuple[str, LawResult]]] = dict
 
 
 @cache

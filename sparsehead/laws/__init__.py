@@ -14,7 +14,6 @@ fits         m_80(T): log, power and linear, fitted to all trials at once
 rounds       rounds of trials until every threshold is known
 published    the law that the paper printed, and its grid of trials
 methods      the three ways in which `law` spends its trials
-record       a measured law, as files and the command line hold it
 law, stored  the verb `law`; a law from the trials that a store holds
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .._base.arguments import real, whole
 from .._base.errors import DomainError
 from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
-from .thresholds import Threshold, curve_interval, fitted, rising_bounds
+from .thresholds import curve_interval, rising_bounds
 
 PROBE = 2  # trials at one m while all agree
 OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80, whatever the curve
@@ -75,10 +75,6 @@ class Adaptive:
         steps = [(offset(share) - offset(self.target)) / slope for share in shares]
         wanted = [m80 * math.exp(step) for step in steps]
         return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
-
-    def threshold(self, cells: Iterable[Cell]) -> Threshold:
-        """The estimate from all trials so far."""
-        return fitted(cells, target=self.target, level=self.level)
 
     def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
         """Whole numbers within bounds, at an m tried before if one is near; no more trials than are left."""

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,12 +30,19 @@ MIDDLE, EVERYWHERE = (0.5,), (0.0, 0.5, 1.0)  # places between the first and the
 class LawFit(Short):
     """One law's fit: a, b and the slope in ln m, profile intervals (None: open), AIC and its excess over the best."""
 
-    law: str
+    in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
+    named_by: ClassVar = "law"
+
     params: dict[str, float]
     intervals: dict[str, tuple[float | None, float | None]]
-    log_likelihood: float
     aic: float
     delta_aic: float
+    law: str = ""
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of all trials under this law."""
+        return N_PARAMETERS - self.aic / 2
 
     def __call__(self, T: float | int) -> float:
         """m_80 at T."""
@@ -97,7 +105,6 @@ def fit_laws(
             law=law,
             params=_params(law, x, data.Ts),
             intervals=_intervals(law, x, loss, data, caution * chi2_quantile(level) / 2),
-            log_likelihood=N_PARAMETERS - aic[law] / 2,
             aic=aic[law],
             delta_aic=aic[law] - aic[best],
         )

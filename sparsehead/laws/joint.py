@@ -91,7 +91,7 @@ class Joint:
         Ts = sorted(self.policies)
         merged = {T: merge(cells.get(T, ())) for T in Ts}
         first = self.policies[Ts[0]]
-        alone = {T: fitted(merged[T], target=first.target, level=first.level) for T in Ts}
+        alone = {T: fitted(merged[T], T=T, target=first.target, level=first.level) for T in Ts}
         if all(agree(merged[T]) for T in Ts):
             return alone
         known = self._posterior(merged)
@@ -100,13 +100,14 @@ class Joint:
         departures = "; ".join(one.words for one in misfits(merged, log_m80, known.slope, first.target))
         together = {
             T: Threshold(
+                T,
                 math.exp(known.mean[i]),
                 math.exp(known.mean[i] - half[i]),
                 math.exp(known.mean[i] + half[i]),
                 sum(cell.trials for cell in merged[T]),
-                "joint",
                 departures if merged[T] else "no trials at this T: foreseen from the others",
                 slope=known.slope,
+                method="joint",
             )
             for i, T in enumerate(Ts)
         }

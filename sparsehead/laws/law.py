@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,7 +11,7 @@ from .._base.display import Card, Plotted, clipped
 from .._base.errors import DomainError
 from .._base.fields import check_names
 from .._base.frame import Frame
-from .._base.jsonable import json_values
+from .._base.jsonable import ResultsRecord, json_values
 from .._base.lazy import require_module
 from ..floor.floor import Floor, floor_curve
 from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
@@ -25,11 +25,10 @@ from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function
 from ..train.spec import preset as preset_spec
 from .adaptive import Adaptive
 from .curves import Cell
-from .fits import LawFits, fit_laws
+from .fits import LawFit, fit_laws
 from .joint import LAW_CAUTION
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .published import GRID_M
-from .record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
 from .rounds import MakeSpec, RoundProgress
 from .thresholds import Threshold
 
@@ -37,16 +36,18 @@ METHODS = ("joint", "adaptive", "grid")
 ALONE_UP_TO = 2  # so many T have too little to share: jointly they take twice the trials of each alone
 
 
-@dataclass(frozen=True, repr=False)
-class LawResult(Plotted):
-    """What `law` returns.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class LawResult(ResultsRecord, Plotted):
+    """A measured law: what `law` returns, a results file (law.json, law-grid.json, ..) holds and a chart draws.
 
     Args:
         thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
-        cells: the outcomes themselves, by T.
-        laws: the laws fitted to all trials at once; where they determine none, its note says why.
+        fits: by name ("log", "power", "linear"), fitted to all trials at once; empty where they determine none.
+        best: the law with the least AIC; None where there is no fit, or a misfit keeps the laws from being compared.
+        note: why there is no fit, or that the laws cannot be told apart.
         floor: by T, the independent samples that the best learner needs for one answer, and for as many answers as a
             trial has runs; empty where theory has none. Trials redraw ambiguous training sets, so these are yardsticks.
+        cells: the outcomes themselves, by T.
         seconds: time spent in this call; trials that the store knew already cost none.
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
@@ -56,34 +57,20 @@ class LawResult(Plotted):
     _CHART = "figures.objects:law_result_chart"
 
     thresholds: dict[int, Threshold]
-    cells: dict[int, list[Cell]]
-    laws: LawFits
+    fits: dict[str, LawFit]
+    best: str | None
+    note: str
     floor: dict[int, Floor]
+    cells: dict[int, list[Cell]]
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
-    complete: bool = True
 
-    def record(self) -> LawRecord:
-        """The same as a results file holds it, `sparsehead law --json` prints it and the law's chart draws it."""
-        return LawRecord(
-            thresholds=tuple(
-                ThresholdRow(T, t.m80, t.low, t.high, t.trials, t.note, t.bar)
-                for T, t in self.thresholds.items()
-            ),
-            fits={
-                name: FitRow(fit.params, fit.intervals, fit.aic, fit.delta_aic)
-                for name, fit in self.laws.fits.items()
-            },
-            best=self.laws.best,
-            note=self.laws.note,
-            floor=tuple(FloorRow(**asdict(found), status=found.status) for found in self.floor.values()),
-            cells=tuple(CellRow(T, **asdict(cell)) for T, of_T in self.cells.items() for cell in of_T),
-            seconds=self.seconds,
-            target=self.target,
-            in_paper=self.in_paper,
-            complete=self.complete,
-        )
+    @property
+    def misfit(self) -> str:
+        """How trials depart from the fitted success curve, as the notes say it; empty where they do not."""
+        notes = (self.note, *(threshold.note for threshold in self.thresholds.values()))
+        return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 
     def __repr__(self) -> str:
         known = [f"T={T}: {_in_words(t)}" for T, t in self.thresholds.items()]
@@ -102,14 +89,14 @@ class LawResult(Plotted):
         )  # fmt: skip
 
     def _card(self) -> Card:
-        best = self.laws.fits.get(self.laws.best or "")
+        best = self.fits.get(self.best or "")
         fit = [] if best is None else [f"best fit by AIC: {best.law}, b = {best.params['b']:.4g}"]
-        lines = [f"m_80: samples at which 80 % of trials learn {self.target}", *fit, self.laws.note]
+        lines = [f"m_80: samples at which 80 % of trials learn {self.target}", *fit, self.note]
         return Card("Law", [line for line in lines if line], {"seconds": self.seconds}, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON values: what `sparsehead law --json` prints."""
-        found: dict[str, Any] = json_values(self.record())
+        """As JSON values: what `sparsehead law --json` prints."""
+        found: dict[str, Any] = json_values(self)
         return found
 
 
@@ -208,9 +195,11 @@ def law(
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
     return LawResult(
         thresholds=thresholds,
-        cells=cells,
-        laws=laws,
+        fits=laws.fits,
+        best=laws.best,
+        note=laws.note,
         floor=floor,
+        cells=cells,
         seconds=time.monotonic() - started,
         target=_target(function, size),
         in_paper=(function, size) == ("and", 3),

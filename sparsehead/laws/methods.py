@@ -51,7 +51,7 @@ def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measure
         trials=GRID_TRIALS, seed=trials.seed, shard=part, progress=inside,
     )  # fmt: skip
     cells = {T: found.get(T, []) for T in lengths}
-    return cells, {T: grid_threshold(cells[T], rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
+    return cells, {T: grid_threshold(cells[T], T=T, rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
 
 
 def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
@@ -66,7 +66,7 @@ def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """Each T by itself."""
     found = _adaptive(trials, policies)
     cells = {T: found.get(T, []) for T in policies}
-    return cells, {T: fitted(cells[T]) for T in policies}
+    return cells, {T: fitted(cells[T], T=T) for T in policies}
 
 
 def above_floor(policy: Adaptive, floor: int) -> Adaptive:
@@ -97,7 +97,7 @@ def _outside(
 
 def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
     """Where to look first at T: the line through the last known thresholds against ln T, raised a little."""
-    known = [(t, m80) for t in cells if (m80 := policy.threshold(cells[t]).m80) is not None][-4:]
+    known = [(t, m80) for t in cells if (m80 := fitted(cells[t], T=t).m80) is not None][-4:]
     if len(known) < 2:
         return policy.start
     slope, intercept = np.polyfit(np.log([t for t, _ in known]), [m for _, m in known], 1)

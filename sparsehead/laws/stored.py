@@ -25,12 +25,15 @@ def stored_law(records: Sequence[Record]) -> LawResult:
     cells = cells_of(records)
     first = TrainSpec(**records[0].spec)
     floor = floors(lambda T, m, seed: replace(first, T=T, m=m, seed=seed), list(cells))
+    laws = fit_laws(cells)
     return LawResult(
-        {T: fitted(of_T) for T, of_T in cells.items()},
-        cells,
-        fit_laws(cells),
-        floor,
-        0.0,
+        thresholds={T: fitted(of_T, T=T) for T, of_T in cells.items()},
+        fits=laws.fits,
+        best=laws.best,
+        note=laws.note,
+        floor=floor,
+        cells=cells,
+        seconds=0.0,
         target=first.function if first.s is None else f"{first.function} of {first.s} bits",
         in_paper=(first.function, first.s) == ("and", 3),
     )

@@ -7,6 +7,7 @@ that rises with m.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,19 +23,22 @@ LIKELIHOOD_CAUTION = 1.25
 
 @dataclass(frozen=True)
 class Threshold:
-    """m_80 with an interval. None: not bounded by these trials; `note` says why and `side` which bound there is.
+    """m_80 at one T with its 95 % interval. None: not bounded by these trials; `note` says why.
 
-    `bar` is the bootstrap's standard deviation (grid), `slope` the fitted slope in ln m (fitted).
+    `bar` is the bootstrap's standard deviation (method "grid"), `slope` the fitted slope in ln m (the others).
     """
 
+    in_file: ClassVar = ("T", "m80", "low", "high", "trials", "note", "bar", "side")
+
+    T: int
     m80: float | None
     low: float | None
     high: float | None
-    trials: int
-    method: str
+    trials: int = 0
     note: str = ""
     bar: float | None = None
     slope: float | None = None
+    method: str = ""
 
     @property
     def log_width(self) -> float:
@@ -44,19 +48,15 @@ class Threshold:
     @property
     def side(self) -> str:
         """Which ends the trials bound: "both", "at most" (an upper end only), "at least" (a lower one), "none"."""
-        return side(self.low, self.high)
-
-
-def side(low: float | None, high: float | None) -> str:
-    """Name the ends of an interval that are not open."""
-    if low is None:
-        return "none" if high is None else "at most"
-    return "at least" if high is None else "both"
+        if self.low is None:
+            return "none" if self.high is None else "at most"
+        return "at least" if self.high is None else "both"
 
 
 def grid(
     cells: Iterable[Cell],
     *,
+    T: int,
     target: float = 0.8,
     n_boot: int = 100,
     rng: np.random.Generator,
@@ -76,7 +76,7 @@ def grid(
     merged = merge(cells)
     trials = sum(cell.trials for cell in merged)
     if not merged:
-        return Threshold(None, None, None, 0, "grid", "no trials")
+        return Threshold(T, None, None, None, 0, "no trials", method="grid")
     ms = np.array([cell.m for cell in merged], dtype=float)
     n = np.array([cell.trials for cell in merged])
     share = np.array([cell.solved / cell.trials for cell in merged])
@@ -84,7 +84,7 @@ def grid(
     passed = resampled >= target - 1e-12  # 32 of 40 is 80 %
     if not (share >= target - 1e-12).any():
         note = f"no m up to {ms[-1]:.0f} reaches {target:.0%}: m_80 is larger"
-        return Threshold(None, float(ms[-1]), None, trials, "grid", note)
+        return Threshold(T, None, float(ms[-1]), None, trials, note, method="grid")
     reached = passed.any(axis=1)
     first = np.where(reached, ms[passed.argmax(axis=1)], ms[-1])
     low, high = percentile(first, level)
@@ -95,10 +95,11 @@ def grid(
         notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
     bar = float(first.std())
     upper = None if open_above else high
-    return Threshold(float(first.mean()), low, upper, trials, "grid", "; ".join(notes), bar=bar)
+    note = "; ".join(notes)
+    return Threshold(T, float(first.mean()), low, upper, trials, note, bar=bar, method="grid")
 
 
-def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -> Threshold:
+def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float = 0.95) -> Threshold:
     """The m at which a share `target` succeeds, by penalised maximum likelihood, with an interval.
 
     The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. Its profile interval holds every
@@ -109,16 +110,17 @@ def fitted(cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95) -
     merged = merge(cells)
     trials, solved = sum(cell.trials for cell in merged), sum(cell.solved for cell in merged)
     if not merged:
-        return Threshold(None, None, None, 0, "fitted", "no trials")
+        return Threshold(T, None, None, None, 0, "no trials", method="fitted")
     least, most = rising_bounds(merged, target=target, level=level)
     if agree(merged):
-        return Threshold(None, least, most, trials, "fitted", _one_sided(least, most, solved, trials))
+        note = _one_sided(least, most, solved, trials)
+        return Threshold(T, None, least, most, trials, note, method="fitted")
     m80, low, high, slope = curve_interval(merged, target, level)
     low = min(low, least) if low and least else None
     high = max(high, most) if high and most else None
     notes = [] if low and high else ["the trials leave one side open; more of them are needed"]
     notes += [found.words for found in misfits({0: merged}, {0: math.log(m80)}, slope, target)]
-    return Threshold(m80, low, high, trials, "fitted", "; ".join(notes), slope=slope)
+    return Threshold(T, m80, low, high, trials, "; ".join(notes), slope=slope, method="fitted")
 
 
 def _one_sided(least: float | None, most: float | None, solved: int, trials: int) -> str:

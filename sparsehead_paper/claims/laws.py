@@ -12,8 +12,9 @@ import numpy as np
 from sparsehead._base.jsonable import json_values
 from sparsehead.laws.fits import LawFit, fit_laws, law_value
 from sparsehead.laws.joint import LAW_CAUTION
+from sparsehead.laws.law import LawResult
 from sparsehead.laws.published import LAW_AND, PrintedThreshold
-from sparsehead.laws.record import FitRow, LawRecord, ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 
 from ..published import LAW_AND_FIT, LAW_AND_SLOPE_ERROR, printed_misfit
 from .claim import Context, Finding, claim, judged
@@ -64,7 +65,7 @@ def check_law_dropout(context: Context) -> Finding:
 def _against_the_paper(context: Context, name: str) -> Finding:
     """Points, form and slope of a measured law against the paper's; all three must agree."""
     paper = f"$m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T$ on $T = 100..1100$"
-    data = results(context, name, LawRecord)
+    data = results(context, name, LawResult)
     rows, fits = _measured(data), data.fits if data else {}
     points = {point.T: point for point in LAW_AND}
     compared = [row for row in rows if row.T in points and row.low and row.high and row.trials]
@@ -94,7 +95,7 @@ def _against_the_paper(context: Context, name: str) -> Finding:
     )
 
 
-def meets(row: ThresholdRow, point: PrintedThreshold) -> bool:
+def meets(row: Threshold, point: PrintedThreshold) -> bool:
     """Whether our interval meets the paper's point +- 2 bars; a point without a bar is an upper bound."""
     below = row.low is not None and row.low <= point.m + 2 * point.bar
     above = row.high is not None and row.high >= point.m - 2 * point.bar
@@ -134,16 +135,18 @@ def check_law_matched_beyond(context: Context) -> Finding:
     (its AIC is within 4 of the best).
     """
     name, paper = "law-matched-beyond", "no number"
-    beyond, near = results(context, name, LawRecord), results(context, "law-matched", LawRecord)
+    beyond, near = results(context, name, LawResult), results(context, "law-matched", LawResult)
     if beyond is None or near is None or not beyond.cells or not near.cells:
         return not_run(context, name, paper)
-    both = fit_laws({**near.cells_by_T(), **beyond.cells_by_T()}, caution=LAW_CAUTION)
+    both = fit_laws({**near.cells, **beyond.cells}, caution=LAW_CAUTION)
     obstacle = _obstacle(near.complete and beyond.complete, "" if both.best else both.note)
     verdict = "undecided" if obstacle else "holds" if both.fits["log"].delta_aic <= CLOSE else "refuted"
-    seen = "; ".join(f"$T={c.T}$, $m={c.m}$: {c.solved} of {c.trials}" for c in beyond.cells)
+    seen = "; ".join(
+        f"$T={T}$, $m={c.m}$: {c.solved} of {c.trials}" for T in beyond.cells for c in beyond.cells[T]
+    )
     foreseen = "; ".join(
-        f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(c.T for c in beyond.cells)):.0f}"
-        for kind, fit in fit_laws(near.cells_by_T(), caution=LAW_CAUTION).fits.items()
+        f"{kind} {law_value(kind, fit.params['a'], fit.params['b'], max(beyond.cells)):.0f}"
+        for kind, fit in fit_laws(near.cells, caution=LAW_CAUTION).fits.items()
     )
     detail = (
         f"$m_80$ there as the laws fitted to $T <= 1100$ foresee it: {foreseen}. With these trials: "
@@ -166,9 +169,9 @@ def check_law_best(context: Context) -> Finding:
     that any learner needs, at every $T$ from 100 to $10^5$.
     """
     name, paper = "law-best", "no number"
-    data = results(context, name, LawRecord)
+    data = results(context, name, LawResult)
     rows = [row for row in _measured(data) if row.trials]
-    floor = {row.T: row.m for row in data.floor} if data else {}
+    floor = {T: own.m for T, own in data.floor.items()} if data else {}
     compared = [row for row in rows if row.T in floor]
     if data is None or not compared:
         return not_run(context, name, paper)
@@ -190,7 +193,7 @@ def check_law_best(context: Context) -> Finding:
 def _over_decades(context: Context, name: str) -> Finding:
     """Whether a + b ln T describes a law over at least two decades of T as well as any other."""
     paper = "no number"
-    data = results(context, name, LawRecord)
+    data = results(context, name, LawResult)
     rows, fits = _measured(data), data.fits if data else {}
     if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < DECADES * rows[0].T:
         return not_run(
@@ -209,20 +212,20 @@ def _obstacle(complete: bool, misfit: str) -> str:
     return stopped + (f" Undecided because of a {misfit}." if misfit else "")
 
 
-def _measured(data: LawRecord | None) -> list[ThresholdRow]:
-    return [row for row in data.thresholds if row.m80 is not None] if data else []
+def _measured(data: LawResult | None) -> list[Threshold]:
+    return [row for row in data.thresholds.values() if row.m80 is not None] if data else []
 
 
-def _points(rows: list[ThresholdRow]) -> str:
+def _points(rows: list[Threshold]) -> str:
     return "; ".join(f"$T={r.T}$: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}]" for r in rows)
 
 
-def _above_best(fits: Mapping[str, FitRow] | Mapping[str, LawFit]) -> str:
+def _above_best(fits: Mapping[str, LawFit]) -> str:
     above = [f"{name} {fit.delta_aic:+.1f}" for name, fit in fits.items()]
     return f"AIC above the best law: {', '.join(above)}."
 
 
-def _slope(log: FitRow) -> tuple[bool, str]:
+def _slope(log: LawFit) -> tuple[bool, str]:
     """Whether the growth per ln T agrees with the paper's within both intervals, and the sentence that says so."""
     low, high = log.intervals.get("b", (None, None))
     b, error = LAW_AND_FIT[1], 2 * LAW_AND_SLOPE_ERROR

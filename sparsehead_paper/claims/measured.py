@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TypeVar
 
-from sparsehead.laws.record import ResultsRecord
+from sparsehead._base.jsonable import ResultsRecord
 
 from ..studies.folder import has_results, read_results, remedy
 from ..studies.plans import command_for

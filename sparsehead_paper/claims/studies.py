@@ -12,8 +12,8 @@ from ..studies.odds import shares
 from ..studies.studies import MATCHED_READING
 from ..studies.study_records import (
     FailuresRecord,
+    LabelledLaw,
     LawsRecord,
-    OneLaw,
     ParitySettingRun,
     ParitySettingsRecord,
     ReadingRow,
@@ -142,7 +142,7 @@ def check_slope(context: Context) -> Finding:
     return judged(verdict, paper="no number", ours=ours, detail=detail)
 
 
-def _slope(law: OneLaw) -> tuple[float, float, float] | None:
+def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
     """Samples per ln T with both ends of its interval, where they are known."""
     fit = law.fits.get("log")
     if fit is None:
@@ -163,7 +163,7 @@ def check_slope_norms(context: Context) -> Finding:
     pairs = [
         (law.label, row.m80, capacity[law.label])
         for law in (laws.laws if laws else ())
-        for row in law.thresholds
+        for row in law.thresholds.values()
         if row.T == 1000 and row.m80 is not None and row.trials and law.label in capacity
     ]
     if len(pairs) < 5:

@@ -1,6 +1,6 @@
 """Trained models, read: how often the planted function comes back, and certificates against true errors."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import altair as alt
@@ -22,7 +22,7 @@ from sparsehead.figures.theme import (
     named,
 )
 from sparsehead.laws.intervals import wilson
-from sparsehead.laws.record import ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 
 from ..studies.reading_records import ReadTrial
 
@@ -31,7 +31,7 @@ FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "p
 LEAST = 2e-5  # where a true error of 0 is drawn: below one in 20 000
 
 
-def read_trained_chart(trials: Sequence[ReadTrial], *, thresholds: Sequence[ThresholdRow] = ()) -> Chart:
+def read_trained_chart(trials: Sequence[ReadTrial], *, thresholds: Collection[Threshold] = ()) -> Chart:
     """Shares of trials that were learned and that were read back exactly, against m; a row a family, a column a T.
 
     Args:

@@ -27,7 +27,7 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
             "trials": row.trials,
         }
         for law in record.laws
-        for row in law.thresholds
+        for row in law.thresholds.values()
         if row.m80 is not None and row.trials
     ]  # fmt: skip
     if not points:
@@ -38,7 +38,7 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     floor: list[dict[str, Any]] = [
         {"group": law.group, "T": row.T, "m": row.m, "label": f"floor of {law.label}"}
         for law in record.laws
-        for row in law.floor
+        for row in law.floor.values()
         if any(p["label"] == law.label for p in points)
     ]
     Ts = [float(p["T"]) for p in points]

@@ -1,6 +1,6 @@
 """The README's picture: a head that looks at 3 of 50 positions, and how many samples it takes to find them among T."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import altair as alt
@@ -10,7 +10,7 @@ from sparsehead.figures.attention import position_axis
 from sparsehead.figures.data import finite
 from sparsehead.figures.theme import BLACK, BLUE, GREY, PAPER_POINT, Chart, Panel, finish, log_axis, named
 from sparsehead.laws.published import LAW_AND
-from sparsehead.laws.record import ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 
 WIDTH, HEIGHT = 330, 230
 OURS, PAPER = "measured here (preset best), 95 % interval", "the paper"
@@ -19,7 +19,7 @@ OURS, PAPER = "measured here (preset best), 95 % interval", "the paper"
 def story_chart(
     weights: Float[Array, " tokens"],
     support: Sequence[int],
-    thresholds: Sequence[ThresholdRow],
+    thresholds: Collection[Threshold],
     *,
     formula: str,
 ) -> Chart:

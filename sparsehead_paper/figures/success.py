@@ -2,16 +2,18 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
 import altair as alt
 
-from sparsehead.figures.data import count, finite, number, rows_of
+from sparsehead._base.jsonable import rows_by_length
+from sparsehead.figures.data import count, finite, need, number
 from sparsehead.figures.theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
+from sparsehead.laws.curves import Cell
 from sparsehead.laws.intervals import wilson
-from sparsehead.laws.record import CellRow, ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
 SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
@@ -21,12 +23,12 @@ LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a sma
 
 
 def success_heat_map(
-    cells: Sequence[CellRow], *, thresholds: Sequence[ThresholdRow] = (), target: str = "AND of 3 bits"
+    cells: Mapping[int, list[Cell]], *, thresholds: Collection[Threshold] = (), target: str = "AND of 3 bits"
 ) -> Chart:
     """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m_80 as a line.
 
     Args:
-        cells: trials at (T, m); several records of one cell are added up. An adaptive sweep visits many m;
+        cells: trials by T; several records of one cell are added up. An adaptive sweep visits many m;
             past ROWS of them they are gathered into bands of equal ratio.
         thresholds: m80 by T, drawn over the cells.
     Paper: law-and
@@ -77,11 +79,12 @@ def success_heat_map(
         )
         white = {"stroke": alt.value("white"), "strokeWidth": alt.value(1.5)}
         layers.append(mark.encode(x=edge, y=alt.Y("m80:Q", scale=scale), tooltip=["T:O", "m80:Q"], **white))
+    ms = [cell.m for group in cells.values() for cell in group]
     solved, trials = sum(c["solved"] for c in gathered), sum(c["trials"] for c in gathered)
     return finish(
         alt.layer(*layers).properties(width=width, height=HEIGHT),
         title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
-        f"m from {number(min(c.m for c in cells))} to {number(max(c.m for c in cells))}",
+        f"m from {number(min(ms))} to {number(max(ms))}",
         width=width,
         subtitle=[SHARES + NUMBERS * any(labelled) + " Red triangles: m_80." * bool(marks)],
         data={"cells": gathered, "thresholds": marks},
@@ -102,9 +105,9 @@ def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, 
         cell["label"] = f"{cell['solved']}/{cell['trials']}" if roomy else ""
 
 
-def gather(records: Sequence[CellRow]) -> list[dict[str, Any]]:
+def gather(found: Mapping[int, list[Cell]]) -> list[dict[str, Any]]:
     """Cells of equal (T, m), or of one (T, band of m), added up; with their share and its 95 % interval."""
-    cells = rows_of(records, "success heat map")
+    cells = need(rows_by_length(found), "success heat map")
     ms = sorted({float(c["m"]) for c in cells})
     edges = _edges(ms) if len(ms) <= ROWS else _bands(ms[0], ms[-1])
     sums: dict[tuple[Any, int], list[int]] = defaultdict(lambda: [0, 0])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sparsehead.laws.record import LawRecord
+from sparsehead.laws.law import LawResult
 
 from ..report.catalogue import default_folder
 from ..studies.folder import has_results, read_results
@@ -16,8 +16,8 @@ SERIES = {
 }
 
 
-def committed_laws() -> Mapping[str, tuple[str, LawRecord]]:
+def committed_laws() -> Mapping[str, tuple[str, LawResult]]:
     """Return the laws that the results folder holds: id -> (name, law)."""
     folder = default_folder()
     present = {name: line for name, line in SERIES.items() if has_results(folder, name)}
-    return {name: (line, read_results(folder, name, LawRecord)) for name, line in present.items()}
+    return {name: (line, read_results(folder, name, LawResult)) for name, line in present.items()}

@@ -17,7 +17,7 @@ from sparsehead.figures.attention import attention_weights
 from sparsehead.figures.figure import Draw, Figure
 from sparsehead.figures.law_record import bound_samples, law_figure
 from sparsehead.figures.theme import Chart
-from sparsehead.laws.record import LawRecord
+from sparsehead.laws.law import LawResult
 
 from ..figures.appearance import appearance_chart
 from ..figures.bound_training import bound_along_training
@@ -49,25 +49,25 @@ REPRODUCTION = Path("reproduction")  # where `reproduce` writes unless told othe
 
 
 def _law(folder: Path) -> Chart:
-    dropout = read_results(folder, "law-mingpt", LawRecord) if has_results(folder, "law-mingpt") else None
-    return law_figure(read_results(folder, "law", LawRecord), dropout=dropout)
+    dropout = read_results(folder, "law-mingpt", LawResult) if has_results(folder, "law-mingpt") else None
+    return law_figure(read_results(folder, "law", LawResult), dropout=dropout)
 
 
 def _story(folder: Path) -> Chart:
-    return library.story_figure(read_results(folder, "law-best", LawRecord).thresholds)
+    return library.story_figure(read_results(folder, "law-best", LawResult).thresholds.values())
 
 
 def _law_grid(folder: Path) -> Chart:
-    return law_figure(read_results(folder, "law-grid", LawRecord))
+    return law_figure(read_results(folder, "law-grid", LawResult))
 
 
 def _law_decades(folder: Path) -> Chart:
-    law = read_results(folder, "law-decades", LawRecord)
-    return law_figure(law, bound=bound_samples([row.T for row in law.thresholds]))
+    law = read_results(folder, "law-decades", LawResult)
+    return law_figure(law, bound=bound_samples(list(law.thresholds)))
 
 
 def _named_law(name: str) -> Draw:
-    return lambda folder: law_figure(read_results(folder, name, LawRecord))
+    return lambda folder: law_figure(read_results(folder, name, LawResult))
 
 
 def _readings(folder: Path) -> Chart:
@@ -80,7 +80,7 @@ def _laws(name: str, title: str) -> Draw:
 
 def _success(folder: Path) -> Chart:
     data = read_results(folder, "success", SuccessRecord)
-    return success_heat_map(data.cells, thresholds=data.thresholds)
+    return success_heat_map(data.cells, thresholds=data.thresholds.values())
 
 
 def _curves(folder: Path, name: str = "curves") -> Chart:
@@ -131,7 +131,7 @@ def _cover(eps: str, note: str) -> Draw:
 
 
 def _reading(folder: Path) -> Chart:
-    law = read_results(folder, "law", LawRecord).thresholds if has_results(folder, "law") else ()
+    law = read_results(folder, "law", LawResult).thresholds.values() if has_results(folder, "law") else ()
     return read_trained_chart(read_results(folder, "reading", ReadingRecord).trials, thresholds=law)
 
 

@@ -1,7 +1,7 @@
 """Figures that need no experiment: each is one or two quick calls of the library."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +25,7 @@ from sparsehead.functions.task import conjunction_p
 from sparsehead.heads.block import Layer
 from sparsehead.heads.encoding import positional
 from sparsehead.heads.model import Model
-from sparsehead.laws.record import ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.reading.occam import log_price, tail_inversion
 
 from ..figures.certificates import CAPACITY, READ, certificates_chart
@@ -74,7 +74,7 @@ def reads_figure() -> Chart:
     return head_reads_chart(build(f, readout="mlp"), bits, f.support, formula=str(f))
 
 
-def story_figure(thresholds: Sequence[ThresholdRow]) -> Chart:
+def story_figure(thresholds: Collection[Threshold]) -> Chart:
     """The README's picture: a written head on 200 random inputs, beside the thresholds that were measured."""
     f = parse("x5 & x20 & x30", T=50)
     bits = stream(0, "figure", "story").integers(0, 2, (200, f.T))

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from sparsehead._base.errors import FileError
 from sparsehead._base.files import make_folder, read_json, shown_path, write_whole
-from sparsehead._base.jsonable import json_values, record_from
-from sparsehead.laws.record import ResultsRecord
+from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
 
 from .plans import command_for
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sparsehead.laws.record import ResultsRecord
+from sparsehead._base.jsonable import ResultsRecord
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,20 @@ a default, so that older files stay readable. What changes the meaning of a fiel
 `schema`, and files of the older schema are refused with a sentence.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from sparsehead.laws.record import CellRow, LawRecord, ResultsRecord, ThresholdRow
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.law import LawResult
+from sparsehead.laws.thresholds import Threshold
 
 
 @dataclass(frozen=True)
 class SuccessRecord(ResultsRecord):
     """success.json: the share of trials solved over (T, m)."""
 
-    cells: tuple[CellRow, ...]
-    thresholds: tuple[ThresholdRow, ...] = ()
+    cells: dict[int, list[Cell]]
+    thresholds: dict[int, Threshold] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ class RunRecord(ResultsRecord):
 
 
 RECORDS: dict[str, type[ResultsRecord]] = {
-    "law": LawRecord,
+    "law": LawResult,
     "success": SuccessRecord,
     "curves": CurvesRecord,
     "attention": AttentionRecord,

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sparsehead._base.errors import DomainError
-from sparsehead._base.jsonable import json_values
+from sparsehead._base.jsonable import ResultsRecord, json_values, rows_by_length
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.law import LawResult, law
 from sparsehead.laws.published import LAW_AND
-from sparsehead.laws.record import LawRecord, ResultsRecord
 from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
 from sparsehead.store.results import write as write_table
@@ -98,13 +97,13 @@ def _not_addable(stage: plans.PlanStage) -> DomainError:
 def _known_laws(folder: Path, stage: plans.Laws) -> LawsRecord:
     """The laws of the results file, which must hold the trials behind them."""
     found = read_results(folder, stage.name, LawsRecord)
-    if any(row.trials and not law.cells for law in found.laws for row in law.thresholds):
+    if any(row.trials and not law.cells for law in found.laws for row in law.thresholds.values()):
         raise _not_addable(stage)
     return found
 
 
 def _known_cells(folder: Path, stage: plans.Law) -> dict[int, list[Cell]]:
-    cells = read_results(folder, stage.name, LawRecord).cells_by_T()
+    cells = read_results(folder, stage.name, LawResult).cells
     return {T: cells[T] for T in stage.Ts if T in cells}
 
 
@@ -153,17 +152,16 @@ def run_law(
 
 def write_law(result: LawResult, name: str, folder: Path) -> None:
     """NAME.json for the law's chart, tables of thresholds and cells as CSV, and success.json for the map of cells."""
-    record = result.record()
-    write_results(folder, name, record)
-    write_table(json_values(record.cells), folder / f"{name}-cells.csv", force=True)
-    floor, printed = {row.T: row.m for row in record.floor}, {point.T: point.m for point in LAW_AND}
+    write_results(folder, name, result)
+    write_table(rows_by_length(result.cells), folder / f"{name}-cells.csv", force=True)
+    floor, printed = result.floor, {point.T: point.m for point in LAW_AND}
     rows = [
-        {**json_values(row), "floor": floor.get(row.T), "paper": printed.get(row.T)}
-        for row in record.thresholds
+        {**json_values(row), "floor": floor[T].m if T in floor else None, "paper": printed.get(T)}
+        for T, row in result.thresholds.items()
     ]
     write_table(rows, folder / f"{name}.csv", force=True)
     if name in ("law", "law-grid"):  # the grid comes later and has every cell
-        cells = SuccessRecord(record.cells, record.thresholds, complete=record.complete)
+        cells = SuccessRecord(result.cells, result.thresholds, complete=result.complete)
         write_results(folder, "success", cells)
 
 

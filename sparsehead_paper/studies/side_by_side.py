@@ -1,6 +1,7 @@
 """What the studies leave: several laws in one results file, the race of the readings, norms and parity by setting."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 from sparsehead._base.jsonable import json_values
 from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.laws.law import LawResult
-from sparsehead.laws.record import LawRecord, cells_by_T
 from sparsehead.store import Record, Store
 from sparsehead.store.results import write as write_table
 from sparsehead.train.loop import origin_of
@@ -22,8 +22,8 @@ from .plans import PARITY_STEPS, Laws
 from .studies import COARSE, FACTORS, norm_specs, parity_plan
 from .study_records import (
     CapacityRow,
+    LabelledLaw,
     LawsRecord,
-    OneLaw,
     ParitySettingRun,
     ParitySettingsRecord,
     ReadingsRecord,
@@ -38,12 +38,14 @@ def run_laws(
 
     Trials of `known` laws with the same label count, and are not run again.
     """
-    elsewhere = {law.label: cells_by_T(law.cells) for law in (known.laws if known else ())}
-    done: list[OneLaw] = []
+    elsewhere = {law.label: law.cells for law in (known.laws if known else ())}
+    done: list[LabelledLaw] = []
     for label, plan in stage.laws.items():
         cells = {T: found for T, found in elsewhere.get(label, {}).items() if T in plan.Ts}
-        measured = measure(plan, known=cells).record()
-        done.append(_one_law(label, stage.groups[label], plan.settings, measured))
+        measured = measure(plan, known=cells)
+        changed = {name: str(value) for name, value in plan.settings.items() if name != "exceptions"}
+        found = {field.name: getattr(measured, field.name) for field in fields(LawResult)}
+        done.append(LabelledLaw(label=label, group=stage.groups[label], settings=changed, **found))
         whole = sum(law.complete for law in done)
         state = f"{whole} of {len(stage.laws)} laws are measured to the end of their design"
         record = LawsRecord(tuple(done), state, complete=whole == len(stage.laws))
@@ -51,19 +53,12 @@ def run_laws(
         write_table(law_rows(record), folder / f"{stage.name}.csv", force=True)
 
 
-def _one_law(label: str, group: str, settings: Mapping[str, Any], record: LawRecord) -> OneLaw:
-    told = {name: str(value) for name, value in settings.items() if name != "exceptions"}  # of the design
-    return OneLaw(
-        label, group, told, record.thresholds, record.fits, record.floor, record.complete, record.note, record.cells
-    )  # fmt: skip
-
-
 def law_rows(record: LawsRecord) -> list[dict[str, Any]]:
     """One row per law and T, for a table."""
     return [
         {"group": law.group, "label": law.label, **json_values(row), "complete": law.complete}
         for law in record.laws
-        for row in law.thresholds
+        for row in law.thresholds.values()
     ]
 
 

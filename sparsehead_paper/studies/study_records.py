@@ -1,8 +1,11 @@
 """What the results files of the studies of settings hold: readings of the text, and several laws side by side."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from sparsehead.laws.record import CellRow, FitRow, FloorRow, ResultsRecord, ThresholdRow
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.law import LawResult
 
 
 @dataclass(frozen=True)
@@ -74,29 +77,29 @@ class SlopeNormsRecord(ResultsRecord):
     rows: tuple[CapacityRow, ...]
 
 
-@dataclass(frozen=True)
-class OneLaw:
-    """One law of several: what was changed, thresholds, fits, and the trials behind them (older files lack these).
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LabelledLaw(LawResult):
+    """One law of several and what was changed for it; older files lack the cells."""
 
-    `complete`: the design was run to its end.
-    """
+    in_file: ClassVar = (
+        "label", "group", "settings", "thresholds", "fits", "floor", "complete", "note", "cells",
+    )  # fmt: skip
 
     label: str
     group: str
     settings: dict[str, str]
-    thresholds: tuple[ThresholdRow, ...]
-    fits: dict[str, FitRow]
-    floor: tuple[FloorRow, ...]
     complete: bool
+    best: str | None = None
     note: str = ""
-    cells: tuple[CellRow, ...] = ()
+    cells: dict[int, list[Cell]] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class LawsRecord(ResultsRecord):
     """Several laws side by side, in slope.json and functions.json."""
 
-    laws: tuple[OneLaw, ...]
+    laws: tuple[LabelledLaw, ...]
     state: str
 
 

@@ -39,8 +39,12 @@ def trial(model=None, **changes):
 
 def law_result():
     cells = {T: [Cell(20, 5, 20), Cell(40, 12, 20), Cell(80, 19, 20)] for T in (20, 60, 180, 540, 1620)}
-    thresholds = {T: Threshold(60.0, 50.0, None, 60, "joint", "a note") for T in cells}
-    return LawResult(thresholds, cells, fit_laws(cells), {20: Floor(20, 10, 12)}, 1.5, "AND of 3 bits", True)
+    thresholds = {T: Threshold(T, 60.0, 50.0, None, 60, "a note") for T in cells}
+    laws = fit_laws(cells)
+    return LawResult(
+        thresholds=thresholds, fits=laws.fits, best=laws.best, note=laws.note, floor={20: Floor(20, 10, 12)},
+        cells=cells, seconds=1.5,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

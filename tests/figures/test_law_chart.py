@@ -7,16 +7,18 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.law import law_chart
+from sparsehead.floor.floor import Floor
+from sparsehead.laws.fits import LawFit
 from sparsehead.laws.published import LAW_AND
-from sparsehead.laws.record import FitRow, FloorRow, ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 
 OURS = [
-    ThresholdRow(100, 52.0, 45.0, 60.0, trials=200),
-    ThresholdRow(1100, 110.0, 101.0, 122.0, trials=180),
+    Threshold(100, 52.0, 45.0, 60.0, trials=200),
+    Threshold(1100, 110.0, 101.0, 122.0, trials=180),
 ]
 FITS = {
-    "log": FitRow({"a": -73.0, "b": 26.5}, {"b": (22.0, None)}, aic=100.0, delta_aic=0.0),
-    "power": FitRow({"a": 12.0, "b": 0.32}, {"b": (0.2, 0.4)}, aic=103.5, delta_aic=3.5),
+    "log": LawFit({"a": -73.0, "b": 26.5}, {"b": (22.0, None)}, aic=100.0, delta_aic=0.0),
+    "power": LawFit({"a": 12.0, "b": 0.32}, {"b": (0.2, 0.4)}, aic=103.5, delta_aic=3.5),
 }
 
 
@@ -56,7 +58,7 @@ def test_no_point_hides_another_at_the_same_T(shown):
 
 
 def test_the_legend_of_the_lines_shows_every_dash_pattern_twice(shown):
-    linear = FitRow({"a": 50.0, "b": 0.1}, {}, aic=110.0, delta_aic=10.0)
+    linear = LawFit({"a": 50.0, "b": 0.1}, {}, aic=110.0, delta_aic=10.0)
     line = shown(law_chart(OURS, fits={**FITS, "linear": linear})).view("lines", "line")["encoding"]
     long = line["strokeDash"]["legend"]["symbolSize"] ** 0.5
     patterns = line["strokeDash"]["scale"]["range"]
@@ -85,7 +87,7 @@ def test_fits_are_lines_and_the_subtitle_ranks_them(shown):
 
 
 def test_a_bound_gets_a_strip_of_its_own_decades(shown):
-    one = shown(law_chart(OURS, floor=[FloorRow(100, 27), FloorRow(1100, 37)]))
+    one = shown(law_chart(OURS, floor=[Floor(100, 27, 30), Floor(1100, 37, 40)]))
     two = shown(law_chart(OURS, bound=[(100, 1e6), (1100, 2e6)]))
     assert len(one.spec["vconcat"]) == 1
     assert len(two.spec["vconcat"]) == 2
@@ -101,7 +103,7 @@ def test_a_misfit_is_said_in_place_of_which_law_is_best(shown):
 
 
 def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
-    missed = ThresholdRow(3000, None, low=200.0, high=None, trials=40)
+    missed = Threshold(3000, None, low=200.0, high=None, trials=40)
     chart = shown(law_chart([*OURS, missed]))
     assert chart.data["thresholds"][-1]["state"] == "above" and chart.data["thresholds"][-1]["m"] == 200.0
     assert chart.view("thresholds", "text")["mark"]["text"] == "at least"
@@ -111,7 +113,7 @@ def test_a_threshold_that_was_not_reached_is_a_labelled_triangle(shown):
 
 def test_where_every_trial_was_solved_the_chart_says_so(shown):
     """`law and --s 2 --T 10,40 --start 30`: 24 of 24 trials solved, so m80 is smaller than what was tried."""
-    all_solved = [ThresholdRow(T, None, low=None, high=31.3, trials=12) for T in (10, 40)]
+    all_solved = [Threshold(T, None, low=None, high=31.3, trials=12) for T in (10, 40)]
     chart = shown(law_chart(all_solved, paper=()))
     assert (
         chart.title == "AND of 3 bits: every sample size tried reaches 80 % success, at all 2 context lengths"
@@ -121,7 +123,7 @@ def test_where_every_trial_was_solved_the_chart_says_so(shown):
     assert [row["state"] for row in chart.data["thresholds"]] == ["below", "below"]
     shapes = {v["mark"].get("shape") for v in chart.views if v["mark"]["type"] == "point"}
     assert "triangle-down" in shapes
-    mixed = [all_solved[0], ThresholdRow(40, None, low=50.0, high=None, trials=12)]
+    mixed = [all_solved[0], Threshold(40, None, low=50.0, high=None, trials=12)]
     assert "bound m_80 on one side only" in shown(law_chart(mixed, paper=())).title
 
 
@@ -134,7 +136,7 @@ def test_an_open_interval_reaches_the_edge_of_the_plot(shown):
 
 
 def test_nothing_known_but_T_is_still_drawn(shown):
-    unknown = [ThresholdRow(100, None, None, None)]
+    unknown = [Threshold(100, None, None, None)]
     chart = shown(law_chart(unknown, paper=()))
     assert chart.data["thresholds"][0]["m"] is None
     assert "Not drawn, at 1 T: the trials do not bound m_80." in chart.subtitle
@@ -142,7 +144,7 @@ def test_nothing_known_but_T_is_still_drawn(shown):
 
 def test_one_T_all_failed_and_nothing_measured_each_say_so(shown):
     assert "m_80 = 52 [45, 60] samples at T = 100" in shown(law_chart(OURS[:1])).title
-    failed = [ThresholdRow(T, float("nan"), low=200.0, high=None, trials=40) for T in (100, 300)]
+    failed = [Threshold(T, float("nan"), low=200.0, high=None, trials=40) for T in (100, 300)]
     assert "no sample size tried reaches 80 % success" in shown(law_chart(failed)).title
     assert "no threshold has been measured here yet" in shown(law_chart([])).title
 
@@ -154,14 +156,12 @@ def test_nothing_at_all_is_refused():
 
 def test_an_unknown_fit_is_refused():
     with pytest.raises(DomainError, match="log, power, linear; got 'cubic'"):
-        law_chart(OURS, fits={"cubic": FitRow({"a": 1.0, "b": 1.0}, {}, 0.0, 0.0)})
+        law_chart(OURS, fits={"cubic": LawFit({"a": 1.0, "b": 1.0}, {}, 0.0, 0.0)})
 
 
 def test_a_threshold_without_trials_is_not_drawn_as_measured():
-    measured = ThresholdRow(100, 39.4, 33.9, 45.8, 96, "", None)
-    foreseen = ThresholdRow(
-        10_000, 111.0, 64.0, 194.0, 0, "no trials at this T: foreseen from the others", None
-    )
+    measured = Threshold(100, 39.4, 33.9, 45.8, 96, "", None)
+    foreseen = Threshold(10_000, 111.0, 64.0, 194.0, 0, "no trials at this T: foreseen from the others", None)
     chart = law_chart([measured, foreseen], paper=()).to_dict()
     assert [row["T"] for row in chart["datasets"]["thresholds"]] == [100]
     assert "10,000" not in str(chart["title"])

@@ -1,6 +1,6 @@
 """What was read from trained models, as charts."""
 
-from sparsehead.laws.record import ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.figures.read_trained import LEARNED, READ, certificate_chart, read_trained_chart
 from sparsehead_paper.studies.reading_records import ReadTrial
 
@@ -20,7 +20,7 @@ def test_the_chart_counts_only_solved_trials_as_read(shown):
     rows = trials(10, 8) + trials(10, 10, solved=False)
     chart = shown(
         read_trained_chart(
-            rows, thresholds=[ThresholdRow(300, 70.0, 60.0, 80.0), ThresholdRow(100, None, None, 60.0)]
+            rows, thresholds=[Threshold(300, 70.0, 60.0, 80.0), Threshold(100, None, None, 60.0)]
         )
     )
     shares = {row["what"]: row for row in chart.data["shares"]}

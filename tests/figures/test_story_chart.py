@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sparsehead.laws.record import ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.figures.story import OURS, PAPER, story_chart
 
 WEIGHTS = np.array([0.0, 0.5, 0.1, 0.4, 0.0])
 ROWS = [
-    ThresholdRow(T=100, m80=50.0, low=45.0, high=60.0),
-    ThresholdRow(T=1000, m80=None, low=70.0, high=None),
+    Threshold(T=100, m80=50.0, low=45.0, high=60.0),
+    Threshold(T=1000, m80=None, low=70.0, high=None),
 ]
 
 

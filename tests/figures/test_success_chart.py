@@ -3,14 +3,11 @@
 import pytest
 
 from sparsehead._base.errors import DomainError
-from sparsehead.laws.record import CellRow, ThresholdRow
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.figures.success import ROWS, gather, success_heat_map
 
-CELLS = [
-    CellRow(100, 50, 30, 40),
-    CellRow(100, 60, 39, 40),
-    CellRow(300, 50, 24, 40),
-]
+CELLS = {100: [Cell(50, 30, 40), Cell(60, 39, 40)], 300: [Cell(50, 24, 40)]}
 
 
 def test_cells_carry_share_and_interval(shown):
@@ -32,12 +29,12 @@ def test_counts_are_printed_where_they_fit_and_the_subtitle_says_which(shown):
     assert every.subtitle == said
     # a page that squeezes the columns leaves the counts out
     assert "bandwidth('x') >= 34" in every.view("cells", "text")["mark"]["opacity"]["expr"]
-    close = [CellRow(100, m, 1, 2) for m in (50, 51, 52, 100)]
+    close = {100: [Cell(m, 1, 2) for m in (50, 51, 52, 100)]}
     some = shown(success_heat_map(close))
     # the cells of m = 50 and 51 are 5 pixels high
     assert [cell["label"] for cell in some.data["cells"]] == ["", "", "1/2", "1/2"]
     assert some.subtitle == said
-    narrow = [CellRow(T, 50, 1, 2) for T in range(100, 130)]
+    narrow = {T: [Cell(50, 1, 2)] for T in range(100, 130)}
     none = shown(success_heat_map(narrow))
     assert not any(cell["label"] for cell in none.data["cells"])
     assert none.subtitle == "Colour: the share solved."
@@ -45,17 +42,17 @@ def test_counts_are_printed_where_they_fit_and_the_subtitle_says_which(shown):
 
 
 def test_the_papers_grid_has_a_number_in_every_cell(shown):
-    grid = [CellRow(100 + 50 * i, m, 39, 40) for i in range(18) for m in range(50, 201, 10)]
+    grid = {100 + 50 * i: [Cell(m, 39, 40) for m in range(50, 201, 10)] for i in range(18)}
     assert all(cell["label"] for cell in shown(success_heat_map(grid)).data["cells"])
 
 
 def test_records_of_one_cell_are_added_up():
-    halves = [CellRow(100, 50, 1, 1), CellRow(100, 50, 0, 1)]
+    halves = {100: [Cell(50, 1, 1), Cell(50, 0, 1)]}
     assert [(c["solved"], c["trials"]) for c in gather(halves)] == [(1, 2)]
 
 
 def test_many_sample_sizes_are_gathered_into_bands_and_no_trial_is_lost():
-    single = [CellRow(100, m, m % 2, 1) for m in range(40, 400)]
+    single = {100: [Cell(m, m % 2, 1) for m in range(40, 400)]}
     bands = gather(single)
     assert len(bands) <= ROWS
     assert sum(c["trials"] for c in bands) == 360
@@ -63,15 +60,15 @@ def test_many_sample_sizes_are_gathered_into_bands_and_no_trial_is_lost():
 
 
 def test_m80_is_marked_where_it_is_known(shown):
-    known = [ThresholdRow(T, m80, None, None) for T, m80 in ((100, 52.0), (300, None), (999, 70.0))]
+    known = [Threshold(T, m80, None, None) for T, m80 in ((100, 52.0), (300, None), (999, 70.0))]
     assert shown(success_heat_map(CELLS, thresholds=known)).data["thresholds"] == [{"T": 100, "m80": 52.0}]
 
 
 def test_all_failed_is_drawn(shown):
-    none = [CellRow(100, 50, 0, 40)]
+    none = {100: [Cell(50, 0, 40)]}
     assert "0 of 40 trials solved at 1 context length" in shown(success_heat_map(none)).title
 
 
 def test_no_cells_are_refused():
     with pytest.raises(DomainError, match="0 records"):
-        success_heat_map([])
+        success_heat_map({})

@@ -15,7 +15,8 @@ import sparsehead as sh
 from sparsehead._base.errors import DomainError, FileError, SparseheadError
 from sparsehead._base.jsonable import record_from
 from sparsehead.heads.model_file import packed
-from sparsehead.laws.record import FitRow, ThresholdRow
+from sparsehead.laws.fits import LawFit
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.train.spec import preset, target_function
 
 HERE = Path(__file__).parents[2] / "fuzz"
@@ -112,7 +113,7 @@ def test_what_fuzzing_found_is_refused(value):
     """A whole number beyond the largest float, where a results file has a number, raised OverflowError."""
     row = json.loads(json.dumps({"T": 1, "m80": value, "low": None, "high": None}))
     with pytest.raises(FileError, match="not a number"):
-        record_from(ThresholdRow, row)
+        record_from(Threshold, row)
 
 
 def used(fields):
@@ -136,7 +137,7 @@ def test_a_message_quotes_only_the_beginning_of_a_long_value(field, unchecked):
 FIT = {"params": {"y" * 3000: "z" * 3000}, "intervals": {}, "aic": 1.0, "delta_aic": 0.0}
 
 
-@pytest.mark.parametrize(("kind", "row"), [(ThresholdRow, {"x" * 3000: 1}), (FitRow, FIT)])
+@pytest.mark.parametrize(("kind", "row"), [(Threshold, {"x" * 3000: 1}), (LawFit, FIT)])
 def test_a_long_name_in_a_results_file_is_cut(kind, row):
     with pytest.raises(FileError) as refused:
         record_from(kind, row)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sparsehead._base.rng import stream
-from sparsehead.laws import Adaptive, Cell, Joint
+from sparsehead.laws import Adaptive, Cell, Joint, fitted
 
 NORMAL = NormalDist()
 
@@ -74,7 +74,7 @@ def one_length(truth, runs, seed=5, **settings):
         cells: list[Any] = []
         while proposals := policy.propose(cells):
             cells += [Cell(m, int(rng.binomial(n, TRUTHS[truth](m / m80))), n) for m, n in proposals]
-        own = policy.threshold(cells)
+        own = fitted(cells, T=300)
         holds = (own.low or 0) <= m80 <= (own.high or math.inf)
         found.append((holds, own.side == "both", "misfit" in own.note, own.trials))
     return Found(*(sum(column) / runs for column in zip(*found)))

@@ -13,7 +13,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.laws import Cell, fit_laws, fits, law_value
 from sparsehead.laws.fits import _between_ends, _crossing, _maximise, _with_fixed
-from sparsehead.laws.record import LawRecord, cells_by_T
+from sparsehead.laws.law import LawResult
 from sparsehead.laws.scoring import Trials
 from sparsehead_paper.studies.folder import read_results
 from sparsehead_paper.studies.study_records import LawsRecord
@@ -75,7 +75,7 @@ def committed_cells(name):
 @pytest.mark.parametrize("name", ["law", "law-decades"])
 def test_fits_and_intervals_are_those_of_the_committed_results(name):
     """They were found by L-BFGS and bisection with numerical derivatives: another way to the same likelihood."""
-    committed = read_results(RESULTS, name, LawRecord).fits
+    committed = read_results(RESULTS, name, LawResult).fits
     found = fit_laws(committed_cells(name))
     for law, old in committed.items():
         fit = found.fits[law]
@@ -204,7 +204,7 @@ def test_no_law_is_best_where_the_slope_changes_with_T():
 def test_an_interval_reaches_the_second_basin_of_the_likelihood():
     """Thresholds of N(0, 1) in results/slope: with b held at 200 a curve through the last T is within the drop."""
     (law,) = (law for law in read_results(RESULTS, "slope", LawsRecord).laws if law.label == "N(0, 1)")
-    assert fit_laws(cells_by_T(law.cells)).fits["log"].intervals["b"][1] > 200
+    assert fit_laws(law.cells).fits["log"].intervals["b"][1] > 200
 
 
 def test_a_fit_that_falls_to_nothing_at_one_end_is_fitted():

@@ -28,7 +28,7 @@ CELLS = {
 
 def test_one_context_length_agrees_with_its_own_fit():
     cells = [Cell(50, 30, 60), Cell(60, 45, 60), Cell(70, 54, 60)]
-    own, known = fitted(cells), posterior({300: cells}, guess=60)
+    own, known = fitted(cells, T=300), posterior({300: cells}, guess=60)
     # 180 trials: what is left of the prior, whose level is 1.5 wide, moves the mode by less than a tenth of a s.d.
     assert known.mean[0] == pytest.approx(math.log(own.m80), abs=0.1 * known.spread[0] + 0.01)
     # `fitted` has its own caution: 1.25 on the drop
@@ -235,12 +235,12 @@ def test_where_the_slope_changes_each_interval_also_holds_the_one_of_its_own_tri
     changing = {T: cells(slope, 80) for T, slope in slopes.items()}
     known = joint._posterior(changing)
     for i, (T, found) in enumerate(joint.thresholds(changing).items()):
-        half, own = SPREAD_CAUTION * 1.95996 * known.spread[i], fitted(changing[T])
+        half, own = SPREAD_CAUTION * 1.95996 * known.spread[i], fitted(changing[T], T=T)
         assert found.low == pytest.approx(min(own.low, math.exp(known.mean[i] - half)), rel=1e-5)
         assert found.high == pytest.approx(max(own.high, math.exp(known.mean[i] + half)), rel=1e-5)
         assert "slope changes with T" in found.note and found.m80 == pytest.approx(math.exp(known.mean[i]))
     few = {**changing, 300: [Cell(100, 6, 8), Cell(80, 6, 8)]}
-    assert joint.thresholds(few)[300].side == fitted(few[300]).side == "none"
+    assert joint.thresholds(few)[300].side == fitted(few[300], T=300).side == "none"
     same = joint.thresholds({T: cells(6, 80) for T in slopes})[300]
     assert same.note == "" and same.log_width == pytest.approx(
         2 * SPREAD_CAUTION * 1.95996 * joint._posterior({T: cells(6, 80) for T in slopes}).spread[1], rel=1e-5

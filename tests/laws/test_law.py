@@ -15,9 +15,11 @@ from typer.testing import CliRunner
 from sparsehead._base.errors import DomainError
 from sparsehead.cli.app import app, main
 from sparsehead.cli.law import _show
+from sparsehead.floor.floor import Floor
 from sparsehead.laws.adaptive import Adaptive
-from sparsehead.laws.law import law
-from sparsehead.laws.record import FitRow, FloorRow, LawRecord, ThresholdRow
+from sparsehead.laws.fits import LawFit
+from sparsehead.laws.law import LawResult, law
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.store import Store
 
 
@@ -91,10 +93,13 @@ def test_the_command_prints_the_documented_keys_and_draws_the_chart(exhaustive, 
 
 
 def test_the_table_says_open_ends_a_misfit_and_both_floors():
-    rows = (ThresholdRow(8, None, None, 28.0, 24, "at most 28: no failure in 24 trials"),
-            ThresholdRow(16, None, 31.0, None, 24), ThresholdRow(32, 40.0, 30.0, 50.0, 24))  # fmt: skip
-    fits = {"log": FitRow({"a": 1.0, "b": 2.0}, {"b": (1.5, None)}, 9.0, 3.5)}
-    record = LawRecord(rows, fits, "log", "", (FloorRow(8, 11, 13, "lower bracket", 5, 7),), (), 1.0)
+    rows = (Threshold(8, None, None, 28.0, 24, "at most 28: no failure in 24 trials"),
+            Threshold(16, None, 31.0, None, 24), Threshold(32, 40.0, 30.0, 50.0, 24))  # fmt: skip
+    fits = {"log": LawFit({"a": 1.0, "b": 2.0}, {"b": (1.5, None)}, 9.0, 3.5)}
+    record = LawResult(
+        thresholds={row.T: row for row in rows}, fits=fits, best="log", note="", floor={8: Floor(8, 11, 13, 5, 7)},
+        cells={}, seconds=1.0,
+    )  # fmt: skip
 
     def shown(record):
         _show(Console(file=(said := StringIO()), width=200), record)
@@ -105,13 +110,13 @@ def test_the_table_says_open_ends_a_misfit_and_both_floors():
     assert first[1:] == ["-", "at most 28.0", "24", "7", "11..13", "at most 28: no failure in 24 trials"]
     assert (second[2], third[2]) == ("at least 31.0", "30.0 to 50.0")
     assert law_line[-2:] == ["b in [1.5, ?]", "AIC +3.5"]
-    assert shown(replace(record, floor=()))[0] == header[:4]
-    assert shown(replace(record, floor=(FloorRow(8, 11, 13, "lower bracket", 1, 11),)))[0][4:] == header[5:]
+    assert shown(replace(record, floor={}))[0] == header[:4]
+    assert shown(replace(record, floor={8: Floor(8, 11, 13, 1, 11)}))[0][4:] == header[5:]
     refuted = replace(record, best=None, note="misfit: the curve bends")
     assert refuted.misfit == "misfit: the curve bends" and record.misfit == ""
     assert "AIC" not in str(shown(refuted)) and shown(refuted)[-2] == [refuted.misfit]
     noted = replace(rows[2], note="one side is open; misfit: a lapse")
-    assert replace(record, thresholds=(noted,)).misfit == "misfit: a lapse"
+    assert replace(record, thresholds={32: noted}).misfit == "misfit: a lapse"
 
 
 def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path):
@@ -124,8 +129,8 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
         workers=1,
         policy=Adaptive(start=30, max_trials=16),
     )
-    assert found.floor == {} and found.laws.fits == {}
-    assert "a law needs at least two context lengths" in found.laws.note
+    assert found.floor == {} and found.fits == {}
+    assert "a law needs at least two context lengths" in found.note
     assert found.thresholds[8].trials == 16
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.rng import stream
-from sparsehead.laws import Adaptive, Joint, fit_laws, grid
+from sparsehead.laws import Adaptive, Joint, fit_laws, fitted, grid
 from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead.laws.rounds import adaptive_cells, each_alone, grid_cells, trial_seed
 from sparsehead.sweep import LocalSweep
@@ -37,8 +37,8 @@ def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
         cells = adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1, progress=seen.append)
         assert len(sweep.store) == sum(cell.trials for group in cells.values() for cell in group)
-    for T, policy in POLICIES.items():
-        found = policy.threshold(cells[T])
+    for T in POLICIES:
+        found = fitted(cells[T], T=T)
         assert (found.low or 0) < 10 * math.log(T) < (found.high or math.inf)
         assert found.m80 == pytest.approx(10 * math.log(T), rel=0.2) and found.side != "none"
     # 2 x the wanted width.
@@ -62,7 +62,7 @@ def test_grid_runs_every_cell(tmp_path):
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
         cells = grid_cells(make_spec, [100, 300], [40, 50, 60, 70], sweep, trials=10, seed=0)
     assert [cell.trials for cell in cells[300]] == [10] * 4
-    assert 40 <= grid(cells[100], rng=stream(0, "boot")).m80 <= 60
+    assert 40 <= grid(cells[100], T=100, rng=stream(0, "boot")).m80 <= 60
 
 
 def test_trials_that_cannot_be_run_are_named(tmp_path):

@@ -22,20 +22,20 @@ def adaptive_experiment(curve, *, rng, **settings):
     cells: list[Any] = []
     while proposals := policy.propose(cells):
         cells += [Cell(m, int(rng.binomial(n, curve(m))), n) for m, n in proposals]
-    return policy.threshold(cells), merge(cells)
+    return fitted(cells, T=300), merge(cells)
 
 
 def grid_experiment(curve, *, rng):
     cells = [Cell(m, int(rng.binomial(40, curve(m))), 40) for m in PAPER_GRID]
-    return grid(cells, rng=rng)
+    return grid(cells, T=300, rng=rng)
 
 
 def test_grid_is_the_mean_of_first_passing_m_over_resamples():
     cells = [Cell(50, 28, 40), Cell(60, 32, 40), Cell(70, 38, 40), Cell(80, 40, 40)]
-    found = grid(cells, rng=stream(0, "grid"))
+    found = grid(cells, T=300, rng=stream(0, "grid"))
     assert (found.m80 * 10) % 1 == pytest.approx(0, abs=1e-9)  # 100 resamples of multiples of ten
     exact = passing_mean([50, 60, 70, 80], [0.7, 0.8, 0.95, 1.0])
-    many = grid(cells, n_boot=20_000, rng=stream(0, "grid"))
+    many = grid(cells, T=300, n_boot=20_000, rng=stream(0, "grid"))
     assert many.m80 == pytest.approx(exact, abs=0.3)  # 4 standard errors of 20,000 resamples
     assert found.trials == 160 and found.bar > 0 and found.low <= found.m80 <= found.high
 
@@ -50,31 +50,31 @@ def passing_mean(ms, shares, n=40, need=32):
 
 
 def test_grid_says_when_it_is_censored():
-    open_above = grid([Cell(50, 10, 40), Cell(60, 20, 40), Cell(70, 32, 40)], rng=stream(0, "g"))
+    open_above = grid([Cell(50, 10, 40), Cell(60, 20, 40), Cell(70, 32, 40)], T=300, rng=stream(0, "g"))
     assert open_above.high is None and open_above.m80 == 70 and "may be larger" in open_above.note
-    closed = grid([Cell(50, 10, 40), Cell(60, 32, 40), Cell(70, 40, 40)], rng=stream(0, "g"))
+    closed = grid([Cell(50, 10, 40), Cell(60, 32, 40), Cell(70, 40, 40)], T=300, rng=stream(0, "g"))
     assert closed.high == 70 and closed.note == ""
-    assert "may be smaller" in grid([Cell(50, 40, 40), Cell(60, 40, 40)], rng=stream(0, "g")).note
-    above = grid([Cell(50, 3, 40), Cell(60, 5, 40)], rng=stream(0, "g"))
+    assert "may be smaller" in grid([Cell(50, 40, 40), Cell(60, 40, 40)], T=300, rng=stream(0, "g")).note
+    above = grid([Cell(50, 3, 40), Cell(60, 5, 40)], T=300, rng=stream(0, "g"))
     assert above.m80 is None and above.low == 60 and "no m up to 60" in above.note
-    assert grid([], rng=stream(0, "g")).note == "no trials"
+    assert grid([], T=300, rng=stream(0, "g")).note == "no trials"
 
 
 def test_exactly_80_percent_passes():
-    assert grid([Cell(50, 32, 40)], n_boot=1, rng=stream(0, "g")).m80 is not None
+    assert grid([Cell(50, 32, 40)], T=300, n_boot=1, rng=stream(0, "g")).m80 is not None
 
 
 def test_fit_recovers_a_known_curve():
     curve = logistic(70, 7)
     cells = [Cell(m, round(4000 * curve(m)), 4000) for m in (50, 60, 70, 80, 90)]
-    found = fitted(cells)
+    found = fitted(cells, T=300)
     assert found.m80 == pytest.approx(70, rel=0.01)  # the lapse bends the curve a little
     assert found.slope == pytest.approx(7, rel=0.12)  # and steepens it
     assert found.low < found.m80 < found.high
 
 
 def test_separated_trials_give_an_interval_between_them():
-    found = fitted([Cell(40, 0, 8), Cell(80, 17, 17)])
+    found = fitted([Cell(40, 0, 8), Cell(80, 17, 17)], T=300)
     assert 40 < found.m80 < 80 and (found.low, found.high) == (40, 80)
 
 
@@ -91,7 +91,7 @@ def test_separated_trials_give_an_interval_between_them():
 )
 def test_trials_that_agree_bound_one_side(cells, low, high, note):
     """.8^13 = .055 and .8^14 = .044: fourteen solved trials exclude a chance below .8; .2^2 = .04."""
-    found = fitted(cells)
+    found = fitted(cells, T=300)
     assert (found.m80, found.low, found.high, found.note) == (None, low, high, note)
     assert found.side == {(True, True): "none", (True, False): "at most"}.get(
         (low is None, high is None), "at least"
@@ -134,7 +134,7 @@ def test_policy_walks_by_few_trials_until_they_disagree_then_brackets_the_target
     assert policy.propose([Cell(30, 2, 2), Cell(60, 2, 2)]) == [(15, 2)]
     cells = [Cell(60, 4, 8), Cell(84, 8, 8)]
     (low, n), (high, _) = policy.propose(cells)
-    assert low < policy.threshold(cells).m80 < high and n == 8
+    assert low < fitted(cells, T=300).m80 < high and n == 8
     assert [n for _, n in policy.propose([Cell(30, 0, 2), Cell(60, 2, 2)])] == [2, 2]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...functions import FAMILIES
-from ...laws.record import LawRecord
+from ...laws.law import LawResult
 from ...laws.stored import stored_law
 from ...store import Record, Store
 from ...train.spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
@@ -39,7 +39,7 @@ def law_list(request: Request) -> Response:
     """The experiments in the store (specs that differ in T, m and seed alone) and the laws that `reproduce` wrote."""
     rows = [_row(key, records) for key, records in _groups(request.app.state.jobs.db).items()]
     for key, (name, law) in _committed().items():
-        Ts, trials = [row.T for row in law.thresholds], sum(row.trials for row in law.thresholds)
+        Ts, trials = list(law.thresholds), sum(row.trials for row in law.thresholds.values())
         rows.append(
             {"id": key, "name": f"{name} (reproduce)", "trials": trials, "Ts": Ts, "source": "results"}
         )
@@ -50,7 +50,7 @@ def law_list(request: Request) -> Response:
 def law_show(request: Request, key: str) -> Response:
     """One series: the record of `sparsehead law --json`, with its name."""
     name, law = _series(request.app.state.jobs.db, key)
-    return sent(packed_json({"id": key, "name": name, **asdict(law)}))
+    return sent(packed_json({"id": key, "name": name, **law.to_dict()}))
 
 
 @router.post("/api/law/chart")
@@ -64,11 +64,11 @@ def law_chart(request: Request, asked: OverlayRequest) -> Response:
     if len(found) > 1:
         return sent(packed_json(specification(overlay_chart(found))))
     name, law = found[0]
-    bound = bound_samples([row.T for row in law.thresholds]) if law.in_paper else ()
+    bound = bound_samples(list(law.thresholds)) if law.in_paper else ()
     return sent(packed_json(specification(law_figure(replace(law, target=name), bound=bound))))
 
 
-def _committed() -> dict[str, tuple[str, LawRecord]]:
+def _committed() -> dict[str, tuple[str, LawResult]]:
     """The laws that extensions offer: id -> (name, law)."""
     return {key: law for found in extensions() for key, law in found.laws().items()}
 
@@ -130,7 +130,7 @@ def _row(key: str, records: list[Record]) -> dict[str, Any]:
     return {"id": key, "name": _name(records[0].spec), "trials": len(records), "Ts": Ts, "source": "store"}
 
 
-def _series(db: Path, key: str) -> tuple[str, LawRecord]:
+def _series(db: Path, key: str) -> tuple[str, LawResult]:
     """The name and the law of a series, from a results file of `reproduce` or from the store."""
     if found := _committed().get(key):
         return found
@@ -154,5 +154,5 @@ class _Trials:
 
 
 @lru_cache(maxsize=32)
-def _fitted(trials: _Trials) -> LawRecord:
-    return stored_law(trials.records).record()
+def _fitted(trials: _Trials) -> LawResult:
+    return stored_law(trials.records)

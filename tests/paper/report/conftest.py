@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from sparsehead.laws.record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
+from sparsehead.floor.floor import Floor
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.fits import LawFit
+from sparsehead.laws.law import LawResult
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.report.catalogue import draw_all
 from sparsehead_paper.studies.folder import write_results
 from sparsehead_paper.studies.reading_records import (
@@ -32,9 +36,9 @@ from sparsehead_paper.studies.records import (
 from sparsehead_paper.studies.study_records import (
     FailureRun,
     FailuresRecord,
+    LabelledLaw,
     LawsRecord,
     NumberRow,
-    OneLaw,
     PaperNumber,
     ParitySettingRun,
     ParitySettingsRecord,
@@ -48,12 +52,13 @@ def made_up_results():
     """What each results file holds; numbers are invented and only have the right shape."""
     Ts = (100, 300, 1000)
     logs = [(T, math.log(T)) for T in Ts]
-    thresholds = tuple(ThresholdRow(T, 12 * x, 11 * x, 13 * x, trials=50) for T, x in logs)
+    thresholds = {T: Threshold(T, 12 * x, 11 * x, 13 * x, trials=50) for T, x in logs}
     fit: dict[str, Any] = {"params": {"a": 0.5, "b": 0.1}, "intervals": {"b": (0.0, None)}}
-    fits = {"log": FitRow(**fit, aic=10.0, delta_aic=0.0), "linear": FitRow(**fit, aic=14.0, delta_aic=4.0)}
-    floor = tuple(FloorRow(T, round(4 * x)) for T, x in logs)
-    cells = tuple(CellRow(T, m, 3, 4) for T in Ts for m in (50, 100))
-    law = LawRecord(thresholds, fits, "log", "", floor, cells, seconds=1.0)
+    fits = {"log": LawFit(**fit, aic=10.0, delta_aic=0.0), "linear": LawFit(**fit, aic=14.0, delta_aic=4.0)}
+    floor = {T: Floor(T, round(4 * x), round(5 * x)) for T, x in logs}
+    cells = {T: [Cell(m, 3, 4) for m in (50, 100)] for T in Ts}
+    measured: dict[str, Any] = {"thresholds": thresholds, "fits": fits, "floor": floor}
+    law = LawResult(**measured, best="log", note="", cells=cells, seconds=1.0)
     steps = range(0, 101, 10)
     accuracy = [
         AccuracyPoint(m, r, s, min(1.0, 0.5 + s * r * m / 2e4)) for m in (50, 200) for r in (0, 1) for s in steps
@@ -70,7 +75,7 @@ def made_up_results():
         )
     )
     several = LawsRecord(
-        (OneLaw("AND of 3", "functions", {}, thresholds, fits, floor, complete=True),),
+        (LabelledLaw(label="AND of 3", group="functions", settings={}, complete=True, **measured),),
         "1 of 2 laws",
         complete=False,
     )

@@ -7,13 +7,15 @@ import pytest
 
 from sparsehead._base.errors import DomainError, FileError
 from sparsehead.figures.theme import CONFIG
-from sparsehead.laws.record import LawRecord, ThresholdRow
+from sparsehead.laws.law import LawResult
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.report.catalogue import FIGURES, draw, draw_all
 from sparsehead_paper.studies.folder import read_results, write_results
 
 
 def law_of(*rows):
-    return LawRecord(rows, fits={}, best=None, note="", floor=(), cells=(), seconds=0.0)
+    thresholds = {row.T: row for row in rows}
+    return LawResult(thresholds=thresholds, fits={}, best=None, note="", floor={}, cells={}, seconds=0.0)
 
 
 def test_every_figure_of_paper_and_notes_is_named():
@@ -82,7 +84,7 @@ def test_results_of_another_shape_name_the_file(tmp_path, text):
 
 
 def test_half_finished_law_is_drawn_with_what_is_there(tmp_path):
-    write_results(tmp_path, "law", law_of(ThresholdRow(100, None, low=50.0, high=None, trials=3)))
+    write_results(tmp_path, "law", law_of(Threshold(100, None, low=50.0, high=None, trials=3)))
     title = " ".join(draw("law", tmp_path).to_dict()["title"]["text"])
     assert "no sample size tried reaches 80 % success" in title
 
@@ -94,13 +96,13 @@ def test_no_solved_run_means_no_attention_yet(tmp_path):
 
 
 def test_the_law_over_decades_shows_the_capacity_bound(tmp_path):
-    write_results(tmp_path, "law-decades", law_of(ThresholdRow(100, 50.0, 45.0, 55.0, trials=40)))
+    write_results(tmp_path, "law-decades", law_of(Threshold(100, 50.0, 45.0, 55.0, trials=40)))
     (point,) = draw("law-decades", tmp_path).to_dict()["datasets"]["bound"]
     assert point["T"] == 100 and point["m"] > 1e6  # far above what is needed: see the bound's own tests
 
 
 def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
-    row = ThresholdRow(300, 60.0, 55.0, 65.0, trials=40)
+    row = Threshold(300, 60.0, 55.0, 65.0, trials=40)
     write_results(tmp_path, "law", law_of(row))
     alone = draw("law", tmp_path).to_dict()
     assert alone["datasets"]["dropout"] == [] and "with dropout" not in json.dumps(alone)
@@ -112,7 +114,7 @@ def test_thresholds_with_dropout_join_the_law_when_they_are_there(tmp_path):
 
 
 def test_a_law_of_another_function_hides_the_papers_points(tmp_path):
-    law = law_of(ThresholdRow(10, 20.0, 15.0, 25.0, trials=40))
+    law = law_of(Threshold(10, 20.0, 15.0, 25.0, trials=40))
     write_results(tmp_path, "law", replace(law, in_paper=False, target="parity"))
     spec = draw("law", tmp_path).to_dict()
     assert spec["datasets"]["paper"] == []
@@ -127,4 +129,4 @@ def test_unknown_names_are_refused_with_the_list():
 def test_results_must_be_an_object(tmp_path):
     (tmp_path / "law.json").write_text("3")
     with pytest.raises(FileError, match="holds no JSON object"):
-        read_results(tmp_path, "law", LawRecord)
+        read_results(tmp_path, "law", LawResult)

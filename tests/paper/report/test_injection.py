@@ -8,19 +8,21 @@ import pytest
 
 from sparsehead.cli.app import main
 from sparsehead.figures.render import embedded, policy
-from sparsehead.laws.record import FloorRow, LawRecord, ThresholdRow
+from sparsehead.floor.floor import Floor
+from sparsehead.laws.law import LawResult
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.studies.folder import write_results
 
 SCRIPT = "</script><script>document.body.dataset.owned='yes'</script>"
-LAW = LawRecord(
-    thresholds=tuple(
-        ThresholdRow(T, 40.0 + i, 38.0, 44.0, 12, SCRIPT, 0.8) for i, T in enumerate((100, 300, 1000))
-    ),
+LAW = LawResult(
+    thresholds={
+        T: Threshold(T, 40.0 + i, 38.0, 44.0, 12, SCRIPT, 0.8) for i, T in enumerate((100, 300, 1000))
+    },
     fits={},
     best=None,
     note=SCRIPT,
-    floor=(FloorRow(100, 20),),
-    cells=(),
+    floor={100: Floor(100, 20, 22)},
+    cells={},
     seconds=1.0,
     target=SCRIPT,
 )

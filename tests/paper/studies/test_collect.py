@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
+from sparsehead.laws.fits import LawFit
+from sparsehead.laws.law import LawResult
 from sparsehead.laws.published import LAW_AND
-from sparsehead.laws.record import FitRow, LawRecord, ThresholdRow
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.store import Store
 from sparsehead_paper.claims import experiments as checks
 from sparsehead_paper.claims import laws
@@ -110,11 +112,12 @@ def write_curves(folder, trials, name="curves"):
 
 
 def write_law(folder, name, rows, fits):
-    write_results(folder, name, LawRecord(tuple(rows), fits, None, "", (), (), 1.0))
+    found = {"thresholds": {row.T: row for row in rows}, "fits": fits, "floor": {}, "cells": {}}
+    write_results(folder, name, LawResult(**found, best=None, note="", seconds=1.0))
 
 
 def fit_of(a=-98.0, b=29.0, ends=(22.0, 36.0), delta=0.0):
-    return FitRow({"a": a, "b": b}, {"b": ends}, aic=100.0 + delta, delta_aic=delta)
+    return LawFit({"a": a, "b": b}, {"b": ends}, aic=100.0 + delta, delta_aic=delta)
 
 
 @pytest.mark.claim("curves-and")
@@ -182,7 +185,7 @@ def test_attention_is_judged_by_the_papers_protocol_where_it_was_run(without, wi
 )
 def test_the_law_verdict_needs_the_points_the_form_and_the_slope(shift, delta, slope, verdict, tmp_path):
     rows = [
-        ThresholdRow(T, m + shift, m + shift - 8.0, m + shift + 8.0, trials=80)
+        Threshold(T, m + shift, m + shift - 8.0, m + shift + 8.0, trials=80)
         for T, m in ((300, 69.0), (1000, 111.0))
     ]
     write_law(tmp_path, "law", rows, {"log": fit_of(ends=slope, delta=delta)})
@@ -205,8 +208,8 @@ def test_the_papers_points_tell_no_logarithm_from_a_line():
 @pytest.mark.claim("law-matched")
 def test_a_threshold_without_trials_of_its_own_meets_nothing(tmp_path):
     rows = [
-        ThresholdRow(300, 69.0, 60.0, 78.0, trials=80),
-        ThresholdRow(1000, 111.0, 100.0, 120.0, trials=0),
+        Threshold(300, 69.0, 60.0, 78.0, trials=80),
+        Threshold(1000, 111.0, 100.0, 120.0, trials=0),
     ]
     write_law(tmp_path, "law-matched", rows, {"log": fit_of()})
     finding = laws.check_law_matched(Context(options={"results": str(tmp_path)}))
@@ -221,19 +224,19 @@ def test_other_laws_are_judged_like_the_first(name, check, tmp_path):
     finding = getattr(laws, f"check_{check}")(context)
     assert finding.verdict == "not run" and "--full" in finding.detail
     for m80, verdict in ((75.0, "differs"), (111.0, "holds")):
-        row = ThresholdRow(1000, m80, m80 - 7.0, m80 + 10.0, trials=80)
+        row = Threshold(1000, m80, m80 - 7.0, m80 + 10.0, trials=80)
         write_law(tmp_path, name, [row], {"log": fit_of()})
         assert getattr(laws, f"check_{check}")(context).verdict == verdict
     # two of three points at the paper's value are less than the share asked for
-    met = [ThresholdRow(p.T, p.m, p.m - 2.0, p.m + 2.0, trials=80) for p in LAW_AND if p.T in (100, 300)]
-    write_law(tmp_path, name, [*met, ThresholdRow(1000, 75.0, 68.0, 85.0, trials=80)], {"log": fit_of()})
+    met = [Threshold(p.T, p.m, p.m - 2.0, p.m + 2.0, trials=80) for p in LAW_AND if p.T in (100, 300)]
+    write_law(tmp_path, name, [*met, Threshold(1000, 75.0, 68.0, 85.0, trials=80)], {"log": fit_of()})
     assert getattr(laws, f"check_{check}")(context).verdict == "differs"
 
 
 @pytest.mark.claim("law-decades")
 @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "holds"), (3.9, "holds"), (4.1, "refuted")])
 def test_the_law_over_decades_is_judged_by_its_form(delta, verdict, tmp_path):
-    rows = [ThresholdRow(T, m, m - 8, m + 8, trials=80) for T, m in ((100, 50.0), (10_000, 90.0))]
+    rows = [Threshold(T, m, m - 8, m + 8, trials=80) for T, m in ((100, 50.0), (10_000, 90.0))]
     fits = {"log": fit_of(10.0, 9.0, (7.0, 11.0), delta), "power": fit_of(10.0, 9.0, (7.0, 11.0))}
     write_law(tmp_path, "law-decades", rows, fits)
     finding = laws.check_law_decades(Context(options={"results": str(tmp_path)}))
@@ -275,7 +278,7 @@ def test_a_success_that_dropout_brings_refutes_its_cost(tmp_path):
 def test_a_law_without_anything_to_compare_is_not_run(tmp_path):
     context = Context(options={"results": str(tmp_path)})
     # the paper has no point at T = 120
-    row = ThresholdRow(120, 52.0, 47.0, 60.0, trials=80)
+    row = Threshold(120, 52.0, 47.0, 60.0, trials=80)
     for rows, fits in (
         ([row], {"log": fit_of()}),
         ([replace(row, T=300, high=None)], {"log": fit_of()}),
@@ -294,7 +297,7 @@ def test_a_law_without_anything_to_compare_is_not_run(tmp_path):
 def test_an_interval_meets_the_papers_point_within_two_bars(T, low, high, met):
     """At T = 300 the paper has 69.2 +- 7.6; at T = 100 the smallest m tried, 50, is an upper bound."""
     point = next(p for p in LAW_AND if p.T == T)
-    assert laws.meets(ThresholdRow(T, None, float(low), float(high)), point) == met
+    assert laws.meets(Threshold(T, None, float(low), float(high)), point) == met
 
 
 def norm_points(T, start, learned, written):

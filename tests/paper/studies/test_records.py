@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sparsehead._base.errors import FileError
-from sparsehead._base.jsonable import json_values, record_from
-from sparsehead.laws.record import CellRow, ResultsRecord, ThresholdRow
+from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
+from sparsehead.laws.curves import Cell
+from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.studies.folder import read_results, write_results
 from sparsehead_paper.studies.reading_records import READING_RECORDS
 from sparsehead_paper.studies.records import RECORDS, SuccessRecord
@@ -50,8 +51,8 @@ def only(read, written):
 
 
 RECORD = SuccessRecord(
-    cells=(CellRow(100, 50, 3, 4), CellRow(300, 50, 0, 4)),
-    thresholds=(ThresholdRow(100, 1 / 3, None, 1e-300, 8, "a note", None),),
+    cells={100: [Cell(50, 3, 4)], 300: [Cell(50, 0, 4)]},
+    thresholds={100: Threshold(100, 1 / 3, None, 1e-300, 8, "a note", None)},
 )
 
 
@@ -80,6 +81,7 @@ CELL = {"T": 100, "m": 50, "solved": 3, "trials": 4}
         (changed(cells=[{**CELL, "m": 50.5}]), "the object.cells[0].m is '50.5', not a whole number"),
         (changed(cells=[{**CELL, "m": True}]), "the object.cells[0].m is 'True', not a whole number"),
         (changed(cells=[{**CELL, "T": "100"}]), "the object.cells[0].T is '100', not a whole number"),
+        (changed(cells=[{**CELL, "solved": 5}]), "the object.cells[0]: a cell needs m >= 1 and 0 <= solved <= trials"),
         (
             changed(thresholds=[{"T": 1, "m80": float("nan"), "low": None, "high": None}]),
             ".m80 is 'nan', not a number",

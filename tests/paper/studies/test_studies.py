@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from sparsehead._base.errors import DomainError
+from sparsehead.floor.floor import Floor
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.curves import Cell
-from sparsehead.laws.law import law
-from sparsehead.laws.record import CellRow, FitRow, FloorRow, LawRecord, ThresholdRow
+from sparsehead.laws.fits import LawFit
+from sparsehead.laws.law import LawResult, law
+from sparsehead.laws.thresholds import Threshold
 from sparsehead.store import Record, Store
 from sparsehead.sweep import LocalSweep, StoredSweep
 from sparsehead.train.spec import preset, spec_id
@@ -38,9 +40,9 @@ from sparsehead_paper.studies.studies import (
 )
 from sparsehead_paper.studies.study_records import (
     CapacityRow,
+    LabelledLaw,
     LawsRecord,
     NumberRow,
-    OneLaw,
     PaperNumber,
     ParitySettingRun,
     ParitySettingsRecord,
@@ -186,7 +188,7 @@ def test_a_law_is_told_from_the_store_in_the_order_in_which_it_runs(tmp_path):
     wider = law(
         "and", T=[8, 16], stored=True, **{**call, "policy": Adaptive(start=14, max_trials=400, width=0.02)}
     )
-    assert not wider.complete and wider.record().complete is False
+    assert not wider.complete and wider.to_dict()["complete"] is False
     other = law("and", T=[8, 32], stored=True, seed=5, **call)
     assert not other.complete and other.thresholds[32].trials == 0
 
@@ -348,12 +350,14 @@ def test_preset_paper_is_the_reading_that_is_judged():
 
 
 def fit(b, low, high, delta=0.0):
-    return {"log": FitRow({"a": 0.0, "b": float(b)}, {"b": (float(low), float(high))}, 0.0, delta)}
+    return {"log": LawFit({"a": 0.0, "b": float(b)}, {"b": (float(low), float(high))}, 0.0, delta)}
 
 
 def one_law(label, fits, *, m80=60.0, complete=True, group="g"):
-    rows = (ThresholdRow(1000, m80, m80 - 5, m80 + 5, 30),)
-    return OneLaw(label, group, {}, rows, fits, (), complete)
+    rows = {1000: Threshold(1000, m80, m80 - 5, m80 + 5, 30)}
+    return LabelledLaw(
+        label=label, group=group, settings={}, thresholds=rows, fits=fits, floor={}, complete=complete
+    )
 
 
 @pytest.mark.claim("law-slope")
@@ -417,8 +421,9 @@ def test_slopes_rise_with_the_number_of_bits(slopes, complete, verdict, tmp_path
 
 
 def law_record(rows, *, complete=True, fits=None):
-    floor = tuple(FloorRow(row.T, 36) for row in rows)
-    return LawRecord(tuple(rows), fits or fit(20, 15, 25), "log", "", floor, (), 1.0, complete=complete)
+    found = {"thresholds": {row.T: row for row in rows}, "fits": fits or fit(20, 15, 25)}
+    floor = {row.T: Floor(row.T, 36, 40) for row in rows}
+    return LawResult(**found, best="log", note="", floor=floor, cells={}, seconds=1.0, complete=complete)
 
 
 @pytest.mark.claim("law-best")
@@ -435,7 +440,7 @@ def test_near_the_floor_means_the_whole_interval(low, high, complete, verdict, t
     """1.4 times a floor of 36 is 50.4."""
     context = Context(options={"results": str(tmp_path)})
     assert law_checks.check_law_best(context).verdict == "not run"
-    rows = [ThresholdRow(T, (low + high) / 2, float(low), float(high), 30) for T in (100, 1000)]
+    rows = [Threshold(T, (low + high) / 2, float(low), float(high), 30) for T in (100, 1000)]
     write_results(tmp_path, "law-best", law_record(rows, complete=complete))
     assert law_checks.check_law_best(context).verdict == verdict
 
@@ -443,7 +448,7 @@ def test_near_the_floor_means_the_whole_interval(low, high, complete, verdict, t
 @pytest.mark.claim("law-matched", "law-literal", "law-matched-decades")
 def test_a_design_that_was_stopped_early_decides_nothing(tmp_path):
     context = Context(options={"results": str(tmp_path)})
-    rows = [ThresholdRow(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
+    rows = [Threshold(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
     fits = fit(29, 24, 34)
     for name, check in (
         ("law-matched", law_checks.check_law_matched),
@@ -462,7 +467,7 @@ def test_a_design_that_was_stopped_early_decides_nothing(tmp_path):
 @pytest.mark.parametrize("check", ["law-matched", "law-matched-decades"])
 @pytest.mark.parametrize("place", ["the law", "a threshold"])
 def test_a_law_with_a_misfit_is_left_undecided(check, place, tmp_path):
-    rows = [ThresholdRow(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
+    rows = [Threshold(T, m, m - 5, m + 5, 30) for T, m in ((100, 46.0), (1000, 111.0), (100_000, 180.0))]
     fits = {**fit(29, 24, 34), "power": replace(fit(29, 24, 34)["log"], delta_aic=9.0)}
     record = replace(law_record(rows, fits=fits), best=None)
     if place == "the law":
@@ -486,7 +491,7 @@ def test_trials_behind_a_gap_are_not_counted(tmp_path):
 
 
 def test_the_axis_of_several_laws_reaches_down_to_the_floor():
-    law = replace(one_law("a", {}), floor=(FloorRow(1000, 20),))
+    law = replace(one_law("a", {}), floor={1000: Floor(1000, 20, 22)})
     spec = laws_chart(LawsRecord((law,), "1 of 1", complete=True), title="one law").to_dict()
     domain = spec["vconcat"][0]["hconcat"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert domain[0] < 20 and domain[1] > 65
@@ -501,10 +506,10 @@ def stored_trials(db, s=2):
 def assert_cells_are_those_of_both(cells, before, after):
     """Trials of the first store and of the second, none of them in both."""
     assert before and after and not before.keys() & after.keys()
-    assert sum(cell.trials for cell in cells) == len(before) + len(after)
-    both = {**before, **after}
-    for cell in cells:
-        own = [solved for (T, m, _), solved in both.items() if (T, m) == (cell.T, cell.m)]
+    both, flat = {**before, **after}, [(T, cell) for T, group in cells.items() for cell in group]
+    assert sum(cell.trials for _, cell in flat) == len(both)
+    for length, cell in flat:
+        own = [solved for (T, m, _), solved in both.items() if (T, m) == (length, cell.m)]
         assert (len(own), sum(own)) == (cell.trials, cell.solved)
 
 
@@ -513,7 +518,7 @@ def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
     few = plans.Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
     run_stage(few, tmp_path / "gone.db", tmp_path, workers=1)
     run_stage(replace(few, most_trials=24), tmp_path / "new.db", tmp_path, workers=1, add=True)
-    cells = read_results(tmp_path, "law-best", LawRecord).cells
+    cells = read_results(tmp_path, "law-best", LawResult).cells
     assert_cells_are_those_of_both(
         cells, stored_trials(tmp_path / "gone.db"), stored_trials(tmp_path / "new.db")
     )
@@ -537,7 +542,7 @@ def test_laws_whose_file_lacks_their_trials_are_not_added_to(tmp_path):
     run_stage(stage, tmp_path / "r.db", tmp_path, workers=1)
     record = read_results(tmp_path, "functions", LawsRecord)
     write_results(
-        tmp_path, "functions", replace(record, laws=tuple(replace(law, cells=()) for law in record.laws))
+        tmp_path, "functions", replace(record, laws=tuple(replace(law, cells={}) for law in record.laws))
     )
     with pytest.raises(DomainError, match="cannot be added to"):
         run_stage(stage, tmp_path / "new.db", tmp_path, workers=1, add=True)
@@ -583,21 +588,20 @@ def test_trials_beyond_the_papers_range_tell_the_laws_apart(tmp_path):
     assert law_checks.check_law_matched_beyond(context).verdict == "not run"
 
     def write(name, cells, *, complete=True):
-        rows = [ThresholdRow(T, 100.0, 90.0, 110.0, 40) for T in sorted({cell.T for cell in cells})]
-        write_results(tmp_path, name, replace(law_record(rows, complete=complete), cells=tuple(cells)))
+        rows = [Threshold(T, 100.0, 90.0, 110.0, 40) for T in sorted(cells)]
+        write_results(tmp_path, name, replace(law_record(rows, complete=complete), cells=cells))
 
-    def around(T, m80, trials):
+    def around(m80, trials):
         return [
-            CellRow(T, round(m80 * x), round(trials * p), trials)
-            for x, p in ((0.8, 0.55), (1, 0.8), (1.3, 0.95))
+            Cell(round(m80 * x), round(trials * p), trials) for x, p in ((0.8, 0.55), (1, 0.8), (1.3, 0.95))
         ]
 
-    write("law-matched", [*around(100, 40, 80), *around(400, 76, 80), *around(1000, 100, 80)])
+    write("law-matched", {100: around(40, 80), 400: around(76, 80), 1000: around(100, 80)})
     assert law_checks.check_law_matched_beyond(context).verdict == "not run"
     for m80, complete, verdict in ((128, True, "holds"), (280, True, "refuted"), (128, False, "undecided")):
-        write("law-matched-beyond", around(3000, m80, 40), complete=complete)
+        write("law-matched-beyond", {3000: around(m80, 40)}, complete=complete)
         assert law_checks.check_law_matched_beyond(context).verdict == verdict
-    lapses = CellRow(3000, 2000, 20, 40)  # half of the trials fail far above the threshold
-    write("law-matched-beyond", [*around(3000, 128, 40), lapses])
+    lapses = Cell(2000, 20, 40)  # half of the trials fail far above the threshold
+    write("law-matched-beyond", {3000: [*around(128, 40), lapses]})
     finding = law_checks.check_law_matched_beyond(context)
     assert finding.verdict == "undecided" and "Undecided because of a misfit" in finding.detail
