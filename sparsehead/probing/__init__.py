@@ -3,12 +3,12 @@
 Read in this order:
 
 recompute                    one call of an attention layer, and its heads recomputed from the extracted weights
-families, modules            where each architecture keeps its weights; from torch modules to those weights
-load, inputs                 what was given as model, as text or as tokens; what is wrong with it
+modules                      from torch modules, state dicts and our own models to these weights
+load, inputs                 what was given as a model, as text or as tokens, checked
 running                      one pass through the model, layer by layer
-statistics                   what is measured on each head; `heads_report` for a whole model
+statistics                   the measures of one head
 baselines                    random weights, shuffled input
-influence, ablation          what a head depends on, and what depends on it
+influence                    the positions a head depends on; the model's output without it
 capacity                     norms, effective ranks, bounds and the spectral proxy
-result, probe                what `probe` returns, and `probe`
+result, probe                the type that `probe` returns; `probe`
 """

@@ -1,4 +1,4 @@
-"""Which positions a head's output depends on: substitution, compared with its attention.
+"""The positions that a head's output depends on (influence), and how much the model's output depends on it (ablation).
 
 Attention says where a head looks, not what its output depends on: a position with a large weight may carry a value like
 all others, and one with a small weight may decide the scores. Two substitutions answer the question itself.
@@ -15,6 +15,9 @@ total    the model's input token at position t is replaced by that of another se
 
 The influence of t is the mean length of the change behind W_O over query rows. It is compared with the mean weight on t
 over the same rows: Spearman's rank correlation, and the overlap of the four largest positions.
+
+Ablation sets the mixed values of a head to zero before the output projection; behind it the heads are summed, and
+nothing is left that could be zeroed for one of them.
 """
 
 from collections.abc import Callable
@@ -33,6 +36,8 @@ from .load import Source
 from .recompute import Call, row_blocks
 from .running import run
 from .statistics import STABLE, support_of
+
+Rows = Callable[[int], Tensor]  # the query rows to measure, given T
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,9 +133,7 @@ def _inner(V: Tensor, W: Tensor, o: Tensor, gram: Tensor) -> Tensor:
     return own[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
 
 
-def direct_influence(
-    source: Source, inputs: Inputs, *, count: int, rows: Callable[[int], Tensor]
-) -> list[list[Influence]]:
+def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) -> list[list[Influence]]:
     """Direct influence on every head, from `count` pairs of consecutive sequences; rows says which queries, given T."""
     if any(w.sigma != "identity" for w in source.weights):
         raise DomainError("direct influence is exact for heads without an activation; this model has one.")
@@ -162,7 +165,7 @@ def total_influence(
     inputs: Inputs,
     *,
     count: int,
-    rows: Callable[[int], Tensor],
+    rows: Rows,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[list[Influence]]:
     """Influence of the model's input tokens on every head: T + 1 passes for each of `count` sequences."""
@@ -189,9 +192,7 @@ def total_influence(
     return [[account.result() for account in layer] for layer in accounts]
 
 
-def _outputs(
-    source: Source, sequence: Array, rows: Callable[[int], Tensor]
-) -> tuple[list[list[Tensor]], list[list[Array]]]:
+def _outputs(source: Source, sequence: Array, rows: Rows) -> tuple[list[list[Tensor]], list[list[Array]]]:
     """Every head's output at the query rows, and its mean weight on each position."""
     outputs: list[list[Tensor]] = []
     weights: list[list[Array]] = []
@@ -213,3 +214,42 @@ def partners(inputs: Inputs, count: int) -> list[tuple[Array, Array]]:
         raise DomainError("influence substitutes tokens from another sequence; give at least two sequences.")
     pairs = [(a, sequences[(i + 1) % len(sequences)]) for i, a in enumerate(sequences)][:count]
     return [(a[: min(len(a), len(b))], b[: min(len(a), len(b))]) for a, b in pairs]
+
+
+def without_head(layer: int, h: int, width: int) -> Callable[[int, Tensor], Tensor]:
+    """A change for `running.run` that zeroes head h of one layer; width is that of its values."""
+
+    def change(at: int, mixed: Tensor) -> Tensor:
+        if at != layer:
+            return mixed
+        cut = mixed.clone()
+        cut[:, h * width : (h + 1) * width] = 0
+        return cut
+
+    return change
+
+
+def ablation(
+    source: Source, inputs: Inputs, *, count: int, progress: Callable[[int, int], None] | None = None
+) -> list[list[float]]:
+    """For every head ||output without it - output|| / ||output - its mean over positions||, over `count` sequences.
+
+    The output is the last layer's hidden states. One pass per head and sequence, and one for the sequence itself.
+    """
+    sequences = inputs.sequences[:count]
+    before = [run(source, sequence) for sequence in sequences]
+    variation = sum(float((y - y.mean(dim=0)).square().sum()) for y in before)
+    total = sum(w.H for w in source.weights)
+    found: list[list[float]] = []
+    for layer, weights in enumerate(source.weights):
+        found.append([])
+        for h in range(weights.H):
+            change = without_head(layer, h, int(weights.W_V.shape[2]))
+            moved = sum(
+                float((run(source, sequence, change=change) - y).square().sum())
+                for sequence, y in zip(sequences, before, strict=True)
+            )
+            found[-1].append(float(torch.tensor(moved / max(variation, 1e-300)).sqrt()))
+            if progress is not None:
+                progress(sum(map(len, found)), total)
+    return found

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .._base.display import Card, Plotted, Short
@@ -10,28 +10,6 @@ from .._base.frame import Frame
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
 from .statistics import HeadStatistics
-
-DEFAULT_S = 4
-COLUMNS = (
-    "layer",
-    "head",
-    "score",
-    "score_random_weights",
-    "score_shuffled_input",
-    "score_uniform_attention",
-    "effective_support",
-    "entropy",
-    "top_mass",
-    "sink_first",
-    "sink_rate",
-    "previous",
-    "next",
-    "same_token",
-    "induction_repeated",
-    "stability",
-    "rank_QK",
-    "rank_OV",
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,11 +31,11 @@ class FoundHead(Short):
     influence: dict[str, Influence]
     ablation: float | None = None
 
-    def score(self, s: int = DEFAULT_S) -> float | None:
+    def score(self, s: int = 4) -> float | None:
         """Share of the output's variance that the s largest weights reproduce; None where it was not measured."""
         return None if self.measured is None else self.measured.score.get(s)
 
-    def row(self, s: int = DEFAULT_S) -> dict[str, Any]:
+    def row(self, s: int = 4) -> dict[str, Any]:
         """The head as one flat record of numbers."""
         found: dict[str, Any] = {"layer": self.layer, "head": self.head, "score": self.score(s)}
         for name, statistics in self.baselines.items():
@@ -127,7 +105,7 @@ class Probe(Plotted):
     recomputed_error: float | None
     heads: tuple[FoundHead, ...]
     layer_bounds: tuple[HeadBound, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def head(self, layer: int, head: int) -> FoundHead:
         """The record of one head."""
@@ -143,24 +121,12 @@ class Probe(Plotted):
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain JSON-able data."""
-        names = (
-            "name",
-            "family",
-            "positions",
-            "layers",
-            "heads_per_layer",
-            "sequences",
-            "tokens",
-            "longest",
-            "s",
-        )
-        plain = {name: getattr(self, name) for name in names}
-        return plain | {
-            "recomputed_error": self.recomputed_error,
+        lists = {
             "notes": list(self.notes),
             "heads": [found.to_dict() for found in self.heads],
             "layer_bounds": [{"verdict": b.verdict, **asdict(b)} for b in self.layer_bounds],
         }
+        return {name: value for name, value in vars(self).items() if name not in lists} | lists
 
     @property
     def summary(self) -> str:
@@ -174,16 +140,25 @@ class Probe(Plotted):
 
     def __repr__(self) -> str:
         first = next(iter(ranked(self.heads, self.s)), None)
-        score = None if first is None else first.score(self.s)
-        best = (
-            ""
-            if first is None or score is None
-            else f"; first by score({self.s}): layer {first.layer} head {first.head}, {score:.3f}"
-        )
+        best = ""
+        if first is not None and (score := first.score(self.s)) is not None:
+            best = f"; first by score({self.s}): layer {first.layer} head {first.head}, {score:.3f}"
         return f"<Probe: {self.summary}{best}>"
 
     def _card(self) -> Card:
-        shown = Frame([{name: row.get(name) for name in COLUMNS} for row in self.rows()], COLUMNS)
+        baselines = ("random_weights", "shuffled_input", "uniform_attention")
+        attention = (
+            "effective_support",
+            "entropy",
+            "top_mass",
+            "sink_first",
+            "sink_rate",
+            "previous",
+            "next",
+        )
+        others = ("same_token", "induction_repeated", "stability", "rank_QK", "rank_OV")
+        columns = ("layer", "head", "score", *(f"score_{name}" for name in baselines), *attention, *others)
+        shown = Frame([{name: row.get(name) for name in columns} for row in self.rows()], columns)
         return Card("Probe", [self.summary, *self.notes], {"score": f"kept by {self.s} positions"}, shown)
 
 

@@ -9,12 +9,11 @@ import torch
 
 import sparsehead as sh
 from sparsehead._base.errors import DomainError, ShapeError
-from sparsehead.probing.ablation import ablation
 from sparsehead.probing.baselines import randomised
-from sparsehead.probing.influence import direct_change, spearman, total_influence
+from sparsehead.probing.influence import ablation, direct_change, spearman, total_influence
 from sparsehead.probing.inputs import Inputs, inputs_of, shuffled
 from sparsehead.probing.load import source_of
-from sparsehead.probing.probe import _rows
+from sparsehead.probing.probe import query_rows
 from sparsehead.probing.running import run
 from sparsehead.probing.statistics import support_of
 
@@ -229,7 +228,7 @@ def test_influence_finds_the_position_that_attention_misses():
 def test_total_influence_runs_the_whole_model(tiny):
     source = source_of(tiny("gpt2"))
     inputs = Inputs(tuple(sequences(2, T=5)), ids=True)
-    found = total_influence(source, inputs, count=1, rows=_rows([-1]))
+    found = total_influence(source, inputs, count=1, rows=query_rows([-1]))
     assert len(found) == 2 and len(found[1][0].positions) == 7
     assert found[1][0].positions[3] > 0
 
