@@ -3,11 +3,11 @@
 Read in this order:
 
 balls, forward        numbers with error bounds; a model evaluated in them: exact arithmetic and float64 at once
-brackets, lines       what a head can mix, over all inputs that share the relevant bits; heads that mix one scalar
-chain, regions        what follows the attention: along a line, or over a set
+brackets, lines       bounds on a head's mix over all inputs that share the relevant bits; heads that mix one scalar
+chain, regions        bounds on the rest of the model: along a line, or over a set
 search                inputs that are likely to be the worst
 patterns              the proof from the 2^s patterns on the support
-certificate, verify   the verdict; the public `verify`
+certificate, verify   the result; the public `verify`
 """
 
 from .certificate import Certificate

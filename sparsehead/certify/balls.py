@@ -1,25 +1,24 @@
 """Ball arithmetic on NumPy arrays: numbers with an error bound, for a model's exact and its float64 values at once.
 
-A `Ball` (mid, rad) stands for a value that is computed twice: once in exact arithmetic (the weights are float64
-numbers, taken as they are) and once in float64, as `Model.__call__` does it. Both lie in [mid - rad, mid + rad].
-Each operation here keeps that promise, so what holds for a ball holds for both evaluations.
+A `Ball` (mid, rad) encloses a value that is computed twice: in exact arithmetic, with the float64 weights as exact
+numbers, and in float64, as `Model.__call__` does it. Both lie in [mid - rad, mid + rad]. Each operation here preserves
+that, so what holds for a ball holds for both evaluations.
 
 Rounding.  u = 2^-53. A float64 sum of n products, added in any order, with or without fused multiply-add, differs
-from the exact one by at most gamma_n sum |x_i w_i|, gamma_n = n u / (1 - n u), and by what underflow takes. A
-product of balls is computed here (mid) and in the model (any order): two errors of gamma_n, so
+from the exact one by at most gamma_n sum |x_i w_i|, gamma_n = n u / (1 - n u), and by underflow. A product of balls is
+computed here (mid) and in the model (any order): two errors of gamma_n, so
 
     rad = sum rad_x |w| + |x| rad_w + rad_x rad_w  +  2 gamma_n sum (|x| + rad_x)(|w| + rad_w)  +  TINY.
 
-A term that is exactly zero adds no error, so n is the number of terms that are not. 2 gamma_n <= (n + 1) UNIT with
+A term that is exactly zero adds no error, so n is the number of non-zero terms. 2 gamma_n <= (n + 1) UNIT with
 UNIT = 2^-52 as long as n < 2^25. TINY covers underflow of up to 2^22 terms, also where subnormal numbers are
-flushed to zero (2^22 * 2^-1022). Radii are computed in float64 themselves, sums of positive numbers, and raised by
-1 + 2^-20, which is more than their own rounding for fewer than 2^30 terms.
+flushed to zero (2^22 * 2^-1022). Radii are float64 sums of positive numbers, raised by UP = 1 + 2^-20, which is more
+than their rounding for fewer than 2^30 terms.
 
 Overflow.  A ball is `finite` if no value in it can overflow, not even when it is rounded. Each operation multiplies
 and adds the sizes of its operands before it scales them by a rounding unit: if a partial sum could overflow in any
-order, so does sum |x||w|, and rad is infinite or NaN. No operation makes such a radius finite again, so a finite
-output says that no value on the way to it overflowed. A comparison that must hold is written so that NaN and infinity
-fail it.
+order, so does sum |x||w|, and rad is infinite or NaN. No operation makes such a radius finite again, so if an output is
+finite, no value on the way to it overflowed. Comparisons that must hold are written so that NaN and infinity fail them.
 
 Assumed of the libraries, and tested against mpmath: exp, tanh and erf of NumPy and SciPy err by at most 4 units in
 the last place (their documentation says so, or less); +, -, *, / and sqrt are rounded correctly (IEEE 754).
@@ -36,21 +35,51 @@ from ..heads.block import LayerNorm
 from ..heads.heads import additions, token_sum
 
 UNIT = 2.0**-52  # twice the rounding unit: one rounding here and one in the model
-TINY = 2.0**-1000  # what underflow can take from one operation
-UP = 1 + 2.0**-20  # radii are raised by it
+TINY = 2.0**-1000  # more than underflow can take from one operation
+UP = 1 + 2.0**-20  # factor by which radii are raised
 LIBRARY = 4 * 2 * UNIT  # 4 units in the last place, here and in the model
-GELU_LOWEST = (-0.7517915250534228, -0.16997120747990369)  # where gelu has its minimum, and the minimum
 
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """Every number in [mid - rad, mid + rad], entry by entry; rad >= 0, and not finite where nothing is known."""
+    """Every number in [mid - rad, mid + rad], entry by entry; rad >= 0, and not finite where nothing is known.
+
+    The right operand of an operation may be an array or a number, which is then exact.
+    """
 
     mid: Float[Array, "*shape"]
     rad: Float[Array, "*shape"]
 
     def __getitem__(self, index: Any) -> "Ball":
         return Ball(self.mid[index], self.rad[index])
+
+    def __add__(self, other: "Operand") -> "Ball":
+        x, y = self, exact(other)
+        mid = x.mid + y.mid
+        return Ball(mid, (x.rad + y.rad + UNIT * ((np.abs(mid) + x.rad + y.rad) * UP)) * UP)
+
+    def __mul__(self, other: "Operand") -> "Ball":
+        x, y = self, exact(other)
+        rad = x.rad * y.size + np.abs(x.mid) * y.rad + UNIT * (x.size * y.size)
+        return Ball(x.mid * y.mid, rad * UP + TINY)
+
+    def __truediv__(self, other: "Operand") -> "Ball":
+        """|x'/y' - x/y| <= (rad_x + |x/y| rad_y) / |y'|; nothing is known where y may be 0."""
+        x, y = self, exact(other)
+        quotient = x.mid / y.mid
+        least = (np.abs(y.mid) - y.rad) / UP
+        rad = (x.rad + np.abs(quotient) * y.rad) / least
+        rad = (rad + UNIT * ((np.abs(quotient) + rad) * UP)) * UP + TINY
+        return Ball(quotient, np.where((least > 0) & np.isfinite(y.rad), rad, np.inf))
+
+    def __matmul__(self, other: "Operand") -> "Ball":
+        """The matrix product, its sums added in any order; see the head of this file."""
+        x, W = self, exact(other)
+        rows = np.count_nonzero(x.size, axis=-1).max(initial=0)
+        columns = np.count_nonzero(W.size, axis=-2).max(initial=0)
+        n, large = int(min(rows, columns)), W.size
+        rad = x.rad @ large + np.abs(x.mid) @ W.rad + (n + 1) * UNIT * (x.size @ large)
+        return Ball(x.mid @ W.mid, rad * UP + TINY)
 
     @property
     def low(self) -> Float[Array, "*shape"]:
@@ -67,7 +96,7 @@ class Ball:
 
     @property
     def finite(self) -> Bool[Array, "*shape"]:
-        """Whether no value in the ball overflows."""
+        """Whether all values in the ball are finite numbers."""
         return np.isfinite(self.size)
 
     def reshape(self, *shape: int) -> "Ball":
@@ -78,8 +107,13 @@ class Ball:
         return Ball(np.swapaxes(self.mid, a, b), np.swapaxes(self.rad, a, b))
 
 
-def exact(x: Float[Array, "*shape"] | float) -> Ball:
-    """A number without error: a weight."""
+Operand = Ball | Array | float
+
+
+def exact(x: Operand) -> Ball:
+    """A number without error, such as a weight; a ball is returned unchanged."""
+    if isinstance(x, Ball):
+        return x
     mid = np.asarray(x, dtype=np.float64)
     return Ball(mid, np.zeros(mid.shape))
 
@@ -100,47 +134,6 @@ def concatenate(balls: list[Ball], axis: int) -> Ball:
 def stack(balls: list[Ball], axis: int) -> Ball:
     """Balls joined along a new axis."""
     return Ball(np.stack([b.mid for b in balls], axis=axis), np.stack([b.rad for b in balls], axis=axis))
-
-
-def add(x: Ball, y: Ball) -> Ball:
-    """x + y."""
-    mid = x.mid + y.mid
-    return Ball(mid, (x.rad + y.rad + UNIT * ((np.abs(mid) + x.rad + y.rad) * UP)) * UP)
-
-
-def multiply(x: Ball, y: Ball) -> Ball:
-    """x y, entry by entry."""
-    rad = x.rad * y.size + np.abs(x.mid) * y.rad + UNIT * (x.size * y.size)
-    return Ball(x.mid * y.mid, rad * UP + TINY)
-
-
-def divide(x: Ball, y: Ball) -> Ball:
-    """x / y: |x'/y' - x/y| <= (rad_x + |x/y| rad_y) / |y'|; nothing is known where y may be 0."""
-    quotient = x.mid / y.mid
-    least = (np.abs(y.mid) - y.rad) / UP
-    rad = (x.rad + np.abs(quotient) * y.rad) / least
-    rad = (rad + UNIT * ((np.abs(quotient) + rad) * UP)) * UP + TINY
-    return Ball(quotient, np.where((least > 0) & np.isfinite(y.rad), rad, np.inf))
-
-
-def terms(x: Ball, W: Ball) -> int:
-    """How many terms of a matrix product's sums are not exactly zero, at most."""
-    rows = np.count_nonzero(x.size, axis=-1).max(initial=0)
-    columns = np.count_nonzero(W.size, axis=-2).max(initial=0)
-    return int(min(rows, columns))
-
-
-def matmul(x: Ball, W: Ball) -> Ball:
-    """x @ W, its sums added in any order; see the head of this file."""
-    n = terms(x, W)
-    large = W.size
-    rad = x.rad @ large + np.abs(x.mid) @ W.rad + (n + 1) * UNIT * (x.size @ large)
-    return Ball(x.mid @ W.mid, rad * UP + TINY)
-
-
-def affine(x: Ball, W: Ball, b: Ball) -> Ball:
-    """x W + b."""
-    return add(matmul(x, W), b)
 
 
 def mean(x: Ball) -> Ball:
@@ -178,7 +171,7 @@ def gelu(x: Ball) -> Ball:
         return y * 0.5 * (1 + erf(y / np.sqrt(2)))
 
     a, b = at(x.low), at(x.high)
-    where, least = GELU_LOWEST
+    where, least = -0.7517915250534228, -0.16997120747990369  # gelu's minimum
     low = np.where((x.low < where) & (where < x.high), least, np.minimum(a, b))
     inside = between(low, np.maximum(a, b))
     return Ball(inside.mid, (inside.rad + (LIBRARY + 8 * UNIT) * x.size) * UP)
@@ -199,13 +192,13 @@ def activate(x: Ball, name: str) -> Ball:
 
 
 def exponentials(scores: Ball) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """exp(scores - the largest along the last axis), and a bound on each one's relative error (as a logarithm).
+    """exp(scores - the largest along the last axis), and a bound on the logarithm of each one's relative error.
 
-    The shift rounds by u |s - max|, here and in the model, whose own largest score is not larger.
+    The shift rounds by u |s - max|, here and in the model, whose largest score is not larger.
     """
     shifted = scores.mid - scores.mid.max(axis=-1, keepdims=True)
-    apart = np.abs(shifted) + scores.rad.max(axis=-1, keepdims=True)
-    return np.exp(shifted), (scores.rad + UNIT * apart + LIBRARY) * UP
+    distance = np.abs(shifted) + scores.rad.max(axis=-1, keepdims=True)
+    return np.exp(shifted), (scores.rad + UNIT * distance + LIBRARY) * UP
 
 
 def softmax(scores: Ball) -> Ball:
@@ -226,11 +219,10 @@ def softmax(scores: Ball) -> Ball:
 def layer_norm(x: Ball, norm: LayerNorm) -> Ball:
     """gain (x - mean) / sqrt(variance + eps) + bias, in the order in which `heads.layer_norm` computes it."""
     average = mean(x)
-    centred = add(x, Ball(-average.mid, average.rad))
-    variance = mean(multiply(centred, centred))
+    centred = x + Ball(-average.mid, average.rad)
+    variance = mean(centred * centred)
     spread = between(np.maximum(variance.low, 0.0), variance.high)  # a variance is not negative
-    scale = sqrt(add(spread, exact(norm.eps)))
-    return add(divide(multiply(exact(norm.gain), centred), scale), exact(norm.bias))
+    return exact(norm.gain) * centred / sqrt(spread + norm.eps) + norm.bias
 
 
 def project_rows(x: Ball) -> Ball:
@@ -239,7 +231,7 @@ def project_rows(x: Ball) -> Ball:
     total, moved, largest = (
         np.sqrt((part**2).sum(axis=-1, keepdims=True)) for part in (x.mid, x.rad, x.size)
     )
-    # squares below 2^-1022 are lost: a norm of up to 2^-500; the squares of the largest values may overflow
+    # Squares below 2^-1022 are lost: a norm of up to 2^-500. The squares of the largest values may overflow.
     norm = Ball(total, (moved + (n + 4) * UNIT * largest) * UP + 2.0**-500)
     above = between(np.maximum(norm.low, 1.0), np.maximum(norm.high, 1.0))
-    return divide(x, Ball(above.mid, np.where(norm.finite, above.rad, np.inf)))
+    return x / Ball(above.mid, np.where(norm.finite, above.rad, np.inf))

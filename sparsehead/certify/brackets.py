@@ -7,15 +7,14 @@ o(b) = sum w v / sum w never exceeds U, whatever the free bits are, if
 because o(b) - U has the sign of sum w (v - U). A candidate for U comes from `ranges`; here it is raised a little
 and the inequality is proved in float64:
 
-  * scores and values are balls (`forward.tables`), so each weight is known up to a factor; every term takes the
-    weight of
-    its interval that makes it largest: the heavy one where v > U, the light one where v < U;
+  * scores and values are balls (`forward.tables`), so each weight is known up to a factor; every term takes the weight
+    of its interval that makes it largest: the heavy one where v > U, the light one where v < U;
   * a computed term has a relative error of at most 2 u, hence so has the larger of two (x -> x + 2u|x| is
     increasing); the sum over n tokens adds gamma_n times the sum of absolute values (and underflow 2^-1021 per
     term), so F(U) <= 0 holds if  computed sum + error < 0;
-  * at U = max F's zero + delta the sum is -W delta and the error at most gamma_n W max|v - U|, with the same total
-    weight W: a delta of gamma_n max|v - U| suffices whatever the weights are. Where weights underflow (scores that
-    spread over more than 700) the inequality may fail for every U but max v, which always bounds o.
+  * at U = zero of F + delta the sum is -W delta and the error at most gamma_n W max|v - U|, with the same total
+    weight W, so delta = gamma_n max|v - U| suffices. If weights underflow (scores that spread over more than 700), the
+    inequality may fail for every U but max v, which always bounds o.
 
 The bounds are over exactly normalised weights inside their intervals, and so hold for exact arithmetic;
 `mixing_error` adds what the float64 evaluation of sum_t a_t v_t loses.
@@ -30,8 +29,6 @@ from ..heads.ranges import Choices, chunks, resolution, solve
 from .balls import TINY, UNIT, UP, Ball, exponentials
 
 UNDERFLOW = 2.0**-1021  # what a weight or a product may lose by underflow, subnormal numbers flushed or not
-UP_WEIGHT = 1 + 16 * UNIT  # exp(rho) and two products round too
-TRIES = 8  # raises of a candidate, each 16 times the last
 
 
 def bracket(
@@ -55,20 +52,21 @@ def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"
 def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
     """exp(score - the largest score), from below and from above."""
     flat, rho = exponentials(scores.reshape(-1))
-    light = np.maximum(flat * np.exp(-rho) / UP_WEIGHT - UNDERFLOW, 0.0)
-    heavy = flat * np.exp(rho) * UP_WEIGHT + UNDERFLOW
+    raised = 1 + 16 * UNIT  # exp(rho) and two products round too
+    light = np.maximum(flat * np.exp(-rho) / raised - UNDERFLOW, 0.0)
+    heavy = flat * np.exp(rho) * raised + UNDERFLOW
     return light.reshape(scores.mid.shape), heavy.reshape(scores.mid.shape)
 
 
 def _upper(choices: Choices) -> Float[Array, " patterns"]:
-    """U with F(U) <= 0, for every pattern."""
+    """U with F(U) <= 0, for every pattern: the first candidate that is proved, or max v; steps grow 16-fold."""
     parts = []
     for patterns in chunks(choices, assignments(len(choices.support))):
         top = _largest_value(choices, patterns)
         theta, _, _ = solve(choices, patterns, largest=True)
         step = 2 * resolution(choices) + UNIT * np.abs(theta)
         bound, proved = top.copy(), np.zeros(len(patterns), dtype=bool)
-        for _ in range(TRIES):
+        for _ in range(8):
             candidate = np.nextafter(theta + step, np.inf)
             holds = ~proved & never_exceeds(choices, patterns, candidate)
             bound[holds] = np.minimum(candidate, top)[holds]
@@ -81,7 +79,7 @@ def _upper(choices: Choices) -> Float[Array, " patterns"]:
 
 
 def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Array, " m"]:
-    """max v over the tokens that a pattern allows: a mean cannot exceed it. NaN where a value is NaN."""
+    """max v over the tokens that a pattern allows, which no mean exceeds; NaN if a value is NaN."""
     inside = np.array(choices.support, dtype=np.int64)
     free = choices.values[choices.others].max(initial=-np.inf)
     return np.maximum(free, choices.values[inside, patterns].max(axis=1, initial=-np.inf))

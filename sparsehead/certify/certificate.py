@@ -1,4 +1,4 @@
-"""What `verify` returns, and what a method proves on the way there."""
+"""The result of `verify`, and the proof that it rests on."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .._base.display import Card, Displayed, clipped
 from .._base.frame import Frame
 from .._base.types import Array, Shaped
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # largest |output - f| of a model that is called exact
 EXACT_MEANS = (
     "exact: |output - f| <= 1e-9 on every input, proved for the model in exact arithmetic and for its float64 "
     "evaluation, rounding included"
@@ -19,7 +19,7 @@ EXACT_MEANS = (
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What a method has shown of all 2^T inputs; NaN or infinity where it has shown nothing.
+    """Bounds that a method has proved over all 2^T inputs; NaN or infinite if it has proved nothing.
 
     Args:
         max_error: an upper bound of |output - f|, for the outputs in exact arithmetic and in float64.
@@ -40,7 +40,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether it follows that every prediction is right. NaN compares as False with everything."""
+        """Whether it follows that every prediction is right; False for NaN."""
         return bool(self.margin > 0 and self.max_error < math.inf)
 
 
@@ -49,25 +49,24 @@ class Certificate(Displayed):
     """A statement about all 2^T inputs, or a counterexample, or the admission that neither was found.
 
     Args:
-        max_error: an upper bound of |output - f| over all inputs that holds for the model evaluated in exact
-            arithmetic and for its float64 evaluation; infinite where nothing is known.
+        max_error: an upper bound of |output - f| over all inputs, for the model in exact arithmetic and for its
+            float64 evaluation; infinite if nothing is proved.
         rounding: the part of max_error that allows for float64 rounding.
-        exact: max_error <= 1e-9, rounding included.
+        exact: max_error <= 1e-9.
         correct: True: the model predicts f on every input, in exact arithmetic and in float64. False: its float64
             evaluation does not, or is not finite, see `counterexample`. None: undecided.
         margin: a lower bound of the distance of an output from the model's threshold, negative on the wrong side;
-            where a counterexample was found, its own.
+            that of the counterexample, if there is one.
         leakage: the most attention that any input lets fall outside f's support ([CLS] counts), in the worst head.
-        gap: where one scalar is decoded, the space between its values for f = 0 and f = 1 (None otherwise).
-            `leakage` and `gap` describe and prove nothing: they are float64 numbers without a bound on their
-            rounding.
+        gap: if one scalar is decoded, the space between its values for f = 0 and f = 1; else None. `leakage` and `gap`
+            are float64 numbers without a bound on their rounding, and prove nothing.
         method: "exhaustive", "scalar" (bounds of the one scalar that is mixed), "affine" (ReLU network on a box or
             zonotope), "interval", or "search" (no proof).
         attained: whether `worst_input` attains max_error, up to 1e-9.
         seen_error: |output - f| at `worst_input`, in float64.
         worst_input: the worst input that was met.
         counterexample: an input whose prediction is wrong, or whose output is not a finite number.
-        note: one sentence on what stands behind it.
+        note: one sentence on how this is known.
     """
 
     max_error: float
@@ -101,7 +100,6 @@ class Certificate(Displayed):
         )
 
     def __repr__(self) -> str:
-        """The verdict in a line, with what "exact" means."""
         means = f" ({EXACT_MEANS})" if self.exact else ""
         return f"<Certificate by {self.method}: {clipped(self.verdict, 200)}{means}>"
 
@@ -112,7 +110,7 @@ class Certificate(Displayed):
         return Card("Certificate", [self.verdict, *([EXACT_MEANS] if self.exact else [])], facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same, JSON-able; inputs are run-length coded where they are long."""
+        """The certificate as JSON-able values; long inputs are run-length coded."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("worst_input", "counterexample"):
             plain[name] = None if plain[name] is None else spell_bits(plain[name])
@@ -120,7 +118,7 @@ class Certificate(Displayed):
         return {**plain, "decided": self.decided}
 
     def to_frame(self) -> Frame:
-        """`to_dict` as one row, so that the certificates of many models make one table."""
+        """`to_dict` as a table of one row."""
         return Frame([self.to_dict()])
 
 
@@ -134,7 +132,5 @@ def spell_bits(bits: Shaped[Array, " T"]) -> str:
         return "".join(str(int(b)) for b in bits)
     ends = np.append(np.flatnonzero(np.diff(bits.astype(np.int64))) + 1, len(bits))
     lengths = np.diff(ends, prepend=0)
-    runs = [
-        f"{int(bits[end - 1])}*{n}" if n > 1 else str(int(bits[end - 1])) for end, n in zip(ends, lengths)
-    ]
+    runs = [f"{int(bits[end - 1])}*{n}".removesuffix("*1") for end, n in zip(ends, lengths)]
     return " ".join(runs) if len(runs) <= 64 else " ".join([*runs[:64], "..."])

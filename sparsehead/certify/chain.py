@@ -1,22 +1,21 @@
-"""What stands between a head's mixed values and the output, as a chain of affine maps and ReLUs, where it is one.
+"""The map from mixed values to the output as a chain of affine maps and ReLUs, if it has that form.
 
 A `Step` is x -> x W + b with an allowance for rounding: the pre-activation of the model, in exact arithmetic or in
-float64, differs from x W + b as it is computed here by at most  units * (|x| W_size + b_size), for the same x.
+float64, differs from x W + b as computed here by at most  units * (|x| W_size + b_size), for the same x.
 
 Multiplying steps out. If y = x A + a with allowance g_A (|x||A| + |a|) and z = y B + b with g_B (|y||B| + |b|),
 then, to first order in g, z = x AB + aB + b with allowance (g_A + g_B)(|x||A||B| + |a||B| + |b|), so |A||B| and
 |a||B| + |b| are kept beside AB and aB + b; forming AB rounds by gamma_n |A||B|, which is added. The second order,
 g_A g_B, is below the 2^-20 by which the result is raised. b_size starts at 2^-940, so that units * b_size covers
-underflow; where two maps are multiplied out, so does W_size, for entries of AB that underflow.
+underflow; the W_size of a product is raised by as much, for entries of AB that underflow.
 
-Nothing here says that the values between two maps do not overflow; `patterns` asks balls for that.
+That values between two maps do not overflow is not shown here but by `patterns`, in balls.
 
 Along a line. On a segment of o between two neighbouring points, let c(o) join the computed pre-activations of the
-ends by a straight line and let D bound |pre-activation(o) - c(o)| over the segment. A further affine map takes D to
-D W_size and adds its allowance; a ReLU leaves D and adds its own bend: where the ends y_0, y_1 differ in sign,
-ReLU(c) is at most |y_0||y_1| / (|y_0| + |y_1|) <= min(|y_0|, |y_1|) away from its chord. So the kinks need not be
-known exactly, nor all of
-them: a missed one makes D large, never the answer wrong.
+ends by a straight line and let D bound |pre-activation(o) - c(o)| over the segment. An affine map takes D to D W_size
+and adds its allowance; a ReLU leaves D and adds its bend: if the ends y_0, y_1 differ in sign, ReLU(c) is at most
+|y_0||y_1| / (|y_0| + |y_1|) <= min(|y_0|, |y_1|) away from its chord. So neither all kinks nor their exact places need
+be known: a missed one makes D large, never the answer wrong.
 """
 
 from dataclasses import dataclass
@@ -28,13 +27,13 @@ from ..heads.block import finish_attention, finish_mlp
 from ..heads.model import Model
 from .balls import TINY, UNIT, UP
 
-CHUNK = 2**21  # numbers in a hidden layer held at once
+HIDDEN_AT_ONCE = 2**21  # numbers in a hidden layer held at once
 LOST = 2.0**-940  # units * LOST covers underflow
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """x -> x W + b, followed by a ReLU or not, with an allowance of units * (|x| W_size + b_size)."""
+    """x -> x W + b, then a ReLU if `relu`, with an allowance of units * (|x| W_size + b_size)."""
 
     W: Float[Array, "a c"]
     b: Float[Array, " c"]
@@ -47,7 +46,7 @@ class Step:
     def of(
         cls, W: Float[Array, "a c"], b: Float[Array, " c"], relu: bool, b_size: Array | None = None
     ) -> "Step":
-        """One affine map of the model; `b_size` where b is itself a sum."""
+        """One affine map of the model; `b_size` is given if b is itself a sum."""
         sizes = (np.abs(b) if b_size is None else b_size) + LOST
         return cls(W, b, relu, np.abs(W), sizes, (_terms(W) + 4) * UNIT)
 
@@ -56,9 +55,7 @@ class Step:
         W, b = first.W @ self.W, first.b @ self.W + self.b
         W_size = first.W_size @ self.W_size * UP + LOST
         b_size = (first.b_size @ self.W_size + self.b_size) * UP
-        inner = min(
-            int(np.count_nonzero(np.vstack([first.W, first.b]), axis=1).max(initial=0)), _terms(self.W)
-        )
+        inner = min(_terms(np.vstack([first.W, first.b]).T), _terms(self.W))
         units = (first.units + self.units + (inner + len(first.W) + 4) * UNIT) * UP
         return Step(W, b, self.relu, W_size, b_size, units)
 
@@ -68,7 +65,7 @@ class Step:
 
 
 def _terms(W: Float[Array, "a c"]) -> int:
-    """The most entries of a column that are not zero."""
+    """The largest number of non-zero entries in a column."""
     return int(np.count_nonzero(W, axis=0).max(initial=0))
 
 
@@ -81,16 +78,16 @@ def tail(model: Model, mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
 
 
 def relu_chain(model: Model) -> tuple[Step, ...] | None:
-    """The tail as steps on the flattened mixed values (H v), or None where it is no ReLU network.
+    """The tail as steps on the flattened mixed values (H v), or None if it is no ReLU network.
 
-    Affine maps in a row are multiplied out, so nothing of width d is kept.
+    Consecutive affine maps are multiplied out, so nothing of width d is kept.
     """
     layer = model.layers[0]
-    plain = layer.sigma in ("identity", "relu") and not layer.project and model.final_norm is None
-    mlp_plain = layer.mlp is None or (
-        layer.mlp.activation == "relu" and layer.norm_mlp is None and not layer.residual
-    )
-    if not (plain and mlp_plain):
+    if layer.sigma not in ("identity", "relu") or layer.project or model.final_norm is not None:
+        return None
+    if layer.mlp is not None and (
+        layer.mlp.activation != "relu" or layer.norm_mlp is not None or layer.residual
+    ):
         return None
     H, v, d = layer.W_C.shape
     steps = [Step.of(np.eye(H * v), np.zeros(H * v), True)] if layer.sigma == "relu" else []
@@ -120,14 +117,14 @@ def run(chain: tuple[Step, ...], x: Float[Array, "n m"]) -> Float[Array, "n c"]:
 def kinks(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], low: float, high: float
 ) -> Float[Array, " points"]:
-    """Where o -> chain(start + o direction) bends on [low, high], as far as float64 can tell, and both ends; sorted."""
+    """The kinks of o -> chain(start + o direction) on [low, high], as found in float64, and both ends; sorted."""
     points = np.array([low, high])
     for depth, step in enumerate(chain):
         if not step.relu:
             continue
         y = run(chain[:depth], start + points[:, None] * direction) @ step.W + step.b
         left, right = y[:-1], y[1:]
-        # signs are compared, not multiplied: a product of two small numbers is zero
+        # Signs are compared, not multiplied: a product of two small numbers is zero.
         segment, unit = np.nonzero(((left < 0) & (right > 0)) | ((left > 0) & (right < 0)))
         share = left[segment, unit] / (left[segment, unit] - right[segment, unit])
         crossings = points[segment] + share * (points[segment + 1] - points[segment])
@@ -136,24 +133,19 @@ def kinks(
 
 
 def line_ranges(
-    chain: tuple[Step, ...],
-    start: Float[Array, " m"],
-    direction: Float[Array, " m"],
-    aside: Float[Array, " m"],
-    low: Float[Array, " n"],
-    high: Float[Array, " n"],
-) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:
-    """Bounds of the output for many intervals low < o < high, x = start + o direction up to `aside` in each
-    coordinate.
+    chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
+    low: Float[Array, " n"], high: Float[Array, " n"],
+) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:  # fmt: skip
+    """Bounds of the output for many intervals low < o < high, x = start + o direction up to `aside` in each coordinate.
 
     Returns:
-        the proved bounds, and the same without any allowance for rounding.
+        the proved bounds, and those without any allowance for rounding.
     """
     ends = np.concatenate([low, high])
     inner = kinks(chain, start, direction, float(low.min()), float(high.max()))
     points = np.unique(np.concatenate([inner, ends]))
     width = max(step.W.shape[1] for step in chain)
-    size = max(1, CHUNK // width)
+    size = max(1, HIDDEN_AT_ONCE // width)
     parts = [
         segments(chain, start, direction, aside, points[i : i + size + 1])
         for i in range(0, len(points) - 1, size)
@@ -162,7 +154,7 @@ def line_ranges(
     cuts = np.stack([np.searchsorted(points, low), np.searchsorted(points, high)], axis=1).ravel()
 
     def within(lowest: Array, highest: Array) -> Float[Array, "n 2"]:
-        # reduceat wants every cut inside the array: one segment is repeated behind the last
+        # reduceat needs every cut inside the array, so the last segment is repeated.
         lowest, highest = np.append(lowest, lowest[-1]), np.append(highest, highest[-1])
         least, most = np.minimum.reduceat(lowest, cuts)[::2], np.maximum.reduceat(highest, cuts)[::2]
         return np.stack([least, most], axis=1)
@@ -173,15 +165,12 @@ def line_ranges(
 
 
 def segments(
-    chain: tuple[Step, ...],
-    start: Float[Array, " m"],
-    direction: Float[Array, " m"],
-    aside: Float[Array, " m"],
+    chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
     points: Float[Array, " k"],
-) -> tuple[Float[Array, "k-1 2"], Float[Array, " k-1"]]:
-    """Between neighbouring points: the computed outputs at both ends, and D, the most by which any output in
-    between
-    differs from the straight line that joins them."""
+) -> tuple[Float[Array, "k-1 2"], Float[Array, " k-1"]]:  # fmt: skip
+    """Between neighbouring points: the computed outputs at both ends, and D, the largest distance of an output in
+    between from the straight line that joins them.
+    """
     x = start + points[:, None] * direction
     far = np.maximum(np.abs(points[:-1]), np.abs(points[1:]))[:, None]
     D = (aside + 4 * UNIT * (np.abs(start) + far * np.abs(direction))) * UP + TINY

@@ -1,72 +1,54 @@
-"""A model evaluated in balls: `heads`, `block` and `Model`, operation by operation, with an error bound beside each
-number.
+"""A model evaluated in balls: `heads`, `block` and `Model`, operation by operation, with error bounds.
 
-The order of operations is the model's own, sums aside, which `balls` bounds in any order. What comes out holds the
+The order of operations is the model's, except for sums, which `balls` bounds in any order. The resulting balls hold the
 output in exact arithmetic and the one that `Model.__call__` returns.
 """
 
+import operator
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
 from .._base.types import Array, Shaped
 from ..heads.block import Layer
 from ..heads.model import Model
-from .balls import (
-    Ball,
-    activate,
-    add,
-    affine,
-    concatenate,
-    divide,
-    exact,
-    layer_norm,
-    matmul,
-    multiply,
-    project_rows,
-    relu,
-    softmax,
-    stack,
-)
-
-ROWS = 2**21  # numbers of one kind held at once
+from .balls import Ball, activate, concatenate, exact, layer_norm, project_rows, relu, softmax, stack
 
 
 def outputs(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
     """The outputs for many inputs, as balls of shape (n,)."""
-    rows = max(1, ROWS // ((model.T + 1) * max(model.H, model.d if model.L > 1 else 1)))
+    # 2^21 numbers of one kind are held at once.
+    rows = max(1, 2**21 // ((model.T + 1) * max(model.H, model.d if model.L > 1 else 1)))
     evaluate = _one_layer(model) if model.L == 1 else lambda part: _deep(model, part)
     return concatenate([evaluate(bits[i : i + rows]) for i in range(0, len(bits), rows)], 0)
 
 
 def tables(model: Model) -> tuple[Ball, Ball]:
-    """`Model.cls_tables` in balls: scores (n, 2, H) and values (n, 2, H, v) of the tokens that are attended to.
+    """`Model.cls_tables` in balls: scores (n, 2, H) and values (n, 2, H, v) of the attended tokens.
 
-    [CLS] is the last row, the same for both bits, and is left out where it is not attended to.
+    [CLS] is the last row, the same for both bits, and is left out unless it is attended to.
     """
     layer, encoding = model.layers[0], model.encoding
     (H, d, _), v = layer.W_Q.shape, layer.W_V.shape[-1]
     cls = exact(encoding.cls)[None]
     z = cls if layer.norm_attention is None else layer_norm(cls, layer.norm_attention)
-    queries = [_with_bias(matmul(z, exact(layer.W_Q[h])), layer.b_Q, h) for h in range(H)]
-    temperature = exact(layer.temperature)
-    keys = [divide(matmul(exact(layer.W_K[h]), queries[h].swap(0, 1)), temperature) for h in range(H)]
+    queries = [_with_bias(z @ layer.W_Q[h], layer.b_Q, h).swap(0, 1) for h in range(H)]
+    keys = [exact(layer.W_K[h]) @ queries[h] / layer.temperature for h in range(H)]
     W = concatenate([*keys, exact(layer.W_V.transpose(1, 0, 2).reshape(d, H * v))], 1)
-    tokens, own = _projected(model, W)
-    table = concatenate([tokens, stack([own, own], 1)], 0)
+    tokens, last = _projected(model, W)
+    table = concatenate([tokens, stack([last, last], 1)], 0)
     scores, values = table[..., :H], table[..., H:].reshape(-1, 2, H, v)
     if layer.b_K is not None:
-        moved = [
-            divide(matmul(exact(layer.b_K[h : h + 1]), queries[h].swap(0, 1)), temperature) for h in range(H)
-        ]
-        scores = add(scores, concatenate(moved, 1)[0])
-    values = values if layer.b_V is None else add(values, exact(layer.b_V))
+        moved = [exact(layer.b_K[h : h + 1]) @ queries[h] / layer.temperature for h in range(H)]
+        scores = scores + concatenate(moved, 1)[0]
+    values = values if layer.b_V is None else values + layer.b_V
     return (scores, values) if model.attends_cls else (_without_last(scores, 0), _without_last(values, 0))
 
 
 def _without_last(x: Ball, axis: int) -> Ball:
-    """All but the last along an axis, unknown where that one overflows: the model gives it the weight 0, and 0 times
-    infinity is NaN.
+    """All but the last along an axis, unknown if that one overflows: the model gives it weight 0, and 0 times infinity
+    is NaN.
     """
     rows = x.swap(0, axis)
     return Ball(rows.mid[:-1], rows.rad[:-1] + 0 * rows.size[-1:]).swap(0, axis)
@@ -75,25 +57,24 @@ def _without_last(x: Ball, axis: int) -> Ball:
 def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
     """Every token times W: (T, 2, c) for positions and bits, (1, c) for [CLS]."""
     encoding, norm = model.encoding, model.layers[0].norm_attention
+    cls = exact(encoding.cls)[None]
     if norm is None:
-        at = W[encoding.d - encoding.T :] if encoding.P is None else matmul(exact(encoding.P), W)
-        if not encoding.additive:
-            return stack([exact(np.zeros(at.mid.shape)), at], 1), matmul(exact(encoding.cls)[None], W)
-        bit = matmul(exact(encoding.E), W)
-        return add(at[:, None], bit[None]), matmul(exact(encoding.cls)[None], W)
-    P = exact(encoding.positions())
-    tokens = (
-        add(P[:, None], exact(encoding.E)[None])
-        if encoding.additive
-        else stack([exact(np.zeros(P.mid.shape)), P], 1)
-    )
+        at = W[encoding.d - encoding.T :] if encoding.P is None else exact(encoding.P) @ W
+        return _tokens(at, exact(encoding.E) @ W if encoding.additive else None), cls @ W
+    tokens = _tokens(exact(encoding.positions()), exact(encoding.E) if encoding.additive else None)
     normed = layer_norm(tokens, norm).reshape(2 * encoding.T, encoding.d)
-    own = layer_norm(exact(encoding.cls)[None], norm)
-    return matmul(normed, W).reshape(encoding.T, 2, -1), matmul(own, W)
+    return (normed @ W).reshape(encoding.T, 2, -1), layer_norm(cls, norm) @ W
+
+
+def _tokens(positions: Ball, bits: Ball | None) -> Ball:
+    """(T, 2, c): E_b + P_t or, without bits, b P_t."""
+    if bits is None:
+        return stack([exact(np.zeros(positions.mid.shape)), positions], 1)
+    return positions[:, None] + bits[None]
 
 
 def _with_bias(x: Ball, bias: Array | None, h: int) -> Ball:
-    return x if bias is None else add(x, exact(bias[h]))
+    return x if bias is None else x + bias[h]
 
 
 def _one_layer(model: Model) -> Callable[[Array], Ball]:
@@ -107,8 +88,8 @@ def _one_layer(model: Model) -> Callable[[Array], Ball]:
         mixed = []
         for h in range(model.H):
             a = softmax(chosen[..., h])
-            both = concatenate([multiply(a, exact(1.0 - on)), multiply(a, exact(1.0 * on))], 1)
-            mixed.append(matmul(both, concatenate([values[:, 0, h], values[:, 1, h]], 0)))
+            both = concatenate([a * (1.0 - on), a * (1.0 * on)], 1)
+            mixed.append(both @ concatenate([values[:, 0, h], values[:, 1, h]], 0))
         cls = exact(np.broadcast_to(model.encoding.cls, (len(bits), model.d)))
         return after_attention(model, finish_attention(cls, mixed, model.layers[0]))
 
@@ -117,17 +98,14 @@ def _one_layer(model: Model) -> Callable[[Array], Ball]:
 
 def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
     """`block.finish_attention`: U, given the mixed values of each head."""
-    parts = [matmul(activate(M, layer.sigma), exact(W_C)) for M, W_C in zip(mixed, layer.W_C, strict=True)]
-    U = parts[0]
-    for part in parts[1:]:
-        U = add(U, part)
-    return around_attention(X, U, layer)
+    parts = [activate(M, layer.sigma) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True)]
+    return around_attention(X, reduce(operator.add, parts), layer)
 
 
 def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
     """U with the bias b_C, the residual and the projection, given the sum over heads."""
-    U = U if layer.b_C is None else add(U, exact(layer.b_C))
-    U = add(U, X) if layer.residual else U
+    U = U if layer.b_C is None else U + layer.b_C
+    U = U + X if layer.residual else U
     return project_rows(U) if layer.project else U
 
 
@@ -137,9 +115,8 @@ def finish_mlp(U: Ball, layer: Layer) -> Ball:
     if mlp is None:
         return U
     x = U if layer.norm_mlp is None else layer_norm(U, layer.norm_mlp)
-    hidden = activate(affine(x, exact(mlp.W_1), exact(mlp.b_1)), mlp.activation)
-    out = affine(hidden, exact(mlp.W_2), exact(mlp.b_2))
-    out = add(out, U) if layer.residual else out
+    out = activate(x @ mlp.W_1 + mlp.b_1, mlp.activation) @ mlp.W_2 + mlp.b_2
+    out = out + U if layer.residual else out
     return project_rows(out) if layer.project else out
 
 
@@ -149,21 +126,18 @@ def after_attention(model: Model, U: Ball) -> Ball:
     if model.final_norm is not None:
         y = layer_norm(y, model.final_norm)
     for dense in model.decoder:
-        y = relu(affine(y, exact(dense.W), exact(dense.b)))
-    return affine(y, exact(model.w[:, None]), exact(model.bias))[..., 0]
+        y = relu(y @ dense.W + dense.b)
+    return (y @ model.w[:, None] + model.bias)[..., 0]
 
 
 def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
     """bits -> outputs for any depth: every token of every example."""
-    X = exact(np.stack([model.encoding(b) for b in bits]))
-    # an encoding's E + P rounds once
-    X = Ball(X.mid, np.abs(X.mid) * 2.0**-52)
-    for depth, layer in enumerate(model.layers):
-        U = _attended(X, layer, attends_cls=model.attends_cls)
-        if depth == model.L - 1:
-            return after_attention(model, U[:, -1])
-        X = finish_mlp(U, layer)
-    raise AssertionError("a model has a layer")
+    tokens = np.stack([model.encoding(b) for b in bits])
+    X = Ball(tokens, np.abs(tokens) * 2.0**-52)  # E + P rounds once
+    for layer in model.layers[:-1]:
+        X = finish_mlp(_attended(X, layer, attends_cls=model.attends_cls), layer)
+    U = _attended(X, model.layers[-1], attends_cls=model.attends_cls)
+    return after_attention(model, U[:, -1])
 
 
 def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
@@ -171,11 +145,11 @@ def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
     Z = X if layer.norm_attention is None else layer_norm(X, layer.norm_attention)
     mixed = []
     for h in range(layer.H):
-        Q = _with_bias(matmul(Z, exact(layer.W_Q[h])), layer.b_Q, h)
-        K = _with_bias(matmul(Z, exact(layer.W_K[h])), layer.b_K, h)
-        V = _with_bias(matmul(Z, exact(layer.W_V[h])), layer.b_V, h)
-        scores = divide(matmul(Q, K.swap(-1, -2)), exact(layer.temperature))
+        Q = _with_bias(Z @ layer.W_Q[h], layer.b_Q, h)
+        K = _with_bias(Z @ layer.W_K[h], layer.b_K, h)
+        V = _with_bias(Z @ layer.W_V[h], layer.b_V, h)
+        scores = Q @ K.swap(-1, -2) / layer.temperature
         if not attends_cls:
             scores, V = _without_last(scores, -1), _without_last(V, -2)
-        mixed.append(matmul(softmax(scores), V))
+        mixed.append(softmax(scores) @ V)
     return finish_attention(X, mixed, layer)

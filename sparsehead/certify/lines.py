@@ -13,16 +13,13 @@ from .balls import TINY, UNIT, UP, Ball
 from .brackets import mixing_error
 from .forward import tables
 
-STRAIGHT = 1e-10  # how far, relative to their spread, values may lie off a line that is worth following
-
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """values = start + o direction up to `aside` in each coordinate, and so is whatever is mixed of them.
+    """values = start + o direction up to `aside` in each coordinate, and so is every mix of them.
 
-    `aside` holds the distance of the values from the line, their error bounds, and the rounding of the float64 mix,
-    so the statement is true of exact and of float64 evaluation whatever line was chosen. Only its use depends on
-    `aside` being small.
+    `aside` holds the distance of the values from the line, their error bounds, and the rounding of the float64 mix, so
+    this is true of exact and of float64 evaluation for any line; it is useful if `aside` is small.
     """
 
     start: Float[Array, " v"]
@@ -31,38 +28,35 @@ class Line:
     aside: Float[Array, " v"]
 
     def along(self) -> tuple["Line", float]:
-        """With one coordinate, `aside` only moves o: the line without it, and how far o moves."""
+        """(line, move): with one coordinate `aside` only moves o, so the line drops it and o moves by that much."""
         if self.direction.shape != (1,) or self.direction[0] != 1.0:
             return self, 0.0
         return replace(self, aside=np.zeros(1)), float(self.aside[0])
 
 
 def line_of(values: Ball) -> Line | None:
-    """The line through a head's values (n, 2, v), or None where they spread in more than one direction.
-
-    The tolerance is relative to the spread of the values: scaling them changes nothing.
-    """
+    """The line through a head's values (n, 2, v), or None if they lie off it by more than 1e-10 of their spread."""
     flat = values.mid
     sizes = np.abs(flat).max(axis=-1)
-    # one coordinate is its own scalar; otherwise the line starts where numbers, and their rounding, are smallest
+    # One coordinate is the scalar itself; otherwise the line starts where numbers, and their rounding, are smallest.
     start = np.zeros(1) if flat.shape[-1] == 1 else flat[np.unravel_index(int(np.argmin(sizes)), sizes.shape)]
     moved = flat - start
     sizes = np.abs(moved).max(axis=-1)
     longest = moved[np.unravel_index(int(np.argmax(sizes)), sizes.shape)]
     spread = np.abs(longest).max()
-    # o is in the values' own units, and the direction's entries are at most 1
+    # o has the unit of the values, and the direction's entries are at most 1.
     direction = longest / (longest[np.abs(longest).argmax()] or 1.0)
     o = moved @ direction / (float(direction @ direction) or 1.0)
     off = np.abs(moved - o[..., None] * direction) + values.rad
     off = off + 8 * UNIT * (np.abs(flat) + np.abs(start) + np.abs(o[..., None] * direction))
     aside = off.max(axis=(0, 1)) * UP + TINY
-    if not aside.max() <= STRAIGHT * spread + len(flat) * UNIT * np.abs(flat).max():
+    if not aside.max() <= 1e-10 * spread + len(flat) * UNIT * np.abs(flat).max():
         return None
     return Line(start, direction, o, aside + mixing_error(len(flat), values.size.max(axis=(0, 1))))
 
 
 def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> Choices:
-    """The scalar's choices in plain float64, with a row for [CLS] whether or not it is attended to."""
+    """The scalar's choices in plain float64, always with a row for [CLS], of weight 0 if it is not attended to."""
     plain, o = scores.mid[..., 0], line.o
     if not model.attends_cls:
         plain, o = np.vstack([plain, np.full((1, 2), -np.inf)]), np.vstack([o, np.zeros((1, 2))])
@@ -70,7 +64,7 @@ def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> C
 
 
 def scalar_gap(model: Model, f: SparseFunction) -> float | None:
-    """The space between the values of o where f = 0 and where f = 1 along the line; None if there is no one scalar."""
+    """The space between the values of o for f = 0 and for f = 1; None if the model does not decode one scalar."""
     if model.L != 1 or model.H != 1 or f.s == 0:
         return None
     scores, values = tables(model)
@@ -88,7 +82,7 @@ def scalar_gap(model: Model, f: SparseFunction) -> float | None:
 
 
 def worst_leak(model: Model, f: SparseFunction) -> float:
-    """The leakage of the worst head; not defined (NaN) for deeper models, or where scores spread too far."""
+    """The leakage of the worst head; NaN for deeper models, or if scores spread too far."""
     if model.L != 1:
         return float("nan")
     scores, _ = model.cls_tables()

@@ -1,8 +1,8 @@
-"""Proofs from the 2^s patterns of relevant bits: each stands for the 2^(T-s) inputs that share it.
+"""Proofs from the 2^s patterns of relevant bits, each of which covers the 2^(T-s) inputs that share it.
 
-What the heads can mix is bounded pattern by pattern (`brackets`); what follows them is bounded over that set: along
-a line where the head mixes one scalar (`chain`), by linear bounds where a ReLU network follows (`regions`), in
-balls otherwise.
+The values that the heads can mix are bounded pattern by pattern (`brackets`); the rest of the model is bounded over
+that set: along a line if the head mixes one scalar (`chain`), by linear bounds if a ReLU network follows (`regions`),
+in balls otherwise.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..heads.block import Layer
 from ..heads.heads import additions, token_sum
 from ..heads.model import Model
 from ..heads.ranges import attaining
-from .balls import UNIT, UP, Ball, add, between, exact, matmul, multiply, softmax
+from .balls import UNIT, UP, Ball, between, exact, softmax
 from .brackets import bracket, mixing_error
 from .certificate import Proof
 from .chain import Step, line_ranges, relu_chain
@@ -26,9 +26,9 @@ Ranges = Float[Array, "patterns 2"]
 
 
 def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
-    """The proof for a one-layer model; it holds or it does not, and `Proof.holds` says which."""
+    """The proof for a one-layer model; `Proof.holds` says whether it succeeded."""
     scores, values = tables(model)
-    # softmax subtracts one score from another
+    # Twice the size, because softmax subtracts one score from another.
     if not (np.isfinite(2 * scores.size).all() and values.finite.all()):
         return nothing(f, "scores or values are not finite numbers")
     chain = relu_chain(model)
@@ -38,12 +38,11 @@ def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
     if chain is not None and line is not None:
         return _scalar_proof(model, f, chain, scores, line)
     if chain is not None:
-        found = np.array([output_range(chain, region) for region in _regions(model, f, scores, values)])
-        ranges, slack = found[:, :2], found[:, 2]
+        bounds = np.array([output_range(chain, region) for region in _regions(model, f, scores, values)])
+        ranges, slack = bounds[:, :2], bounds[:, 2]
         how, method = "linear bounds over what the heads can mix", "affine"
     else:
-        U = _attended(model, f, scores, values)
-        output = after_attention(model, U)
+        output = after_attention(model, _attended(model, f, scores, values))
         ranges, slack = np.stack([output.low, output.high], axis=1), np.full(2**f.s, 0.0)
         how, method = "interval arithmetic after the attention", "interval"
     error, margin = worst(ranges, f, model.threshold)
@@ -53,12 +52,12 @@ def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
 
 
 def nothing(f: SparseFunction, why: str) -> Proof:
-    """No proof at all."""
+    """The absence of a proof, for the reason given."""
     return Proof(np.inf, 0.0, -np.inf, "search", f"{why}; nothing is proved.", plain_inputs(f))
 
 
 def _stays_finite(model: Model, values: Ball) -> bool:
-    """Whether no value after the attention overflows, whatever the heads mix of these values."""
+    """Whether no value after the attention overflows, for every mix of these values."""
     largest = values.size.max(axis=(0, 1)) * UP
     mixed = [Ball(np.zeros((1, len(row))), row[None]) for row in largest]
     U = finish_attention(exact(model.encoding.cls)[None], mixed, model.layers[0])
@@ -66,18 +65,18 @@ def _stays_finite(model: Model, values: Ball) -> bool:
 
 
 def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, float]:
-    """The largest error and the smallest margin that outputs in these ranges can have; NaN if any range is."""
+    """The largest error and the smallest margin that outputs in these ranges can have; NaN if a range is NaN."""
     g = f.values.astype(np.float64)
     error = np.maximum(np.abs(ranges[:, 0] - g), np.abs(ranges[:, 1] - g))
     margin = np.where(g == 1, ranges[:, 0] - threshold, threshold - ranges[:, 1])
-    # the differences are rounded
+    # The differences are rounded, so the results are moved outwards.
     return float(np.nextafter(error.max(), np.inf)), float(np.nextafter(margin.min(), -np.inf))
 
 
 def _scalar_proof(
     model: Model, f: SparseFunction, chain: tuple[Step, ...], scores: Ball, line: Line
 ) -> Proof:
-    """Each pattern's o lies in a bracket; what follows is piecewise linear in o."""
+    """Each pattern's o lies in a bracket, and the output is piecewise linear in o."""
     low, high = bracket(scores[..., 0], exact(line.o), f.support)
     line, aside = line.along()
     low, high = np.nextafter(low - aside, -np.inf), np.nextafter(high + aside, np.inf)
@@ -88,17 +87,17 @@ def _scalar_proof(
     inner, _ = worst(plain, f, model.threshold)
     g = f.values.astype(np.float64)
     choices = line_choices(model, f, scores, line)
-    suspects = {
+    worst_patterns = {
         int(np.abs(ranges - g[:, None]).max(axis=1).argmax()),
         int(np.where(g == 1, ranges[:, 0] - model.threshold, model.threshold - ranges[:, 1]).argmin()),
     }
-    inputs = [attaining(choices, p, largest=side) for p in sorted(suspects) for side in (False, True)]
+    inputs = [attaining(choices, p, largest=side) for p in sorted(worst_patterns) for side in (False, True)]
     note = f"bounds of the mixed scalar for each of 2^{f.s} patterns cover all 2^{f.T} inputs."
     return Proof(error, max(0.0, error - inner), margin, "scalar", note, np.array(inputs))
 
 
 def _regions(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> list[Region]:
-    """For each pattern, a set that holds everything the heads can mix, in exact arithmetic and in float64."""
+    """For each pattern, a set that holds every mix of the heads, in exact arithmetic and in float64."""
     if np.array_equal(scores.mid[:, 0], scores.mid[:, 1]):
         return list(_zonotopes(f, scores, values))
     boxes = [_mixed_box(scores[:, :, h], values[:, :, h], f.support) for h in range(model.H)]
@@ -107,15 +106,15 @@ def _regions(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> lis
 
 
 def _zonotopes(f: SparseFunction, scores: Ball, values: Ball) -> list[Zonotope]:
-    """No bit moves attention: the mixed values are linear in the bits.
+    """The regions if no bit moves attention: the mixed values are then linear in the bits.
 
-    The shares are balls, computed from the wider of each token's two scores; every input's own shares lie in them.
+    The shares are balls, computed from the wider of each token's two scores, so they hold the shares of every input.
     The error holds the balls of a_t v_t, one rounding for each product and difference, and both sums over tokens.
     """
     n = len(scores.mid)
     either = Ball(scores.mid[:, 0], scores.rad.max(axis=1))
     a = softmax(either.swap(0, 1)).swap(0, 1)
-    products = multiply(a[:, None, :, None], values).reshape(n, 2, -1)
+    products = (a[:, None, :, None] * values).reshape(n, 2, -1)
     free = np.delete(products.mid, list(f.support), axis=0)
     inside = products.mid[list(f.support)]
     base = free[:, 0].T if len(free) else np.zeros((products.mid.shape[-1], 1))
@@ -128,11 +127,19 @@ def _zonotopes(f: SparseFunction, scores: Ball, values: Ball) -> list[Zonotope]:
 def _mixed_box(
     scores: Ball, values: Ball, support: tuple[int, ...]
 ) -> tuple[Float[Array, "patterns m"], Float[Array, "patterns m"]]:
-    """Bounds of each coordinate of a head's mixed value, pattern by pattern."""
-    found = [bracket(scores, values[:, :, j], support) for j in range(values.mid.shape[-1])]
-    low, high = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
+    """Bounds of each coordinate of a head's mixed value, pattern by pattern, rounding included."""
+    low, high = _brackets(scores, values, support)
     error = mixing_error(len(scores.mid), values.size.max(axis=(0, 1)))
     return low - error, high + error
+
+
+def _brackets(
+    scores: Ball, values: Ball, support: tuple[int, ...]
+) -> tuple[Float[Array, "patterns m"], Float[Array, "patterns m"]]:
+    """`bracket` for each coordinate of values (n, 2, m)."""
+    pairs = [bracket(scores, values[:, :, j], support) for j in range(values.mid.shape[-1])]
+    low, high = (np.stack(ends, axis=1) for ends in zip(*pairs, strict=True))
+    return low, high
 
 
 def _attended(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> Ball:
@@ -144,11 +151,9 @@ def _attended(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> Ba
         return finish_attention(cls, [between(*box) for box in boxes], layer)
     total = exact(np.zeros((2**f.s, model.d)))
     for h, W_C in enumerate(layer.W_C):
-        read = matmul(values[:, :, h], exact(W_C))
-        found = [bracket(scores[:, :, h], read[:, :, j], f.support) for j in range(model.d)]
-        low, high = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
-        # the model mixes first and applies W_C then
+        low, high = _brackets(scores[:, :, h], values[:, :, h] @ W_C, f.support)
+        # The model mixes first and then applies W_C.
         sizes = values[:, :, h].size.max(axis=(0, 1))
         lost = (mixing_error(len(scores.mid), sizes) + (len(W_C) + 2) * UNIT * sizes) @ np.abs(W_C) * UP
-        total = add(total, between(low - lost, high + lost))
+        total = total + between(low - lost, high + lost)
     return around_attention(cls, total, layer)

@@ -1,17 +1,16 @@
 """Proved bounds of a ReLU chain's output over a set of mixed values, by linear bounds.
 
-A set (`Box`, `Zonotope`) has the range of any affine functional over it. Each ReLU whose input keeps its sign on the
-set is the identity or zero there, so a chain all of whose units keep their sign is one affine map and its range is
-exact up to rounding; the others are enclosed between two lines.
+A set (`Box`, `Zonotope`) bounds any affine functional over it. A ReLU whose input keeps its sign on the set is the
+identity or zero there, so a chain whose units all keep their sign is one affine map, and its range is exact up to
+rounding; other ReLUs are enclosed between two lines.
 
-Rounding. Beside the linear bounds goes a slack, one number per unit: the model's pre-activation, in exact
-arithmetic or in float64, lies in [A_low x + b_low - slack, A_high x + b_high + slack] for every x of the set. An
-affine map takes the slack to slack W_size and adds its allowance (`chain.Step`) and the rounding of the new bounds
-themselves; a line of slope at most 1 does not raise it.
+Rounding. The linear bounds come with a slack, one number per unit: the model's pre-activation, in exact arithmetic or
+in float64, lies in [A_low x + b_low - slack, A_high x + b_high + slack] for every x of the set. An affine map takes
+the slack to slack W_size and adds its allowance (`chain.Step`) and the rounding of the new bounds; a line of slope at
+most 1 does not raise it.
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,20 +18,6 @@ from .._base.types import Array, Float
 from ..heads.heads import additions, token_sum
 from .balls import TINY, UNIT, UP
 from .chain import Step
-
-
-@runtime_checkable
-class Region(Protocol):
-    """A set of points in R^m."""
-
-    @property
-    def size(self) -> Float[Array, " m"]:
-        """The largest absolute value of each coordinate."""
-        ...
-
-    def lowest(self, A: Float[Array, "m c"]) -> Float[Array, " c"]:
-        """A lower bound of x A over the set, column by column; the upper one is -lowest(-A)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +29,18 @@ class Box:
 
     @property
     def size(self) -> Float[Array, " m"]:
+        """The largest absolute value of each coordinate."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
     def lowest(self, A: Float[Array, "m c"]) -> Float[Array, " c"]:
+        """A lower bound of x A over the set, column by column; the upper one is -lowest(-A)."""
         rounding = (len(A) + 3) * UNIT * (self.size @ np.abs(A)) * UP + TINY
         return self.low @ np.maximum(A, 0) + self.high @ np.minimum(A, 0) - rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Zonotope:
-    """base + any sum of some of the steps, up to `error` in each coordinate.
-
-    What attention that no bit moves can reach.
-    """
+    """base + any sum of some of the steps, up to `error` in each coordinate: the mixes if no bit moves attention."""
 
     base: Float[Array, " m"]
     steps: Float[Array, "n m"]
@@ -75,6 +59,9 @@ class Zonotope:
         return self.base @ A + token_sum(np.minimum(moved, 0).T)[:, 0] - lost
 
 
+Region = Box | Zonotope
+
+
 def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float, float]:
     """Bounds of the chain's output over the region, and the part of each that allows for rounding."""
     m = chain[0].W.shape[0]
@@ -84,8 +71,8 @@ def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float,
     lost = TINY * size.sum()  # entries of A_low and A_high that underflow
     for step in chain:
         sizes = region.size @ np.maximum(np.abs(A_low), np.abs(A_high)) + np.abs(b_low) + np.abs(b_high)
-        own = (len(step.W) + 4) * UNIT * (2 * sizes @ step.W_size + step.b_size) + lost
-        slack = (slack @ step.W_size + step.allowance(size) + own) * UP + TINY
+        of_bounds = (len(step.W) + 4) * UNIT * (2 * sizes @ step.W_size + step.b_size) + lost
+        slack = (slack @ step.W_size + step.allowance(size) + of_bounds) * UP + TINY
         plus, minus = np.maximum(step.W, 0), np.minimum(step.W, 0)
         A_low, A_high = A_low @ plus + A_high @ minus, A_high @ plus + A_low @ minus
         b_low, b_high = b_low @ plus + b_high @ minus + step.b, b_high @ plus + b_low @ minus + step.b
@@ -95,7 +82,7 @@ def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float,
             slope = np.where(high > low, high / (high - low), 1.0)
             up = np.where(on, 1.0, np.where(off, 0.0, slope))
             shift = np.where(on | off, 0.0, -slope * low)
-            # the lower line of a unit that changes sign: x or 0
+            # The lower line of a unit that changes sign is x or 0.
             down = np.where(on, 1.0, np.where(off, 0.0, np.where(high > -low, 1.0, 0.0)))
             A_low, b_low = A_low * down, b_low * down
             A_high, b_high = A_high * up, b_high * up + shift

@@ -1,4 +1,4 @@
-"""Looking for an input on which a model is wrong, where a proof was not found."""
+"""The search for an input on which a model is wrong, if no proof was found."""
 
 import numpy as np
 
@@ -8,10 +8,7 @@ from ..functions import SparseFunction, assignments
 from ..heads.model import Model
 from .chain import tail
 
-ROUNDS = 4  # of driving the irrelevant bits against the label
-RANDOM = 512  # random inputs, over all patterns
-PATTERNS = 256  # patterns of relevant bits that are looked at
-BUDGET = 2**22  # numbers in all inputs together; random ones are dropped first
+MOST_BITS = 2**22  # in all inputs together; random inputs are dropped first
 
 
 def judge(
@@ -36,26 +33,26 @@ def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
 
 
 def worst_inputs(model: Model, f: SparseFunction) -> Shaped[Array, "n T"]:
-    """Inputs that may be bad for the model: the plain ones, random ones, and, for one-layer models, inputs driven
-    against the label by the linearised effect of each bit.
+    """Inputs on which the model may err: the plain ones, up to 512 random ones and, for one-layer models, plain ones
+    driven against the label by the linearised effect of each bit, in four rounds.
     """
-    rng = stream(0, "counterexamples")  # which inputs are looked at is no part of any claim
+    rng = stream(0, "counterexamples")  # a fixed seed: no claim depends on which inputs are tried
     patterns, plain = _patterns(f), plain_inputs(f)
-    copies = min(RANDOM, max(0, BUDGET // f.T - len(plain))) // len(patterns)
+    copies = min(512, max(0, MOST_BITS // f.T - len(plain))) // len(patterns)
     random = rng.integers(0, 2, (copies, f.T), dtype=np.uint8)
     found = [plain, *(_with(f, patterns, rest) for rest in random)]
     if model.L == 1:
         scores, values = model.cls_tables()
         weights = np.exp(scores - scores.max(axis=(0, 1)))
-        driven = plain[: max(1, BUDGET // (8 * f.T))]
-        for _ in range(ROUNDS):
+        driven = plain[: max(1, MOST_BITS // (8 * f.T))]
+        for _ in range(4):
             driven = np.array([_driven(model, f, bits, weights, values) for bits in driven])
             found.append(driven)
     return np.concatenate(found)
 
 
 def _patterns(f: SparseFunction) -> Shaped[Array, "n s"]:
-    return assignments(f.s)[: max(1, min(PATTERNS, BUDGET // (2 * f.T)))]
+    return assignments(f.s)[: max(1, min(256, MOST_BITS // (2 * f.T)))]
 
 
 def _with(
@@ -67,13 +64,10 @@ def _with(
 
 
 def _driven(
-    model: Model,
-    f: SparseFunction,
-    bits: Shaped[Array, " T"],
-    weights: Float[Array, "n 2 H"],
-    values: Float[Array, "n 2 H v"],
-) -> Shaped[Array, " T"]:
-    """Every irrelevant bit set to what lowers the margin, judged to first order at `bits`."""
+    model: Model, f: SparseFunction, bits: Shaped[Array, " T"],
+    weights: Float[Array, "n 2 H"], values: Float[Array, "n 2 H v"],
+) -> Shaped[Array, " T"]:  # fmt: skip
+    """`bits` with every irrelevant bit set to the value that lowers the margin, to first order at `bits`."""
     on = np.append(bits, 0).astype(np.int64)
     rows = np.arange(len(on))
     w = weights[rows, on]

@@ -1,21 +1,20 @@
-"""`verify`: does a model compute f on all 2^T inputs?
+"""`verify`: whether a model computes f on all 2^T inputs.
 
     T <= 18            every input is tried, in float64 and in balls (T <= 10 for more than one layer; on request up
                        to T = 20)
     one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
         scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
-                       (`brackets`), and what follows is piecewise linear in it
+                       (`brackets`), and the output is piecewise linear in it
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention
         anything else  interval arithmetic
-    otherwise          a search for counterexamples, and the admission that nothing was proved
+    otherwise          a search for counterexamples, which proves nothing
 
-What is proved holds for two evaluations at once: the model in exact arithmetic, its weights being the float64
-numbers that they are, and `Model.__call__` in float64, its sums added in any order. Every bound carries a term for
-rounding (`balls`).
+A proof holds for two evaluations at once: the model in exact arithmetic, with its float64 weights as exact numbers, and
+`Model.__call__` in float64, its sums added in any order. Every bound carries a term for rounding (`balls`).
 
-A model that does not compute f gets a counterexample, never a certificate: `correct` is True only where every input
-was bounded, and False only together with an input, checked by running the model on it. NaN and infinity prove
-nothing, and an output that is not finite is a counterexample.
+A model that does not compute f is never certified: `correct` is True only if every input was bounded, and False only
+together with an input on which the model, run on it, is wrong. NaN and infinity prove nothing, and an output that is
+not finite is a counterexample.
 """
 
 from dataclasses import fields, is_dataclass
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.arguments import choice
 from .._base.errors import DomainError
 from .._base.types import Array, Float, Shaped
 from ..functions import MAX_S, SparseFunction, as_function
@@ -35,21 +35,17 @@ from .lines import scalar_gap, worst_leak
 from .patterns import nothing, prove_by_patterns
 from .search import judge, worst_inputs
 
-EXHAUSTIVE = {1: 18, 2: 10}  # largest T that is enumerated, for one layer and for more
-WORK = 2**33  # patterns x tokens beyond which a proof by patterns would take too long
-METHODS = ("exhaustive", "patterns", "search")
-CHUNK = 2**14  # inputs tried at once
-SUSPECTS = 4  # inputs that are run alone, to confirm a counterexample
+MOST_PATTERN_TOKENS = 2**33  # patterns x tokens beyond which a proof by patterns would take hours
+INPUTS_AT_ONCE = 2**14  # in an enumeration
 
 
 def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | None = None) -> Certificate:
-    """What is true of |model - f| over all inputs, in exact arithmetic and in float64.
+    """Bounds on |model - f| over all inputs, in exact arithmetic and in float64, or a counterexample.
 
     Args:
         model: a Model, or the path of a model file.
         f: the function, or its expression; T is the model's.
-        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); chosen by T if left
-            out.
+        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); by default chosen by T.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
@@ -62,13 +58,13 @@ def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | 
     model = as_model(model, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
     f = as_function(f, model.T if isinstance(f, str) else None, asker="verify")
     method = _chosen_method(model, f, method)
-    # overflow and NaN are expected here and show in the bounds
+    # Overflow and NaN are expected here and show in the bounds.
     with np.errstate(all="ignore"):
         if not finite_weights(model):
             proof = nothing(f, "a weight is not a finite number")
         elif method == "exhaustive":
             proof = _prove_by_enumeration(model, f)
-        elif method == "patterns" and 2**f.s * f.T <= WORK:
+        elif method == "patterns" and 2**f.s * f.T <= MOST_PATTERN_TOKENS:
             proof = prove_by_patterns(model, f)
         else:
             proof = nothing(f, "only chosen inputs were tried")
@@ -78,11 +74,10 @@ def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | 
 def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
     if model.T != f.T:
         raise DomainError(f"the model reads T={model.T} bits, the function T={f.T}; they must agree.")
-    if method not in (None, *METHODS):
-        raise DomainError(f"method {method!r} is unknown; choose one of {', '.join(METHODS)}.")
     if method is None:
-        largest = EXHAUSTIVE[min(model.L, 2)]
+        largest = 18 if model.L == 1 else 10
         return "exhaustive" if largest >= f.T else "patterns" if model.L == 1 else "search"
+    choice("method", method, ("exhaustive", "patterns", "search"))
     if method == "exhaustive" and f.T > MAX_S:
         raise DomainError(
             f"all 2^T inputs are tried up to T={MAX_S}, got T={f.T}; method='patterns' takes any T."
@@ -93,7 +88,7 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
 
 
 def finite_weights(part: Any) -> bool:
-    """Whether every array and number in a model, its layers and its encoding is finite, used or not."""
+    """Whether every array and number in a model, its layers and its encoding is finite, also those never read."""
     if isinstance(part, np.ndarray | float):
         return bool(np.isfinite(part).all())
     if isinstance(part, tuple):
@@ -104,20 +99,20 @@ def finite_weights(part: Any) -> bool:
 
 
 def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
-    """Every input in float64 and in balls. Where the balls are too wide for "exact", patterns may be sharper: along
-    a line the decoder's slopes cancel, which balls do not see.
+    """Try every input in float64 and in balls. If the balls are too wide for "exact", patterns may be sharper: along a
+    line the decoder's slopes cancel, which balls do not see.
     """
     seen, seen_at, signed_least, signed_at = -np.inf, 0, np.inf, 0
     error, margin = -np.inf, np.inf
-    for start in range(0, 2**f.T, CHUNK):
-        bits = _inputs(np.arange(start, min(2**f.T, start + CHUNK)), f.T)
+    for start in range(0, 2**f.T, INPUTS_AT_ONCE):
+        bits = _inputs(np.arange(start, min(2**f.T, start + INPUTS_AT_ONCE)), f.T)
         errors, signed = judge(model, f, bits)
         if errors.max() > seen:
             seen, seen_at = float(errors.max()), start + int(errors.argmax())
         if signed.min() < signed_least:
             signed_least, signed_at = float(signed.min()), start + int(signed.argmin())
         ball, labels = outputs(model, bits), f(bits)
-        # fmax and fmin would drop a NaN: maximum and minimum keep it
+        # Not fmax and fmin, which drop a NaN.
         error = np.maximum(error, (np.abs(ball.mid - labels) + ball.rad).max())
         distance = np.where(labels == 1, ball.low - model.threshold, model.threshold - ball.high)
         margin = np.minimum(margin, np.nextafter(distance.min(), -np.inf))
@@ -128,7 +123,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
     right = signed_least > 0
     if right and model.L == 1 and not (proof.holds and (error <= TOLERANCE or seen > TOLERANCE)):
         other = prove_by_patterns(model, f)
-        # whichever is smaller; NaN loses
+        # The sharper of both; NaN loses.
         error = other.max_error if not error <= other.max_error else error
         margin = other.margin if not margin >= other.margin else margin
         proof = Proof(error, error - seen, float(margin), "exhaustive", note, inputs, complete=True)
@@ -136,7 +131,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
 
 
 def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
-    """The certificate: what the proof says, unless the model, run on the suspected inputs, says otherwise."""
+    """The certificate: what the proof says, unless the model, run on the likely worst inputs, says otherwise."""
     inputs = proof.inputs
     errors, signed = judge(model, f, inputs)
     if not proof.holds and not proof.complete and not signed.min() <= 0:
@@ -168,9 +163,10 @@ def _wrong_alone(
 ) -> tuple[Shaped[Array, " T"], float] | None:
     """An input on which the model is wrong when it is run on that input alone, and its distance from the threshold.
 
-    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once.
+    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once. The four
+    worst inputs are run alone.
     """
-    for i in np.argsort(signed, kind="stable")[:SUSPECTS]:
+    for i in np.argsort(signed, kind="stable")[:4]:
         if signed[i] <= 0 and (alone := judge(model, f, inputs[i : i + 1])[1][0]) <= 0:
             return inputs[i], float(alone)
     return None

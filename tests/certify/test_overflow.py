@@ -160,15 +160,15 @@ def test_balls_whose_members_overflow_are_not_finite():
         assert Ball(big, wide / 4).finite.all()
         assert not Ball(big, wide).finite[0, 0]
         for found in (
-            ball.add(Ball(big, wide / 4), Ball(wide, 0 * wide)),
-            ball.multiply(Ball(big, 0 * big), two),
-            ball.divide(Ball(big, wide / 4), half),
+            (Ball(big, wide / 4) + Ball(wide, 0 * wide)),
+            (Ball(big, 0 * big) * two),
+            (Ball(big, wide / 4) / half),
             ball.mean(Ball(np.full((1, 2), 1e308), 0 * big)),
             ball.project_rows(root),
             ball.project_rows(exact(np.array([[1.4e154, 0.0]]))),
             ball.layer_norm(Ball(2 * root.mid, 2 * root.rad), LayerNorm(np.ones(2), np.zeros(2))),
             ball.layer_norm(exact(np.array([[3.0, -3.0]])), norm),
-            ball.matmul(Ball(big, wide / 4), exact(np.array([[1.0], [1e308]]))),
+            (Ball(big, wide / 4) @ exact(np.array([[1.0], [1e308]]))),
             *(ball.activate(Ball(big, wide), name) for name in ("relu", "tanh", "gelu")),
         ):
             assert not found.finite.flat[0]
@@ -179,8 +179,8 @@ def test_a_product_of_sizes_overflows_before_it_is_scaled():
     y, ten = exact(np.array([1.6e148])), exact(np.array([10.0]))
     with np.errstate(all="ignore"):
         for rad, fits in ((0.2e160, False), (0.05e160, True)):
-            product = ball.multiply(Ball(np.array([1e160]), np.array([rad])), y)
-            assert ball.divide(product, ten).finite.all() == fits
+            product = Ball(np.array([1e160]), np.array([rad])) * y
+            assert (product / ten).finite.all() == fits
 
 
 @pytest.mark.parametrize("depth", [1, 2])

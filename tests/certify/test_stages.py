@@ -62,12 +62,12 @@ def test_the_radius_of_a_matrix_product_is_its_formula(n):
         terms = min(rows, columns)
         spread = RX @ (abs(M) + RM) + abs(X) @ RM
         rounded = (terms + 1) * U * ((abs(X) + RX) @ (abs(M) + RM))
-        tight(ball.matmul(x, W).rad, spread + rounded)
+        tight((x @ W).rad, spread + rounded)
         # without any spread, rounding is all there is
-        tight(ball.matmul(exact(x.mid), exact(W.mid)).rad, _terms(x.mid, W.mid) * U * (abs(X) @ abs(M)))
+        tight((exact(x.mid) @ exact(W.mid)).rad, _terms(x.mid, W.mid) * U * (abs(X) @ abs(M)))
     # raised by more than a sum of radii rounds
     wide = Ball(np.zeros((n, 1)), np.full((n, 1), 1 / n))
-    assert ball.matmul(exact(np.ones((1, n))), wide).rad[0, 0] >= 1 + 2.0**-20
+    assert (exact(np.ones((1, n))) @ wide).rad[0, 0] >= 1 + 2.0**-20
 
 
 def _terms(x, W):
@@ -82,12 +82,12 @@ def test_the_radii_of_sums_products_and_quotients_are_their_formulas():
         y = Ball(y.mid + 1e7, y.rad)
         X, RX, Y, RY = (rational(a) for a in (x.mid, x.rad, y.mid, y.rad))
         mid = rational(x.mid + y.mid)
-        tight(ball.add(x, y).rad, RX + RY + U * (abs(mid) + RX + RY))
+        tight((x + y).rad, RX + RY + U * (abs(mid) + RX + RY))
         product = RX * (abs(Y) + RY) + abs(X) * RY + U * (abs(X) + RX) * (abs(Y) + RY)
-        tight(ball.multiply(x, y).rad, product)
+        tight((x * y).rad, product)
         quotient = abs(rational(x.mid / y.mid))
         spread = (RX + quotient * RY) / (abs(Y) - RY)
-        tight(ball.divide(x, y).rad, spread + U * (quotient + spread))
+        tight((x / y).rad, spread + U * (quotient + spread))
         total = (RX.sum(axis=1) + 7 * U * (abs(X) + RX).sum(axis=1)) / 5
         tight(ball.mean(x).rad[:, 0], total)
 
@@ -268,7 +268,7 @@ def test_patterns_of_all_positions_leave_nothing_free():
 @pytest.mark.parametrize("chunk", [1, 4, 64])
 def test_the_worst_input_is_named_whichever_chunk_holds_it(chunk, monkeypatch):
     """Outputs beyond the label have the largest error on one input, the least margin on another."""
-    monkeypatch.setattr(sys.modules["sparsehead.certify.verify"], "CHUNK", chunk)
+    monkeypatch.setattr(sys.modules["sparsehead.certify.verify"], "INPUTS_AT_ONCE", chunk)
     every = assignments(6)
     for text, bias in (("0", -20.0), ("1", 20.0), ("x5", -20.0), ("!x5", 20.0), ("x0 ^ x3", 0.0)):
         model, f = replace(unmoved(6), bias=bias), parse(text, T=6)
@@ -283,7 +283,7 @@ def test_the_worst_input_is_named_whichever_chunk_holds_it(chunk, monkeypatch):
 
 
 def test_a_proof_by_patterns_takes_2_to_the_20_patterns_of_8192_tokens_and_no_more():
-    assert sys.modules["sparsehead.certify.verify"].WORK == 2**20 * 8192
+    assert sys.modules["sparsehead.certify.verify"].MOST_PATTERN_TOKENS == 2**20 * 8192
 
 
 def test_a_chain_bends_at_its_relus_alone():
@@ -302,7 +302,7 @@ def test_ranges_along_a_line_do_not_depend_on_how_many_points_are_held_at_once(m
     asked = (chain, np.zeros(1), np.ones(1), np.full(1, 1e-12), low, high)
     whole = line_ranges(*asked)
     for numbers in (6, 18, 60):
-        monkeypatch.setattr(chains, "CHUNK", numbers)
+        monkeypatch.setattr(chains, "HIDDEN_AT_ONCE", numbers)
         for a, b in zip(line_ranges(*asked), whole):
             np.testing.assert_allclose(a, b, rtol=1e-12)
 

@@ -191,7 +191,7 @@ def test_methods_and_lengths_are_checked():
     model = build(parity((0, 1), T=30))
     with pytest.raises(DomainError, match="T=30 bits, the function T=29"):
         verify(model, parity((0, 1), T=29))
-    with pytest.raises(DomainError, match="choose one of exhaustive, patterns, search"):
+    with pytest.raises(DomainError, match="method is one of exhaustive, patterns, search; got 'guess'"):
         verify(model, parity((0, 1), T=30), method="guess")
     with pytest.raises(DomainError, match="up to T=20"):
         verify(model, parity((0, 1), T=30), method="exhaustive")
