@@ -61,7 +61,7 @@ class Bound(Plotted, Verdict):
     for a number beyond the range of a float.
     """
 
-    _CHART = "figures.objects:bound_chart"
+    _CHART = "figures.bounds:bound_chart"
 
     delta: float
     margin: float

@@ -109,7 +109,7 @@ def law(
         )  # fmt: skip
     result = found.to_dict()
     if files.out is not None:
-        from ..figures.law_record import law_figure
+        from ..figures.law import law_figure
 
         with emit_on_failure(result, files.as_json, lambda console: _show(console, found)):
             write_chart(files.out, law_figure(found), force=files.force)

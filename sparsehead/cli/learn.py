@@ -101,7 +101,7 @@ def learn(
                 )
             result["model"] = str(save(run.model, files.out, force=files.force))
         if files.chart is not None:
-            from ..figures.appearance import support_chart
+            from ..figures.training import support_chart
 
             spec = run.spec
             drawn = support_chart(run.history, formula=spec.function, T=spec.T, m=spec.m)

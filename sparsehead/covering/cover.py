@@ -54,7 +54,7 @@ class Cover(Plotted, Bracket):
     distances equal to eps.
     """
 
-    _CHART = "figures.objects:cover_of_points"
+    _CHART = "figures.covers:cover_of_points"
 
     centers: tuple[tuple[float, ...], ...]
     rows: tuple[int, ...] | None

@@ -1,12 +1,12 @@
-"""Charts: records come in, one Altair chart goes out. Nothing here reads a file, opens a screen or recomputes a result.
+"""Charts: a result comes in, one Altair chart goes out. Nothing here reads a file or recomputes a result.
 
 Read in this order:
 
 figure                   the contract of figures by name
-theme, data, render      the one look of all charts; rows and numbers in them; the four formats
-objects                  charts of the objects that the verbs return
-law, law_record, overlay   samples needed against T; several laws on the same axes
-training, appearance     one run as it goes; the support as it appears along training
-attention, built, written, diagram, heads   where a head looks; a written head; drawings of modules; maps of heads
-covers, bounds           covers in the plane; a bound by term
+colours, theme, render   colours and shapes; rows, numbers, axes and the common look; the four formats
+attention, built         attention by position; a head written down, with its decoder
+training                 one run along training, and the step at which the support appears
+law, overlay             samples needed against T; several laws on the same axes
+covers, bounds, heads    covers in the plane; a bound by term; maps of the heads of pretrained models
+diagram                  drawings of attention modules
 """

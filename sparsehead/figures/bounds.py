@@ -1,11 +1,27 @@
-"""Capacity bounds: which term dominates, and how a bound moves while a head is trained."""
+"""Capacity bounds by term."""
 
 import altair as alt
 
 from .._base.log_math import Real
 from ..capacity.bound import Bound
-from .data import Rows, need, number
-from .theme import BLUE, WIDTH, Chart, finish, named
+from .colours import BLUE
+from .theme import WIDTH, Chart, Rows, finish, linear_axis, named, need, number
+
+
+def bound_chart(bound: Bound) -> Chart:
+    """A bound by term: its twelve largest items."""
+    items = sorted(bound.items, key=lambda term: -term.share)[:12]
+    rows = [{"name": term.name, "share": term.share, "c": term.c, "p": term.p} for term in items]
+    return bound_terms_chart(rows, form=bound.form, m=bound.m, vacuous=bound.vacuous)
+
+
+def terms_figure(bound: Bound) -> Chart:
+    """A bound of one head by term: all items, by the name of their matrix."""
+    rows = [
+        {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
+        for t in bound.items
+    ]
+    return bound_terms_chart(rows, form=bound.form, m=bound.m, vacuous=bound.vacuous)
 
 
 def bound_terms_chart(
@@ -15,41 +31,27 @@ def bound_terms_chart(
 
     Args:
         items: {name, share}, optionally {c, p}: the constant and the exponent with which the item enters.
-        form: which form of the bound it is.
+        form: of the bound.
         m: samples at which it was evaluated; vacuous: whether it then says nothing.
     Paper: single-layer-capacity
     """
     rows = sorted(need(items, "bound by term", "name", "share"), key=lambda r: -r["share"])
     for row in rows:
         row["label"] = f"{100 * row['share']:.3g} %"
-    order = [r["name"] for r in rows]
-    top = max(r["share"] for r in rows)
+    largest = rows[0]
     x = alt.X(
-        "share:Q",
-        scale=alt.Scale(domain=[0, top * 1.2], nice=False),
-        axis=alt.Axis(title="share of the bound", format="%", tickCount=5),
+        "share:Q", **linear_axis("share of the bound", 0, largest["share"] * 1.2, format="%", tickCount=5)
     )
-    y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, labelLimit=260))
-    bars = (
-        named("items")
-        .mark_bar(color=BLUE, height={"band": 0.7})
-        .encode(x=x, y=y, tooltip=["name:N", "share:Q", "c:Q", "p:Q"])
-    )
+    y = alt.Y("name:N", sort=[r["name"] for r in rows], axis=alt.Axis(title=None, labelLimit=260))
+    bars = named("items").mark_bar(color=BLUE, height={"band": 0.7})
     text = named("items").mark_text(align="left", dx=5, fontSize=12).encode(x=x, y=y, text="label:N")
     at = f" at m = {number(m)}" if m is not None else ""
     says = {True: " It is vacuous there.", False: " It is not vacuous there.", None: ""}[vacuous]
     return finish(
-        alt.layer(bars, text).properties(width=WIDTH - 80, height=max(60, 30 * len(rows))),
-        title=f"{rows[0]['name']} carries {100 * rows[0]['share']:.3g} % of the capacity bound ({form}){at}",
-        subtitle=[f"Shares of the log-covering number, a proved quantity without an interval.{says}"],
+        alt.layer(bars.encode(x=x, y=y, tooltip=["name:N", "share:Q", "c:Q", "p:Q"]), text).properties(
+            width=WIDTH - 80, height=max(60, 30 * len(rows))
+        ),
+        title=f"{largest['name']} carries {largest['label']} of the capacity bound ({form}){at}",
+        subtitle=f"Shares of the log-covering number, a proved quantity without an interval.{says}",
         data={"items": rows},
     )
-
-
-def terms_figure(found: Bound) -> Chart:
-    """A bound by term."""
-    items = [
-        {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
-        for t in found.items
-    ]
-    return bound_terms_chart(items, form=found.form, m=found.m, vacuous=found.vacuous)

@@ -7,23 +7,35 @@ from typing import Any
 import altair as alt
 
 from .._base.errors import DomainError
-from .data import Rows, number
-from .theme import BLUE, GREY, ORANGE, Chart, Panel, finish, named
+from ..covering.cover import Cover
+from .colours import BLUE, GREY, ORANGE
+from .theme import Chart, Panel, Rows, count, finish, linear_axis, named, number
 
-CORNERS = 72  # of the polygon that stands for a circle
 SIDE = 250  # pixels of a panel's longer side
-LEAST, MOST = 1e-300, 1e300  # across what is drawn: pixels to the unit are a finite number then
+# The example of the lecture notes, in the two forms that they print.
+NOTES_SETS = {
+    "set as first printed": [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")],
+    "set as later used": [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")],
+}
 
-FIRST = [("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")]  # the notes' set as first printed
-LATER = [("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")]  # the set that their text and figure then use
+
+def cover_of_points(cover: Cover) -> Chart:
+    """The points, the balls and the centres, in the plane."""
+    points = cover.points
+    if points is None or points.shape[1] != 2 or len(points) > 150:
+        raise DomainError("a cover is drawn for up to 150 points in the plane.")
+    plane = [(float(x), float(y)) for x, y in points]
+    size = f"{cover.size}" if cover.exact else f"{cover.lower} to {cover.upper}"
+    panel = {"points": plane, "eps": cover.eps, "centers": cover.centers, "name": count(plane, "point")}
+    return cover_chart([panel], title=f"Balls of radius {number(cover.eps or 0)} needed: {size}")
 
 
 def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: str = "") -> Chart:
     """Covers of point sets in the plane, side by side, each at its own eps.
 
     Args:
-        panels: {points, eps, centers, name}: points and chosen centres as pairs, `name` says which set it is.
-        title: what is seen; by default, how many balls each set needs.
+        panels: {points, eps, centers, name}: points and chosen centres as pairs, and the name of the set.
+        title: by default, how many balls each set needs.
         note: a second line, such as what a source says.
     Paper: covering-example
     """
@@ -54,6 +66,7 @@ def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: s
 def _rows(i: int, panel: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     centers = [tuple(map(float, c)) for c in panel["centers"]]
     points = [tuple(map(float, p)) for p in panel["points"]]
+    corners = 72  # of the polygon drawn for a circle
     every = [*centers, *(p for p in points if p not in centers)]
     balls = [
         {
@@ -61,27 +74,30 @@ def _rows(i: int, panel: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             "ball": j,
             "corner": c,
             "chosen": j < len(centers),
-            "x": x + panel["eps"] * math.cos(2 * math.pi * c / CORNERS),
-            "y": y + panel["eps"] * math.sin(2 * math.pi * c / CORNERS),
+            "x": x + panel["eps"] * math.cos(2 * math.pi * c / corners),
+            "y": y + panel["eps"] * math.sin(2 * math.pi * c / corners),
         }
         for j, (x, y) in enumerate(every)
-        for c in range(CORNERS + 1)
+        for c in range(corners + 1)
     ]
     at = [
-        {"panel": i, "x": x, "y": y, "label": f"({number(x)}, {number(y)})", "above": _above((x, y), points)}
+        {
+            "panel": i, "x": x, "y": y, "label": f"({number(x)}, {number(y)})",
+            "above": _label_above((x, y), points),
+        }
         for x, y in points
-    ]
+    ]  # fmt: skip
     return {"points": at, "balls": balls, "centers": [{"panel": i, "x": x, "y": y} for x, y in centers]}
 
 
-def _above(point: tuple[float, ...], points: Sequence[tuple[float, ...]]) -> bool:
-    """Whether a label belongs above its point: unless the nearest other point is there."""
+def _label_above(point: tuple[float, ...], points: Sequence[tuple[float, ...]]) -> bool:
+    """Whether to put a label above its point: not if the nearest other point is there."""
     others = [q for q in points if q != point]
     return not others or min(others, key=lambda q: math.dist(point, q))[1] <= point[1]
 
 
 def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
-    """From where to where the axes go; refused where numbers of this size leave no finite extent to draw."""
+    """The ends of both axes; raises DomainError if numbers of this size leave no finite extent to draw."""
     spans = {}
     for axis in ("x", "y"):
         values = [r[axis] for r in [*rows["balls"], *rows["points"]]]
@@ -89,9 +105,10 @@ def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
         margin = (0.06 if axis == "x" else 0.13) * (max(values) - min(values))
         spans[axis] = (min(values) - margin, max(values) + margin)
     sizes = [high - low for low, high in spans.values()]
-    if not all(map(math.isfinite, sizes)) or not LEAST <= max(sizes) <= MOST:
+    # Within these limits the number of pixels to the unit is finite.
+    if not all(map(math.isfinite, sizes)) or not 1e-300 <= max(sizes) <= 1e300:
         raise DomainError(
-            f"a cover is drawn from {LEAST:g} to {MOST:g} across; this one is {sizes[0]:g} by {sizes[1]:g}: "
+            f"a cover is drawn from 1e-300 to 1e+300 across; this one is {sizes[0]:g} by {sizes[1]:g}: "
             "scale points and eps."
         )
     least = max(sizes) * 0.6  # a narrow set still gets a panel wide enough for its labels
@@ -102,19 +119,13 @@ def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
 
 
 def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
-    """One set, with the same number of pixels to the unit on both axes, so that balls are round."""
+    """One set, with equal units on both axes, so that balls are round."""
     spans = _spans(rows)
     unit = SIDE / max(high - low for low, high in spans.values())
     radius = unit * panel["eps"]
     away = 13 if radius > 50 else radius + 11  # inside a large ball, outside a small one
-    channels: dict[str, dict[str, Any]] = {
-        axis: {
-            "scale": alt.Scale(domain=list(spans[axis]), nice=False),
-            "axis": alt.Axis(title=name, tickCount=5),
-        }
-        for axis, name in (("x", "first coordinate"), ("y", "second coordinate"))
-    }
-    x, y = alt.X("x:Q", **channels["x"]), alt.Y("y:Q", **channels["y"])
+    x = alt.X("x:Q", **linear_axis("first coordinate", *spans["x"], tickCount=5))
+    y = alt.Y("y:Q", **linear_axis("second coordinate", *spans["y"], tickCount=5))
     here = f"datum.panel == {i}"
     ball = named("balls").encode(x=x, y=y, order="corner:O", detail="ball:N")
     layers = [

@@ -1,7 +1,7 @@
 """Attention as a picture: tokens in a row, scores as grey arcs below it, normalised weights as blue lines above it.
 
-Every width is a number of a real `Model` on a real input: a blue line is as thick as its weight, a grey arc as its
-score lies between the least and the greatest score of its query.
+Every width is computed from a `Model` on an input: a blue line is as thick as its weight; the width of a grey arc shows
+where its score lies between the least and the greatest score of its query.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,20 @@ from .._base.types import Array, Float, Shaped
 from ..functions import check_bits
 from ..heads.block import attention_rows
 from ..heads.model import Model
-from .data import number
-from .theme import BLUE, GREY, ORANGE, PALE, SKY, Chart, Panel, finish, named
+from .colours import BLUE, GREY, ORANGE, PALE, SKY
+from .theme import Chart, Panel, finish, named, number
 
 MODULES = {
     "head": "f_tf-head: a context z asks, y answers",
     "layer": "f_tf-layer: every token asks",
     "scalar": "f_tf-scalar: [CLS] asks, w reads its answer",
 }
-UNIT = 42  # pixels between two tokens
-NARROW = 32  # the same where T is larger
-RISE = 2.6  # tokens to outputs, in units
-BEND = 24  # corners of an arc
+RISE = 2.6  # from tokens to outputs, in distances between tokens
 
 
 @dataclass
 class Drawing:
-    """Nodes and lines of one panel; `rows` turns them into records."""
+    """Nodes and lines of one panel, as rows of its chart."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -47,52 +44,31 @@ class Drawing:
         self, path: Sequence[tuple[Real, Real]], *, colour: str, width: Real, value: Real, what: str
     ) -> None:
         edge = len({row["edge"] for row in self.lines})
-        for i, (x, y) in enumerate(path):
-            self.lines.append(
-                {
-                    "edge": edge,
-                    "corner": i,
-                    "x": x,
-                    "y": y,
-                    "colour": colour,
-                    "width": width,
-                    "value": value,
-                    "what": what,
-                }
-            )
+        style = {"colour": colour, "width": width, "value": value, "what": what}
+        self.lines += [{"edge": edge, "corner": i, "x": x, "y": y, **style} for i, (x, y) in enumerate(path)]
 
     def scores(self, source: Real, targets: Sequence[Real], scores: Float[Array, " n"], who: str) -> None:
         """Grey arcs from the asking token to each token asked."""
         spread = float(scores.max() - scores.min())
         for x, score in zip(targets, scores):
             share = (float(score - scores.min()) / spread) if spread > 1e-12 else 0.5
-            self.line(
-                _arc(source, x),
-                colour=GREY,
-                width=0.5 + 2.5 * share,
-                value=float(score),
-                what=f"score of {who}",
-            )
+            width = 0.5 + 2.5 * share
+            self.line(_arc(source, x), colour=GREY, width=width, value=float(score), what=f"score of {who}")
 
     def weights(self, sources: Sequence[Real], target: Real, weights: Float[Array, " n"], who: str) -> None:
         """Blue lines from each token to the answer, as thick as its weight."""
-        for x, weight in zip(sources, weights):
-            self.line(
-                [(x, 0.0), (target, RISE)],
-                colour=BLUE,
-                width=0.35 + 7 * float(weight),
-                value=float(weight),
-                what=f"weight in {who}",
-            )
+        for x, weight in zip(sources, map(float, weights)):
+            path = [(x, 0.0), (target, RISE)]
+            self.line(path, colour=BLUE, width=0.35 + 7 * weight, value=weight, what=f"weight in {who}")
 
 
 def _arc(a: Real, b: Real) -> list[tuple[Real, Real]]:
-    """A curve below the row from a to b, deeper the further they lie apart; a loop where they are one."""
+    """A curve of 24 points below the row from a to b, deeper for distant tokens; a loop if a = b."""
     if a == b:
-        turn = np.linspace(0, 2 * np.pi, BEND)
+        turn = np.linspace(0, 2 * np.pi, 24)
         return [(a + 0.22 * float(np.sin(u)), -0.45 - 0.3 * (1 - float(np.cos(u)))) for u in turn]
     depth = 0.5 + 0.42 * abs(a - b) + (0.12 if a < b else 0.0)  # the two directions do not hide each other
-    share = np.linspace(0, 1, BEND)
+    share = np.linspace(0, 1, 24)
     return [(a + (b - a) * float(u), -0.3 - depth * 4 * float(u) * (1 - float(u)) * 0.7) for u in share]
 
 
@@ -109,13 +85,11 @@ def attention_module_diagram(panels: Sequence[tuple[str, Model, Shaped[Array, " 
     charts, data = [], {}
     for i, ((module, _, _), drawing) in enumerate(zip(panels, drawings)):
         data[f"nodes{i}"], data[f"lines{i}"] = drawing.nodes, drawing.lines
-        charts.append(_chart(i, drawing, MODULES[module]))
+        charts.append(_chart(i, drawing, MODULES[module], unit=42))
     return finish(
         alt.concat(*charts, columns=3, spacing=18),
         title="Alignment scores (grey) become normalised attention weights (blue), which mix the inputs",
-        subtitle=[
-            "A blue line is as thick as its weight; a grey arc as its score among those of the same query."
-        ],
+        subtitle="A blue line is as thick as its weight; a grey arc as its score among those of the same query.",
         data=data,
         width=820,
         fixed=True,
@@ -153,15 +127,14 @@ def _draw(module: str, model: Model, bits: Shaped[Array, " T"]) -> Drawing:
         out.node(t, 0, f"x{t}={b[t]}", PALE)
     if module == "scalar":
         value = float(model(b[None])[0])
-        out.line(
-            [(middle, RISE), (middle, RISE + 1.3)], colour="black", width=1.2, value=value, what="read-out w"
-        )
+        path = [(middle, RISE), (middle, RISE + 1.3)]
+        out.line(path, colour="black", width=1.2, value=value, what="read-out w")
         out.node(middle, RISE + 1.5, f"output {number(round(value, 3))}", "white", shape="square", size=0)
     return out
 
 
-def _chart(i: int, drawing: Drawing, header: str, unit: int = UNIT) -> Panel:
-    """Lines below nodes below labels, with equal units on both axes and no axes shown."""
+def _chart(i: int, drawing: Drawing, header: str, *, unit: int) -> Panel:
+    """Lines below nodes below labels, without axes; `unit` pixels between two tokens, on both axes."""
     points = [*drawing.nodes, *drawing.lines]
     spans = {k: (min(p[k] for p in points) - 0.6, max(p[k] for p in points) + 0.6) for k in ("x", "y")}
     x, y = (
@@ -178,12 +151,9 @@ def _chart(i: int, drawing: Drawing, header: str, unit: int = UNIT) -> Panel:
         size=alt.Size("size:Q", scale=None),
     )  # fmt: skip
     labels = named(f"nodes{i}").mark_text(fontSize=11).encode(x=x, y=y, text="label:N")
-    size = {
-        "width": round(unit * (spans["x"][1] - spans["x"][0])),
-        "height": round(unit * (spans["y"][1] - spans["y"][0])),
-    }
+    width, height = (round(unit * (high - low)) for low, high in spans.values())
     title = alt.TitleParams(header, fontSize=12, fontWeight="normal", anchor="middle", offset=4)
-    return alt.layer(lines, nodes, labels).properties(title=title, **size)
+    return alt.layer(lines, nodes, labels).properties(title=title, width=width, height=height)
 
 
 def head_reads_chart(
@@ -209,10 +179,10 @@ def head_reads_chart(
     on = float(weights[list(support)].sum())
     names = ", ".join(f"x{t}" for t in support)
     return finish(
-        _chart(0, out, f"{formula}, T = {T}", NARROW),
+        _chart(0, out, f"{formula}, T = {T}", unit=32),
         title=f"The head reads {len(support)} of {T} bits: {100 * on:.3g} % of its attention lies on {names}",
-        subtitle=["Blue: the positions that f reads. Grey: the rest, which it ignores."],
+        subtitle="Blue: the positions that f reads. Grey: the rest, which it ignores.",
         data={"nodes0": out.nodes, "lines0": out.lines},
-        width=max(440, NARROW * T),
+        width=max(440, 32 * T),
         fixed=True,
     )

@@ -7,20 +7,18 @@ import altair as alt
 import numpy as np
 
 from .._base.errors import DomainError
-from .data import Rows, count, finite, need
-from .theme import BLUE, GREY, ORANGE, RED, SEQUENTIAL, WIDTH, Chart, finish, named
+from ..probing.result import Probe
+from .colours import BLUE, GREY, ORANGE, RED
+from .theme import WIDTH, Chart, Rows, by_name, count, finish, finite, named, need
 
-BASELINES = {
-    "score": "the model",
-    "score_random_weights": "random weights",
-    "score_shuffled_input": "shuffled input",
-    "score_uniform_attention": "uniform attention",
-}
-CELL, LEAST = 16, 110  # pixels per head, and of the smallest panel
+
+def probe_chart(probe: Probe) -> Chart:
+    """The map of layers and heads, by score."""
+    return head_map(probe.rows(), name=probe.name, s=probe.s)
 
 
 def head_map(rows: Rows, *, name: str, s: int) -> Chart:
-    """The score of every head by layer and head, and the same for each baseline that was measured.
+    """The score of every head by layer and head, with a map of each baseline that was measured.
 
     Args:
         rows: one record per head: layer, head, score, and score_<baseline> where there is one.
@@ -34,9 +32,15 @@ def head_map(rows: Rows, *, name: str, s: int) -> Chart:
             "texts or one without --queries."
         )
     best = max(scored, key=lambda row: float(row["score"]))
+    fields = {
+        "score": "the model",
+        "score_random_weights": "random weights",
+        "score_shuffled_input": "shuffled input",
+        "score_uniform_attention": "uniform attention",
+    }
     return maps(
         records,
-        BASELINES,
+        fields,
         unit=f"score({s})",
         title=f"{name}: layer {best['layer']} head {best['head']} is the sparsest variable of "
         f"{count(records, 'head')}, score {best['score']:.2f}",
@@ -56,7 +60,7 @@ def maps(
     """One map of layers and heads per field, values between 0 and 1 on one scale; `marked` frames one head.
 
     Args:
-        fields: the fields to draw and the words above their panels; those that no record has are left out.
+        fields: the fields to draw and the words above their panels; a field that no record has is left out.
     """
     records = need(rows, "map of heads", "layer", "head")
     cells: list[dict[str, Any]] = [
@@ -67,32 +71,25 @@ def maps(
     ]
     cells = need(cells, "map of heads: values", "value")
     kinds = [words for words in fields.values() if any(cell["kind"] == words for cell in cells)]
-    layers, heads = ({row[key] for row in records} for key in ("layer", "head"))
-    wide, high = max(LEAST, CELL * len(heads)), max(LEAST, CELL * len(layers))
+    # 16 pixels for each head and layer; a panel has at least 110.
+    wide, high = (max(110, 16 * len({row[key] for row in records})) for key in ("head", "layer"))
     frame = [{"layer": marked[0], "head": marked[1]}] if marked is not None else []
 
     def panel(kind: str) -> Any:
-        base = (
-            named("heads")
-            .transform_filter(alt.datum.kind == kind)
-            .mark_rect()
-            .encode(
-                x=alt.X("head:O", axis=alt.Axis(title="head", labelAngle=0)),
-                y=alt.Y("layer:O", axis=alt.Axis(title="layer")),
-                color=alt.Color(
-                    "value:Q",
-                    scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 1]),
-                    legend=alt.Legend(title=unit, gradientLength=160),
-                ),
-                tooltip=["kind:N", "layer:O", "head:O", alt.Tooltip("value:Q", format=".3f")],
-            )
+        base = named("heads").transform_filter(alt.datum.kind == kind).mark_rect()
+        shown: Any = base.encode(
+            x=alt.X("head:O", axis=alt.Axis(title="head", labelAngle=0)),
+            y=alt.Y("layer:O", axis=alt.Axis(title="layer")),
+            color=alt.Color(
+                "value:Q",
+                scale=alt.Scale(scheme="cividis", domain=[0, 1]),
+                legend=alt.Legend(title=unit, gradientLength=160),
+            ),
+            tooltip=["kind:N", "layer:O", "head:O", alt.Tooltip("value:Q", format=".3f")],
         )
-        mark = (
-            named("marked")
-            .mark_rect(filled=False, stroke=RED, strokeWidth=2.5)
-            .encode(x="head:O", y="layer:O")
-        )
-        shown = alt.layer(base, mark) if frame else base
+        if frame:
+            mark = named("marked").mark_rect(filled=False, stroke=RED, strokeWidth=2.5)
+            shown = alt.layer(shown, mark.encode(x="head:O", y="layer:O"))
         return shown.properties(width=wide, height=high, title=alt.TitleParams(kind, fontSize=12, offset=6))
 
     return finish(
@@ -115,39 +112,31 @@ def head_strips(
         controls: variants that were trained on controls; they are drawn in another colour.
     """
     records = need(rows, "strips of heads", "variant", field, baseline)
+    kinds = {row["variant"]: "control" if row["variant"] in controls else "model" for row in records}
     ticks = [
-        {
-            "variant": row["variant"],
-            "kind": "control" if row["variant"] in controls else "model",
-            "value": row[field],
-        }
+        {"variant": row["variant"], "kind": kinds[row["variant"]], "value": row[field]}
         for row in records
         if finite(row[field])
     ]
-    names = sorted({row["variant"] for row in records}, key=lambda name: (name in controls, name))
+    names = sorted(kinds, key=lambda name: (name in controls, name))
+
+    def median(name: str, key: str) -> float:
+        return float(np.median([row[key] for row in records if row["variant"] == name]))
+
     medians = [
-        {
-            "variant": name,
-            "kind": kind,
-            "value": float(np.median([r[key] for r in records if r["variant"] == name])),
-        }
+        {"variant": name, "kind": kind, "value": median(name, key)}
         for name in names
         for key, kind in ((field, "median"), (baseline, "median, random weights"))
     ]
     y = alt.Y("variant:N", sort=names, axis=alt.Axis(title=None))
     x = alt.X("value:Q", axis=alt.Axis(title=unit), scale=alt.Scale(zero=False))
-    colors = alt.Scale(
-        domain=["model", "control", "median", "median, random weights"], range=[BLUE, ORANGE, RED, GREY]
-    )
-    color = alt.Color("kind:N", scale=colors, legend=alt.Legend(title=None))
-    tick = named("heads").mark_tick(thickness=1.4, size=12).encode(x=x, y=y, color=color)
-    point = (
-        named("medians")
-        .mark_point(filled=True, size=60, shape="diamond", opacity=1)
-        .encode(x=x, y=y, color=color)
-    )
+    colours = {"model": BLUE, "control": ORANGE, "median": RED, "median, random weights": GREY}
+    color = by_name(alt.Color, "kind", colours, legend=alt.Legend(title=None))
+    tick = named("heads").mark_tick(thickness=1.4, size=12)
+    point = named("medians").mark_point(filled=True, size=60, shape="diamond", opacity=1)
+    marks = [mark.encode(x=x, y=y, color=color) for mark in (tick, point)]
     return finish(
-        alt.layer(tick, point).properties(width=WIDTH, height=20 * len(names)),
+        alt.layer(*marks).properties(width=WIDTH, height=20 * len(names)),
         title=title,
         subtitle=subtitle,
         data={"heads": ticks, "medians": medians},

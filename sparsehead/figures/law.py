@@ -1,4 +1,4 @@
-"""The law: samples needed against context length, with everything that stands on the same axes."""
+"""The law: samples needed against context length, with the paper's points, floor, fits and bound on the same axes."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -8,54 +8,46 @@ import altair as alt
 
 from .._base.errors import DomainError
 from .._base.log_math import Real
+from ..capacity.bound import bound as capacity_bound
+from ..construct.build import build
 from ..floor.floor import Floor
+from ..functions import conjunction
 from ..laws.fits import FORMULAS, LawFit, law_value
+from ..laws.law import LawResult
 from ..laws.published import LAW_AND, PrintedThreshold
 from ..laws.thresholds import Threshold
-from .data import Rows, finite, interval, number
+from .colours import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from .theme import (
-    BLACK,
-    BLUE,
-    GREEN,
     HEIGHT,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
     WIDTH,
     Chart,
     Panel,
+    Rows,
+    by_name,
     finish,
+    finite,
+    interval,
+    linear_axis,
     log_axis,
     named,
+    number,
 )
 
-OURS, PAPER, FLOOR, BOUND = "measured here", "the paper's figure 2", "floor, one answer", "capacity bound"
-FLOOR_RUNS = "floor, as many answers as a trial has runs"
-DROPOUT = "measured here, with dropout"
-FIT_NAMES = {name: f"fit {formula}" for name, formula in FORMULAS.items()}
-FIT_POINTS = 60
-COLOURS = {
-    OURS: BLUE, DROPOUT: SKY, PAPER: BLACK, FLOOR: GREEN, FLOOR_RUNS: GREEN, BOUND: RED,
-    FIT_NAMES["log"]: BLUE, FIT_NAMES["power"]: ORANGE, FIT_NAMES["linear"]: PURPLE,
-}  # fmt: skip
-SHAPES = {OURS: "circle", DROPOUT: "square", PAPER: "diamond"}
-# Pixels by which a series stands beside its T; with points that are outlines, none hides another at the same T.
-ASIDE = {"paper": -4, "thresholds": 0, "dropout": 7}
-DASHES: dict[str, list[int]] = {
-    FLOOR: [2, 2], FLOOR_RUNS: [1, 4], BOUND: [8, 3], FIT_NAMES["log"]: [1, 0], FIT_NAMES["power"]: [7, 3],
-    FIT_NAMES["linear"]: [9, 3, 2, 3],
-}  # fmt: skip
-# The square of the length in pixels of a line in the legend: 32 show every dash pattern twice.
-DASH_LEGEND = 1000
-POWER = "'10^' + format(log(datum.value) / LN10, 'd')"
-STRIP = 64  # height of the panel with the bound
-COLUMNS, ROW = 2, 18  # of either legend, also on a narrow page; pixels that a row of the upper one takes
-SAMPLES = "samples m at which 80 % of trials succeed"
-# What a triangle stands for, by what the trials leave open: the shape, where it stands, the words beside it.
-OPEN = {
-    "above": ("triangle-up", "at least"),
-    "below": ("triangle-down", "at most"),
+CONTEXT, SAMPLES = "context length T (bits, log scale)", "samples m at which 80 % of trials succeed"
+FLOOR, FLOOR_RUNS = "floor, one answer", "floor, as many answers as a trial has runs"
+# Points by dataset: name, colour, shape, and pixels beside their T, so that none hides another at the same T.
+POINTS = {
+    "thresholds": ("measured here", BLUE, "circle", 0),
+    "dropout": ("measured here, with dropout", SKY, "square", 7),
+    "paper": ("the paper's figure 2", BLACK, "diamond", -4),
+}
+# Lines by name: colour and dashes.
+LINES = {
+    FLOOR: (GREEN, [2, 2]),
+    FLOOR_RUNS: (GREEN, [1, 4]),
+    f"fit {FORMULAS['log']}": (BLUE, [1, 0]),
+    f"fit {FORMULAS['power']}": (ORANGE, [7, 3]),
+    f"fit {FORMULAS['linear']}": (PURPLE, [9, 3, 2, 3]),
 }
 TIPS: list[Any] = [
     alt.Tooltip("series:N", title="series"),
@@ -63,7 +55,40 @@ TIPS: list[Any] = [
     *(alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("m", "low", "high")),
     "trials:Q",
 ]
-CONTEXT = "context length T (bits, log scale)"
+
+
+def law_figure(
+    law: LawResult, *, dropout: LawResult | None = None, bound: Sequence[tuple[int, Real]] = ()
+) -> Chart:
+    """A measured law, with the paper's points if it measured the same function.
+
+    Args:
+        dropout: thresholds measured with dropout; bound: samples (T, m) that capacity asks for.
+    """
+    return law_chart(
+        law.thresholds.values(),
+        dropout=dropout.thresholds.values() if dropout else (),
+        paper=LAW_AND if law.in_paper else (),
+        floor=law.floor.values(),
+        bound=bound,
+        fits=law.fits,
+        misfit=law.misfit,
+        target=law.target,
+    )
+
+
+def bound_samples(Ts: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs (T, m): with m samples capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND.
+
+    The realisable form at the norms of the written head, taken as given beforehand.
+    """
+    points = []
+    for T in sorted(set(Ts)):
+        model = build(conjunction((0, T // 3, T - 1), T=T))
+        found = capacity_bound(model, m=1000, form="ours", a_posteriori=False)
+        if found.realizable_samples is not None:
+            points.append((T, found.realizable_samples))
+    return points
 
 
 def law_chart(
@@ -80,24 +105,28 @@ def law_chart(
     """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
 
     Args:
-        thresholds: by T; one without trials is foreseen, not measured, and is left out.
+        thresholds: by T; one without trials was predicted, not measured, and is left out.
             A low or high of None leaves that side open: the bar runs to the edge.
             An m80 of None with a `low` means that no sample size tried was enough: a triangle upwards at `low`. With
             a `high` alone every sample size tried was enough: a triangle downwards at `high`. With neither, T is not
             drawn and the subtitle says so.
-        dropout: the same for runs with the paper's dropout.
+        dropout: thresholds of runs with the paper's dropout.
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
-        bound: pairs (T, m); it lies orders of magnitude higher and gets a strip of its own, logarithmic in m.
+        bound: pairs (T, m); orders of magnitude higher, and so in a strip of its own, logarithmic in m.
         fits: by name of the law: "log", "power", "linear".
         misfit: how trials depart from the fitted curve; the subtitle then says this and does not compare the laws.
     Raises:
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
     """
-    rows = [threshold_row(row, OURS) for row in thresholds if measured(row)]
-    dropped = [threshold_row(row, DROPOUT) for row in dropout if measured(row)]
+    fits = fits or {}
+    rows = [threshold_row(row, POINTS["thresholds"][0]) for row in thresholds if _measured(row)]
+    dropped = [threshold_row(row, POINTS["dropout"][0]) for row in dropout if _measured(row)]
     printed = [
-        {"T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar, "series": PAPER, "trials": 40, "state": "known"}
+        {
+            "T": p.T, "m": p.m, "low": p.m - p.bar, "high": p.m + p.bar,
+            "series": POINTS["paper"][0], "trials": 40, "state": "known",
+        }
         for p in paper
     ]  # fmt: skip
     if not rows and not printed:
@@ -105,34 +134,25 @@ def law_chart(
     Ts = [row["T"] for row in [*rows, *dropped, *printed]]
     lines = _line([(row.T, row.m) for row in floor], FLOOR)
     lines += _line([(row.T, row.m_guesses) for row in floor if row.m_guesses], FLOOR_RUNS)
-    lines += [row for name, fit in (fits or {}).items() for row in _fit(name, fit, Ts)]
-    data = {
-        "thresholds": rows,
-        "dropout": dropped,
-        "paper": printed,
-        "lines": lines,
-        "bound": _line(bound, BOUND),
-    }
-    panels = [_panel(Ts, data)]
-    if data["bound"]:
-        panels.insert(0, _bound_strip(Ts, data["bound"]))
+    lines += [row for name, fit in fits.items() for row in _fit(name, fit, Ts)]
+    bounds = _line(bound, "capacity bound")
+    data = {"thresholds": rows, "dropout": dropped, "paper": printed, "lines": lines, "bound": bounds}
+    panels = [*([_bound_strip(Ts, bounds)] if bounds else []), _panel(Ts, data)]
     return finish(
         alt.vconcat(*panels, spacing=10),
         title=law_title(rows, target),
-        subtitle=law_subtitle(
-            rows, {} if misfit else fits or {}, printed, misfit, bounded=bool(data["bound"])
-        ),
+        subtitle=law_subtitle(rows, {} if misfit else fits, printed, misfit, bounded=bool(bounds)),
         data=data,
     )
 
 
-def measured(row: Threshold) -> bool:
-    """False where a number stands without trials: the joint design foresees it from other T."""
+def _measured(row: Threshold) -> bool:
+    """False for a number without trials, which the joint design predicts from other T."""
     return bool(row.trials) or not finite(row.m80)
 
 
 def threshold_row(row: Threshold, series: str) -> dict[str, Any]:
-    """A row of the chart. `state`: "known", or what the trials say where m_80 itself is not bounded by them."""
+    """A row of the chart. `state`: "known", or the side on which the trials leave m_80 open."""
     low, high, m = row.low, row.high, row.m80
     if finite(m):
         state = "known"
@@ -152,14 +172,14 @@ def _line(points: Sequence[tuple[Real, Real]], name: str) -> list[dict[str, Any]
 
 
 def _fit(name: str, fit: LawFit, Ts: Sequence[Real]) -> list[dict[str, Any]]:
-    """The fitted law over the range of T; where it is not positive it is left out."""
-    if name not in FIT_NAMES:
-        raise DomainError(f"fits are named {', '.join(FIT_NAMES)}; got {name!r}.")
+    """The fitted law at 61 points over the range of T, where it is positive."""
+    if name not in FORMULAS:
+        raise DomainError(f"fits are named {', '.join(FORMULAS)}; got {name!r}.")
     a, b = (fit.params[key] for key in ("a", "b"))
     low, high = min(Ts) / 1.15, max(Ts) * 1.15
-    grid = [low * (high / low) ** (i / FIT_POINTS) for i in range(FIT_POINTS + 1)]
+    grid = [low * (high / low) ** (i / 60) for i in range(61)]
     values = [(T, law_value(name, a, b, T)) for T in grid]
-    return _line([(T, m) for T, m in values if m > 0], FIT_NAMES[name])
+    return _line([(T, m) for T, m in values if m > 0], f"fit {FORMULAS[name]}")
 
 
 def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
@@ -168,40 +188,39 @@ def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
         10.0 ** f(math.log10(g(r["m"] for r in bound))) for f, g in ((math.floor, min), (math.ceil, max))
     )
     high = max(high, 10 * low)
+    label = "'10^' + format(log(datum.value) / LN10, 'd')"
     y = alt.Y(
         "m:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(title="bound", values=[low, high], labelExpr=POWER),
+        axis=alt.Axis(title="bound", values=[low, high], labelExpr=label),
     )
     x = alt.X("T:Q", **{**log_axis(CONTEXT, Ts), "axis": None})
-    line = named("bound").mark_line(
-        clip=True, strokeWidth=1.8, color=COLOURS[BOUND], strokeDash=DASHES[BOUND]
-    )
-    return line.encode(x=x, y=y, tooltip=TIPS[:3]).properties(width=WIDTH, height=STRIP)
+    line = named("bound").mark_line(clip=True, strokeWidth=1.8, color=RED, strokeDash=[8, 3])
+    return line.encode(x=x, y=y, tooltip=TIPS[:3]).properties(width=WIDTH, height=64)
 
 
 def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
     """Everything but the bound, m from 0. Points and lines have a legend each: of shapes, and of dashes."""
-    points = [row for name in ASIDE for row in data[name]]
+    points = [row for name in POINTS for row in data[name]]
     ms = [row[key] for row in points for key in ("m", "low", "high") if finite(row.get(key))]
     ms += [row["m"] for row in data["lines"] if row["series"] in (FLOOR, FLOOR_RUNS)]
-    edges = 0, max([m for m in ms if m > 0] or [100]) * 1.08
-    # lines that reach further are cut off there
+    # fits that reach further are cut off here
+    top = max([m for m in ms if m > 0] or [100]) * 1.08
     x = alt.X("T:Q", **log_axis(CONTEXT, Ts))
-    shown: dict[str, Any] = {
-        "scale": alt.Scale(domain=edges, nice=False),
-        "axis": alt.Axis(title=SAMPLES, tickCount=6),
-    }
+    shown = linear_axis(SAMPLES, 0, top, tickCount=6)
     layers: list[Any] = []
-    present = [name for name in SHAPES if any(row["series"] == name for row in points)]
+    drawn = [name for name in POINTS if data[name]]
     if data["lines"]:
-        below = 12 + ROW * -(-len(present) // COLUMNS)
-        layers.append(_lines(x, alt.Y("m:Q", **shown), [row["series"] for row in data["lines"]], below))
-    named_once = False
-    for name in ASIDE:
-        if data[name]:
-            layers += _points(name, x, shown, edges, present, legend=not named_once)
-            named_once = True
+        used = {row["series"] for row in data["lines"]}
+        # The legend of points above this one takes 18 pixels for each row of two.
+        layers.append(_lines(x, alt.Y("m:Q", **shown), used, below=12 + 18 * -(-len(drawn) // 2)))
+    styles = {POINTS[name][0]: POINTS[name] for name in drawn}
+    at: dict[str, Any] = {"orient": "none", "legendX": 0, "legendY": HEIGHT + 50}
+    legend: alt.Legend | None = alt.Legend(title=None, columns=2, **at)
+    # the paper's points below ours
+    for name in sorted(drawn, key=lambda name: name != "paper"):
+        layers += _points(name, x, shown, top, styles, legend)
+        legend = None
     return (
         alt.layer(*layers)
         .resolve_scale(color="independent", shape="independent", strokeDash="independent")
@@ -209,29 +228,20 @@ def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
     )
 
 
-def _lines(x: alt.X, y: alt.Y, series: Sequence[str], below: int) -> Panel:
+def _lines(x: alt.X, y: alt.Y, series: set[str], *, below: int) -> Panel:
     """Floor and fits, their legend `below` pixels under the axis, where the legend of points ends."""
-    used = [name for name in DASHES if name in series]
+    # The size is the square of a line's length in the legend: 32 pixels show every dash pattern twice.
     legend = alt.Legend(
-        title=None,
-        symbolType="stroke",
-        symbolSize=DASH_LEGEND,
-        columns=COLUMNS,
-        rowPadding=-14,
-        offset=below,
+        title=None, symbolType="stroke", symbolSize=1000, columns=2, rowPadding=-14, offset=below
     )
-    colours = alt.Scale(domain=used, range=[COLOURS[name] for name in used])
-    dashes = alt.Scale(domain=used, range=[DASHES[name] for name in used])
-    return (
-        named("lines")
-        .mark_line(clip=True, strokeWidth=1.8)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("series:N", scale=colours, legend=legend),
-            strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=legend),
-            tooltip=TIPS[:3],
-        )
+    used = {name: style for name, style in LINES.items() if name in series}
+    lines = named("lines").mark_line(clip=True, strokeWidth=1.8)
+    return lines.encode(
+        x=x,
+        y=y,
+        color=by_name(alt.Color, "series", {n: colour for n, (colour, _) in used.items()}, legend=legend),
+        strokeDash=by_name(alt.StrokeDash, "series", {n: d for n, (_, d) in used.items()}, legend=legend),
+        tooltip=TIPS[:3],
     )
 
 
@@ -239,52 +249,41 @@ def _points(
     name: str,
     x: alt.X,
     shown: Mapping[str, Any],
-    edges: tuple[Real, Real],
-    present: Sequence[str],
-    *,
-    legend: bool,
+    top: float,
+    styles: Mapping[str, tuple[str, str, str, int]],
+    legend: alt.Legend | None,
 ) -> list[Panel]:
     """One series: points with bars, which run to the edge of the plot where the interval is open; and triangles."""
-    shift = ASIDE[name]
-    shapes = alt.Scale(domain=list(present), range=[SHAPES[n] for n in present])
-    colours = alt.Scale(domain=list(present), range=[COLOURS[n] for n in present])
-    at: dict[str, Any] = {"orient": "none", "legendX": 0, "legendY": HEIGHT + 50}
-    shown_legend = alt.Legend(title=None, columns=COLUMNS, **at) if legend else None
-    color = alt.Color("series:N", scale=colours, legend=shown_legend)
-    shape = alt.Shape("series:N", scale=shapes, legend=shown_legend)
+    _, colour, _, shift = POINTS[name]
+    colours = {series: style[1] for series, style in styles.items()}
+    shapes = {series: style[2] for series, style in styles.items()}
+    color = by_name(alt.Color, "series", colours, legend=legend)
+    shape = by_name(alt.Shape, "series", shapes, legend=legend)
     y = alt.Y("m:Q", **shown)
     known = named(name).transform_filter("datum.state == 'known'")
-    ends = {
-        "from": f"isValid(datum.low) ? datum.low : {edges[0]}",
-        "to": f"isValid(datum.high) ? datum.high : {edges[1]}",
-    }
+    ends = {"from": "isValid(datum.low) ? datum.low : 0", "to": f"isValid(datum.high) ? datum.high : {top}"}
     bars = known.transform_calculate(**ends).mark_rule(strokeWidth=1.8, clip=True, xOffset=shift)
-    quiet = alt.Color("series:N", scale=colours, legend=None)
-    layers = [bars.encode(x=x, y=alt.Y("from:Q", **shown), y2="to:Q", color=quiet)]
+    quiet = by_name(alt.Color, "series", colours, legend=None)
     marks = known.mark_point(size=52, strokeWidth=1.8, opacity=1, xOffset=shift)
-    layers.append(marks.encode(x=x, y=y, color=color, shape=shape, tooltip=TIPS))
+    layers = [
+        bars.encode(x=x, y=alt.Y("from:Q", **shown), y2="to:Q", color=quiet),
+        marks.encode(x=x, y=y, color=color, shape=shape, tooltip=TIPS),
+    ]
     if name == "paper":
         return layers
-    for state, (triangle, words) in OPEN.items():
+    for state, triangle, words in (
+        ("above", "triangle-up", "at least"),
+        ("below", "triangle-down", "at most"),
+    ):
         beyond = named(name).transform_filter(f"datum.state == '{state}'").encode(x=x, y=y, tooltip=TIPS)
-        mark: dict[str, Any] = {
-            "shape": triangle,
-            "size": 110,
-            "filled": True,
-            "opacity": 1,
-            "xOffset": shift,
-        }
-        layers.append(beyond.mark_point(color=COLOURS[_series(name)], **mark))
-        layers.append(beyond.mark_text(text=words, dy=16, fontSize=11, color=COLOURS[_series(name)]))
+        mark: dict[str, Any] = {"shape": triangle, "size": 110, "filled": True, "opacity": 1}
+        layers.append(beyond.mark_point(color=colour, xOffset=shift, **mark))
+        layers.append(beyond.mark_text(text=words, dy=16, fontSize=11, color=colour))
     return layers
 
 
-def _series(name: str) -> str:
-    return DROPOUT if name == "dropout" else OURS
-
-
 def law_title(rows: Rows, target: str) -> str:
-    """What is seen: m_80 at the least and the greatest T at which it is known, or why that cannot be said."""
+    """The title: m_80 at the least and the greatest T at which it is known, or why it is known at none."""
     known = sorted((r for r in rows if r["state"] == "known"), key=lambda r: r["T"])
     if not rows:
         return f"{target}: no threshold has been measured here yet; the paper's points"
@@ -307,7 +306,7 @@ def law_title(rows: Rows, target: str) -> str:
 def law_subtitle(
     rows: Rows, fits: Mapping[str, LawFit], printed: Rows, misfit: str = "", *, bounded: bool = False
 ) -> list[str]:
-    """A misfit, the laws by AIC with the best one's exponent or slope, and what bars, triangles and the bound are."""
+    """The subtitle: a misfit, the laws by AIC with the best one's b, and what bars, triangles and the bound are."""
     lines = [f"{misfit[:1].upper()}{misfit[1:]}."] if misfit else []
     aic = {name: fit.aic for name, fit in fits.items() if finite(fit.aic)}
     if len(aic) > 1:

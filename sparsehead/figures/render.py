@@ -12,20 +12,20 @@ from .._base.errors import DomainError
 from .theme import Chart
 
 FORMATS = ("svg", "png", "pdf", "html")
-SCALE = 2.0  # PNG pixels per unit: sharp on a dense screen and in print
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """The Vega-Lite specification, data included. (Altair's own row limit concerns data frames; we pass records.)
-
-    Its "$schema" names the language and its version; nothing ever fetches that address.
-    """
+    """The Vega-Lite specification with its data; nothing fetches the address in its "$schema"."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
 
 
-def render(chart: Chart, form: str) -> bytes:
-    """`chart` in one of FORMATS. The HTML carries its own JavaScript and opens without a network."""
+def render(chart: Chart, form: str, *, scale: float = 2.0) -> bytes:
+    """`chart` in one of FORMATS. The HTML carries its own JavaScript and opens without a network.
+
+    Args:
+        scale: PNG pixels per unit; 2 is sharp on a dense screen and in print.
+    """
     import vl_convert
 
     if form not in FORMATS:
@@ -34,18 +34,14 @@ def render(chart: Chart, form: str) -> bytes:
     if form == "svg":
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if form == "png":
-        return bytes(vl_convert.vegalite_to_png(spec, scale=SCALE))
+        return bytes(vl_convert.vegalite_to_png(spec, scale=scale))
     if form == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec))
     return page_of(specification(chart)).encode()
 
 
 def form_of(path: Path, option: str) -> str:
-    """The form that a file's ending asks for.
-
-    Raises:
-        DomainError: it is none of FORMATS; names the option that gave the path.
-    """
+    """The format that the ending of `path` asks for; errors name the `option` that gave the path."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise DomainError(
@@ -54,7 +50,6 @@ def form_of(path: Path, option: str) -> str:
     return form
 
 
-SNIPPET = "window.vegaEmbed = vegaEmbed;"
 DRAW = """
 const spec = JSON.parse(document.getElementById("spec").textContent);
 vegaEmbed("#chart", spec, { mode: "vega-lite", renderer: "svg", actions: false, loader: { baseURL: "about:blank" } });
@@ -66,14 +61,15 @@ def chart_script() -> str:
     """Vega, Vega-Lite and vega-embed, from vl-convert's own copy; about 900 kB, once for a whole page."""
     import vl_convert
 
-    return str(vl_convert.javascript_bundle(SNIPPET)).replace("</script", "<\\/script")
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
+        "</script", "<\\/script"
+    )
 
 
 def policy(*scripts: str) -> str:
-    """A content security policy that runs these scripts and no other, and fetches nothing.
+    """A content security policy that runs these scripts, named by their hashes, and no other, and fetches nothing.
 
-    Charts evaluate their own expressions, hence 'unsafe-eval'; each script is named by the hash of its text, so that
-    one that got into the page with the data does not run.
+    Charts evaluate expressions, hence 'unsafe-eval'.
     """
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     named = " ".join(f"'sha256-{value}'" for value in hashes)

@@ -1,42 +1,23 @@
-"""One look for every chart: colours, sizes, the style of the paper's own points, and how a chart is finished.
+"""What every chart is made of: its rows, numbers in words, the common look, and how a chart is finished.
 
-The colours are Okabe and Ito's, which people with any common colour vision tell apart; where two series might
-still meet (in grey print), they also differ in shape or dash. Sizes are for a figure one column wide in print.
+A row maps the names of fields to numbers, texts or None. Sizes are those of a figure one column wide in print.
 """
 
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
+from .._base.errors import DomainError
+from .._base.jsonable import json_values
 from .._base.log_math import Real
-from .data import Rows, plain
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
-)  # fmt: skip
-GREY = "#767676"  # 4.5 : 1 on white: the faintest grey in which text is still easily read
-PALE = "#D9D9D9"
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")  # of series
-SEQUENTIAL: Any = "cividis"  # dark to light, the same to colour-blind eyes
-
-OURS = BLUE
-PAPER_POINT: dict[str, Any] = {
-    "shape": "diamond",
-    "filled": False,
-    "color": BLACK,
-    "size": 70,
-    "strokeWidth": 1.6,
-}
-PAPER_BAR: dict[str, Any] = {"color": BLACK, "strokeWidth": 1.2}
-
-WIDTH, HEIGHT = 520, 300
-FONT = "Liberation Sans, Arial, Helvetica, DejaVu Sans, sans-serif"
-TITLE_LETTERS = 6.9  # pixels that one letter of a title takes, about: where to break its lines
+WIDTH, HEIGHT = 520, 300  # pixels
 
 CONFIG: dict[str, Any] = {
-    "font": FONT,
+    "font": "Liberation Sans, Arial, Helvetica, DejaVu Sans, sans-serif",
     "background": "#ffffff",
     "padding": 12,
     "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
@@ -79,8 +60,73 @@ CONFIG: dict[str, Any] = {
     "concat": {"spacing": 30},
 }
 
+Fields = Mapping[str, Any]
+Rows = Sequence[Fields]
 Chart = alt.TopLevelMixin
 Panel = Any  # a part of a chart; Altair's own types refuse options that are passed as a dict
+
+
+def plain(rows: Iterable[Fields]) -> list[dict[str, Any]]:
+    """Rows with JSON values: Python numbers of six significant digits, None for what is not finite.
+
+    Six digits are far finer than a pixel, and halve the size of a page.
+    """
+
+    def json_value(value: Any) -> Any:
+        value = value.item() if hasattr(value, "item") else value
+        if not isinstance(value, float):
+            return value
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+
+    return [{key: json_value(value) for key, value in row.items()} for row in rows]
+
+
+def finite(value: Any) -> bool:
+    """True for a number that can be drawn; False for None, NaN and infinities."""
+    return value is not None and math.isfinite(value)
+
+
+def rows_of(records: Sequence[Any], what: str) -> list[dict[str, Any]]:
+    """Dataclasses as rows; raises DomainError if there are none. `what` says what the chart shows."""
+    return need([json_values(record) for record in records], what)
+
+
+def need(rows: Rows, what: str, *fields: str) -> list[dict[str, Any]]:
+    """Copies of `rows`; raises DomainError if there are none or a field is missing."""
+    if not rows:
+        raise DomainError(f"{what}: there is nothing to draw yet, 0 records arrived.")
+    for row in rows:
+        if not set(fields) <= row.keys():
+            raise DomainError(f"{what}: records need {', '.join(fields)}; one has only {', '.join(row)}.")
+    return [dict(row) for row in rows]
+
+
+def number(value: Real) -> str:
+    """A number for a title: three significant digits, whole from 100 on, with commas between thousands.
+
+    >>> number(69.23), number(113.4), number(100000), number(0.0034)
+    ('69.2', '113', '100,000', '0.0034')
+    """
+    if abs(value) >= 1e7 or (value != 0 and abs(value) < 1e-3):
+        return f"{value:.2g}"
+    if abs(value) >= 100 or float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def interval(low: Any, high: Any) -> str:
+    """[low, high] for a title, with an ellipsis for an unknown end."""
+    return f"[{number(low) if finite(low) else '…'}, {number(high) if finite(high) else '…'}]"
+
+
+def count(things: Sequence[Any] | int, noun: str) -> str:
+    """The number of things with a noun in the singular or plural.
+
+    >>> count([1, 2], "run"), count(1, "run")
+    ('2 runs', '1 run')
+    """
+    n = things if isinstance(things, int) else len(things)
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def named(name: str) -> alt.Chart:
@@ -97,14 +143,14 @@ def finish(
     width: int = WIDTH,
     fixed: bool = False,
 ) -> Chart:
-    """`chart` with its title, its data and the common look.
+    """Add title, data and the common look to `chart`.
 
-    The data stand in the specification once, under their names: what a chart shows can be read and downloaded
-    from there. Titles are broken into lines that fit `width`. A chart is `fixed` when it must not be squeezed to a
-    narrow page, because its units are pixels; it is scaled as a whole instead.
+    The specification holds each dataset once, by name, to be read and downloaded from there. Titles are broken into
+    lines that fit `width`. A chart whose units are pixels is `fixed`: on a narrow page it is scaled as a whole.
     """
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
-    letters = max(30, int(width / TITLE_LETTERS))
+    # A letter of a title is about 6.9 pixels wide, one of a subtitle 5.8.
+    letters = max(30, int(width / 6.9))
     parts = alt.TitleParams(
         text=textwrap.wrap(title, letters) or [""],
         subtitle=[piece for line in lines for piece in textwrap.wrap(line, int(letters * 1.18))],
@@ -116,14 +162,24 @@ def finish(
     return chart
 
 
+def linear_axis(title: str | None, low: Real, high: Real, **axis: Any) -> dict[str, Any]:
+    """Scale and axis of a quantity from `low` to `high`, drawn to these ends exactly."""
+    return {"scale": alt.Scale(domain=[low, high], nice=False), "axis": alt.Axis(title=title, **axis)}
+
+
+def by_name(channel: Any, field: str, values: Mapping[str, Any], **settings: Any) -> Any:
+    """An encoding (`channel`) of a nominal field by the colour, shape or dash of each name, in this order."""
+    scale = alt.Scale(domain=list(values), range=list(values.values()))
+    return channel(f"{field}:N", scale=scale, **settings)
+
+
 def log_axis(title: str, values: Sequence[Real]) -> dict[str, Any]:
     """Scale and axis of a positive quantity over decades, just wide enough for `values`, labelled without clutter."""
-    low, high = min(values), max(values)
+    low, high = min(values) / 1.15, max(values) * 1.15
+    form = "~s" if max(values) >= 1e4 else "~g"
     return {
-        "scale": alt.Scale(type="log", domain=[low / 1.15, high * 1.15], nice=False),
-        "axis": alt.Axis(
-            title=title, values=decade_ticks(low / 1.15, high * 1.15), format="~s" if high >= 1e4 else "~g"
-        ),
+        "scale": alt.Scale(type="log", domain=[low, high], nice=False),
+        "axis": alt.Axis(title=title, values=decade_ticks(low, high), format=form),
     }
 
 

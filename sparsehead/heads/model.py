@@ -61,7 +61,7 @@ class Model(Plotted):
     array([1, 0])
     """
 
-    _CHART = "figures.objects:model_chart"
+    _CHART = "figures.attention:model_chart"
 
     encoding: Encoding
     layers: tuple[Layer, ...]

@@ -54,7 +54,7 @@ class LawResult(ResultsRecord, Plotted):
         complete: whether the design was run to its end; False is possible with stored=True only.
     """
 
-    _CHART = "figures.objects:law_result_chart"
+    _CHART = "figures.law:law_figure"
 
     thresholds: dict[int, Threshold]
     fits: dict[str, LawFit]

@@ -91,7 +91,7 @@ class Probe(Plotted):
         notes: what to know before believing a number.
     """
 
-    _CHART = "figures.objects:probe_chart"
+    _CHART = "figures.heads:probe_chart"
 
     name: str
     family: str

@@ -35,7 +35,7 @@ class Reading(Plotted):
         notes: one sentence on each bound that the examples do not support.
     """
 
-    _CHART = "figures.objects:reading_chart"
+    _CHART = "figures.attention:reading_chart"
 
     function: SparseFunction | None
     best: SparseFunction

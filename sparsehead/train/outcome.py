@@ -63,7 +63,7 @@ class Outcome(Short):
 class Run(Plotted):
     """A trial with its weights: what `learn` returns."""
 
-    _CHART = "figures.objects:run_chart"
+    _CHART = "figures.training:run_chart"
 
     spec: TrainSpec
     outcome: Outcome

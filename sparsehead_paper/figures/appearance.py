@@ -5,9 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead.figures.appearance import QUANTITIES, SHARES
-from sparsehead.figures.data import Rows, count, number, rows_of
-from sparsehead.figures.theme import BLUE, GREEN, RED, WIDTH, Chart, Panel, finish, named
+from sparsehead.figures.colours import BLUE, GREEN, RED
+from sparsehead.figures.theme import WIDTH, Chart, Panel, Rows, count, finish, named, number, rows_of
 
 from ..studies.reading_records import AppearanceRun
 
@@ -30,7 +29,7 @@ def appearance_chart(runs: Sequence[AppearanceRun]) -> Chart:
     rows = [
         row for task in tasks for row in _shares([r for r in known if (r["task"], r["T"], r["m"]) == task])
     ]
-    led = [sum(r[name] is not None for r in known) for name in QUANTITIES]
+    led = [sum(r[name] is not None for r in known) for name in ("influence", "attention")]
     panels = [_share_panel(_name(*task), last=task == tasks[-1]) for task in tasks]
     return finish(
         alt.vconcat(*panels, spacing=12).resolve_scale(color="shared"),
@@ -48,7 +47,7 @@ def _shares(runs: Rows) -> list[dict[str, Any]]:
     """A rising staircase for each quantity: the share of runs that had it by each step."""
     first = runs[0]
     panel, rows = _name(first["task"], first["T"], first["m"]), []
-    for quantity in SHARES:
+    for quantity in NAMES:
         reached = sorted(r[quantity] for r in runs if r[quantity] is not None)
         stairs = [(0, 0.0), *((step, (i + 1) / len(runs)) for i, step in enumerate(reached))]
         stairs.append((max(r["steps"] for r in runs), len(reached) / len(runs)))

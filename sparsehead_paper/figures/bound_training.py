@@ -6,8 +6,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.errors import DomainError
-from sparsehead.figures.data import finite, number, rows_of
-from sparsehead.figures.theme import BLUE, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
+from sparsehead.figures.colours import BLUE, RED
+from sparsehead.figures.theme import HEIGHT, WIDTH, Chart, finish, finite, log_axis, named, number, rows_of
 
 from ..studies.records import BoundPoint
 

@@ -5,8 +5,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.log_math import Real
-from sparsehead.figures.data import Rows, finite, need, number
-from sparsehead.figures.theme import BLUE, GREY, HEIGHT, RED, WIDTH, Chart, finish, log_axis, named
+from sparsehead.figures.colours import BLUE, GREY, RED
+from sparsehead.figures.theme import HEIGHT, WIDTH, Chart, Rows, finish, finite, log_axis, named, need, number
 
 READ, CAPACITY = "Occam bound of the function read", "capacity bound of the head's norms"
 

@@ -8,18 +8,16 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.log_math import Real
-from sparsehead.figures.data import Rows, number, rows_of
+from sparsehead.figures.colours import BLUE, GREY, PAPER_POINT, RED
 from sparsehead.figures.theme import (
-    BLUE,
-    GREY,
-    PAPER_BAR,
-    PAPER_POINT,
-    RED,
     WIDTH,
     Chart,
     Panel,
+    Rows,
     finish,
     named,
+    number,
+    rows_of,
 )
 from sparsehead.laws.intervals import wilson
 
@@ -27,6 +25,7 @@ from ..published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
 from ..studies.falls import learned_step
 from ..studies.records import AccuracyPoint, LossPoint, ParityRun
 
+PAPER_BAR: dict[str, Any] = {"color": "#000000", "strokeWidth": 1.2}
 POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded step, and each curve's last
 STEP = "training step"
 

@@ -5,8 +5,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.errors import DomainError
-from sparsehead.figures.data import count, number
-from sparsehead.figures.theme import BLUE, GREY, RED, WIDTH, Chart, finish, named
+from sparsehead.figures.colours import BLUE, GREY, RED
+from sparsehead.figures.theme import WIDTH, Chart, count, finish, named, number
 
 from ..studies.study_records import FailuresRecord
 

@@ -5,21 +5,20 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead.figures.data import Rows, finite, need, number, rows_of
+from sparsehead.figures.colours import BLACK, BLUE, GREY, ORANGE, PURPLE, RED
 from sparsehead.figures.theme import (
-    BLACK,
-    BLUE,
-    GREY,
     HEIGHT,
-    ORANGE,
-    PURPLE,
-    RED,
     WIDTH,
     Chart,
     Panel,
+    Rows,
     finish,
+    finite,
     log_axis,
     named,
+    need,
+    number,
+    rows_of,
 )
 
 from ..studies.records import NormPoint

@@ -5,8 +5,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.errors import DomainError
-from sparsehead.figures.data import count
-from sparsehead.figures.theme import GREY, Chart, finish, log_axis, named
+from sparsehead.figures.colours import GREY
+from sparsehead.figures.theme import Chart, count, finish, log_axis, named
 
 from ..published import PARITY
 from ..studies.study_records import ParitySettingsRecord

@@ -5,21 +5,19 @@ from typing import Any
 
 import altair as alt
 
-from sparsehead.figures.data import Rows, count, need, number, rows_of
+from sparsehead.figures.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SHAPES
 from sparsehead.figures.theme import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    SHAPES,
     WIDTH,
     Chart,
     Panel,
+    Rows,
+    count,
     finish,
     log_axis,
     named,
+    need,
+    number,
+    rows_of,
 )
 from sparsehead.laws.intervals import wilson
 from sparsehead.laws.thresholds import Threshold

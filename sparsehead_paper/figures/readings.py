@@ -5,8 +5,7 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.errors import DomainError
-from sparsehead.figures.data import count
-from sparsehead.figures.theme import Chart, finish, named
+from sparsehead.figures.theme import Chart, count, finish, named
 
 from ..studies.odds import compared_races, shares_by_choice
 from ..studies.study_records import ReadingsRecord

@@ -5,8 +5,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.errors import DomainError
-from sparsehead.figures.data import finite, number
-from sparsehead.figures.theme import BLACK, GREY, Chart, Panel, finish, log_axis, named
+from sparsehead.figures.colours import BLACK, GREY
+from sparsehead.figures.theme import Chart, Panel, finish, finite, log_axis, named, number
 
 from ..studies.study_records import LawsRecord
 

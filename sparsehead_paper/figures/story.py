@@ -7,8 +7,8 @@ import altair as alt
 
 from sparsehead._base.types import Array, Float
 from sparsehead.figures.attention import position_axis
-from sparsehead.figures.data import finite
-from sparsehead.figures.theme import BLACK, BLUE, GREY, PAPER_POINT, Chart, Panel, finish, log_axis, named
+from sparsehead.figures.colours import BLACK, BLUE, GREY, PAPER_POINT
+from sparsehead.figures.theme import Chart, Panel, finish, finite, log_axis, named
 from sparsehead.laws.published import LAW_AND
 from sparsehead.laws.thresholds import Threshold
 
@@ -57,9 +57,7 @@ def _attention(T: int) -> Panel:
     colour = alt.Color(
         "kind:N", legend=None, scale=alt.Scale(domain=["read", "not read"], range=[BLUE, GREY])
     )
-    x = alt.X(
-        "position:Q", scale=alt.Scale(domain=[-1, T + 1], nice=False), axis=position_axis(T, "position t")
-    )
+    x = alt.X("position:Q", **position_axis(T, "position t", margin=1))
     y = alt.Y("weight:Q", axis=alt.Axis(title="attention weight", tickCount=4), scale=alt.Scale(zero=True))
     bars = named("attention").mark_bar(size=5).encode(x=x, y=y, color=colour)
     return bars.properties(width=WIDTH, height=HEIGHT)

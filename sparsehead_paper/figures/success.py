@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.jsonable import rows_by_length
-from sparsehead.figures.data import count, finite, need, number
-from sparsehead.figures.theme import RED, SEQUENTIAL, WIDTH, Chart, finish, named
+from sparsehead.figures.colours import RED
+from sparsehead.figures.theme import WIDTH, Chart, count, finish, finite, named, need, number
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.intervals import wilson
 from sparsehead.laws.thresholds import Threshold
@@ -49,7 +49,7 @@ def success_heat_map(
     y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
     share = alt.Color(
         "share:Q",
-        scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 1]),
+        scale=alt.Scale(scheme="cividis", domain=[0, 1]),
         legend=alt.Legend(
             title="share of trials solved",
             format="%",

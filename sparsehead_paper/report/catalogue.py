@@ -15,7 +15,7 @@ from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.plugins import Registry
 from sparsehead.figures.attention import attention_weights
 from sparsehead.figures.figure import Draw, Figure
-from sparsehead.figures.law_record import bound_samples, law_figure
+from sparsehead.figures.law import bound_samples, law_figure
 from sparsehead.figures.theme import Chart
 from sparsehead.laws.law import LawResult
 

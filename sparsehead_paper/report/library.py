@@ -14,11 +14,10 @@ from sparsehead.certify import verify
 from sparsehead.construct import build
 from sparsehead.covering import covering_number
 from sparsehead.figures.bounds import terms_figure
-from sparsehead.figures.covers import FIRST, LATER, cover_chart
-from sparsehead.figures.data import Rows
+from sparsehead.figures.built import written_figure
+from sparsehead.figures.covers import NOTES_SETS, cover_chart
 from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
-from sparsehead.figures.theme import Chart
-from sparsehead.figures.written import written_figure
+from sparsehead.figures.theme import Chart, Rows
 from sparsehead.floor.floor import floor
 from sparsehead.functions import conjunction, parse
 from sparsehead.functions.task import conjunction_p
@@ -38,7 +37,7 @@ NORM_T = (10, 30, 100, 300, 1000, 3000, 10_000)
 def cover_figure(eps: str, note: str) -> Chart:
     """The notes' example at one eps, for both readings of the point set; the covers are exact."""
     panels: list[dict[str, Any]] = []
-    for name, points in (("set as first printed", FIRST), ("set as later used", LATER)):
+    for name, points in NOTES_SETS.items():
         cover = covering_number(points, eps=Fraction(eps))
         plane = [(float(x), float(y)) for x, y in points]
         panels.append({"points": plane, "eps": float(eps), "centers": cover.centers, "name": name})

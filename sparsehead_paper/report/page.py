@@ -1,21 +1,23 @@
 """report.html: the story on one screen, figures, claims, errata and what was run, in one file that needs no network.
 
 The template is `templates/page.html`, filled in by Jinja2 with autoescape: whatever comes from a claim, a finding or
-a results file is shown as text. Only what is made here is marked as safe: MathML, small charts, scripts and styles.
+a results file is shown as text. Only what is made here is marked as safe: MathML, scripts and styles.
 """
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from altair import Undefined
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sparsehead._base.files import make_folder, write_whole
-from sparsehead.figures.data import count
-from sparsehead.figures.render import chart_script, embedded, policy, specification
+from sparsehead.figures.render import chart_script, embedded, policy, render, specification
+from sparsehead.figures.theme import count
 
 from ..claims.claim import VERDICTS
 from ..claims.formulas import plain
@@ -24,7 +26,6 @@ from ..claims.tally import NO_CHECK, tally, verdict_of
 from .catalogue import Drawn
 from .mathematics import typeset
 from .story import MARKS, story
-from .thumbnails import thumbnail
 
 TITLE = "sparsehead: the paper, checked"
 PAPER = (
@@ -113,6 +114,7 @@ def report_html(
     everything = list(claims)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     counts = tally(everything, findings)
+    told = {chapter.figure for chapter in story(findings)}
     package = files(__package__)
     css, script = (
         Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
@@ -129,7 +131,7 @@ def report_html(
         css=css,
         notes=_notes(findings, figures, problems),
         story=story(findings),
-        thumbs={name: thumbnail(name, figures) for name in {c.figure for c in story(findings)}},
+        pictures={f.name: _picture(f.chart) for f in figures if f.chart is not None and f.name in told},
         marks=MARKS,
         tally=[
             {"verdict": v, "count": n, "meaning": VERDICTS.get(v, "there is nothing to compute")}
@@ -147,6 +149,13 @@ def report_html(
         chart_script=Markup(chart_script()),
         own_script=own,
     )
+
+
+def _picture(chart: Any) -> str:
+    """A figure without its title as a small PNG, for the address of an image."""
+    untitled = chart.copy(deep=False)
+    untitled.title = Undefined
+    return f"data:image/png;base64,{b64encode(render(untitled, 'png', scale=0.5)).decode()}"
 
 
 def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.cli import training
 from sparsehead.cli.app import main
-from sparsehead.figures.appearance import support_chart
+from sparsehead.figures.training import support_chart
 from sparsehead.reading.appearance import OTHERS, Appearance, appearance, for_good, look
 from sparsehead_paper.figures.appearance import appearance_chart
 from sparsehead_paper.studies.reading_records import AppearanceRun

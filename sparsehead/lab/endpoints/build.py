@@ -93,7 +93,7 @@ def _answer(asked: BuildRequest) -> bytes:
 
 
 def _figure(asked: BuildRequest) -> Any:
-    from ...figures.written import written_figure
+    from ...figures.built import written_figure
 
     made = built_for(asked)
     return written_figure(made.model, made.function, exact=made.certificate.exact)

@@ -58,12 +58,12 @@ def cover_picture(asked: CoverRequest) -> Response:
 @router.get("/api/cover/examples")
 def cover_examples() -> dict[str, Any]:
     """The point sets of the lecture notes' example, in both readings, with their two radii."""
-    from ...figures.covers import FIRST, LATER
+    from ...figures.covers import NOTES_SETS
 
     return {
         "examples": [
             {"name": f"{name}, eps = {eps}", "points": [list(point) for point in points], "eps": eps}
-            for name, points in (("set as first printed", FIRST), ("set as later used", LATER))
+            for name, points in NOTES_SETS.items()
             for eps in ("0.05", "0.5")
         ]
     }

@@ -56,7 +56,7 @@ def law_show(request: Request, key: str) -> Response:
 @router.post("/api/law/chart")
 def law_chart(request: Request, asked: OverlayRequest) -> Response:
     """The report's figure of the law, with floor, bound and fits; for several series their thresholds together."""
-    from ...figures.law_record import bound_samples, law_figure
+    from ...figures.law import bound_samples, law_figure
     from ...figures.overlay import overlay_chart
     from ...figures.render import specification
 

@@ -100,8 +100,9 @@ def test_the_first_screen_tells_the_story(wide):
     )
     assert len(bottoms) == 8
     assert max(bottoms) <= 900
-    pictures = wide.page.locator(".thumb svg")
-    assert pictures.count() == 7
+    sizes = wide.page.eval_on_selector_all(".thumb img", "all => all.map((e) => e.naturalWidth)")
+    assert len(sizes) == 7
+    assert min(sizes) > 100
 
 
 def test_the_first_figure_is_within_two_screens(visit):

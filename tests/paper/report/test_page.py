@@ -46,6 +46,13 @@ def body(page):
     return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 
+def test_the_story_shows_figures_small_and_links_to_those_that_are_not_drawn(page):
+    links = dict(re.findall(r'<a class="thumb" href="#figure-([^"]*)"[^>]*>(.*?)</a>', page))
+    assert len(links) == 7
+    assert [name for name, inside in links.items() if inside] == ["bound-terms"]
+    assert links["bound-terms"].startswith('<img src="data:image/png;base64,')
+
+
 def test_a_claim_has_statement_numbers_verdict_code_and_test(page):
     row = re.search(r'<tr data-verdict="differs".*?</tr>', page, re.DOTALL)[0]
     for text in (

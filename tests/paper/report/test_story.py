@@ -8,19 +8,17 @@ from sparsehead.sweep import Progress
 from sparsehead.train.spec import preset
 from sparsehead_paper.claims.claim import Finding
 from sparsehead_paper.claims.registry import CLAIMS
-from sparsehead_paper.report.catalogue import FIGURES, draw_all
+from sparsehead_paper.report.catalogue import FIGURES
 from sparsehead_paper.report.reproduce import Reproduction, _line, minutes, plan_text, reproduce
 from sparsehead_paper.report.story import LONGEST, TOPICS, story
-from sparsehead_paper.report.thumbnails import THUMBNAILS, thumbnail
 from sparsehead_paper.studies import plans
 from sparsehead_paper.studies.times import REPORT, TimeToGo, stage_seconds, trial_seconds
 
 
-def test_every_chapter_has_a_claim_a_figure_and_a_small_chart():
+def test_every_chapter_has_a_claim_and_a_figure():
     for _, _, claims, figure, _ in TOPICS:
         assert set(claims) <= set(CLAIMS)
         assert figure in FIGURES
-        assert figure in THUMBNAILS
 
 
 def test_the_law_is_told_by_its_slope_with_an_interval():
@@ -62,48 +60,6 @@ def test_what_was_not_checked_is_not_run_and_long_numbers_are_cut_at_a_part():
     assert chapters[0].verdict == "not run"
     assert len(chapters[1].ours) <= LONGEST
     assert chapters[1].ours.endswith("40/40 …")
-
-
-def test_small_charts_are_drawn_without_a_script(results):
-    figures = draw_all(results, list(THUMBNAILS))
-    for name in THUMBNAILS:
-        svg = thumbnail(name, figures)
-        assert svg is not None, name
-        assert svg.startswith("<svg ")
-        assert "<script" not in svg
-        assert "<image" not in svg
-    assert thumbnail("law", draw_all(results.parent / "nowhere", ["law"])) is None
-
-
-def test_the_small_chart_of_parity_shows_the_papers_reading_at_its_lengths(tmp_path):
-    from sparsehead.figures.render import specification
-    from sparsehead_paper.report.thumbnails import thumbnail_chart
-    from sparsehead_paper.studies.folder import write_results
-    from sparsehead_paper.studies.studies import MATCHED_READING
-    from sparsehead_paper.studies.study_records import ParitySettingRun, ParitySettingsRecord
-
-    runs = tuple(
-        ParitySettingRun(setting, T, seed=T, learned=200, steps=1000)
-        for setting in (MATCHED_READING, "another")
-        for T in (10, 15, 20)
-    )
-    write_results(tmp_path, "parity-settings", ParitySettingsRecord(runs, 6))
-    chart = thumbnail_chart("parity-settings", draw_all(tmp_path, ["parity-settings"])[0].chart)
-    shown = specification(chart)["datasets"]["runs"]
-    assert [(row["setting"], row["T"]) for row in shown] == [(MATCHED_READING, 10), (MATCHED_READING, 15)]
-
-
-def test_the_small_curves_show_the_share_that_was_solved(results):
-    """Of the made-up curves those of m = 200, replicate 1 get above 0.99 at step 50; no other does."""
-    from sparsehead.figures.render import specification
-    from sparsehead_paper.report.thumbnails import thumbnail_chart
-
-    rows = specification(thumbnail_chart("curves", draw_all(results, ["curves"])[0].chart))["datasets"][
-        "shares"
-    ]
-    assert {(r["m"], r["step"]): r["share"] for r in rows if r["step"] in (40, 50)} == {
-        (50, 40): 0.0, (50, 50): 0.0, (200, 40): 0.0, (200, 50): 0.5,
-    }  # fmt: skip
 
 
 def test_the_terminal_gets_one_line_for_a_finding_and_for_a_verdict():
