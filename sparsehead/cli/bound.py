@@ -54,13 +54,14 @@ def bound(
 ) -> None:
     """Capacity and generalisation, term by term, with a verdict."""
     from ..capacity import bound as bound_of
+    from ..floor.floor import conjunction_floor
     from ..heads.model_file import load
-    from ..records.bound import BoundRecord, information_floor
 
     loaded = None if model is None else load(model)
     result = bound_of(loaded, norms=None if norms is None else parse_norms(norms), **vars(asked))
-    floor = None if s is None else information_floor(s, result.T)
-    emit(BoundRecord(result, floor).to_dict(), as_json, lambda console: show(console, result, floor))
+    floor = None if s is None else conjunction_floor(s, result.T)
+    beside = None if floor is None else floor.to_dict()
+    emit({**result.to_dict(), "floor": beside}, as_json, lambda console: show(console, result, floor))
 
 
 def parse_norms(text: str) -> dict[str, float]:

@@ -12,7 +12,7 @@ from .options import names_in
 from .output import AsJson, Force, check_model_file, emit
 
 if TYPE_CHECKING:
-    from ..records.build import AttentionSample, BuildRecord
+    from ..certify.written import AttentionSample, WrittenModel
 
 SHOWN = 8  # relevant positions listed per input
 
@@ -58,21 +58,21 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
+    from ..certify.written import certify_written
     from ..construct import build as write
     from ..functions import parse
     from ..heads.model_file import save
-    from ..records.build import build_record
 
     if out is not None:
         check_model_file(out, force=force)
     f = parse(expression, T=T)
     model = write(f, **vars(asked))
-    record = build_record(model, f)
+    record = certify_written(model, f)
     written = None if out is None else str(save(model, out, force=force))
     emit({**record.to_dict(), "out": written}, as_json, lambda console: show(console, record, written))
 
 
-def show(console: Console, record: "BuildRecord", written: str | None) -> None:
+def show(console: Console, record: "WrittenModel", written: str | None) -> None:
     """The head in a line, the verdict in two, attention and norms as tables."""
     model, f, proof = record.model, record.function, record.certificate
     plural = "head" if model.H == 1 else "heads"

@@ -9,7 +9,7 @@ from rich.console import Console
 from .output import AsJson, emit
 
 if TYPE_CHECKING:
-    from ..records.cover import CoverRecord
+    from ..covering import Cover
 
 SHOWN = 12  # centres listed in the table for people
 
@@ -25,19 +25,20 @@ def cover(
     as_json: AsJson = False,
 ) -> None:
     """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
+    from ..covering import covering_number
     from ..covering.points_file import read_points_file
-    from ..records.cover import cover_record
 
-    record = cover_record(read_points_file(file), eps=eps, p=p, external=external, time_limit=time_limit)
-    emit(record.to_dict(), as_json, lambda console: show(console, record))
+    points = read_points_file(file)
+    found = covering_number(points, eps=eps, p=p, external=external, time_limit=time_limit)
+    emit(found.to_dict(), as_json, lambda console: show(console, found))
 
 
-def show(console: Console, record: "CoverRecord") -> None:
+def show(console: Console, found: "Cover") -> None:
     """Three lines and the centres."""
-    found = record.cover
-    kind = "centres anywhere" if record.external else "centres among the points"
+    kind = "centres anywhere" if found.rows is None else "centres among the points"
+    points = 0 if found.points is None else len(found.points)
     if found.exact:
-        console.print(f"covering number {found.size}  ({kind}; {record.points} points, eps={record.eps:g})")
+        console.print(f"covering number {found.size}  ({kind}; {points} points, eps={found.eps:g})")
     else:
         console.print(
             f"a bracket, not settled: covering number between {found.lower} and {found.upper}  ({kind})"

@@ -76,9 +76,8 @@ def learn(
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
     from .._base.errors import DomainError
-    from ..records.learn import LearnRecord
     from ..train.learn import learn as train
-    from ..train.learn import read_back
+    from ..train.learn import outcome_values, read_back
     from ..train.threads import use_threads
 
     _check_files(files, settings)
@@ -87,7 +86,7 @@ def learn(
     with TrainingDisplay() as display:
         run = train(expression, seed=seed, preset=preset, progress=display, **how, **settings)
     reading = read_back(run) if run.solved else None
-    result = LearnRecord(run.outcome, reading).to_dict()
+    result = outcome_values(run.outcome, reading)
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
     with emit_on_failure(result, files.as_json, show):
         if files.out is not None:

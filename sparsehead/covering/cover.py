@@ -64,6 +64,7 @@ class Cover(Plotted, Bracket):
     ties: str = "the graph was given"
     points: Float[Array, "n d"] | None = field(default=None, compare=False)
     eps: float | None = field(default=None, compare=False)
+    p: float = field(default=2.0, compare=False)
 
     @property
     def verdict(self) -> str:
@@ -76,9 +77,18 @@ class Cover(Plotted, Bracket):
         return f"<Cover: {self.verdict}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The cover as JSON values, without the points."""
-        plain = {key: json_values(value) for key, value in vars(self).items() if key not in ("points", "eps")}
-        return {"size": self.size, "exact": self.exact, **plain}
+        """The cover as JSON values, without the points: what `sparsehead cover --json` prints."""
+        of = ("points", "eps", "p")
+        plain = {key: json_values(value) for key, value in vars(self).items() if key not in of}
+        return {
+            "size": self.size,
+            "exact": self.exact,
+            **plain,
+            "points": None if self.points is None else len(self.points),
+            "eps": self.eps,
+            "p": "inf" if self.p == math.inf else self.p,
+            "external": self.rows is None,
+        }
 
     def to_frame(self) -> Frame:
         """One row for each centre: its index among the points (None if it is not one) and its coordinates."""
@@ -128,7 +138,7 @@ def covering_number(
         found = external_cover(given, limit, p, near=near, apart=apart, deadline=deadline)
     else:
         found = cover_graph(near, apart, values=given.values, deadline=deadline, ties=given.ties(p))
-    return replace(found, points=given.values, eps=float(radius))
+    return replace(found, points=given.values, eps=float(radius), p=float(p))
 
 
 def cover_graph(

@@ -15,13 +15,14 @@ threshold is therefore compared with the floors, as yardsticks, and not bounded 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._base.arguments import whole
 from .._base.errors import DomainError
 from ..functions import EXPLAINED, labels
+from ..functions.task import conjunction_p
 from .bracket import identification_bounds
 from .chances import binomial
 from .elimination import CAP, check_class, consistent_counts
@@ -49,6 +50,10 @@ class Floor:
     def status(self) -> str:
         """Either "exact", where the bracket has closed, or "lower bracket"."""
         return "exact" if self.m == self.enough else "lower bracket"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bracket as `sparsehead bound --json` prints it."""
+        return {"m": self.m, "enough": self.enough, "status": self.status}
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,13 @@ def floor(
     low = max(fano(kind, s=s, T=T, p=p, target=target), _smallest(not_excluded, known=enough))
     several = low if guesses == 1 or unique else _smallest(lambda m: not_excluded(m, guesses), known=low)
     return Floor(T=T, m=low, enough=enough, guesses=guesses, m_guesses=several)
+
+
+def conjunction_floor(s: int, T: int) -> Floor:
+    """The floor of s-conjunctions with balanced labels: 80 % success, one answer."""
+    if not 1 <= s < T:
+        raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
+    return floor("and", s=s, T=T, p=conjunction_p(s))
 
 
 def floor_curve(

@@ -159,9 +159,8 @@ def _file(content: bytes) -> Iterator[Path]:
 
 def _bound(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
     from ..capacity import bound
-    from ..records.bound import BoundRecord
 
-    return BoundRecord(bound(loaded(content), **options)).to_dict()
+    return {**bound(loaded(content), **options).to_dict(), "floor": None}
 
 
 def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:

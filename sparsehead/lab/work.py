@@ -43,9 +43,8 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
 
 def learned_result(spec: TrainSpec, db: Path) -> Values:
     """What the store holds of a trial: its outcome, its curves and maps, and what is read back from its model."""
-    from ..records.learn import LearnRecord
     from ..store import Store
-    from ..train.learn import read_back
+    from ..train.learn import outcome_values, read_back
     from ..train.outcome import Outcome, Run
     from .sandbox import loaded
 
@@ -66,7 +65,7 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
         "function": str(f),
         "support": list(f.support),
         "T": spec.T,
-        **LearnRecord(outcome, reading).to_dict(),
+        **outcome_values(outcome, reading),
         "verdict": None if reading is None else reading.verdict,
         "history": history,
         "attention": {

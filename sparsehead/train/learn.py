@@ -1,6 +1,7 @@
 """`learn`: one sparse function, by gradient descent."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, Unpack
 
 from .._base.arguments import instance, shown, whole
@@ -9,12 +10,13 @@ from .._base.fields import check_names
 from ..functions import SparseFunction
 from ..heads.encoding import Encoding
 from ..reading import Reading, read
+from ..reading.appearance import appearance
 from .data import drawn_training_set
 from .footprint import require_trial
 from .keywords import Settings
 from .learners.at_once import fit_at_once
 from .loop import engine_for
-from .outcome import Run, TrialProgress
+from .outcome import Outcome, Run, TrialProgress
 from .spec import LEARNERS, SETTINGS, TrainSpec, task_of
 from .spec import preset as preset_spec
 from .transformer.weights import own_name
@@ -137,3 +139,23 @@ def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
         draws=draws,
         delta=delta,
     )
+
+
+def outcome_values(outcome: Outcome, reading: Reading | None) -> dict[str, Any]:
+    """A trial's outcome and what was read back from its model: what `sparsehead learn --json` prints."""
+    appeared = appearance(outcome.history)
+    # a run that ends before its first check has no accuracies, and 0.0 in their place
+    measured = outcome.val_accuracy > 0 or bool(outcome.history.get("check_step"))
+    return {
+        "solved": outcome.solved,
+        "status": outcome.status,
+        "steps": outcome.steps,
+        "seconds": round(outcome.seconds, 3),
+        "train_accuracy": outcome.train_accuracy if measured else None,
+        "val_accuracy": outcome.val_accuracy if measured else None,
+        "support_mass": outcome.support_mass,
+        "appearance": None if appeared is None else asdict(appeared),
+        "restarts_used": outcome.restarts_used,
+        "made_by": outcome.made_by,
+        "reading": None if reading is None else reading.to_dict(),
+    }

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sparsehead.certify.written import certify_written
 from sparsehead.cli.app import main
 from sparsehead.construct import build
 from sparsehead.functions import assignments, parse
 from sparsehead.heads.model_file import load
-from sparsehead.records.build import build_record
 
 KEYS = {"max_error", "exact", "method", "leakage", "margin", "norms", "heads", "hidden_units", "d"}
 
@@ -81,7 +81,7 @@ def test_build_refuses_in_one_line_with_code_2(capsys, tmp_path, arguments, mess
 
 
 def test_undecided_and_wrong_models_are_not_called_exact():
-    record = build_record(build("x0 & x1", T=2), parse("x0 | x1", T=2))
+    record = certify_written(build("x0 & x1", T=2), parse("x0 | x1", T=2))
     assert record.verdict in ("does NOT compute it: wrong on 01", "does NOT compute it: wrong on 10")
     unknown = replace(record, certificate=replace(record.certificate, correct=None))
     assert unknown.verdict.startswith("undecided")

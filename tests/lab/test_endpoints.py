@@ -247,9 +247,9 @@ def test_the_smallest_numbers_are_answered(api):
 
 def test_the_floor_is_the_one_of_the_command(api):
     found = api.get("/api/floor?s=2&T=50").json()
-    from sparsehead.records.bound import information_floor
+    from sparsehead.floor.floor import conjunction_floor
 
-    assert found["m"] == information_floor(2, 50).m
+    assert found["m"] == conjunction_floor(2, 50).m
     assert api.get("/api/floor?s=9&T=50").status_code == 422
 
 

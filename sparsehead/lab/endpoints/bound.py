@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import DomainError
 from ...capacity import bound
-from ...records.bound import BoundRecord, floor_row, information_floor
+from ...floor.floor import conjunction_floor
 from ..answers import packed_json, sent
 from ..sandbox import FILE, uploaded
 
@@ -84,9 +84,9 @@ def _bound(asked: BoundRequest) -> Any:
 
 
 def _answer(asked: BoundRequest) -> bytes:
-    return packed_json(BoundRecord(_bound(asked)).to_dict())
+    return packed_json({**_bound(asked).to_dict(), "floor": None})
 
 
 @lru_cache(maxsize=256)
 def _floor(s: int, T: int) -> bytes:
-    return packed_json({"s": s, "T": T, **floor_row(information_floor(s, T))})
+    return packed_json({"s": s, "T": T, **conjunction_floor(s, T).to_dict()})

@@ -8,10 +8,10 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import TooLarge
+from ...certify.written import WrittenModel, certify_written
 from ...construct import build
 from ...functions import parse
 from ...heads.model_file import packed
-from ...records.build import BuildRecord, build_record
 from ..answers import packed_json, sent
 from ..head import head_tables, weight_matrices
 
@@ -71,7 +71,7 @@ def build_picture(asked: BuildRequest) -> Response:
 
 
 @lru_cache(maxsize=16)
-def built_for(asked: BuildRequest) -> BuildRecord:
+def built_for(asked: BuildRequest) -> WrittenModel:
     """The head; refused before it is written where that would take more than seconds."""
     f = parse(asked.function, T=asked.T)
     if asked.T * 2**f.s > MOST_WORK:
@@ -79,7 +79,7 @@ def built_for(asked: BuildRequest) -> BuildRecord:
             f"T = {asked.T} with s = {f.s} relevant bits is more than the page builds (T 2^s up to {MOST_WORK}); "
             "`sparsehead build` in a terminal has no such limit."
         )
-    return build_record(build(f, **asked.model_dump(exclude={"function", "T"})), f)
+    return certify_written(build(f, **asked.model_dump(exclude={"function", "T"})), f)
 
 
 def _answer(asked: BuildRequest) -> bytes:

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...covering import Cover, covering_number
 from ...covering.metrics import fraction_of
-from ...records.cover import CoverRecord, cover_record
 from ..answers import packed_json, sent
 from ..sandbox import CSV_FILE, uploaded
 
@@ -50,7 +50,7 @@ def cover_picture(asked: CoverRequest) -> Response:
 
     found = _covered(asked)
     plane = [tuple(float(fraction_of(number)) for number in point) for point in asked.points]
-    panel = {"points": plane, "eps": found.eps, "centers": found.cover.centers, "name": "these points"}
+    panel = {"points": plane, "eps": found.eps, "centers": found.centers, "name": "these points"}
     name = {"content-disposition": 'attachment; filename="cover.png"'}
     return Response(render(cover_chart([panel]), "png"), media_type="image/png", headers=name)
 
@@ -77,6 +77,6 @@ async def cover_file(request: Request) -> Response:
 
 
 @lru_cache(maxsize=256)
-def _covered(asked: CoverRequest) -> CoverRecord:
+def _covered(asked: CoverRequest) -> Cover:
     p = math.inf if asked.p == "inf" else float(asked.p)
-    return cover_record(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)
+    return covering_number(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)

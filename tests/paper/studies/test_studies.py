@@ -473,7 +473,9 @@ def test_a_law_with_a_misfit_is_left_undecided(check, place, tmp_path):
     if place == "the law":
         record = replace(record, note="misfit: lapses")
     else:
-        record = replace(record, thresholds=(replace(rows[0], note="misfit: lapses"), *rows[1:]))
+        record = replace(
+            record, thresholds={**record.thresholds, 100: replace(rows[0], note="misfit: lapses")}
+        )
     write_results(tmp_path, check, record)
     context = Context(options={"results": str(tmp_path)})
     finding = getattr(law_checks, f"check_{check.replace('-', '_')}")(context)

@@ -1,4 +1,4 @@
-"""The record of `build`: the head, its certificate, its norms, and its attention on a few inputs."""
+"""What `sparsehead build` answers: the head, its certificate, its norms, and its attention on a few inputs."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._base.rng import stream
-from ..certify import Certificate, verify
 from ..construct import norm_report, units
 from ..functions import SparseFunction
 from ..heads.model import Model
-
-SAMPLES = 4  # inputs whose attention is shown
+from .certificate import Certificate
+from .verify import verify
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class AttentionSample:
 
 
 @dataclass(frozen=True, eq=False)
-class BuildRecord:
-    """A written model with its proof; norms are those of `construct.norm_report`."""
+class WrittenModel:
+    """A model that `build` wrote, with its proof; norms are those of `construct.norm_report`."""
 
     model: Model
     function: SparseFunction
@@ -37,7 +36,7 @@ class BuildRecord:
 
     @property
     def code(self) -> list[int] | None:
-        """The integers with which the head adds up the relevant bits, where it does."""
+        """The integers by which the head weights the relevant bits; None where it does not add them up."""
         return self.model.meta.get("code")
 
     @property
@@ -87,14 +86,14 @@ class BuildRecord:
         }
 
 
-def build_record(model: Model, f: SparseFunction) -> BuildRecord:
+def certify_written(model: Model, f: SparseFunction) -> WrittenModel:
     """Prove a model that `build` wrote for f, and measure it."""
-    return BuildRecord(model, f, verify(model, f), norm_report(model, f), samples(model, f))
+    return WrittenModel(model, f, verify(model, f), norm_report(model, f), _samples(model, f))
 
 
-def samples(model: Model, f: SparseFunction) -> tuple[AttentionSample, ...]:
-    """Attention on a few inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
-    bits = stream(0, "shown inputs").integers(0, 2, (min(SAMPLES, f.s + 1), f.T), dtype=np.uint8)
+def _samples(model: Model, f: SparseFunction) -> tuple[AttentionSample, ...]:
+    """Attention on up to four inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
+    bits = stream(0, "shown inputs").integers(0, 2, (min(4, f.s + 1), f.T), dtype=np.uint8)
     counts = np.linspace(0, f.s, len(bits)).round().astype(int)
     for row, ones in zip(bits, counts):
         row[list(f.support)] = np.arange(f.s) < ones
