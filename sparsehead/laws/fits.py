@@ -20,10 +20,8 @@ from .intervals import chi2_quantile
 from .misfit import Misfit, misfits
 from .scoring import Curve, CurveFamily, Trials, least
 
-LAWS = ("log", "power", "linear")
 FORMULAS = {"log": "a + b ln T", "power": "a T^b", "linear": "a + b T"}
 N_PARAMETERS = 3  # a, b, slope
-MIDDLE, EVERYWHERE = (0.5,), (0.0, 0.5, 1.0)  # places between the first and the last T
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +44,7 @@ class LawFit(Short):
 
     def __call__(self, T: float | int) -> float:
         """m_80 at T."""
-        return float(_evaluate(self.law, self.params["a"], self.params["b"], np.array([float(T)]))[0])
+        return law_value(self.law, self.params["a"], self.params["b"], T)
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +76,7 @@ def fit_laws(
     *,
     target: float = 0.8,
     level: float = 0.95,
-    laws: Sequence[str] = LAWS,
+    laws: Sequence[str] = tuple(FORMULAS),
     caution: float = 1.0,
 ) -> LawFits:
     """Fit the laws to the trials at each T.
@@ -142,16 +140,11 @@ def _why_not(data: Trials) -> str | None:
             f"all {data.trials.sum():.0f} trials {verb}; a law needs some of each: begin at a {other} m "
             "(`sparsehead law --start`, in Python Adaptive(start=..))"
         )
-    known = [T for i, T in enumerate(data.Ts) if _both_seen(data, i)]
-    if len(known) < 2:
-        return f"only {len(known)} of {len(data.Ts)} context lengths saw both successes and failures; a law needs two"
+    solved, trials = (np.bincount(data.which, weights=each) for each in (data.solved, data.trials))
+    known = int(((solved > 0) & (solved < trials)).sum())
+    if known < 2:
+        return f"{known} of {len(data.Ts)} context lengths saw both successes and failures; a law needs two"
     return None
-
-
-def _both_seen(data: Trials, i: int) -> bool:
-    """Whether trials at the i-th T came out both ways."""
-    own = data.which == i
-    return bool(0 < data.solved[own].sum() < data.trials[own].sum())
 
 
 def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -159,16 +152,15 @@ def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
 
 
 def _evaluate(law: str, a: float | int, b: float | int, T: Float[Array, " n"]) -> Float[Array, " n"]:
-    if law not in LAWS:
-        raise DomainError(f"the laws are {', '.join(LAWS)}; got {law!r}.")
+    if law not in FORMULAS:
+        raise DomainError(f"the laws are {', '.join(FORMULAS)}; got {law!r}.")
     return a * T**b if law == "power" else a + b * _axis(law, T)
 
 
 def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
     """The law as a family in x = (ln m_80 at the first T, at the last T, ln slope).
 
-    Each law is the interpolation between its ends that is straight on its own axes, so m_80 stays positive between
-    them and the search needs no constraints.
+    Each law interpolates between its ends, straight on its own axes: m_80 stays positive, and x needs no constraints.
     """
     axis = _axis(law, Ts)
     part = (axis - axis[0]) / (axis[-1] - axis[0])
@@ -217,10 +209,11 @@ def _intervals(
         def rise(value: float, anchors: Sequence[float]) -> float:
             return _profile_loss(law, name, value, x, data, anchors) - loss
 
-        place = _edge(partial(rise, anchors=MIDDLE), best[name], step, drop)
-        if place is None or name == "slope" or rise(place, EVERYWHERE) > 0.98 * drop:
+        everywhere = (0.0, 0.5, 1.0)
+        place = _edge(partial(rise, anchors=(0.5,)), best[name], step, drop)
+        if place is None or name == "slope" or rise(place, everywhere) > 0.98 * drop:
             return place
-        return _edge(partial(rise, anchors=EVERYWHERE), best[name], step, drop)
+        return _edge(partial(rise, anchors=everywhere), best[name], step, drop)
 
     return {name: (end(name, -step), end(name, step)) for name, step in steps.items()}
 
@@ -292,9 +285,9 @@ def _free_start(
 
 
 def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
-    """Where the profile has risen by `drop` on one side of `best`; None if it has not after 2^12 steps.
+    """The value on one side of `best` at which the profile has risen by `drop`, or the last with a positive curve.
 
-    Where no positive curve exists any more (the rise is infinite) before that, the last value with one.
+    None if it has not risen that far after 2^12 steps. Without a positive curve the rise is infinite.
     """
     inner, at_inner, outer = best, 0.0, best + step
     for _ in range(13):

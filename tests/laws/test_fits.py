@@ -218,7 +218,7 @@ def test_searches_with_a_parameter_held_start_at_the_first_the_middle_and_the_la
     data = Trials.of(trials("linear", rng=stream(6, "anchors"), Ts=(100, 200, 300)), 0.8)
     best, asked = np.log([50.0, 90.0, 5.0]), []
     monkeypatch.setattr(fits, "least", lambda *arguments: (asked.extend(arguments), 0.0))
-    fits._profile_loss("linear", held, {"a": 25.0, "b": 0.3}[held], best, data, fits.EVERYWHERE)
+    fits._profile_loss("linear", held, {"a": 25.0, "b": 0.3}[held], best, data, (0.0, 0.5, 1.0))
     _, family, starts = asked
     heights = [family(np.array(start)).log_m80[k] for k, start in enumerate(starts)]
     assert heights == pytest.approx(np.log([50.0, 70.0, 90.0]))
