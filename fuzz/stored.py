@@ -157,7 +157,7 @@ def use_rows() -> Use:
         if len(values) != 7 or any(isinstance(value, list | dict) for value in values):
             raise SparseheadError("SQLite returns seven plain values.")
         try:
-            record = read_row(values, has_checksum=True)
+            record = read_row(values)
         except Damage as why:
             raise SparseheadError(str(why)) from None
         if not seal_it and tuple(row) not in known:

@@ -1,9 +1,9 @@
-"""How objects show themselves: a short repr everywhere, a card with its chart in a notebook, a picture, a table.
+"""Short reprs everywhere; in a notebook a card with a chart; pictures.
 
 A class takes part by inheriting from `Short` (the repr of a dataclass) or `Displayed`, which also needs `_card`. A
-chart is named as "module:function" in `_CHART` and imported when it is drawn, since charts stand below the results
-that they show and need an extra. Cards are plain HTML: every text escaped, the chart an image of its own, no script,
-no address from which anything would be fetched.
+chart is named as "module:function" in `_CHART` and imported when it is drawn, since charts are below the results that
+they show and need an extra. Cards are plain HTML: every text is escaped, the chart is an image of its own, and nothing
+is run or fetched.
 """
 
 import base64
@@ -22,13 +22,6 @@ from .frame import Frame, cell_html, table_html
 from .frame import clipped as clipped
 from .lazy import missing_extra
 
-MOST = 300  # characters of a repr
-EACH = 60  # characters of one value in it
-ROWS = 12  # rows of a card's table
-
-BOX = "font-family: system-ui, sans-serif; font-size: 14px; line-height: 1.4; max-width: 48rem; overflow-x: auto"
-FACT = "display: inline-block; margin-right: 1.2em; font-variant-numeric: tabular-nums"
-
 
 class Short:
     """A repr for dataclasses declared with repr=False: fields by name, arrays by shape, defaults left out."""
@@ -37,11 +30,11 @@ class Short:
         parts = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
         parts.sort(key=lambda part: part[2] is not MISSING)  # those that must be given come first
         texts = [f"{name}={brief(value)}" for name, value, default in parts if not _same(value, default)]
-        return clipped(f"{type(self).__name__}({', '.join(texts)})", MOST)
+        return clipped(f"{type(self).__name__}({', '.join(texts)})", 300)
 
 
-def brief(value: Any, most: int = EACH) -> str:
-    """A value in a few words: an array by its shape, a long collection by its length, floats with six digits.
+def brief(value: Any, most: int = 60) -> str:
+    """A value in about `most` characters: arrays by shape, long collections by length, six digits of a float.
 
     >>> brief(np.zeros((3, 4))), brief([1.0] * 1000), brief({"a": 0.123456789})
     ('array(3, 4)', '[1000 values]', "{'a': 0.123457}")
@@ -62,7 +55,7 @@ def brief(value: Any, most: int = EACH) -> str:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a field has its default; arrays and other things that cannot be compared at once have none."""
+    """Whether a field has its default value; False for arrays, which cannot be compared at once."""
     return value is default or (isinstance(value, str | int | float | tuple) and value == default)
 
 
@@ -71,8 +64,9 @@ class Card:
     """What a notebook shows of an object.
 
     Args:
-        title: what it is. lines: what it says, a sentence each.
-        facts: numbers by name. table: its rows, of which the first are shown.
+        lines: a sentence each.
+        facts: numbers by name.
+        table: of which the first 12 rows are shown.
     """
 
     title: str
@@ -90,18 +84,20 @@ class Displayed:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """The card as HTML, with the chart where there is one and the extra that draws it is installed."""
+        """The card as HTML, with its chart if it has one and the charts extra is installed."""
         card = self._card()
         picture = self._picture()
         parts = [f"<strong>{escape(card.title)}</strong>"]
         parts += [f"<div>{escape(line)}</div>" for line in card.lines]
         parts += [_facts_html(card.facts)] if card.facts else []
         parts += [picture._repr_html_()] if picture is not None else []
-        parts += [table_html(card.table, most=ROWS)] if card.table else []
-        return f'<div class="sparsehead" style="{BOX}">{"".join(parts)}</div>'
+        parts += [table_html(card.table, most=12)] if card.table else []
+        font = "font-family: system-ui, sans-serif; font-size: 14px; line-height: 1.4"
+        box = f"{font}; max-width: 48rem; overflow-x: auto"
+        return f'<div class="sparsehead" style="{box}">{"".join(parts)}</div>'
 
     def _picture(self) -> "Picture | None":
-        """The chart, or None where there is none, nothing to draw, or no extra to draw it with."""
+        """The chart; None without one, with nothing to draw, or without the charts extra."""
         if not self._CHART:
             return None
         try:
@@ -114,12 +110,14 @@ class Plotted(Displayed):
     """A displayed object whose chart can be had by itself."""
 
     def plot(self, out: str | Path | None = None, *, force: bool = False) -> "Picture":
-        """The chart of this object: shown in a notebook, `.chart` in Altair, or written to `out`.
+        """The chart of this object; a notebook shows it, and `.chart` is Altair's.
 
         Args:
-            out: a .svg, .png, .pdf or .html file to write; force: replace it if it exists.
+            out: a .svg, .png, .pdf or .html file to write.
+            force: replace `out` if it exists.
         Raises:
-            MissingExtra: the charts extra is not installed. DomainError: there is nothing to draw.
+            MissingExtra: the charts extra is not installed.
+            DomainError: there is nothing to draw.
         """
         picture = Picture(_chart(self._CHART, self), type(self).__name__)
         if out is not None:
@@ -128,14 +126,14 @@ class Plotted(Displayed):
 
 
 class Picture:
-    """A chart that shows itself without a network or a script; `.chart` is Altair's, to be changed as one likes."""
+    """A chart that a notebook shows without a network or a script; `.chart` is the Altair chart, to be changed."""
 
     def __init__(self, chart: Any, of: str) -> None:
         self.chart = chart
         self._of = of
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write it as the name's ending asks: .svg, .png, .pdf or .html."""
+        """Write the chart in the format of the path's ending: .svg, .png, .pdf or .html."""
         form = Path(path).suffix.removeprefix(".").lower()
         if form not in ("svg", "png", "pdf", "html"):
             raise DomainError(f"a chart is written as .svg, .png, .pdf or .html; got {Path(path).name!r}.")
@@ -152,17 +150,13 @@ class Picture:
         return self._as("svg").decode()
 
     def _repr_html_(self) -> str:
-        """An image of its own: what is in it can neither run nor clash with another chart on the page."""
+        """The chart as an image, so that its content can neither run nor clash with another chart on the page."""
         data = base64.b64encode(self._as("svg")).decode()
-        words = escape(_title_of(self.chart), quote=True)
+        title = getattr(self.chart, "title", "")
+        words = getattr(title, "text", title)
+        alt = escape(" ".join(words) if isinstance(words, list) else str(words), quote=True)
         style = "max-width: 100%; background: white"
-        return f'<div><img style="{style}" alt="{words}" src="data:image/svg+xml;base64,{data}"></div>'
-
-
-def _title_of(chart: Any) -> str:
-    title = getattr(chart, "title", "")
-    words = getattr(title, "text", title)
-    return " ".join(words) if isinstance(words, list) else str(words)
+        return f'<div><img style="{style}" alt="{alt}" src="data:image/svg+xml;base64,{data}"></div>'
 
 
 def _chart(where: str, shown: Any) -> Any:
@@ -171,7 +165,7 @@ def _chart(where: str, shown: Any) -> Any:
 
 
 def _import(module: str) -> Any:
-    """A module of this package, by name: what draws stands below what is drawn."""
+    """A module of this package, by name."""
     try:
         return import_module(f"sparsehead.{module}")
     except ModuleNotFoundError as error:
@@ -179,9 +173,10 @@ def _import(module: str) -> Any:
 
 
 def _facts_html(facts: Mapping[str, Any]) -> str:
-    known = {str(name): value for name, value in facts.items() if value is not None}
+    style = "display: inline-block; margin-right: 1.2em; font-variant-numeric: tabular-nums"
     parts = [
-        f'<span style="{FACT}">{escape(name)} <b>{cell_html(value)}</b></span>'
-        for name, value in known.items()
+        f'<span style="{style}">{escape(str(name))} <b>{cell_html(value)}</b></span>'
+        for name, value in facts.items()
+        if value is not None
     ]
     return f'<div style="margin: 4px 0">{" ".join(parts)}</div>'

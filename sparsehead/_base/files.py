@@ -25,14 +25,8 @@ from typing import IO, Any
 
 from .errors import FileError
 
-MOST_JSON = 2**24  # bytes of a results file, of which lists of lists take 30 times as much; ours have 240,000
-KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-)
+# Of a results file; in memory lists of lists take 30 times as much. The largest of ours has 240,000 bytes.
+MAX_JSON_BYTES = 2**24
 
 
 def check_target(path: str | Path, *, force: bool = False) -> Path:
@@ -67,14 +61,10 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
 
 
 def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
-    """Refuse an output file that is the store `db`, by whatever name: writing it would replace all outcomes.
-
-    Args:
-        what: what is to be written, such as "chart".
-    """
+    """Refuse to write `what`, such as a chart, over the store `db`: that would replace all outcomes."""
     try:
         same = os.path.realpath(path) == os.path.realpath(db) or os.path.samefile(path, db)
-    except (OSError, ValueError):  # one of them is not there, or is no path
+    except (OSError, ValueError):  # one of them does not exist, or is no path
         same = False
     if same:
         raise FileError(
@@ -83,11 +73,7 @@ def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
 
 
 def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Path:
-    """Write `content` to `path` under the rules above; returns `path`.
-
-    Raises:
-        FileError: nothing was written, and what was there before is as it was.
-    """
+    """Write `content` to `path` under the rules above; returns `path`. See `whole_file` for errors."""
     with whole_file(path, force=force) as file:
         file.write(content)
     return Path(path)
@@ -95,10 +81,10 @@ def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Pat
 
 @contextmanager
 def whole_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` when the block ends without an error.
+    """A file to write to, which replaces `path` when the block ends without an error.
 
     Raises:
-        FileError: nothing was written, and what was there before is as it was.
+        FileError: nothing was written, and what was there before is unchanged.
     """
     target = check_target(path, force=force)
     # Not made from the target's name, which may be as long as the file system allows.
@@ -118,11 +104,7 @@ def whole_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
 
 
 def make_folder(path: str | Path) -> Path:
-    """The folder `path`, made with its parents if it is not there, and writable.
-
-    Raises:
-        FileError: there cannot be a folder of that name, or nothing can be written to it.
-    """
+    """The folder `path`, made with its parents if needed; a FileError if it cannot be made or written to."""
     try:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +140,7 @@ def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
     Raises:
         FileError: there is no such file, or something else is in it.
     """
-    source = check_source(path, wanted=wanted, most=MOST_JSON)
+    source = check_source(path, wanted=wanted, most=MAX_JSON_BYTES)
     try:
         found = json.loads(source.read_bytes())
     except OSError as error:
@@ -171,7 +153,7 @@ def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
 
 
 def refused(path: str | Path, error: BaseException) -> FileError:
-    """What to raise when the system refuses a file operation; a FileError stays as it is."""
+    """The FileError for a file operation that failed with `error`; a FileError is returned unchanged."""
     if isinstance(error, FileError):
         return error
     return FileError(f"cannot write {shown_path(path)}: {_reason(error)}; nothing was written.")
@@ -193,7 +175,7 @@ def printable(text: str) -> str:
 
 
 def _mode(path: Path) -> int | None:
-    """The mode of what is at `path`, links not followed; None when nothing is there."""
+    """The mode of the file at `path`, links not followed; None if there is no such file."""
     try:
         return os.lstat(path).st_mode
     except FileNotFoundError:
@@ -201,7 +183,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _described(path: Path) -> str:
-    """What would be lost: the size of a file and when it was last changed."""
+    """The size of a file and when it was last changed, so that a user sees what would be lost."""
     try:
         status = os.stat(path)
     except OSError:
@@ -211,7 +193,11 @@ def _described(path: Path) -> str:
 
 
 def _kind(mode: int) -> str:
-    return next((words for test, words in KINDS if test(mode)), "a link or a special file")
+    names = {
+        stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+    }  # fmt: skip
+    return names.get(stat.S_IFMT(mode), "a link or a special file")
 
 
 def _check_folder(folder: Path, name: str) -> None:
@@ -226,7 +212,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _new_part(part: Path, mode: int | None) -> IO[bytes]:
-    """A new file; it takes over the permissions of the file it will replace."""
+    """Open a new file with the permissions of the file that it will replace."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
     file = os.fdopen(os.open(part, flags, 0o666), "wb")
     if mode is not None and hasattr(os, "fchmod"):
@@ -235,7 +221,7 @@ def _new_part(part: Path, mode: int | None) -> IO[bytes]:
 
 
 def _flush(file: IO[bytes]) -> None:
-    """Bring what was written to the disk."""
+    """Write the file's content to the disk."""
     file.flush()
     try:
         os.fsync(file.fileno())
@@ -246,7 +232,7 @@ def _flush(file: IO[bytes]) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Bring the new name to the disk, where the system can; the content is there already."""
+    """Write the new name to the disk, where the system can; the content is there already."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

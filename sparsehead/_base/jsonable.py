@@ -18,7 +18,6 @@ from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type
 from .errors import DomainError, FileError
 
 R = TypeVar("R")
-WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", NoneType: "null"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +62,7 @@ def record_from(kind: type[R], value: Any, at: str = "the object") -> R:
     """The `kind` that the JSON value holds; a field that it lacks takes its default.
 
     Args:
-        at: where the value stands, for the message.
+        at: the place of the value, for the message.
     Raises:
         FileError: a field is missing, unknown or of another type, or a number is not finite.
     """
@@ -85,8 +84,8 @@ def _read(kind: Any, value: Any, at: str) -> Any:
     if is_dataclass(kind):
         return _read_fields(kind, value, at)
     origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _read_one_of(inner, value, at)
+    if origin in (Union, UnionType):  # X | None; records have no other unions
+        return None if value is None else _read(next(k for k in inner if k is not NoneType), value, at)
     if origin is tuple:
         return _read_items(inner, _need(list, value, at, "a list"), at)
     if origin is dict:
@@ -130,13 +129,6 @@ def _read_fields(kind: Any, value: Any, at: str) -> Any:
         raise FileError(f"{at}: {error}") from error
 
 
-def _read_one_of(kinds: tuple[Any, ...], value: Any, at: str) -> Any:
-    """Of X | None; other unions do not occur in records."""
-    if value is None and NoneType in kinds:
-        return None
-    return _read(next(kind for kind in kinds if kind is not NoneType), value, at)
-
-
 def _read_items(kinds: tuple[Any, ...], values: list[Any], at: str) -> tuple[Any, ...]:
     each = kinds[:1] * len(values) if kinds[-1] is Ellipsis else kinds
     if len(each) != len(values):
@@ -148,7 +140,8 @@ def _read_plain(kind: type, value: Any, at: str) -> Any:
     if kind is float and type(value) is int and abs(value) < 2**1023:
         value = float(value)
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
-        raise FileError(f"{at} is {str(value)[:40]!r}, not {WORDS[kind]}")
+        words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+        raise FileError(f"{at} is {str(value)[:40]!r}, not {words[kind]}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is, and refusing what would not fit before it is tried.
+"""Refuse work that would not fit into memory, before it starts.
 
 `require_memory` compares an estimate from the shapes with what this process may still allocate: the machine's available
 memory, the limits of its control group (version 1 or 2, and those of the groups above it), RLIMIT_AS and RLIMIT_DATA.
@@ -11,7 +11,6 @@ from pathlib import Path
 from .errors import TooLarge
 
 ROOT = Path("/")
-UNLIMITED = 2**60  # what a control group of version 1 without a limit announces is above this
 
 
 def available() -> int | None:
@@ -28,8 +27,8 @@ def require_memory(what: str, size: Callable[..., int | float], **arguments: int
         size: bytes needed, as a function of `arguments`; it must not fall when one of them grows.
         arguments: the numbers that the caller could make smaller, such as T=.., m=..
     Raises:
-        TooLarge: names the estimate, what is available, and the largest value of each argument that would fit with the
-            others as they are.
+        TooLarge: names the estimate, what is available, and for each argument the largest value that would fit while
+            the others stay unchanged.
     """
 
     def bytes_of(**given: int) -> int | float:
@@ -86,10 +85,8 @@ def _advice(name: str, size: Callable[..., int | float], arguments: dict[str, in
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    rounded = (
-        low if low < 1000 else low // 10 ** (int(math.log10(low)) - 2) * 10 ** (int(math.log10(low)) - 2)
-    )
-    return f"{name} up to {rounded} would fit"
+    unit = 10 ** max(0, int(math.log10(low)) - 2)  # three digits are enough
+    return f"{name} up to {low // unit * unit} would fit"
 
 
 def _number(path: Path) -> int | None:
@@ -137,7 +134,8 @@ def _control_group() -> Iterator[int]:
         group = ROOT / base / path.strip("/")
         for folder in (group, *group.parents):
             most, now = _number(folder / limit), _number(folder / used)
-            if most is not None and now is not None and most < UNLIMITED:
+            # A control group of version 1 without a limit announces more than 2^60.
+            if most is not None and now is not None and most < 2**60:
                 yield most - now + _fields(folder / "memory.stat").get(cache, 0)
             if folder == ROOT / base:
                 break

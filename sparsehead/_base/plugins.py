@@ -22,12 +22,11 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Names to things, in the order of registration, built-in ones first. Plugins are looked up where a name is not
-    built in, and where all names are asked for.
+    """Things by name, built-in ones first. Plugins are looked up for a name that is not built in, and for a listing.
 
     Args:
         kind: what one thing is called, such as "learner".
-        builtin: the thing itself, or where it stands as "module:name"; it is then imported on first use.
+        builtin: each thing itself, or "module:name", which is then imported on first use.
     """
 
     def __init__(self, kind: str, builtin: Mapping[str, T | str]) -> None:
@@ -37,10 +36,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
-            if name in self._builtin:
-                self._loaded[name] = _load(self._builtin[name])
-            else:
-                self._loaded[name] = self._plugins()[name].load()
+            found: Any = self._builtin[name] if name in self._builtin else self._plugins()[name].load()
+            if isinstance(found, str):
+                module, _, attribute = found.partition(":")
+                found = getattr(import_module(module), attribute)
+            self._loaded[name] = found
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -53,11 +53,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return name in self._loaded or name in self._builtin or name in self._plugins()
 
     def check(self, name: str) -> str:
-        """The name, if there is such a thing.
-
-        Raises:
-            DomainError: with the names that there are.
-        """
+        """The name, or a DomainError with the known names."""
         if name not in self:
             short = str(name)[:60]
             names = ", ".join(self)
@@ -67,7 +63,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return name
 
     def find(self, name: str) -> T:
-        """The thing of that name, or a DomainError with the names that there are."""
+        """The thing of that name, or a DomainError with the known names."""
         return self[self.check(name)]
 
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -78,11 +74,3 @@ class Registry(Mapping[str, T], Generic[T]):
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """The entry points of a group, by name; `path` is sys.path, on which they depend."""
     return {point.name: point for point in entry_points(group=group)}
-
-
-def _load(thing: Any) -> Any:
-    """The thing, imported if it is given as "module:name"."""
-    if not isinstance(thing, str):
-        return thing
-    module, _, name = thing.partition(":")
-    return getattr(import_module(module), name)

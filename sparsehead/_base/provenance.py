@@ -1,4 +1,4 @@
-"""What made a result: the version, the commit when it runs from a checkout, the engine, the processor."""
+"""The origin of a result: version, commit if it runs from a checkout, engine, processor."""
 
 import os
 import platform

@@ -1,12 +1,14 @@
 """The results store: one SQLite file, append-only, keyed by the content of the spec.
 
-rows      one row: what it holds, its checksum, what is checked when it is read
+A spec and its outcome go in; records, curves and arrays come out. Read in this order:
+
 arrays    arrays as compressed bytes
-schema    the tables, and how older files are brought up to date
-opening   which files are opened, and how
+rows      one row: its values, its checksum, and the checks when it is read
+schema    the tables
+opening   which files are opened as a store, and how
 store     `Store`: add, get, records, arrays
-repair    everything checked; what is sound copied to a new file
-merge     several stores united into one
+repair    check everything; copy what is sound to a new file
+merge     unite several stores
 results   rows of a store, chosen and exported
 """
 

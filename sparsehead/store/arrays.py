@@ -11,10 +11,9 @@ import numpy as np
 from .._base.errors import StoreError
 from .._base.types import Array, Shaped
 
-MOST = 2**27  # bytes of the arrays of one outcome, unpacked; zlib packs zeros to a thousandth of their size
-MOST_HISTORY = 2**24  # bytes of its curves among them, which become lists eight times as large
-HISTORY = "history/"  # how the names of curves start
-HEADER = 2**14  # bytes; NumPy reads headers of at most 10^4
+MAX_BYTES = 2**27  # of the arrays of one outcome, unpacked; zlib packs zeros to a thousandth of their size
+MAX_HISTORY_BYTES = 2**24  # of its curves among them, which become lists eight times as large
+HISTORY = "history/"  # the names of curves start with this
 
 
 def pack_all(arrays: Mapping[str, Shaped[Array, "..."]]) -> dict[str, bytes]:
@@ -23,7 +22,7 @@ def pack_all(arrays: Mapping[str, Shaped[Array, "..."]]) -> dict[str, bytes]:
     Raises:
         StoreError: one is not of numbers, or together they are larger than is read back.
     """
-    for start, most in ((HISTORY, MOST_HISTORY), ("", MOST)):
+    for start, most in ((HISTORY, MAX_HISTORY_BYTES), ("", MAX_BYTES)):
         size = sum(_size(a.shape, a.dtype) for name, a in arrays.items() if name.startswith(start))
         if size > most:
             raise StoreError(
@@ -42,7 +41,7 @@ def pack(array: Shaped[Array, "..."]) -> bytes:
     return zlib.compress(file.getvalue(), 6)
 
 
-def unpack(data: bytes, most: int = MOST) -> Shaped[Array, "..."]:
+def unpack(data: bytes, most: int = MAX_BYTES) -> Shaped[Array, "..."]:
     """The array that `pack` packed; its header is unpacked first, the rest only if it has the announced size.
 
     Raises:
@@ -50,7 +49,7 @@ def unpack(data: bytes, most: int = MOST) -> Shaped[Array, "..."]:
             bytes.
     """
     stream = zlib.decompressobj()
-    start = stream.decompress(data, HEADER)
+    start = stream.decompress(data, 2**14)  # NumPy reads headers of at most 10^4 bytes
     head = io.BytesIO(start)
     if np.lib.format.read_magic(head) == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(head)

@@ -1,4 +1,4 @@
-"""Several stores united into one: rows are append-only and named by their content, so a merge is a union."""
+"""Unite several stores: rows are append-only and named by their content, so a merge is a union."""
 
 import hashlib
 import json
@@ -11,15 +11,13 @@ from .._base.errors import StoreError
 from .._base.files import shown_path
 from .opening import inspect
 from .repair import sound_rows
-from .rows import FAILED
+from .rows import FAILED, SealedRow
 from .store import Store
-
-TIMES = ("seconds",)  # what differs between two runs of one experiment on one engine
 
 
 @dataclass(frozen=True)
 class Merged:
-    """How many outcomes were added, how many were there already, and how many the store holds now."""
+    """The numbers of outcomes that were added, that the store had already, and that it holds now."""
 
     added: int
     known: int
@@ -29,7 +27,7 @@ class Merged:
 def merge(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Add every outcome of `sources` to the store `into`, which is made if it does not exist; all or none.
 
-    An outcome that is there already is left as it is, so a merge can be repeated. The sources stay as they are.
+    Outcomes that `into` has are not changed, so a merge can be repeated. Neither are the sources.
 
     Raises:
         StoreError: a source is missing or damaged, is `into` itself, or two stores have different outcomes under one
@@ -43,15 +41,21 @@ def merge(sources: Sequence[str | Path], into: str | Path) -> Merged:
         if Path(into).exists() and path.samefile(into):
             raise StoreError(f"{shown_path(path)} is also the store to merge into; name another with --into.")
     _refuse_contradictions(paths, Path(into))
+    seen = 0
+
+    def rows() -> Iterator[SealedRow]:
+        nonlocal seen
+        for path in paths:
+            for row in _rows(path):
+                seen += 1
+                yield row
+
     with Store(into) as store:
-        before = len(store)
-        store.add_rows(row for path in paths for row in _rows(path))
-        total = len(store)
-    seen = sum(1 for path in paths for _ in _rows(path))
-    return Merged(added=total - before, known=seen - (total - before), total=total)
+        added = store.add_rows(rows())
+        return Merged(added=added, known=seen - added, total=len(store))
 
 
-def _rows(path: Path) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
+def _rows(path: Path) -> Iterator[SealedRow]:
     """The rows of a store; a damaged one ends the merge."""
     damage: list[str] = []
     for row in sound_rows(path, damage):
@@ -66,9 +70,9 @@ def _rows(path: Path) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
 
 
 def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
-    """Raise if one id has different outcomes, times aside; every row is read and checked on the way.
+    """Raise if one id has different outcomes, times aside; every row is read and checked for that.
 
-    That a spec was given up is no outcome: it counts as missing, and two reasons for it do not contradict each other.
+    A spec that was given up counts as missing, so two reasons for giving it up do not contradict each other.
     """
     known: dict[str, bytes] = {}
     contradicted: dict[str, None] = {}
@@ -86,9 +90,10 @@ def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
 
 
 def _content(row: tuple[Any, ...]) -> bytes | None:
-    """A hash of what must agree: spec, outcome without times, arrays; None where the spec was given up."""
-    if json.loads(row[2]).get("status") == FAILED:
+    """A hash of what must agree: spec, outcome without its time, arrays; None if the spec was given up."""
+    outcome = json.loads(row[2])
+    if outcome.get("status") == FAILED:
         return None
-    outcome = {name: value for name, value in json.loads(row[2]).items() if name not in TIMES}
+    outcome.pop("seconds", None)  # differs between two runs of one experiment on one engine
     text = json.dumps([row[1], outcome, json.loads(row[5])], sort_keys=True)
     return hashlib.sha256(text.encode()).digest()

@@ -1,41 +1,35 @@
-"""Which files are opened as a store, and how: checked before SQLite touches them, and recovered after a kill.
+"""Open a store: files are checked before SQLite touches them, and recovered after a kill.
 
-A store uses SQLite's rollback journal, so between two commits the file alone is whole and may be copied. Earlier
-versions used a write-ahead log ("-wal"): such a file is brought over when it is opened. If its log is missing, rows may
-be missing with it: a warning says so, and where no row is left it is an error.
+A store uses SQLite's rollback journal, so between two commits the file alone is whole and may be copied. A file with a
+write-ahead log, which a copy may lack, is refused.
 
-A file may come from anybody. It must declare exactly the tables of a store (`schema.schema_of`) before any of them is
+A file may come from anybody. It must declare exactly the tables of a store (`schema.has_tables`) before any of them is
 read, and a statement that takes more steps than a file of its size can need is stopped.
 """
 
 import os
 import sqlite3
 import sys
-import time
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from .._base.errors import StoreError
 from .._base.files import check_source, printable, shown_path
 from .rows import Damage
-from .schema import APPLICATION_ID, VERSION, schema_of
+from .schema import APPLICATION_ID, VERSION, has_tables
 
 BUSY_SECONDS = 60.0
-WAL = 2  # byte 18 and 19 of the header
 STRIDE = 1_000_000  # steps of SQLite's machine between two looks at the limit and at Ctrl-C
-FREE_STEPS = 100_000_000  # seconds; beyond that a statement may take one step per byte of the file
-NO_ROOM = (
-    "cannot grow: a disk quota or a limit on the size of files (ulimit -f) is reached, or the disk fails; make room "
-    "and repeat the command, finished outcomes are kept"
-)
+FREE_STEPS = 100_000_000  # take a few seconds; beyond that a statement may take one step per byte of the file
 # By the name or the text of SQLite's error. A short read is left to `damaged`: the file ends too early.
 REASONS = {
-    "IOERR_WRITE": NO_ROOM,
-    "IOERR_FSYNC": NO_ROOM,
-    "IOERR_TRUNCATE": NO_ROOM,
+    **dict.fromkeys(
+        ("IOERR_WRITE", "IOERR_FSYNC", "IOERR_TRUNCATE"),
+        "cannot grow: a disk quota or a limit on the size of files (ulimit -f) is reached, or the disk fails; make "
+        "room and repeat the command, finished outcomes are kept",
+    ),
     "IOERR_READ": "cannot be read: the disk reports an error; repeat the command, or copy the file to another disk",
     "INTERRUPT": "takes SQLite more steps than a store of its size needs; it was not read further",
     "readonly": "is read-only; make it writable or point --db at another file",
@@ -46,27 +40,25 @@ REASONS = {
 
 
 def damaged(path: Path, what: str) -> StoreError:
-    """The error for a file that cannot be believed, with the way out."""
-    reason = printable(what)[:400]
+    """The error for a damaged file, with the way out."""
     return StoreError(
-        f"{shown_path(path)} is damaged: {reason}; restore a copy, or `sparsehead results repair new.db "
+        f"{shown_path(path)} is damaged: {printable(what)[:400]}; restore a copy, or `sparsehead results repair new.db "
         f"--db {shown_path(path)}` copies what is sound to a new file."
     )
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors in our words; nothing half-written remains behind any of them."""
+    """Raise SQLite's errors as StoreErrors that say what to do; none of them leaves anything half written."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
         # A UnicodeDecodeError comes from the sqlite3 module itself: SQLite's message quoted damaged text.
-        said = str(error)
-        named = f"{getattr(error, 'sqlite_errorname', '')} {said}"
+        named = f"{getattr(error, 'sqlite_errorname', '')} {error}"
         for word, text in REASONS.items():
             if word in named:
                 raise StoreError(f"{shown_path(path)} {text}.") from error
-        raise damaged(path, said) from error
+        raise damaged(path, str(error)) from error
     except Damage as why:
         raise damaged(path, str(why)) from None
 
@@ -99,11 +91,11 @@ class Connection(sqlite3.Connection):
             raise
 
 
-def inspect(path: Path, *, readonly: bool) -> int:
-    """The schema of the store at `path`; 0 where there is none yet. The first 100 bytes say it all.
+def inspect(path: Path, *, readonly: bool) -> bool:
+    """Whether there is a store at `path`, from its first 100 bytes; False if one can be made there.
 
     Raises:
-        StoreError: there is something else, something newer, or nothing where something must be.
+        StoreError: there is something else, a store of another version, or with `readonly` nothing.
     """
     name = shown_path(path)
     try:
@@ -123,7 +115,7 @@ def inspect(path: Path, *, readonly: bool) -> int:
                 )
             if len(os.fsencode(path.name)) > 240:  # SQLite appends "-journal"; most systems allow 255
                 raise StoreError(f"cannot make {name}: the name is too long.")
-            return 0
+            return False
         with check_source(path, wanted="a store, or the name of a new one").open("rb") as file:
             head = file.read(100)
     except StoreError:
@@ -132,63 +124,52 @@ def inspect(path: Path, *, readonly: bool) -> int:
         raise StoreError(
             str(error) if error.strerror is None else f"{name} cannot be read: {error.strerror}."
         ) from error
-    return _schema(name, head, readonly)
+    return _is_store(name, head, readonly)
 
 
-def _schema(name: str, head: bytes, readonly: bool) -> int:
+def _is_store(name: str, head: bytes, readonly: bool) -> bool:
     if not head and not readonly:
-        return 0
+        return False
     if not head:
         raise StoreError(f"{name} is an empty file; `sparsehead law --db` fills one, --db names another.")
     if head[:16] != b"SQLite format 3\0" or int.from_bytes(head[68:72]) != APPLICATION_ID:
         raise StoreError(f"{name} is not a sparsehead store; point --db at one, or at a new file.")
     version = int.from_bytes(head[60:64])
-    if version > VERSION:
-        raise StoreError(
-            f"{name} has schema {version}, this version reads {VERSION}; "
-            "upgrade sparsehead or point --db at a new file."
-        )
     if version == 0:
         raise StoreError(
             f"{name} is damaged: its header has schema 0, and a store has 1 or more; restore a copy."
         )
-    return version
+    if version != VERSION:
+        raise StoreError(
+            f"{name} has schema {version}, this version reads {VERSION}; use the sparsehead that wrote it, or point "
+            "--db at a new file."
+        )
+    if 2 in head[18:20]:
+        raise StoreError(
+            f"{name} is used with a write-ahead log, which a copy of it lacks; with {name}-wal beside it, "
+            f"`sqlite3 {name} 'PRAGMA journal_mode = DELETE'` makes it whole."
+        )
+    return True
 
 
-def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[sqlite3.Connection, int]:
-    """An open connection and the schema of its tables; text comes back as bytes: damaged text must not end a query.
+def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[sqlite3.Connection, bool]:
+    """An open connection, and whether the file has tables. Text comes back as bytes: damaged text must not end a query.
 
-    Reading leaves no file beside the store. What a killed writer left there is first brought into the store, which
+    Reading leaves no file beside the store. A commit that a killed writer left half done is first rolled back, which
     needs permission to write; without it, reading goes on where SQLite can.
 
     Raises:
-        Damage: the file declares something else than a store does; see `schema_of`, also for `tables_only`.
+        Damage: the file declares something else than a store does; see `has_tables`, also for `tables_only`.
     """
-    beside = {ending: _size(path, ending) for ending in ("-wal", "-journal")}
-    uses_wal = _uses_wal(path)
-    if readonly and (beside["-journal"] or (uses_wal and beside["-wal"] is not None)):
-        with suppress(sqlite3.Error):
-            recovered = _open(path, "mode=rw")
-            try:
-                _leave_wal(recovered, seconds=1.0)
-            finally:
-                recovered.close()
-        uses_wal = _uses_wal(path)
-    if not readonly:
-        db = _open(path, "mode=rwc")
-        if uses_wal:
-            _leave_wal(db, seconds=5.0)
-    else:
-        # With a write-ahead log on record but none there, SQLite would make one just to read.
-        db = _open(path, "immutable=1" if uses_wal and _size(path, "-wal") is None else "mode=ro")
+    if readonly and os.path.exists(f"{path}-journal"):
+        with suppress(sqlite3.Error), closing(_open(path, "mode=rw")) as recovered:
+            recovered.execute("SELECT name FROM sqlite_master").fetchone()
+    db = _open(path, "mode=ro" if readonly else "mode=rwc")
     try:
-        schema = schema_of(db, tables_only=tables_only)
-        if uses_wal and beside["-wal"] is None:
-            _notice_lost_log(db, path)
+        return db, has_tables(db, tables_only=tables_only)
     except BaseException:
         db.close()
         raise
-    return db, schema
 
 
 def _open(path: Path, how: str) -> sqlite3.Connection:
@@ -202,48 +183,3 @@ def _open(path: Path, how: str) -> sqlite3.Connection:
         db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
     db.execute("PRAGMA cell_size_check = ON")
     return db
-
-
-def _leave_wal(db: sqlite3.Connection, *, seconds: float) -> None:
-    """Move what the write-ahead log holds into the file, and do without it; another process may prevent that."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == b"delete":
-                return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.05)  # the switch needs the file for itself, and SQLite does not wait for that
-
-
-def _notice_lost_log(db: sqlite3.Connection, path: Path) -> None:
-    log = f"{shown_path(path.name)}-wal"
-    if db.execute("SELECT count(*) FROM outcomes").fetchone()[0] == 0:
-        raise StoreError(
-            f"{shown_path(path)} holds no outcomes, and the write-ahead log it was used with is missing: copy "
-            f"{log} along with it, or delete it and start a new one."
-        )
-    warnings.warn(
-        f"{shown_path(path)} was used with a write-ahead log, and {log} is missing: if the store was copied while it "
-        "was in use, copy both files again, for its last outcomes are in the log.",
-        stacklevel=2,
-    )
-
-
-def _uses_wal(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return WAL in file.read(20)[18:]
-    except OSError:
-        return False
-
-
-def _size(path: Path, ending: str) -> int | None:
-    """Bytes of the file beside the store whose name has this ending; None where there is none."""
-    try:
-        return os.stat(f"{path}{ending}").st_size
-    except OSError:
-        return None

@@ -1,23 +1,18 @@
-"""A store looked through from end to end, and what is sound in a damaged one copied to a new file."""
+"""Check every row and array of a store; copy what is sound in a damaged one to a new file."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .._base.errors import FileError, StoreError
 from .._base.files import check_target, shown_path
 from .arrays import digest
 from .opening import connect, damaged, inspect
-from .rows import Damage, read_row, sealed
-from .schema import SELECT
+from .rows import Damage, SealedRow, read_row
 from .store import Store
-
-LEAST_ROW = 200  # bytes; no row is shorter, so a file holds at most size / 200
 
 
 @dataclass(frozen=True)
@@ -47,9 +42,9 @@ def check(path: str | Path) -> Checked:
 
 
 def repair(path: str | Path, new: str | Path) -> Checked:
-    """Copy every sound outcome of the store at `path` to a new store; the old file stays as it is.
+    """Copy every sound outcome of the store at `path` to a new store; the old file is not changed.
 
-    Rows are asked for one by one, by their numbers 1, 2, .., so that a damaged page takes only its own rows along.
+    Rows are read one by one, by their numbers 1, 2, .., so that a damaged page costs only its own rows.
 
     Raises:
         StoreError: nothing can be read, or `new` cannot be made.
@@ -60,16 +55,16 @@ def repair(path: str | Path, new: str | Path) -> Checked:
     damage: list[str] = []
     rows = sound_rows(old, damage)
     with Store(new) as store:
-        for row, blobs in rows:
-            store.add_row(row, blobs)
+        for row in rows:
+            store.add_rows([row])
         sound = len(store)
     return Checked(sound, tuple(damage))
 
 
 def _check_new(old: Path, new: str | Path) -> None:
-    """Refuse a place where no new store can be made; a repair replaces no file."""
+    """Raise a StoreError if no new store can be made at `new`; a repair replaces no file."""
     if os.path.isfile(new):
-        why = "is the store to repair itself, which stays as it is" if old.samefile(new) else "exists"
+        why = "is the store to repair itself, which is not changed" if old.samefile(new) else "exists"
         raise StoreError(
             f"{shown_path(new)} {why}; a repair writes a new file: name one that does not exist yet."
         )
@@ -79,35 +74,32 @@ def _check_new(old: Path, new: str | Path) -> None:
         raise StoreError(str(error)) from None
 
 
-def sound_rows(path: Path, damage: list[str]) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
-    """Every row of the store at `path` that can be believed, as `Store.add_rows` takes it; a sentence for the others.
+def sound_rows(path: Path, damage: list[str]) -> Iterator[SealedRow]:
+    """Every sound row of the store at `path`, as `Store.add_rows` takes it; `damage` gets a sentence for each other.
 
     Raises:
         StoreError: nothing can be read.
     """
     try:
-        # The header's number may be what is damaged; the tables say for certain.
-        db, schema = connect(path, readonly=True, tables_only=True)
+        db, _ = connect(path, readonly=True, tables_only=True)
         highest = _highest(db, path)
     except (Damage, sqlite3.Error) as error:
         raise damaged(path, f"not one outcome can be read ({error})") from error
-    return _each_sound_row(db, schema, highest, damage)
+    return _each_sound_row(db, highest, damage)
 
 
-def _each_sound_row(
-    db: sqlite3.Connection, schema: int, highest: int, damage: list[str]
-) -> Iterator[tuple[tuple[Any, ...], dict[str, bytes]]]:
+def _each_sound_row(db: sqlite3.Connection, highest: int, damage: list[str]) -> Iterator[SealedRow]:
     with closing(db):
         for number in range(1, highest + 1):
             try:
-                yield _sound_row(db, schema, number)
+                yield _sound_row(db, number)
             except (Damage, sqlite3.Error) as why:
                 damage.append(f"row {number}: {why}")
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:
     """The number of the last row, or a number that no row can exceed."""
-    most = path.stat().st_size // LEAST_ROW
+    most = path.stat().st_size // 200  # no row takes fewer bytes
     db.execute("SELECT 1 FROM outcomes WHERE rowid = 0").fetchone()
     try:
         return min(most, db.execute("SELECT max(rowid) FROM outcomes").fetchone()[0] or 0)
@@ -115,15 +107,13 @@ def _highest(db: sqlite3.Connection, path: Path) -> int:
         return most
 
 
-def _sound_row(db: sqlite3.Connection, schema: int, number: int) -> tuple[tuple[Any, ...], dict[str, bytes]]:
-    row = db.execute(f"SELECT {SELECT[schema]} FROM outcomes WHERE rowid = ?", (number,)).fetchone()
+def _sound_row(db: sqlite3.Connection, number: int) -> SealedRow:
+    row = db.execute("SELECT * FROM outcomes WHERE rowid = ?", (number,)).fetchone()
     if row is None:
         raise Damage("it is missing")
-    record = read_row(row, has_checksum=schema > 1)
+    record = read_row(row)
     query = "SELECT name, data FROM arrays WHERE spec_id = ? ORDER BY name"
     blobs = {name.decode(errors="replace"): data for name, data in db.execute(query, (record.id,))}
-    digests = {name: digest(data) for name, data in blobs.items()}
-    if record.arrays is not None and digests != record.arrays:
+    if record.arrays != {name: digest(data) for name, data in blobs.items()}:
         raise Damage("its arrays do not match their checksums")
-    texts = [value.decode() if isinstance(value, bytes) else value for value in row[:5]]
-    return sealed([*texts, json.dumps(digests)]), blobs
+    return tuple(value.decode() if isinstance(value, bytes) else value for value in row), blobs

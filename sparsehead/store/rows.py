@@ -1,6 +1,6 @@
-"""One row of the store: the spec, what became of it, who made it, and a checksum over all of that.
+"""One row of the store: a spec, its outcome, the outcome's origin, and a checksum over all of these.
 
-The checksum finds damage (a flipped byte, an edited value); it is no signature, and whoever can write the file can
+The checksum finds damage (a flipped byte, an edited value); it is no signature, since whoever can write the file can
 also compute it. A row whose checksum, id or values are wrong raises `Damage` and is never returned.
 """
 
@@ -18,29 +18,18 @@ import numpy as np
 from .._base.errors import DomainError, SparseheadError
 from .._base.provenance import engine_identity, made_by
 from .._base.types import Array, Shaped
-from ..train.spec import SETTINGS, TrainSpec, check_types, spec_id, spec_text
+from ..train.spec import SETTINGS, TrainSpec, check_types, spec_text
 from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
 FAILED = "failed"  # the trial could not be run: it has a "reason" and no result, and counts as missing
 STATUSES = ("solved", "budget_spent", "diverged", FAILED)
-ORIGIN = ("version", "commit", "engine", "instructions", "dtype", "device")
-# The numbers of an outcome: (smallest, largest). None stands for NaN, and for "does not apply".
-COUNTS = {"steps": 0, "restarts_used": 0}
-NUMBERS = {
-    "train_accuracy": (0.0, 1.0),
-    "val_accuracy": (0.0, 1.0),
-    "support_mass": (0.0, 1.0 + 1e-6),  # a mean of float32 sums
-    "seconds": (0.0, math.inf),
-}
-
-
-MOST_TEXT = 2**20  # characters of the JSON in one column; ours have about a thousand
-LARGEST = 2**63  # whole numbers from here on fit into no table
+MAX_JSON_CHARACTERS = 2**20  # in one column; ours have about a thousand
+SealedRow = tuple[tuple[Any, ...], dict[str, bytes]]  # values in the order of COLUMNS, and packed arrays
 
 
 class Damage(Exception):
-    """Why a row cannot be believed."""
+    """The reason why a row cannot be believed."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +40,8 @@ class Record:
         spec, outcome: as JSON values.
         made_by: version, commit, engine, instructions, dtype and device, as far as they were recorded.
         created: seconds since 1970.
-        arrays: the checksum of each array by name; None in files of schema 1, which had none.
-        id: the row's own id (see `row_id`).
+        arrays: the checksum of each array by name.
+        id: of the row; see `row_id`.
     """
 
     spec_id: str
@@ -60,7 +49,7 @@ class Record:
     outcome: dict[str, Any]
     made_by: dict[str, Any]
     created: float
-    arrays: dict[str, str] | None = field(default=None, repr=False)
+    arrays: dict[str, str] = field(default_factory=dict, repr=False)
     id: str = ""
 
     @property
@@ -84,34 +73,23 @@ class Record:
 
     def flat(self) -> dict[str, Any]:
         """One flat row for tables: spec, then outcome, then origin."""
-        origin = {name: self.made_by.get(name) for name in ORIGIN}
-        return {
-            "id": self.id,
-            "spec_id": self.spec_id,
-            **self.spec,
-            **self.outcome,
-            **origin,
-            "created": self.created_at,
-        }
-
-
-def content_of(spec: TrainSpec | Mapping[str, Any]) -> tuple[str, str]:
-    """The spec's JSON, in the form whose hash is the id, and the id."""
-    own = spec if isinstance(spec, TrainSpec) else TrainSpec(**spec)
-    return spec_text(own), spec_id(own)
+        names = ("version", "commit", "engine", "instructions", "dtype", "device")
+        origin = {name: self.made_by.get(name) for name in names}
+        ids = {"id": self.id, "spec_id": self.spec_id}
+        return {**ids, **self.spec, **self.outcome, **origin, "created": self.created_at}
 
 
 def row_id(spec: str, origin: Mapping[str, Any]) -> str:
     """The id of a row: sixteen hex digits naming the spec's JSON and the engine that made the outcome.
 
-    A row whose engine was not recorded has the id of its spec, as all rows had before engines were part of it.
+    A row whose engine was not recorded has the id of its spec.
     """
     engine = engine_identity(origin)
     return hashlib.sha256((f"{spec}\n{engine}" if engine else spec).encode()).hexdigest()[:16]
 
 
 def fields_of(outcome: Any) -> dict[str, Any]:
-    """An outcome (a dataclass or a mapping) as a dict of JSON values; NaN and infinity become None.
+    """The fields of an outcome (a dataclass or a mapping) as JSON values; NaN and infinity become None.
 
     Raises:
         DomainError: its status is unknown or a number is outside its range.
@@ -127,16 +105,21 @@ def fields_of(outcome: Any) -> dict[str, Any]:
 
 
 def check_outcome(outcome: Any) -> None:
-    """Raise `Damage` unless the status is known and every known field has its type and range."""
+    """Raise `Damage` unless the status is known and every known field has its type and range.
+
+    None is allowed for a number: it is written for NaN, and where a number does not apply.
+    """
     if not isinstance(outcome, dict) or outcome.get("status") not in STATUSES:
         got = outcome.get("status") if isinstance(outcome, dict) else outcome
         raise Damage(f"the status is one of {', '.join(STATUSES)}, got {str(got)[:40]!r}")
-    for name, least in COUNTS.items():
-        value = outcome.get(name, least)
-        if type(value) is not int or value < least:
-            raise Damage(f"{name} is a whole number >= {least}, got {str(value)[:40]!r}")
-    for name, (low, high) in NUMBERS.items():
-        value = outcome.get(name)
+    for name in ("steps", "restarts_used"):
+        value = outcome.get(name, 0)
+        if type(value) is not int or value < 0:
+            raise Damage(f"{name} is a whole number >= 0, got {str(value)[:40]!r}")
+    # The attention on the support is a mean of float32 sums, which may exceed 1 by rounding.
+    highest = {"train_accuracy": 1.0, "val_accuracy": 1.0, "support_mass": 1.0 + 1e-6, "seconds": math.inf}
+    for name, high in highest.items():
+        low, value = 0.0, outcome.get(name)
         if value is not None and not (type(value) in (int, float) and low <= value <= high):
             raise Damage(f"{name} lies between {low:g} and {high:g}, got {str(value)[:40]!r}")
 
@@ -147,9 +130,9 @@ def new_row(
     arrays: Mapping[str, Shaped[Array, "..."]] | None = None,
     *,
     engine: Mapping[str, str] | None = None,
-) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+) -> SealedRow:
     """A sealed row and its packed arrays, as `Store.add_rows` takes them; for the arguments see `Store.add`."""
-    text, _ = content_of(spec)
+    text = spec_text(spec if isinstance(spec, TrainSpec) else TrainSpec(**spec))
     fields = fields_of(outcome)
     fields.pop("spec_id", None)
     history, engine = fields.pop("history", None) or {}, fields.pop("made_by", None) or engine
@@ -162,12 +145,12 @@ def new_row(
 
 
 def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
-    """The record of a row that came from elsewhere, with its packed arrays.
+    """The record of a row that another process sent, with its packed arrays.
 
     Raises:
         Damage: the row or an array is not what was sealed.
     """
-    record = read_row(values, has_checksum=True)
+    record = read_row(values)
     if record.arrays != {name: digest(data) for name, data in blobs.items()}:
         raise Damage("the checksums of its arrays do not match")
     return record
@@ -175,29 +158,24 @@ def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
 
 def sealed(values: Sequence[Any]) -> tuple[Any, ...]:
     """A row's values (all of `COLUMNS` but the last) with their checksum behind them."""
-    return (*values, checksum(values))
+    return (*values, hashlib.sha256(json.dumps(list(values)).encode()).hexdigest())
 
 
-def checksum(values: Sequence[Any]) -> str:
-    """SHA-256 over a row's values, in hex."""
-    return hashlib.sha256(json.dumps(list(values)).encode()).hexdigest()
-
-
-def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
+def read_row(row: Sequence[Any]) -> Record:
     """The record of a row as SQLite returns it, text as bytes.
 
-    Args:
-        has_checksum: False for files of schema 1: then the id and the values are checked, and nothing else can be.
     Raises:
         Damage: the row is not what was written.
     """
-    values = [_text(value) for value in row]
-    if has_checksum and values[-1] != checksum(values[:-1]):
+    try:
+        values = [value.decode() if isinstance(value, bytes) else value for value in row]
+    except UnicodeDecodeError:
+        raise Damage("its text is not UTF-8") from None
+    if tuple(values) != sealed(values[:-1]):
         raise Damage("its checksum does not match")
     key, spec_text, outcome_text, made_by_text, created, arrays_text = values[:-1]
     spec, outcome, made_by = (_object(text) for text in (spec_text, outcome_text, made_by_text))
-    of_spec = row_id(spec_text, {})
-    if key not in (of_spec, row_id(spec_text, made_by)):
+    if key != row_id(spec_text, made_by):
         raise Damage("its id does not belong to its spec and engine")
     if not isinstance(spec.get("function"), str) or any(
         type(spec.get(n)) is not int for n in ("T", "m", "seed")
@@ -210,27 +188,20 @@ def read_row(row: Sequence[Any], *, has_checksum: bool) -> Record:
     check_outcome(outcome)
     if type(created) is not float or not 0 <= created < 1e11:
         raise Damage("its date is no date")
-    digests = _object(arrays_text) if has_checksum else None
-    if digests is not None and not all(isinstance(value, str) for value in digests.values()):
+    digests = _object(arrays_text)
+    if not all(isinstance(value, str) for value in digests.values()):
         raise Damage("the checksums of its arrays are no texts")
-    return Record(of_spec, spec, outcome, made_by, created, digests, key)
-
-
-def _text(value: Any) -> Any:
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        raise Damage("its text is not UTF-8") from None
+    return Record(row_id(spec_text, {}), spec, outcome, made_by, created, digests, key)
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """The JSON object that `text` holds, of numbers and texts that every table and file can hold."""
+    """The JSON object in `text`; its numbers and texts are such that every table and file can hold them."""
     try:
-        found = json.loads(text) if len(text) <= MOST_TEXT else None
+        found = json.loads(text) if len(text) <= MAX_JSON_CHARACTERS else None
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Damage(f"it holds text that is no JSON object of at most {MOST_TEXT} characters")
+        raise Damage(f"it holds text that is no JSON object of at most {MAX_JSON_CHARACTERS} characters")
     rest: list[Any] = [found]
     while rest:
         value = rest.pop()
@@ -240,7 +211,7 @@ def _object(text: Any) -> dict[str, Any]:
             rest += value
         elif isinstance(value, str) and not value.isascii() and not _is_unicode(value):
             raise Damage("it holds text that is not Unicode")
-        elif (type(value) is int and abs(value) >= LARGEST) or (
+        elif (type(value) is int and abs(value) >= 2**63) or (
             isinstance(value, float) and not math.isfinite(value)
         ):
             raise Damage("it holds a number that is not finite or beyond 2^63")

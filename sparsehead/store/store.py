@@ -20,13 +20,11 @@ from typing import Any
 from .._base.errors import StoreError
 from .._base.provenance import engine_identity
 from .._base.types import Array, Shaped
-from ..train.spec import TrainSpec
-from .arrays import HISTORY, MOST, MOST_HISTORY, digest, unpack
+from ..train.spec import TrainSpec, spec_id, spec_text
+from .arrays import HISTORY, MAX_BYTES, MAX_HISTORY_BYTES, digest, unpack
 from .opening import connect, damaged, explained, inspect
-from .rows import COLUMNS, FAILED, Damage, Record, content_of, new_row, read_row, row_id
-from .schema import SELECT, VERSION, migrate
-
-BATCH = 256  # rows read at a time
+from .rows import COLUMNS, FAILED, Damage, Record, SealedRow, new_row, read_row, row_id
+from .schema import create
 
 
 class Store:
@@ -34,24 +32,24 @@ class Store:
 
     Args:
         path: the file; made if it does not exist, unless `readonly`.
-        readonly: never create, migrate or write; files of schema 1 are read as they are (see `schema`).
-        check: whether to check the file's structure first (0.1 s for 10^4 outcomes). False is for a process whose
-            parent has just done so.
+        readonly: never create or write.
+        check: check the file's structure first (0.1 s for 10^4 outcomes). False is for a process whose parent has just
+            done so.
     """
 
     def __init__(self, path: str | Path, *, readonly: bool = False, check: bool = True) -> None:
         self.path, self.readonly = Path(path), readonly
-        inspect(self.path, readonly=readonly)
+        exists = inspect(self.path, readonly=readonly)
         with explained(self.path):
-            self._db, self._schema = connect(self.path, readonly=readonly)
+            self._db, has_tables = connect(self.path, readonly=readonly)
             try:
-                self._check_header()
-                if check and self._schema:
+                if exists and not has_tables:
+                    raise damaged(self.path, "its tables are missing")
+                if exists and check:
                     self._check_structure()
-                if not readonly and self._schema < VERSION:
+                if not has_tables:
                     with self._transaction():
-                        migrate(self._db)
-                    self._schema = VERSION
+                        create(self._db)
             except BaseException:
                 self._db.close()
                 raise
@@ -76,30 +74,21 @@ class Store:
         *,
         engine: Mapping[str, str] | None = None,
     ) -> bool:
-        """Commit one outcome; False if the same engine's outcome of the spec was there already (it stays as it was).
+        """Commit one outcome; False if the store has the same engine's outcome of the spec, which is then kept.
 
         Args:
             outcome: a dataclass or a mapping with at least "status". Its `history`, lists of numbers by name, is
                 stored as float32 arrays named "history/...".
-            arrays: stored as they are.
-            engine: what computed it, where the outcome does not say so itself in `made_by`.
+            arrays: stored unchanged, by name.
+            engine: what computed it, if the outcome has no `made_by`.
         Raises:
             DomainError: the outcome's status or numbers are impossible.
             StoreError: the row could not be written, or the file is no longer the one that was opened.
         """
-        row, blobs = new_row(spec, outcome, arrays, engine=engine)
-        # Before engines were part of a row's id, rows had the ids of their specs.
-        earlier = self.get(row_id(row[1], {}))
-        if earlier is not None and engine_identity(earlier.made_by) == engine_identity(json.loads(row[3])):
-            return False
-        return self.add_row(row, blobs)
+        return bool(self.add_rows([new_row(spec, outcome, arrays, engine=engine)]))
 
-    def add_row(self, row: tuple[Any, ...], blobs: Mapping[str, bytes]) -> bool:
-        """Commit a sealed row and its packed arrays; False if the id was there already."""
-        return bool(self.add_rows([(row, blobs)]))
-
-    def add_rows(self, rows: Iterable[tuple[tuple[Any, ...], Mapping[str, bytes]]]) -> int:
-        """Commit sealed rows with their packed arrays, all or none; how many ids were new."""
+    def add_rows(self, rows: Iterable[SealedRow]) -> int:
+        """Commit sealed rows with their packed arrays, all or none; returns how many ids were new."""
         self.check_in_place()
         places, added = ", ".join("?" for _ in COLUMNS), 0
         with explained(self.path), self._transaction():
@@ -120,10 +109,10 @@ class Store:
         return next(self._records("spec_id = ?", (key,)), None)
 
     def records(self, damage: list[str] | None = None) -> Iterator[Record]:
-        """Records in the order in which they came.
+        """Records in the order in which they were added.
 
         Args:
-            damage: where to put one sentence for each damaged row; the others are then returned.
+            damage: a list that gets one sentence for each damaged row, so that reading goes on.
         Raises:
             StoreError: a row is damaged, and `damage` is None.
         """
@@ -136,13 +125,13 @@ class Store:
 
         Args:
             engine: what makes the outcome of a spec, as in `made_by`: only outcomes of that engine count. Without
-                it any engine's do, and where several have made one, the first in alphabetical order.
+                it any engine's do; if several have made one, the first in alphabetical order is returned.
         """
         engines, found = self._engines(), {}
         for spec in specs:
-            text, of_spec = content_of(spec)
+            text, of_spec = spec_text(spec), spec_id(spec)
             wanted = None if engine is None else engine_identity(engine(spec))
-            keys = dict.fromkeys([of_spec, *(row_id(text, {"engine": name}) for name in engines)])
+            keys = [row_id(text, {"engine": name} if name else {}) for name in ["", *engines]]
             for record in filter(None, map(self.get, keys)):
                 if record.outcome["status"] == FAILED:
                     continue
@@ -155,20 +144,19 @@ class Store:
         """The identities of all engines that made outcomes of this store; unreadable ones are left to `get`."""
         names = set()
         with explained(self.path):
-            query = f"SELECT DISTINCT made_by FROM (SELECT {SELECT[self._schema]} FROM outcomes)"
-            texts = self._db.execute(query).fetchall() if self._schema > 1 else []
+            texts = self._db.execute("SELECT DISTINCT made_by FROM outcomes").fetchall()
         for (text,) in texts:
             with suppress(ValueError, AttributeError):
                 names.add(engine_identity(json.loads(text)))
         return sorted(names - {""})
 
     def arrays(self, key: str) -> dict[str, Shaped[Array, "..."]]:
-        """Every array stored with a spec id, by name; empty where the store has no such id.
+        """Every array stored with the row `key`, by name; empty if the store has no such row.
 
         Raises:
             StoreError: an array is damaged, missing or too many.
         """
-        return self._unpacked(key, "", MOST)
+        return self._unpacked(key, "", MAX_BYTES)
 
     def _unpacked(self, key: str, start: str, most: int) -> dict[str, Shaped[Array, "..."]]:
         """The arrays whose names start with `start`, of at most `most` bytes together."""
@@ -185,7 +173,7 @@ class Store:
         return found
 
     def blobs(self, key: str) -> dict[str, bytes]:
-        """The arrays of a spec id as they are stored, checked against the row's checksums."""
+        """The packed arrays of the row `key`, checked against its checksums."""
         record = self.get(key)
         with explained(self.path):
             query = "SELECT name, data FROM arrays WHERE spec_id = ? ORDER BY name"
@@ -193,7 +181,7 @@ class Store:
         if any(not isinstance(part, bytes) for item in found.items() for part in item):
             raise self._damage(key, "an array has the wrong type")
         blobs = {name.decode(errors="replace"): data for name, data in found.items()}
-        if record is not None and record.arrays is not None:
+        if record is not None:
             wrong = sorted(
                 record.arrays.items() ^ {name: digest(data) for name, data in blobs.items()}.items()
             )
@@ -202,8 +190,8 @@ class Store:
         return blobs
 
     def history(self, key: str) -> dict[str, list[float]]:
-        """The outcome's history, as it was added (to float32)."""
-        found = self._unpacked(key, HISTORY, MOST_HISTORY)
+        """The outcome's history, rounded to float32."""
+        found = self._unpacked(key, HISTORY, MAX_HISTORY_BYTES)
         return {name.removeprefix(HISTORY): a.tolist() for name, a in found.items()}
 
     def __contains__(self, key: object) -> bool:
@@ -230,39 +218,29 @@ class Store:
     ) -> Iterator[Record]:
         for _, *row in self._rows(where, values):
             try:
-                yield read_row(row, has_checksum=self._schema > 1)
+                yield read_row(row)
             except Damage as why:
                 if damage is None:
                     raise self._damage(row[0], str(why)) from None
                 damage.append(f"outcome {_name(row[0])}: {why}")
 
     def _rows(self, where: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """Rows behind their numbers, a batch at a time: a slow reader neither holds all of them nor locks the file."""
-        query = (
-            f"SELECT rowid, {SELECT[self._schema]} FROM outcomes WHERE {where} AND rowid > ? "
-            f"ORDER BY rowid LIMIT {BATCH}"
-        )
+        """Rows with their numbers in front, 256 at a time: a slow reader neither holds all nor locks the file."""
+        query = f"SELECT rowid, * FROM outcomes WHERE {where} AND rowid > ? ORDER BY rowid LIMIT 256"
         last = -(2**63)
         while True:
             with explained(self.path):
                 rows = self._db.execute(query, (*values, last)).fetchall()
             yield from rows
-            if len(rows) < BATCH:
+            if len(rows) < 256:
                 return
             last = rows[-1][0]
 
     def _damage(self, key: object, why: str) -> StoreError:
         return damaged(self.path, f"outcome {_name(key)}: {why}")
 
-    def _check_header(self) -> None:
-        said = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if said != self._schema:
-            raise damaged(
-                self.path, f"its header has schema {said}, its tables are those of schema {self._schema}"
-            )
-
     def _check_structure(self) -> None:
-        """SQLite's own check of pages, rows and the index of ids: after it, no row can be missing unnoticed."""
+        """Run SQLite's check of pages, rows and the index of ids, so that no row can be missing unnoticed."""
         said = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if said != b"ok":
             raise damaged(self.path, said.decode(errors="replace"))
@@ -280,5 +258,5 @@ class Store:
 
 
 def _name(key: object) -> str:
-    """An id for a message, whatever the file holds in its place."""
+    """An id for a message; a damaged file may hold anything in its place."""
     return key.decode(errors="replace")[:32] if isinstance(key, bytes) else str(key)[:32]

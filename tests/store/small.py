@@ -1,15 +1,11 @@
-"""Small stores: specs, outcomes, and files as earlier versions left them."""
+"""Small stores: specs, outcomes, and rows that no `Store` would write."""
 
 import hashlib
 import json
 import sqlite3
 
-import numpy as np
-
-from sparsehead.store.arrays import pack
 from sparsehead.store.rows import row_id, sealed
-from sparsehead.store.schema import APPLICATION_ID, FIRST_TABLES
-from sparsehead.train.spec import preset, spec_id
+from sparsehead.train.spec import preset
 from sparsehead.train.spec import spec_text as text_of
 
 
@@ -36,23 +32,6 @@ def edit(path, statement, *values):
     assert db.execute(statement, values).rowcount > 0
     db.commit()
     db.close()
-
-
-def write_schema_1(path, seeds, *, journal="delete"):
-    """A store as version 0.1 wrote it; the open connection, whose closing would bring a write-ahead log in."""
-    db = sqlite3.connect(path, isolation_level=None)
-    db.executescript(FIRST_TABLES)
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.execute("PRAGMA user_version = 1")
-    db.execute(f"PRAGMA journal_mode = {journal}")
-    for seed in seeds:
-        fields = {name: value for name, value in outcome().items() if name not in ("history", "made_by")}
-        text = text_of(spec(seed))
-        row = (spec_id(spec(seed)), text, "solved", json.dumps(fields), "0.1.0", "166e4ad", 1.7e9)
-        db.execute("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        loss = pack(np.array([0.5, 0.125], dtype=np.float32))
-        db.execute("INSERT INTO arrays VALUES (?, ?, ?)", (row[0], "history/loss", loss))
-    return db
 
 
 def spec_text(of, **changes):

@@ -139,7 +139,7 @@ def test_markup_and_escapes_in_rows_do_not_reach_the_terminal(path, results):
     with Store(path) as store:
         text, key = small.spec_text(spec(7), function=evil)
         row = small.row_of(text, key)
-        store.add_row(row, {})
+        store.add_rows([(row, {})])
     for command in (["list"], ["list", "--each"], ["show", key]):
         code, out, _ = results(*command)
         assert code == 0 and "\x1b" not in out and "\x07" not in out

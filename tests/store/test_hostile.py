@@ -20,7 +20,7 @@ import pytest
 from sparsehead._base.errors import StoreError
 from sparsehead.cli.app import main
 from sparsehead.store import Store, opening
-from sparsehead.store.arrays import MOST, digest, pack, pack_all, unpack
+from sparsehead.store.arrays import MAX_BYTES, digest, pack, pack_all, unpack
 from sparsehead.store.repair import check, repair
 from sparsehead.store.rows import new_row, sealed
 
@@ -170,7 +170,7 @@ def with_array(path, data, name="history/loss"):
     fields = {"status": "solved", "steps": 1}
     digests = json.dumps({name: hashlib.sha256(data).hexdigest()})
     with Store(path) as store:
-        store.add_row(sealed([key, text, json.dumps(fields), "{}", 1.7e9, digests]), {name: data})
+        store.add_rows([(sealed([key, text, json.dumps(fields), "{}", 1.7e9, digests]), {name: data})])
     return key
 
 
@@ -198,15 +198,15 @@ def test_a_small_file_does_not_unpack_to_gigabytes(full, data):
 
 
 def test_arrays_of_one_outcome_share_one_limit(full):
-    quarter = np.zeros(MOST // 4 + 1, dtype=np.uint8)
-    with Store(full) as store, pytest.raises(StoreError, match=f"at most {MOST} bytes of arrays"):
+    quarter = np.zeros(MAX_BYTES // 4 + 1, dtype=np.uint8)
+    with Store(full) as store, pytest.raises(StoreError, match=f"at most {MAX_BYTES} bytes of arrays"):
         store.add(spec(9), outcome(), {str(i): quarter for i in range(4)})
     # Three arrays that fit one by one: 3/8 of the limit each.
-    data = npy((MOST * 3 // 8,), MOST * 3 // 8, "|u1")
+    data = npy((MAX_BYTES * 3 // 8,), MAX_BYTES * 3 // 8, "|u1")
     row, _ = new_row(spec(9), outcome())
     values = list(row[:5]) + [json.dumps({name: digest(data) for name in "abc"})]
     with Store(full) as store:
-        store.add_row(sealed(values), dict.fromkeys("abc", data))
+        store.add_rows([(sealed(values), dict.fromkeys("abc", data))])
         with pytest.raises(StoreError, match="its array 'c' cannot be unpacked"):
             store.arrays(row[0])
     with pytest.raises(StoreError, match="bytes of curves"):
@@ -240,7 +240,7 @@ def test_rows_that_break_readers_are_left_out_and_counted(full, changes, fields,
     text, key = small.spec_text(spec(7), **changes)
     content = json.dumps({"status": "solved", "steps": 1} | fields)
     with Store(full) as store:
-        store.add_row(sealed([key, text, content, "{}", 1.7e9, "{}"]), {})
+        store.add_rows([(sealed([key, text, content, "{}", 1.7e9, "{}"]), {})])
     for words in (["list"], ["list", "--each", "--json"], ["export", tmp_path / "o.json"], ["check"]):
         code, out, err = command(*words, "--db", full)
         assert (
@@ -253,7 +253,7 @@ def test_rows_that_break_readers_are_left_out_and_counted(full, changes, fields,
 def test_a_row_of_a_newer_version_is_shown_as_far_as_it_is_known(full, tmp_path, command):
     text, key = small.spec_text(spec(7), momentum=[0.5, "x"], learner="diffusion")
     with Store(full) as store:
-        store.add_row(small.row_of(text, key), {})
+        store.add_rows([(small.row_of(text, key), {})])
     code, out, _ = command("list", "--db", full)
     assert code == 0 and "momentum=[0.5, 'x']" in out and "learner=diffusion" in out
     pyarrow = pytest.importorskip("pyarrow.parquet")

@@ -1,4 +1,4 @@
-"""Which files are opened and how: earlier schemas, write-ahead logs, kills, copies, pipes, removed files."""
+"""Which files are opened and how: other schemas, write-ahead logs, kills, copies, pipes, removed files."""
 
 import importlib.util
 import os
@@ -12,15 +12,12 @@ from pathlib import Path
 import pytest
 
 from sparsehead._base.errors import StoreError
-from sparsehead.cli.app import main
 from sparsehead.store import Store
-from sparsehead.store.repair import check, repair
-from sparsehead.train.spec import spec_id
 
 location = importlib.util.spec_from_file_location("small", Path(__file__).parent / "small.py")
 small = importlib.util.module_from_spec(location)
 location.loader.exec_module(small)
-edit, outcome, spec, write_schema_1 = small.edit, small.outcome, small.spec, small.write_schema_1
+outcome, spec = small.outcome, small.spec
 
 
 def beside(path):
@@ -33,51 +30,8 @@ def seeds(path, *, readonly=True):
         return [record.spec["seed"] for record in store.records()]
 
 
-def test_rows_of_schema_1_are_read_as_they_were(path):
-    write_schema_1(path, range(3)).close()
-    before = path.read_bytes()
-    with Store(path, readonly=True) as store:
-        record = store.get(spec_id(spec(1)))
-        assert record.solved and record.made_by == {"version": "0.1.0", "commit": "166e4ad"}
-        assert record.created_at == "2023-11-14T22:13:20Z" and record.arrays is None
-        assert store.history(record.spec_id) == {"loss": [0.5, 0.125]}
-    assert path.read_bytes() == before and beside(path) == []
-
-
-def test_schema_1_is_migrated_with_its_rows_which_get_checksums(path):
-    write_schema_1(path, range(3)).close()
-    with Store(path) as store:
-        assert store.add(spec(9), outcome())
-    assert seeds(path) == [0, 1, 2, 9]
-    assert check(path).sound == 4
-    with Store(path, readonly=True) as store:
-        assert store.history(spec_id(spec(1))) == {"loss": [0.5, 0.125]}
-    edit(path, "UPDATE outcomes SET outcome = replace(outcome, '20', '21') WHERE rowid = 2")
-    with pytest.raises(StoreError, match=f"outcome {spec_id(spec(1))}: its checksum"):
-        seeds(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ("UPDATE outcomes SET outcome = replace(outcome, 'solved', 'Solved') WHERE rowid = 2", "status"),
-        ("UPDATE outcomes SET spec = replace(spec, '\"T\": 50', '\"T\": 51') WHERE rowid = 2", "id does not belong"),
-    ],
-)  # fmt: skip
-def test_a_damaged_row_of_schema_1_stays_damaged(path, change, says, tmp_path):
-    """Migration must not put a good checksum on a bad row."""
-    write_schema_1(path, range(3)).close()
-    edit(path, change)
-    with pytest.raises(StoreError, match=says):
-        seeds(path)
-    Store(path).close()
-    with pytest.raises(StoreError, match="checksum"):
-        seeds(path)
-    assert repair(path, tmp_path / "new.db").sound == 2
-
-
-@pytest.mark.parametrize("version", [0, 1])
-def test_a_damaged_schema_number_does_not_switch_checksums_off(path, version):
+@pytest.mark.parametrize(("version", "says"), [(0, "is damaged"), (1, "has schema 1, this version reads 3")])
+def test_a_damaged_schema_number_does_not_switch_checksums_off(path, version, says):
     with Store(path) as store:
         store.add(spec(1), outcome())
     db = sqlite3.connect(path)
@@ -85,63 +39,27 @@ def test_a_damaged_schema_number_does_not_switch_checksums_off(path, version):
     db.close()
     before = path.read_bytes()
     for readonly in (True, False):
-        with pytest.raises(StoreError, match="is damaged"):
+        with pytest.raises(StoreError, match=says):
             seeds(path, readonly=readonly)
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-def test_a_write_ahead_log_left_by_a_kill_is_brought_in(path, readonly):
-    live = write_schema_1(path, range(3), journal="wal")
+def test_a_store_with_a_write_ahead_log_is_refused(path, readonly):
+    """Row 0 is in the file, row 1 only in the log, which a copy of the file lacks."""
+    with Store(path) as store:
+        store.add(spec(0), outcome())
+    live = sqlite3.connect(path)
+    assert live.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
     copy = path.with_name("copy.db")
     shutil.copy(path, copy)
-    shutil.copy(f"{path}-wal", f"{copy}-wal")
-    live.close()
-    assert seeds(copy, readonly=readonly) == [0, 1, 2]
-    assert beside(copy) == [] and copy.read_bytes()[18:20] == b"\x01\x01"
-
-
-@pytest.mark.parametrize("readonly", [True, False])
-def test_a_copy_without_its_write_ahead_log_is_not_taken_for_empty(path, readonly):
-    live = write_schema_1(path, range(3), journal="wal")
-    copy = path.with_name("copy.db")
-    shutil.copy(path, copy)
-    live.close()
-    with pytest.raises(StoreError, match=r"write-ahead log .* missing: copy copy\.db-wal"):
+    before = copy.read_bytes()
+    with pytest.raises(StoreError, match=r"write-ahead log, which a copy of it lacks; with \S*copy\.db-wal"):
         Store(copy, readonly=readonly)
-
-
-@pytest.mark.parametrize("readonly", [True, False])
-def test_a_lost_write_ahead_log_is_noticed_where_rows_are_left(path, readonly):
-    """Rows 0 to 2 are in the file, row 3 only in the log that is not copied."""
-    live = write_schema_1(path, range(3), journal="wal")
-    live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    live.execute(
-        "INSERT INTO outcomes SELECT 'x', spec, status, outcome, version, made_at_commit, 1 FROM outcomes LIMIT 1"
-    )
-    copy = path.with_name("copy.db")
-    shutil.copy(path, copy)
+    assert copy.read_bytes() == before and beside(copy) == []
+    live.execute("PRAGMA journal_mode = DELETE")
     live.close()
-    with pytest.warns(UserWarning, match=r"copy\.db-wal is missing.*last outcomes are in the log"):
-        assert seeds(copy, readonly=readonly) == [0, 1, 2]
-
-
-def test_a_lost_write_ahead_log_is_one_line_of_the_command(path, capsys):
-    write_schema_1(path, range(3), journal="wal").close()
-    with pytest.raises(SystemExit):
-        main(["results", "list", "--db", str(path)])
-    said = capsys.readouterr().err
-    assert "results.db-wal is missing" in said and said.count("\n") == 1
-
-
-def test_a_store_with_a_closed_write_ahead_log_is_read_without_a_trace(path):
-    write_schema_1(path, range(3), journal="wal").close()
-    assert path.read_bytes()[18:20] == b"\x02\x02" and beside(path) == []
-    with pytest.warns(UserWarning, match="results.db-wal is missing"):
-        assert seeds(path) == [0, 1, 2] and beside(path) == []
-    with pytest.warns(UserWarning, match="results.db-wal is missing"):
-        Store(path).close()
-    assert path.read_bytes()[18:20] == b"\x01\x01"
+    assert seeds(path, readonly=readonly) == [0]
 
 
 def test_after_kill_9_a_copied_file_is_whole(path):

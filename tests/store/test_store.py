@@ -93,13 +93,14 @@ def test_two_processes_create_and_write_at_once(path):
         assert sorted(r.spec["seed"] for r in store.records()) == list(range(90))
 
 
-def test_a_newer_schema_is_refused_and_untouched(path):
+@pytest.mark.parametrize("version", [2, 9])
+def test_another_schema_is_refused_and_untouched(path, version):
     Store(path).close()
     db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 9")
+    db.execute(f"PRAGMA user_version = {version}")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="has schema 9, this version reads 2"):
+    with pytest.raises(StoreError, match=f"has schema {version}, this version reads 3"):
         Store(path)
     assert path.read_bytes() == before
 
