@@ -41,7 +41,10 @@ class Shape:
     def __post_init__(self) -> None:
         kind: type = type(self)
         for name, described in settings_of(kind).items():
-            value = described.checked(getattr(self, name))
+            value = getattr(self, name)
+            if value is described.default:  # most are, and a sweep makes specs by the thousand
+                continue
+            value = described.checked(value)
             object.__setattr__(self, name, value)
             if name != "encoding" or not value.startswith((OWN, OWN_BAG)):
                 described.check_choice(value)
