@@ -143,7 +143,7 @@ def _why_not(data: Trials) -> str | None:
     solved, trials = (np.bincount(data.which, weights=each) for each in (data.solved, data.trials))
     known = int(((solved > 0) & (solved < trials)).sum())
     if known < 2:
-        return f"{known} of {len(data.Ts)} context lengths saw both successes and failures; a law needs two"
+        return f"only {known} of {len(data.Ts)} context lengths saw both success and failure; a law needs two"
     return None
 
 
