@@ -9,27 +9,25 @@ from .._base.arguments import choice, instance, whole
 from .._base.display import Card, Plotted, Short, clipped
 from .._base.errors import DomainError
 from .._base.frame import Frame
+from .._base.jsonable import json_values
 from .._base.log_math import Real, check_count, check_delta, check_eps, exp
 from ..heads.block import Layer
 from ..heads.model import Model
-from .declared import DeclaredClass, declare, declare_layer
+from .declared import DeclaredClass, declare_layer, declare_model, declare_norms
 from .families import outside
 from .forms import FORMS
 from .generalization import samples_needed
 from .items import Item
 from .state_dicts import Attention, WeightsSource, attention_layers, config_of, weights_of
-from .verdict import Verdict, finite, judge, smallest, usual_eps, vacuous_by
-
-MOST_SAMPLES = 10**300  # sample sizes are divided by as floats
+from .verdict import Verdict, finite, judge, smallest
 
 
 @dataclass(frozen=True, repr=False)
 class Term(Short):
     """One item of the bound: price c/x^2 at resolution x, weight p at the output, share of ln N.
 
-    copies is the number of equal items (heads of a class given by norms) that this one stands for; c and p are
-    those of one copy, share is that of all. c, p and copies are None where they leave the range of a float;
-    log_c and log_p are always there (None for zero).
+    copies counts equal items (heads of a class given by norms); c and p are those of one copy, share is that of all.
+    c, p and copies are None beyond the range of a float, log_c and log_p for zero.
     """
 
     name: str
@@ -43,22 +41,21 @@ class Term(Short):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Bound(Plotted, Verdict):
-    """What is known about a class on m samples: the verdict of one form, and what stands behind it.
+    """The verdict of one form on a class and m samples, with the account behind it and the other forms beside it.
 
     - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.
     - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
-      margins below `margin` plus gap; gaps has the same by every form that applies.
+      margins below `margin` plus gap; gaps has the gap by every form that applies.
     - factors: vacuous_by of every form whose gap is at least 1. Gaps of such forms are often equal, these are not.
     - margin_used: the declared margin, a little below `margin` for a model; see `pricing.declared_margin`.
     - assumptions: what the statements rest on, one sentence each.
     - samples_needed: samples at which the gap is at most `accuracy`.
-    - realizable_error, realizable_samples: the same by the fast rate, for a function whose training margins
-      all exceed `margin`.
-    - union_penalty: added to ln(1/delta) because norms and margin were chosen after training; 0 if they were
-      given.
+    - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
+      margins all exceed `margin`.
+    - union_penalty: added to ln(1/delta) because norms and margin were chosen after training; 0 if they were given.
 
-    The gap and the realisable rate are two statements; each fails with probability at most delta. None stands
-    for a number beyond the range of a float.
+    The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
+    range of a float is None.
     """
 
     _CHART = "figures.bounds:bound_chart"
@@ -102,12 +99,8 @@ class Bound(Plotted, Verdict):
         return Card("Bound", [self.verdict, "It assumes: " + "; ".join(self.assumptions) + "."], facts, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The bound as plain JSON-able data, the verdict first."""
-        plain = {"verdict": self.verdict, **asdict(self)}
-        plain["assumptions"] = list(self.assumptions)
-        plain["items"] = [asdict(term) for term in self.items]
-        plain["notes"] = list(self.notes)
-        return plain
+        """The bound as JSON values, the verdict first."""
+        return {"verdict": self.verdict, **json_values(self)}
 
 
 def bound(
@@ -130,24 +123,23 @@ def bound(
 
     Args:
         model: a Model or the path of its file; or a torch module, a state dict or a safetensors file, of which one
-            attention layer is taken as the class (`declared.declare_layer`; needs T and norms={"BX": ..}). The
-            norms were seen after the data, so by default a union bound is paid for them.
+            attention layer is taken as the class (`declared.declare_layer`; needs T and norms={"BX": ..}).
         norms: instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, with T; see
-            `head_class.KEYS`. Without w the output is read by a fixed vector of length 1. Beside foreign weights,
-            what these do not say: BX, perhaps BZ and w.
+            `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. Beside the weights of
+            another network, lengths that they do not determine: BX, perhaps BZ and w.
         T: context length; a Model has its own.
-        heads, layer, head: of foreign weights: heads per layer where no configuration says, which layer where there
-            are several, and one head of it alone.
+        heads, layer, head: for other networks: heads per layer if no configuration says, which layer if there are
+            several, and which head of it to take alone.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: outputs are asked to be this far on the right side of the threshold; by default 1/2 for
             written models with outputs 0 and 1, else 1.
         eps: resolution at which ln N is reported; by default half the declared margin, where the realisable
             bound needs it.
-        form: one of FORMS; by default the proven form with the smallest gap, or, where all gaps are vacuous,
-            with the smallest ln N.
+        form: one of FORMS; by default the proven form with the smallest gap, or with the smallest ln N if all gaps
+            are vacuous.
         accuracy: the gap that samples_needed asks for.
-        a_posteriori: whether to pay for norms and margin as chosen after training; by default True for
+        a_posteriori: whether to pay a union bound for norms and margin chosen after training; by default True for
             weights and False for norms.
     Paper: generalization, single-layer-capacity
 
@@ -158,25 +150,33 @@ def bound(
     >>> bound(norms={"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, T=100, m=1000).vacuous
     True
     """
-    _check_arguments(norms, form)
-    m, delta, accuracy = _sample_count(m), check_delta(delta), check_eps(accuracy, "accuracy")
+    if norms is not None:
+        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
+    if form is not None:
+        FORMS.check(form)
+    m, delta, accuracy = int(check_count("m", m)), check_delta(delta), check_eps(accuracy, "accuracy")
+    if m > 10**300:  # sample sizes are divided by as floats
+        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
     asked = None if margin is None else check_eps(margin, "margin")
-    declared, notes, margin = _declared(model, norms, T, heads, layer, head, a_posteriori, asked)
-    eps = usual_eps(declared.margin) if eps is None else check_eps(eps)
+    declared = _declare(model, norms, T, heads, layer, head, a_posteriori, asked)
+    eps = declared.usual_eps if eps is None else check_eps(eps)
     coverings, gaps = declared.by_form(m, eps, delta)
-    judged = judge(declared, m=m, delta=delta, form=form, eps=eps, found=(coverings, gaps))
+    judged = judge(declared, m=m, delta=delta, form=form or smallest(coverings, gaps), eps=eps)
     chosen = judged.form
     items, penalty = declared.priced(m, chosen)
     factors = {
-        name: judged.vacuous_by if name == chosen else vacuous_by(declared, name, m=m, delta=delta)
+        name: judged.vacuous_by if name == chosen else declared.vacuous_by(m, form=name, delta=delta)
         for name, gap in gaps.items()
         if gap >= 1
     }
+    gap_at, realizable_at = (
+        partial(of, form=chosen, delta=delta) for of in (declared.gap, declared.realizable)
+    )
     return Bound(
         **vars(judged),
         delta=delta,
-        margin=margin,
-        margin_used=declared.margin,
+        margin=declared.margin,
+        margin_used=declared.margin_used,
         eps=eps,
         accuracy=accuracy,
         log_log_covering=finite(coverings[chosen].log_log),
@@ -184,54 +184,23 @@ def bound(
         forms={name: finite(found.log_covering) for name, found in coverings.items()},
         gaps=gaps,
         factors=factors,
+        samples_needed=samples_needed(gap_at, accuracy=accuracy),
+        realizable_error=finite(realizable_at(m)),
+        realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
         assumptions=declared.assumptions,
-        notes=(*notes, *declared.outside, *declared.notes, f"form {chosen}: {FORMS[chosen].description}"),
-        **_sample_sizes(declared, chosen, m=m, delta=delta, accuracy=accuracy),
+        notes=(*declared.notes, *declared.outside, f"form {chosen}: {FORMS[chosen].description}"),
     )
-
-
-def _check_arguments(norms: Any, form: str | None) -> None:
-    if norms is not None:
-        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
-    if form is not None:
-        FORMS.check(form)
-
-
-def _sample_count(m: Real) -> int:
-    count = int(check_count("m", m))
-    if count > MOST_SAMPLES:
-        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
-    return count
-
-
-def _sample_sizes(
-    declared: DeclaredClass, form: str, *, m: int, delta: float, accuracy: float
-) -> dict[str, Any]:
-    """The fields of `Bound` that tell how many samples are enough, and the realisable error on m of them."""
-    gap_at, realizable_at = (
-        partial(of, form=form, delta=delta) for of in (declared.gap, declared.realizable)
-    )
-    return {
-        "samples_needed": samples_needed(gap_at, accuracy=accuracy),
-        "realizable_error": finite(realizable_at(m)),
-        "realizable_samples": samples_needed(realizable_at, accuracy=accuracy),
-    }
 
 
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
     """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
-    declared = declare(model, None, None, None, usual_margin(model))
-    coverings, gaps = declared.by_form(m, declared.margin / 2, delta)
+    declared = declare_model(model)
+    coverings, gaps = declared.by_form(m, declared.usual_eps, delta)
     return gaps[smallest(coverings, gaps)]
 
 
-def usual_margin(model: Model | None) -> float:
-    """Half the gap between the outputs of a written model, else 1."""
-    return model.threshold if model is not None and model.threshold > 0 else 1.0
-
-
-def _declared(
+def _declare(
     model: WeightsSource | None,
     norms: Mapping[str, Real] | None,
     T: int | None,
@@ -240,31 +209,37 @@ def _declared(
     head: int | None,
     a_posteriori: bool | None,
     margin: float | None,
-) -> tuple[DeclaredClass, tuple[str, ...], float]:
-    """The class that was asked about, notes on it, and the margin."""
+) -> DeclaredClass:
+    """The class that was asked about."""
     weights = None if model is None else weights_of(model)
-    if weights is None or isinstance(weights, Model):
-        if heads is not None or layer is not None or head is not None:
-            raise DomainError(
-                "heads, layer and head belong to torch modules and state dicts; leave them out here."
-            )
-        margin = usual_margin(weights) if margin is None else margin
-        return declare(weights, norms, T, a_posteriori, margin), (), margin
-    name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
-    part = found.layer if head is None else one_head(found.layer, head)
-    which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
-    note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
-    beyond = outside(found.positions)
-    declared = declare_layer(
-        part,
-        T=T,
-        lengths=norms or {},
-        a_posteriori=a_posteriori is not False,
-        margin=1.0 if margin is None else margin,
-        outside=beyond,
-    )
-    notes = (note, *(text for text in found.notes if text not in beyond))
-    return declared, notes, 1.0 if margin is None else margin
+    if isinstance(weights, Mapping):
+        name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
+        which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
+        note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
+        beyond = outside(found.positions)
+        return declare_layer(
+            found.layer if head is None else one_head(found.layer, head),
+            T=T,
+            lengths=norms or {},
+            margin=1.0 if margin is None else margin,
+            a_posteriori=a_posteriori is not False,
+            notes=(note, *(text for text in found.notes if text not in beyond)),
+            outside=beyond,
+        )
+    if heads is not None or layer is not None or head is not None:
+        raise DomainError(
+            "heads, layer and head belong to torch modules and state dicts; leave them out here."
+        )
+    if (weights is None) == (norms is None):
+        raise DomainError(
+            "bound needs a model or norms, one of the two; norms are such as V21=1,V=1,QK=2,BX=1.42, with T."
+        )
+    if weights is None:
+        usual = 1.0 if margin is None else margin
+        return declare_norms(norms or {}, T=T, margin=usual, a_posteriori=a_posteriori is True)
+    if T is not None and T != weights.T:
+        raise DomainError(f"the model reads T={weights.T} bits, T={T} was asked for; leave T out.")
+    return declare_model(weights, margin=margin, a_posteriori=a_posteriori is not False)
 
 
 def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tuple[str, Attention]:
@@ -279,7 +254,7 @@ def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tu
 
 
 def one_head(layer: Layer, h: int) -> Layer:
-    """Head h alone, with whatever stands around the heads."""
+    """The layer with head h alone."""
     if not 0 <= whole("head", h, least=0) < layer.H:
         raise DomainError(f"head is 0 to {layer.H - 1}; got {h}.")
     one = slice(h, h + 1)
@@ -290,12 +265,7 @@ def one_head(layer: Layer, h: int) -> Layer:
 
 def _term(item: Item, share: float) -> Term:
     n = exp(item.log_copies)
+    copies = finite(float(round(n)) if n < 2**53 else n)
     return Term(
-        name=item.name,
-        c=finite(item.c),
-        p=finite(item.p),
-        share=share,
-        log_c=finite(item.log_c),
-        log_p=finite(item.log_p),
-        copies=finite(float(round(n)) if n < 2**53 else n),
+        item.name, finite(item.c), finite(item.p), share, finite(item.log_c), finite(item.log_p), copies
     )

@@ -1,8 +1,9 @@
-"""What a bound is about: a class of functions declared from a model's weights, from norms, or from a foreign layer."""
+"""The class of functions that a bound is about, declared from a model, from norms, or from a layer of a network."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from .._base.errors import DomainError
@@ -11,38 +12,43 @@ from ..heads.block import Layer
 from ..heads.model import Model
 from .attention_stages import Counts, attention_stage
 from .forms import FORMS, Form, covering
-from .generalization import margin_gap, realizable_error
-from .head_class import WIDTH, column, head_class, head_class_items, missing_norms
+from .generalization import margin_gap, realizable_error, samples_needed
+from .head_class import column, head_class, head_class_items, missing_norms
 from .items import Covering, Item, log_capacity
 from .networks import model_items
 from .pricing import Pricing, declared_margin
 from .stages import Stage, network_items
 
-TOKEN_LENGTH = (
-    "weights do not say how long the tokens are: give norms={'BX': ..}; behind a LayerNorm with gains up to g and no "
-    "bias it is g sqrt(d)."
-)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeclaredClass:
-    """A class of functions as the bound sees it: items for any m and form.
+    """A class of functions with its items for any m and form.
 
-    outside: why the model is not in the class, one sentence each; nothing is then proven about it. `applies` says
-    whether a form has the norms that it charges.
+    Args:
+        margin: the margin that was asked for. margin_used: the declared one, see `pricing.declared_margin`;
+            margin_penalty: what its choice adds to ln(1/delta).
+        outside: why the model is not in the class, one sentence each; nothing is then proven about it.
+        applies: whether the class has the norms that a form charges.
+        measured, gaps: norms and gaps that were computed already.
     """
 
     T: int
     make: Callable[[Real, Pricing], tuple[Item, ...]]
     a_posteriori: bool
     margin: float
+    margin_used: float
     margin_penalty: float
     assumptions: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     applies: Callable[[Form], bool] = lambda form: True
     measured: dict[str, Any] = field(default_factory=dict)
     gaps: dict[tuple[Real, str, float], float] = field(default_factory=dict)
+
+    @property
+    def usual_eps(self) -> float:
+        """Half the margin, where the realisable bound needs ln N; half of the smallest float is 0."""
+        return self.margin_used / 2 or self.margin_used
 
     def by_form(
         self, m: Real, eps: float, delta: float, *, proven: bool = False
@@ -58,25 +64,24 @@ class DeclaredClass:
         return self.make(m, price), price.penalty + self.margin_penalty
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
-        """The margin gap: the smaller of what C/eps^2 gives, where it holds, and what chaining over ln N gives."""
+        """The margin gap: the smaller of those from C/eps^2, where it holds, and from chaining over ln N."""
         if (m, form, delta) not in self.gaps:
-            self.gaps[m, form, delta] = self._gap(m, form, delta)
+            items, penalty = self.priced(m, form)
+            found = []
+            gap = partial(margin_gap, m=m, delta=delta, penalty=penalty)
+            if FORMS[form].below_capacity:
+                found.append(gap(margin=self.margin_used, log_C=log_capacity(items)))
+            if FORMS[form].covering is not None:
+                scaled = self._per_margin(items)
+                log_covering = lambda eps: covering(scaled, eps=eps, form=form).log_covering  # noqa: E731
+                found.append(gap(margin=1.0, log_covering=log_covering))
+            self.gaps[m, form, delta] = min(found)
         return self.gaps[m, form, delta]
 
-    def _gap(self, m: Real, form: str, delta: float) -> float:
-        items, penalty = self.priced(m, form)
-        rest: dict[str, Any] = {"m": m, "delta": delta, "penalty": penalty}
-        found = []
-        if FORMS[form].below_capacity:
-            found.append(margin_gap(margin=self.margin, log_C=log_capacity(items), **rest))
-        if FORMS[form].covering is not None:
-            scaled = self._per_margin(items)
-
-            def log_covering(eps: float) -> float:
-                return covering(scaled, eps=eps, form=form).log_covering
-
-            found.append(margin_gap(margin=1.0, log_covering=log_covering, **rest))
-        return min(found)
+    def vacuous_by(self, m: int, *, form: str, delta: float) -> float | None:
+        """How many times m samples bring the gap below 1; None if more than 1e300 are needed."""
+        below_one = samples_needed(partial(self.gap, form=form, delta=delta), accuracy=math.nextafter(1, 0))
+        return None if below_one is None else below_one / m
 
     def realizable(self, m: Real, *, form: str, delta: float) -> float:
         """The realisable error on m samples."""
@@ -86,52 +91,39 @@ class DeclaredClass:
 
     def _per_margin(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """The items with errors at the output counted in margins: a small margin times a small eps would be 0."""
-        log_margin = math.log(self.margin)
+        log_margin = math.log(self.margin_used)
         return tuple(replace(k, log_p=k.log_p - log_margin) for k in items)
 
 
-def declare(
-    model: Model | None,
-    norms: Mapping[str, Real] | None,
-    T: int | None,
-    a_posteriori: bool | None,
-    margin: float,
+def declare_model(model: Model, *, margin: float | None = None, a_posteriori: bool = True) -> DeclaredClass:
+    """The class of a model; the margin is by default half the gap between a written model's outputs, else 1."""
+    if margin is None:
+        margin = model.threshold if model.threshold > 0 else 1.0
+    fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)
+    return _declare(
+        (*fixed, f"the threshold {model.threshold:g} was fixed before training"),
+        margin=margin,
+        a_posteriori=a_posteriori,
+        stated=declared_margin(margin, chosen=a_posteriori),
+        T=model.T,
+        make=lambda m, price: model_items(model, m=m, price=price),
+    )
+
+
+def declare_norms(
+    norms: Mapping[str, Real], *, T: int | None, margin: float = 1.0, a_posteriori: bool = False
 ) -> DeclaredClass:
-    if (model is None) == (norms is None):
-        raise DomainError(
-            "bound needs a model or norms, one of the two; norms are such as V21=1,V=1,QK=2,BX=1.42, with T."
-        )
-    if model is not None:
-        if T is not None and T != model.T:
-            raise DomainError(f"the model reads T={model.T} bits, T={T} was asked for; leave T out.")
-        paid = a_posteriori is not False
-        used, penalty = declared_margin(margin, chosen=paid)
-        return DeclaredClass(
-            T=model.T,
-            make=lambda m, price: model_items(model, m=m, price=price),
-            a_posteriori=paid,
-            margin=used,
-            margin_penalty=penalty,
-            assumptions=(*_assumptions(paid, margin, used), *_model_assumptions(model)),
-            notes=(),
-        )
+    """The class of heads with norms up to these, on T tokens."""
     if T is None:
         raise DomainError("norms need the context length too: give T.")
-    bounds, length = head_class(norms or {}), int(check_count("T", T))
-    assumed = [f"{key}={WIDTH}" for key in ("d", "k") if key not in (norms or {})]
-    paid = a_posteriori is True
-    used, penalty = declared_margin(margin, chosen=True) if paid else (margin, 0.0)
-    return DeclaredClass(
+    bounds, length = head_class(norms), int(check_count("T", T))
+    assumed = [f"{key}={getattr(bounds, key)}" for key in ("d", "k") if key not in norms]
+    return _declare(
+        ("sigma(0) = 0, and sigma is L-Lipschitz", *_read_out(norms)),
+        margin=margin,
+        a_posteriori=a_posteriori,
         T=length,
         make=lambda m, price: head_class_items(bounds, m=m, T=length, price=price),
-        a_posteriori=paid,
-        margin=used,
-        margin_penalty=penalty,
-        assumptions=(
-            *_assumptions(paid, margin, used),
-            "sigma(0) = 0, and sigma is L-Lipschitz",
-            *read_out(norms or {}),
-        ),
         notes=(f"assumed {' and '.join(assumed)}",) if assumed else (),
         applies=lambda form: not missing_norms(bounds, form),
     )
@@ -142,11 +134,12 @@ def declare_layer(
     *,
     T: int | None,
     lengths: Mapping[str, Real],
-    a_posteriori: bool,
-    margin: float,
+    margin: float = 1.0,
+    a_posteriori: bool = True,
+    notes: tuple[str, ...] = (),
     outside: tuple[str, ...] = (),
 ) -> DeclaredClass:
-    """One attention layer, or one head of it, at one query per sequence; its output bias is taken as fixed.
+    """The class of an attention layer, or of one head, at one query per sequence; its output bias is taken as fixed.
 
     Args:
         lengths: BX, the longest token, and perhaps BZ, the longest query, and w, the length of a trained read-out.
@@ -160,9 +153,11 @@ def declare_layer(
             f"beside weights, norms has BX and perhaps BZ and w; {unknown[0]} is read off the weights."
         )
     if "BX" not in lengths:
-        raise DomainError(TOKEN_LENGTH)
+        raise DomainError(
+            "weights do not say how long the tokens are: give norms={'BX': ..}; behind a LayerNorm with gains up to g "
+            "and no bias it is g sqrt(d)."
+        )
     sizes = {key: check_norm(key, value) for key, value in lengths.items()}
-    used, penalty = declared_margin(margin, chosen=True) if a_posteriori else (margin, 0.0)
     alone = replace(layer, b_C=None)
 
     def make(m: Real, price: Pricing) -> tuple[Item, ...]:
@@ -175,47 +170,56 @@ def declare_layer(
             W = column(sizes["w"], layer.d)
             item = price.linear("w", W, log_b=stages[0].log_radius, log_N=ln(m), log_p=0.0)
             stages.append(Stage((item,), price.log_spectral("w", W), 0.0))
-        short = "layer.head0." if layer.H == 1 else "layer."
-        return tuple(replace(item, name=item.name.removeprefix(short)) for item in network_items(stages))
+        prefix = "layer.head0." if layer.H == 1 else "layer."
+        return tuple(replace(item, name=item.name.removeprefix(prefix)) for item in network_items(stages))
 
-    return DeclaredClass(
+    return _declare(
+        (f"tokens are no longer than {sizes['BX']:.6g}", *_read_out(sizes)),
+        margin=margin,
+        a_posteriori=a_posteriori,
         T=n,
         make=make,
-        a_posteriori=a_posteriori,
-        margin=used,
-        margin_penalty=penalty,
-        assumptions=(
-            *_assumptions(a_posteriori, margin, used),
-            f"tokens are no longer than {sizes['BX']:.6g}",
-            *read_out(sizes),
-        ),
-        notes=(),
+        notes=notes,
         outside=outside,
     )
 
 
-def read_out(lengths: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_out(lengths: Mapping[str, Any]) -> tuple[str, ...]:
     """What a class without a trained read-out w assumes."""
     if "w" in lengths:
         return ()
     return ("the output is read by a fixed vector of length 1; w= prices a trained one",)
 
 
-def _assumptions(paid: bool, margin: float, used: float) -> tuple[str, ...]:
+def _declare(
+    assumptions: tuple[str, ...],
+    *,
+    margin: float,
+    a_posteriori: bool,
+    stated: tuple[float, float] | None = None,
+    **fields: Any,
+) -> DeclaredClass:
+    """A class with the assumptions that all classes make; `stated` is the declared margin and its penalty."""
+    if stated is None:
+        stated = declared_margin(margin, chosen=True) if a_posteriori else (margin, 0.0)
+    used = stated[0]
     chosen = (
         "norms, zero biases and margin may have been chosen after training: norms are rounded up and the margin "
         "down to powers of two, and delta pays for the choice"
-        if paid
+        if a_posteriori
         else "the norms and the margin were fixed before the data were seen"
     )
     exceeds = f"more than {used:g}" if used == margin else f"at least {margin:g} (declared: {used:.7g})"
-    return (
+    always = (
         "training and test examples are independent draws from one distribution",
         chosen,
         f"the realisable figures hold if all training outputs are {exceeds} on the right side of the threshold",
     )
-
-
-def _model_assumptions(model: Model) -> tuple[str, ...]:
-    fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)
-    return (*fixed, f"the threshold {model.threshold:g} was fixed before training")
+    return DeclaredClass(
+        margin=margin,
+        margin_used=used,
+        margin_penalty=stated[1],
+        a_posteriori=a_posteriori,
+        assumptions=always + assumptions,
+        **fields,
+    )

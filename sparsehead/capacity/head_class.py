@@ -8,7 +8,7 @@ Its two items are the score and the value. H heads have H copies of both, a scal
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from .._base.errors import DomainError
 from .._base.log_math import Real, check_count, check_eps, check_norm, exp, ln
@@ -17,29 +17,20 @@ from .items import Item
 from .norms import MatrixNorms
 from .pricing import Pricing
 
-KEYS = {
-    "V21": "||W_V||_{2,1}",
-    "V": "spectral norm of W_V",
-    "QK": "Frobenius norm of W_QK with the temperature (for form paper: ||W_QK^T||_{2,1})",
-    "QK21": "||W_QK^T||_{2,1}, for form paper, where QK is not that norm",
-    "BX": "longest token",
-    "BZ": "longest query (default BX + BP)",
-    "BP": "longest position vector, added to BX (default 0)",
-    "L": "Lipschitz constant of sigma (default 1)",
-    "w": "length of a scalar read-out (default: none, the output is a vector)",
-    "H": "heads, all with these bounds (default 1)",
-    "k": "columns of W_V (default 64)",
-    "d": "token width (default 64)",
-    "V11": "sum of |W_V| (form trauger-tewari)",
-    "QK11": "sum of |W_QK| (form trauger-tewari)",
-}
-REQUIRED = ("V21", "V", "QK", "BX")
-WIDTH = 64  # the paper's width, assumed where d or k is not given
-
 
 @dataclass(frozen=True)
 class HeadClass:
-    """Norm bounds of one head, or of H alike; KEYS says what each means."""
+    """Norm bounds of one head, or of H equal ones.
+
+    Args:
+        V21, V: ||W_V||_{2,1} and the spectral norm of W_V.
+        QK: Frobenius norm of W_QK with the temperature. QK21: ||W_QK^T||_{2,1} for form paper, by default QK.
+        BX, BZ: longest token and longest query (by default BX). In `head_class`, BP is the longest position vector,
+            added to BX.
+        L: Lipschitz constant of sigma. w: length of a scalar read-out; None if the output is a vector.
+        H: heads. k, d: columns of W_V and token width, by default the paper's 64.
+        V11, QK11: sums of |W_V| and of |W_QK| for form trauger-tewari.
+    """
 
     V21: float
     V: float
@@ -49,8 +40,8 @@ class HeadClass:
     L: float = 1.0
     w: float | None = None
     H: int = 1
-    k: int = WIDTH
-    d: int = WIDTH
+    k: int = 64
+    d: int = 64
     V11: float | None = None
     QK11: float | None = None
     QK21: float | None = None
@@ -58,37 +49,34 @@ class HeadClass:
 
 def head_class(norms: Mapping[str, Real]) -> HeadClass:
     """The class from a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}.   Paper: positional-capacity"""
-    if unknown := sorted(set(norms) - set(KEYS)):
-        raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(KEYS)}.")
-    if missing := [key for key in REQUIRED if key not in norms]:
-        raise DomainError(f"a head's bound needs {', '.join(REQUIRED)}; missing: {', '.join(missing)}.")
+    names = ("BP", *(field.name for field in fields(HeadClass)))
+    if unknown := sorted(set(norms) - set(names)):
+        raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(names)}.")
+    if missing := [key for key in ("V21", "V", "QK", "BX") if key not in norms]:
+        raise DomainError(f"a head's bound needs V21, V, QK, BX; missing: {', '.join(missing)}.")
     counts = {key: int(check_count(key, norms[key])) for key in ("H", "k", "d") if key in norms}
     sizes = {key: check_norm(key, value) for key, value in norms.items() if key not in counts}
     sizes["BX"] += sizes.pop("BP", 0.0)
     sizes.setdefault("BZ", sizes["BX"])
-    if sizes["V"] > sizes["V21"]:
-        # The spectral norm is never above the (2,1) norm, so the smaller bound holds.
-        sizes["V"] = sizes["V21"]
+    # the spectral norm is never above the (2,1) norm, so the smaller bound holds
+    sizes["V"] = min(sizes["V"], sizes["V21"])
     return HeadClass(**sizes, **counts)  # type: ignore[arg-type]
 
 
-def head_class_items(
-    bounds: HeadClass, *, m: Real, T: Real, price: Pricing, all_outputs: bool = False
-) -> tuple[Item, ...]:
+def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> tuple[Item, ...]:
     """Items of the class on m sequences of T tokens.
 
-    One query per sequence: mT pairs for the score and, since the score's cover is chosen first and fixes
-    what is attended, only m points for the value. all_outputs=True bounds every token's output: mT^2 pairs
-    and mT points. In closed form the bound is  (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X
-    V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
+    One query per sequence: N_S = mT pairs for the score and, since the score's cover is chosen first and fixes
+    what is attended, only N_V = m points for the value. In closed form the bound is
+    (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
 
     Paper: single-layer-capacity, head-capacity, token-aggregation, positional-capacity, multi-head-capacity
     Differs: Frobenius norm of W_QK, B_X B_Z inside the score's term, constants; form "paper" keeps log(d m T)
     for both.
     """
     log_m, log_T = ln(check_count("m", m)), ln(check_count("T", T))
-    log_pairs = log_m + log_T * (2 if all_outputs else 1)
-    log_values = log_m + (log_T if all_outputs or price.form.values_per_token else 0.0)
+    log_pairs = log_m + log_T
+    log_values = log_m + (log_T if price.form.values_per_token else 0.0)
     V, QK = _as_norms(bounds, price.form)
     w = None if bounds.w is None else column(bounds.w, bounds.k)
     log_w = 0.0 if w is None else price.log_spectral("w", w)
@@ -104,7 +92,7 @@ def head_class_items(
 
 
 def missing_norms(bounds: HeadClass, form: Form) -> list[str]:
-    """The norms that the form needs and that were not given."""
+    """The norms that the form needs and the class lacks."""
     return [key for key in form.needs if getattr(bounds, key) is None]
 
 
@@ -119,7 +107,7 @@ def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
 
 
 def column(length: float, rows: int) -> MatrixNorms:
-    """A vector of known length as a map with one column; its absolute sum is at most sqrt(rows) longer."""
+    """Norms of a map with one column of this length; its absolute sum is at most sqrt(rows) times that."""
     return MatrixNorms(length, length, length, length, length * exp(ln(rows) / 2), rows, 1)
 
 
@@ -130,8 +118,8 @@ def printed_corollary(
 
         (L B_X)^2 ( V21^{2/3} + (QK21 V)^{2/3} )^3 / eps^2  log(mT).
 
-    Kept to show what is wrong with it: rescaling X by c and the weights by 1/c^2, 1/c leaves the functions
-    as they are, and this number not. It is right for B_X = 1 only.   Paper: single-layer-capacity
+    Right for B_X = 1 only: rescaling X by c and the weights by 1/c^2, 1/c leaves all functions unchanged, but
+    not this number.   Paper: single-layer-capacity
     """
     third = 2 / 3
     inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third

@@ -32,7 +32,7 @@ def bounds_along(
     """The bound at each record of a training history.
 
     A record is {"step": 120, "V21": .., "V": .., "QK": .., "BX": ..}: a step and the norms of
-    `head_class.KEYS`. The norms are taken as given bounds, so the steps are comparable; a certificate for
+    `head_class.HeadClass`. The norms are taken as given bounds, so the steps are comparable; a certificate for
     one step pays the union bound of `bound`.
     """
     found = []

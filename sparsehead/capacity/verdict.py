@@ -2,19 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 from .._base.display import Short
 from .._base.log_math import LOG_ZERO
 from .declared import DeclaredClass
 from .forms import FORMS, covering
-from .generalization import confidence, samples_needed
-from .items import Covering, Item
+from .generalization import confidence
+from .items import Covering
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Verdict(Short):
-    """What one form says about a class on m sequences of T tokens; `Bound` and the heads of `probe` are verdicts.
+    """What one form says about a class on m sequences of T tokens.
 
     proven: whether it is a certificate: the form is proven, and the model is in the class.
     log_covering: ln N_inf(F; eps; m) at half the margin or at the eps that was asked for.
@@ -46,25 +45,22 @@ class Verdict(Short):
 
 
 def judge(
-    declared: DeclaredClass,
-    *,
-    m: int,
-    delta: float,
-    form: str | None = None,
-    eps: float | None = None,
-    found: tuple[dict[str, Covering], dict[str, float]] | None = None,
+    declared: DeclaredClass, *, m: int, delta: float, form: str | None = None, eps: float | None = None
 ) -> Verdict:
-    """The verdict on a class by `form`, or by the proven form with the smallest gap; the one that all others use.
+    """The verdict on a class by `form`, by default the proven form with the smallest gap.
 
-    Args:
-        found: ln N and gaps by form, where the caller has them already.
+    Raises:
+        DomainError: the form does not apply; the message says which norms are missing.
     """
-    eps = usual_eps(declared.margin) if eps is None else eps
+    eps = declared.usual_eps if eps is None else eps
     if form is None:
-        form = smallest(*(found or declared.by_form(m, eps, delta, proven=True)))
-    # raises, and says which norms are missing, where a form was asked for that does not apply
+        form = smallest(*declared.by_form(m, eps, delta, proven=True))
     items, penalty = declared.priced(m, form)
     at_eps, gap = covering(items, eps=eps, form=form), declared.gap(m, form=form, delta=delta)
+    certainty = confidence(m=m, delta=delta, penalty=penalty)
+    dominant = "confidence"
+    if items and max(at_eps.shares) > 0 and certainty <= gap / 2:
+        dominant = items[at_eps.shares.index(max(at_eps.shares))].name
     return Verdict(
         form=form,
         proven=FORMS[form].proven and not declared.outside,
@@ -73,16 +69,16 @@ def judge(
         log_covering=finite(at_eps.log_covering),
         gap=gap,
         vacuous=gap >= 1,
-        vacuous_by=vacuous_by(declared, form, m=m, delta=delta) if gap >= 1 else None,
-        dominated_by=_dominant(items, at_eps, gap, confidence(m=m, delta=delta, penalty=penalty)),
+        vacuous_by=declared.vacuous_by(m, form=form, delta=delta) if gap >= 1 else None,
+        dominated_by=dominant,
     )
 
 
-def vacuous_by(declared: DeclaredClass, form: str, *, m: int, delta: float) -> float | None:
-    """How many times m samples bring the form's gap below 1; None if more than 1e300 are needed."""
-    gap_at = partial(declared.gap, form=form, delta=delta)
-    below_one = samples_needed(gap_at, accuracy=math.nextafter(1, 0))
-    return None if below_one is None else below_one / m
+def smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
+    """The proven form with the smallest gap; with the smallest ln N if gaps are equal or all vacuous."""
+    # `minimum` is the last of FORMS and never above `ours` or `parametric`: it goes first where they tie
+    candidates = [form for form in reversed(coverings) if FORMS[form].proven]
+    return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
 
 
 def factor_text(factor: float | None) -> str:
@@ -90,24 +86,6 @@ def factor_text(factor: float | None) -> str:
     return "more than 1e300" if factor is None else f"{factor:.3g}"
 
 
-def usual_eps(margin: float) -> float:
-    """Half the margin, where the realisable bound needs ln N; half of the smallest float is 0."""
-    return margin / 2 or margin
-
-
-def smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
-    """The proven form with the smallest gap; with the smallest ln N where gaps are equal or all vacuous."""
-    # `minimum` stands last in FORMS and is never above `ours` or `parametric`: it goes first where they tie
-    candidates = [form for form in reversed(coverings) if FORMS[form].proven]
-    return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
-
-
-def _dominant(items: tuple[Item, ...], at_eps: Covering, gap: float, certainty: float) -> str:
-    if not items or max(at_eps.shares) == 0 or certainty > gap / 2:
-        return "confidence"
-    return items[max(range(len(items)), key=lambda i: at_eps.shares[i])].name
-
-
 def finite(x: float) -> float | None:
-    """x, or None where it is beyond the range of a float."""
+    """x, or None beyond the range of a float."""
     return x if x != LOG_ZERO and math.isfinite(x) else None

@@ -23,8 +23,7 @@ import numpy as np
 
 from .._base.display import Short
 from .._base.types import Array, Float
-from ..capacity.bound import usual_margin
-from ..capacity.declared import declare, declare_layer
+from ..capacity.declared import declare_layer, declare_model
 from ..capacity.families import outside
 from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.verdict import Verdict, judge
@@ -118,14 +117,13 @@ def bound_layer(
             layer,
             T=T,
             lengths={"BX": radius},
-            a_posteriori=True,
             margin=MARGIN,
             outside=outside(weights.positions),
         )
     else:
-        declared = declare(model, None, None, None, usual_margin(model))
+        declared = declare_model(model)
     judged = judge(declared, m=m, delta=DELTA, form=form)
-    proxy, indices = spectral_proxy(layer, radius=radius, eps=declared.margin / 2)
+    proxy, indices = spectral_proxy(layer, radius=radius, eps=declared.margin_used / 2)
     return HeadBound(**vars(judged), radius=radius, proxy=proxy, proxy_indices=indices)
 
 

@@ -17,7 +17,6 @@ from sparsehead.capacity.generalization import (
     realizable_error,
     samples_needed,
 )
-from sparsehead.capacity.head_class import WIDTH
 from sparsehead.capacity.linear import log_cover_matrix, log_cover_maurey, log_cover_parametric
 
 location = importlib.util.spec_from_file_location("by_hand", Path(__file__).parent / "by_hand.py")
@@ -158,7 +157,7 @@ def test_many_samples_are_found_to_a_thousandth_and_counted_in_whole_numbers(nee
 def test_widths_that_norms_leave_out_are_noted():
     norms = {"V21": 1, "V": 1, "QK": 1, "BX": 1}
     noted = [bound(norms=norms | given, T=2, m=10).notes[0] for given in ({}, {"k": 4}, {"d": 4, "k": 4})]
-    assert noted[:2] == [f"assumed d={WIDTH} and k={WIDTH}", f"assumed d={WIDTH}"]
+    assert noted[:2] == ["assumed d=64 and k=64", "assumed d=64"]
     assert "assumed" not in noted[2]
 
 
