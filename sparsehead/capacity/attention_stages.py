@@ -1,8 +1,8 @@
 """The attention of one layer as a stage: at every token, or at [CLS] of a one-layer model, where more is known.
 
-Counting points is where T enters. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
+T enters by the numbers of points. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
 last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens,
-however large m is. What it makes of them has no such limit: behind sigma there are as many points as rows.
+however large m is. Its outputs have no such limit: behind sigma there are as many points as rows.
 """
 
 import math
@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from .._base.log_math import LOG_ZERO, Real, ln, log_sum
+from .._base.log_math import Real, ln, log_sum
 from .._base.types import Array, Float
 from ..heads.block import Layer
 from ..heads.encoding import RESERVED
@@ -35,8 +35,8 @@ from .stages import (
 
 @dataclass(frozen=True)
 class Counts:
-    """ln of the numbers of points that a layer's covers hold on: pairs for scores, values for W_V, and rows
-    for whatever is applied to the attended mixtures behind a nonlinearity (W_C behind sigma, the MLP).
+    """ln of the numbers of points of a layer's covers: pairs for scores, values for W_V, and rows for what is
+    applied to the attended mixtures behind a nonlinearity (W_C behind sigma, the MLP).
     """
 
     pairs: float
@@ -51,11 +51,11 @@ def token_counts(model: Model) -> tuple[int, int]:
 
 
 def token_radius(model: Model) -> float:
-    """B_X: the longest token there can be, [CLS] included."""
+    """B_X: the length of the longest possible token, [CLS] included."""
     encoding = model.encoding
     if encoding.P is None:
         E = encoding.E if encoding.additive else np.zeros((1, encoding.d))
-        # |E_b + e_{3+t}|^2 = |E_b|^2 + 2 E_b[3+t] + 1, of which the largest over t
+        # the largest over t of |E_b + e_{3+t}|^2 = |E_b|^2 + 2 E_b[3+t] + 1
         squares = (E**2).sum(axis=1) + 2 * E[:, RESERVED:].max(axis=1) + 1
         return max(math.sqrt(float(squares.max())), float(np.linalg.norm(encoding.cls)))
     tokens, cls = encoding.token_table()
@@ -73,15 +73,14 @@ def attention_stage(
 ) -> Stage:
     """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
 
-    Every token is a query; log_Z is ln of the longest query where it is another than R. Stretch:
+    Every token is a query; log_Z is ln of the longest query if it is another than R. The Lipschitz constant is
     [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without biases.
 
     Paper: multi-layer-capacity, layer-lipschitz
     """
     log_x, log_lip = after_norm(layer.norm_attention, log_R, layer.d)
     items: list[Item] = []
-    kept, own = (log_R, 0.0) if layer.residual else (LOG_ZERO, LOG_ZERO)
-    radii, stretches = [kept], [own]
+    radii, stretches = ([log_R], [0.0]) if layer.residual else ([], [])
     for h in range(layer.H):
         head = f"{name}.head{h}"
         QK, path, query_biased, value_biased = price.measure(head, partial(_measure_head, layer, h))
@@ -89,25 +88,31 @@ def attention_stage(
         log_z = radius_with_one(log_q, price.kept(f"{head}.b_Q", query_biased))
         log_v = radius_with_one(log_x, price.kept(f"{head}.b_V", value_biased))
         score = price.bilinear(f"{head}.QK", QK, log_b=log_x + log_z, log_N=counts.pairs, log_p=0.0)
-        found, log_s = head_items(
-            price,
-            head,
-            score,
-            path,
-            sigma=layer.sigma,
-            log_R=log_v,
-            log_N=counts.values,
-            log_N_C=counts.rows,
-        )
+        points = {"log_N": counts.values, "log_N_C": counts.rows}
+        found, log_s = head_items(price, head, score, path, sigma=layer.sigma, log_R=log_v, **points)
         items.extend(found)
         radii.append(log_s + log_v)
         turned = log_v + log_sum([log_x, log_z]) + price.log_spectral(f"{head}.QK", QK) + price.log_softmax
         stretches.append(log_lip + log_s + log_sum([0.0, turned]))
-    if price.kept(f"{name}.b_C", presence(layer.b_C)) and layer.b_C is not None:
-        items.append(constant_item(price, f"{name}.b_C", layer.b_C))
-        radii.append(price.log_norm(f"{name}.b_C length", float(np.linalg.norm(layer.b_C))))
+    return _with_constant(price, f"{name}.b_C", layer.b_C, items, radii, stretches, project=layer.project)
+
+
+def _with_constant(
+    price: Pricing,
+    name: str,
+    c: Float[Array, " n"] | None,
+    items: list[Item],
+    radii: list[float],
+    stretches: list[float],
+    *,
+    project: bool,
+) -> Stage:
+    """The stage of a sum of parts with these items, radii and Lipschitz constants, and of the constant c."""
+    if price.kept(name, presence(c)) and c is not None:
+        items.append(constant_item(price, name, c))
+        radii.append(price.log_norm(f"{name} length", float(np.linalg.norm(c))))
     log_out = log_sum(radii)
-    return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
+    return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if project else log_out)
 
 
 def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | None, bool | None]:
@@ -128,7 +133,7 @@ def cls_attention_stage(
     G: Float[Array, "d c"] | None,
     bias: Float[Array, " c"] | None,
 ) -> Stage:
-    """The attention of a one-layer model at [CLS], followed by y -> y G + bias where G is given.
+    """The attention of a one-layer model at [CLS], followed by y -> y G + bias if G is given.
 
     The query is the fixed [CLS] token, so a score is <kappa, x> with the one vector
     kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm disappear into kappa and
@@ -145,7 +150,7 @@ def cls_attention_stage(
     lift = model.encoding.kind == "trainable" and layer.norm_attention is None
     log_R = math.log(2) / 2 if lift else log_R
     items: list[Item] = []
-    paths, stretches = [], []
+    radii, stretches = [], []
     for h in range(layer.H):
         name = f"layer0.head{h}"
         kappa, path, biased = price.measure(name, partial(_measure_cls_head, model, h, lift, G))
@@ -156,21 +161,17 @@ def cls_attention_stage(
             price, name, score, path, sigma=layer.sigma, log_R=log_in, log_N=log_N, log_N_C=ln(m)
         )
         items.extend(found)
-        paths.append(log_s + log_in)
+        radii.append(log_s + log_in)
         turned = log_in + price.log_spectral(f"{name}.QK", kappa) + price.log_softmax
         stretches.append(log_lip + log_s + log_sum([0.0, turned]))
     constant = _constant(model, G, bias)
-    if price.kept("constant", presence(constant)) and constant is not None:
-        items.append(constant_item(price, "constant", constant))
-        paths.append(price.log_norm("constant length", float(np.linalg.norm(constant))))
-    log_out = log_sum(paths)
-    return Stage(tuple(items), log_sum(stretches), min(log_out, 0.0) if layer.project else log_out)
+    return _with_constant(price, "constant", constant, items, radii, stretches, project=layer.project)
 
 
 def _constant(
     model: Model, G: Float[Array, "d c"] | None, bias: Float[Array, " c"] | None
 ) -> Float[Array, " n"] | None:
-    """What the stage adds whatever is attended to; None where the architecture adds nothing."""
+    """The constant that the stage adds to the attended values; None if the architecture adds none."""
     layer = model.layers[0]
     if layer.b_C is None and not layer.residual:
         return bias if G is not None else None

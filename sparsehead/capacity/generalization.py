@@ -1,6 +1,6 @@
 """From covering numbers to error: chaining, uniform and margin bounds, the realisable rate, sample sizes.
 
-Everywhere ln N must bound the covering number on EVERY sample of the size named, with proper covers.
+ln N always bounds the covering number on EVERY sample of the size named, with proper covers.
 """
 
 import math
@@ -9,18 +9,14 @@ from collections.abc import Callable
 from .._base.errors import DomainError
 from .._base.log_math import LOG_ZERO, Real, check_count, check_delta, check_eps, check_norm, exp, ln
 
-LEVELS = 60  # scales A, A/2, A/4, ..: the last is A/2^60
-MOST = 1e300  # sample sizes are searched up to here
-FINE = 1e-3  # above 1/FINE samples, the search stops at this relative width
-
 
 def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> float:
     """A bound on the empirical Rademacher complexity of a class within A of one function, from ln N(eps).
 
         R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
 
-    for the best of q = 1/2, 1/4, 1/8 and J >= 0. Levels finer than a thousandth of the sum are left out: they could
-    lower it by no more than that.
+    for the best of q = 1/2, 1/4, 1/8 and J >= 0. Levels below A/2^60 or a thousandth of the sum are left out, which
+    could lower it by no more than that.
 
     Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has
     N_j differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.
@@ -32,7 +28,7 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
     best = A
     for step in (1, 2, 3):
         total, q = 0.0, 2.0**-step
-        for j in range(1, LEVELS // step):
+        for j in range(1, 60 // step):
             if step * j not in known:
                 known[step * j] = log_covering(A * q**j)
             total += A * q ** (j - 1) * math.sqrt(2 * known[step * j] / m)
@@ -43,7 +39,7 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
 
 def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
-    """The same when ln N(eps) <= C/eps^2, with the best q for each J:
+    """A bound on the empirical Rademacher complexity when ln N(eps) <= C/eps^2, with the best q for each J:
 
         R^ <= min_{J >= 0} (J+1) A (sqrt2 r/A)^{J/(J+1)},      r = sqrt(C/m),
            <= e sqrt2 r (1 + ln^+(A/(sqrt2 r))).
@@ -72,10 +68,7 @@ def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
 
 
 def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> float:
-    """b sqrt( (ln(1/delta) + penalty) / (2m) ), the price of being right with probability 1 - delta.
-
-    penalty is what a union bound over norms read off the weights adds.
-    """
+    """b sqrt( (ln(1/delta) + penalty) / (2m) ); penalty is added by a union bound over norms read off the weights."""
     return b * math.sqrt((penalty - math.log(check_delta(delta))) / (2 * check_count("m", m)))
 
 
@@ -141,19 +134,20 @@ def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
 def samples_needed(gap: Callable[[Real], float], *, accuracy: Real) -> int | None:
     """The smallest m with gap(m) <= accuracy, by doubling and bisection; None beyond 1e300.
 
-    gap must fall in m, up to logarithms. Above 1000 the answer is within 0.1 % of the smallest, on the
-    sufficient side. Paper: sample-size
+    gap must fall in m, up to logarithms. Above 1000 the answer is at most 0.1 % above the smallest.
+
+    Paper: sample-size
     """
     accuracy = check_eps(accuracy, "accuracy")
     high: Real = 1
     while gap(high) > accuracy:
         high = high * 2 if high < 2**40 else high * 2**20
-        if high > MOST:
+        if high > 1e300:
             return None
     low: Real = 1 if high == 1 else high // 2 if high <= 2**40 else high // 2**20
     if high == 1:
         return 1
-    while high - low > max(1, FINE * low if low > 1 / FINE else 1):
+    while high - low > max(1, 1e-3 * low if low > 1000 else 1):
         middle = (
             (low + high) // 2 if high < 4 * low else round(math.exp((math.log(low) + math.log(high)) / 2))
         )

@@ -1,8 +1,7 @@
 """Models to items: one layer read at [CLS], and any depth.
 
-What is covered, besides the weight matrices: biases (by appending a constant 1), the gains and biases of
-LayerNorms (folded into the matrices behind them), and trainable embeddings. What is not a parameter: fixed
-encodings.
+Covered besides the weight matrices: biases (by appending a constant 1), the gains and biases of LayerNorms (folded
+into the matrices behind them), and trainable embeddings. Fixed encodings are not parameters.
 """
 
 import math
@@ -11,10 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from .._base.errors import DomainError
 from .._base.log_math import LOG_ZERO, Real, check_count, ln
-from .._base.types import Array, Float
-from ..heads.block import Layer
 from ..heads.model import Model
 from .attention_stages import (
     Counts,
@@ -48,19 +44,17 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
     if model.encoding.kind == "trainable" and layer.norm_attention is not None:
         stages.append(_embedding_stage(model, price))
     merged = layer.mlp is None and not layer.project and model.final_norm is None
-    G, bias = _first_map(model) if merged else (None, None)
+    G, bias = None, None
+    if merged:
+        first = model.decoder[0] if model.decoder else None
+        G, bias = (model.w[:, None], np.array([model.bias])) if first is None else (first.W, first.b)
     stages.append(cls_attention_stage(model, price, m=m, G=G, bias=bias))
     if merged and not model.decoder:
         return stages
     if layer.mlp is not None:
-        stages.append(_mlp(price, "layer0", layer, log_R=stages[-1].log_radius, log_N=ln(m)))
+        log_U = stages[-1].log_radius
+        stages.append(mlp_stage(price, "layer0.mlp", layer, layer.mlp, log_R=log_U, log_N=ln(m)))
     return stages + _read_out(model, price, log_R=stages[-1].log_radius, log_m=ln(m), done=int(merged))
-
-
-def _first_map(model: Model) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
-    if model.decoder:
-        return model.decoder[0].W, model.decoder[0].b
-    return model.w[:, None], np.array([model.bias])
 
 
 def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
@@ -75,13 +69,14 @@ def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
         stages.append(attention_stage(price, f"layer{i}", layer, log_R=log_R, counts=counts))
         if layer.mlp is not None:
             log_U = stages[-1].log_radius
-            stages.append(_mlp(price, f"layer{i}", layer, log_R=log_U, log_N=counts.rows))
+            mlp = mlp_stage(price, f"layer{i}.mlp", layer, layer.mlp, log_R=log_U, log_N=counts.rows)
+            stages.append(mlp)
         log_R = stages[-1].log_radius
     return stages + _read_out(model, price, log_R=log_R, log_m=ln(m))
 
 
 def _counts(model: Model, i: int, log_m: float) -> Counts:
-    """What layer i's covers hold on. The first layer's tokens are few; its rows, behind sigma, are not."""
+    """The numbers of points of layer i's covers. The first layer's tokens are few; its rows, behind sigma, are not."""
     attended, distinct = token_counts(model)
     if i == model.L - 1:
         return Counts(pairs=log_m + ln(attended), values=log_m, rows=log_m)
@@ -100,23 +95,8 @@ def _embedding_stage(model: Model, price: Pricing) -> Stage:
     return Stage(items, LOG_ZERO, price.log_spectral("embedding", M) + log_two_hot)
 
 
-def _mlp(price: Pricing, name: str, layer: Layer, *, log_R: float, log_N: float) -> Stage:
-    if layer.mlp is None:
-        raise DomainError(f"{name} has no MLP to bound.")
-    return mlp_stage(
-        price,
-        f"{name}.mlp",
-        layer.mlp,
-        layer.norm_mlp,
-        log_R=log_R,
-        log_N=log_N,
-        residual=layer.residual,
-        project=layer.project,
-    )
-
-
 def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done: int = 0) -> list[Stage]:
-    """The decoder's ReLU layers, but for the first `done` of them, and w, on the m rows read at [CLS]."""
+    """The decoder's ReLU layers from number `done` on, and w, on the m rows read at [CLS]."""
     stages: list[Stage] = []
     for i, dense in enumerate(model.decoder[done:], start=done):
         if i == 0 and model.final_norm is not None:

@@ -1,4 +1,4 @@
-"""From norms to items: what a form charges for a matrix, and what it costs to have read the norms off the weights.
+"""From norms to items: the charge of a form for a matrix, and the penalty for norms read off the weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
 class must be chosen from a countable family by a union bound. Each choice has a prior weight, and ln(1/delta)
@@ -18,19 +18,18 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._base.log_math import LOG_ZERO, as_float, exp, ln
-from .forms import FORMS
+from .forms import FORMS, Charge
 from .items import Item
 from .norms import MatrixNorms
 
 Measured = TypeVar("Measured")
-ROUNDING = 1e-9  # declared norms are larger by this factor: a norm computed in floats may be off by less
 BELOW = 2.0**-20  # declared margins are smaller by this factor, so that margins equal to 2^j exceed them
 
 
 class Pricing:
-    """Charges for weights under one form, and keeps the account of norms read off the data.
+    """Charges for weights under one form, and keeps the account of the norms that were declared.
 
-    `measured` may be shared between accounts of the same weights: a search over m measures each matrix once.
+    `measured` may be shared between accounts of the same weights, so that a search over m measures each matrix once.
     """
 
     def __init__(
@@ -43,32 +42,32 @@ class Pricing:
         self.measured: dict[str, Any] = {} if measured is None else measured
 
     def measure(self, name: str, make: Callable[[], Measured]) -> Measured:
-        """What `make` returns, computed once per name."""
+        """make(), computed once per name."""
         if name not in self.measured:
             self.measured[name] = make()
         return self.measured[name]
 
     @property
     def log_softmax(self) -> float:
-        """ln of the Lipschitz constant of softmax from the sup-norm to the l1-norm that the form uses."""
+        """ln of the Lipschitz constant of softmax that the form uses."""
         return self.form.log_softmax
 
     @property
     def penalty(self) -> float:
-        """What the union bound adds to ln(1/delta)."""
+        """The number that the union bound adds to ln(1/delta)."""
         if not self.a_posteriori:
             return 0.0
         norms = math.fsum(_penalty(value) for value in self.declared.values())
         return norms + (len(self.choices) + 1) * math.log(2)
 
     def log_norm(self, name: str, value: float) -> float:
-        """ln of the norm as declared: itself, or the next power of two above it. One name pays once."""
+        """ln of the declared norm: the norm itself, or the next power of two above it; one name pays once."""
         if name not in self.declared:
             self.declared[name] = ln(value) if not self.a_posteriori or value == 0 else _round_up(value)
         return self.declared[name]
 
     def kept(self, name: str, present: bool | None) -> bool:
-        """Whether the bias `name` counts: True, False for zeros, None where the architecture has none.
+        """Return whether to price the bias `name`; `present` is None if the architecture has no such bias.
 
         Zeros were found after training, like any other value, so both answers are paid for.
         """
@@ -81,30 +80,28 @@ class Pricing:
 
     def linear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
         """The item of a map x -> x W on N points of length at most b."""
-        norm, value, log_lambda = self.form.linear(W, log_N)
-        log_r = self.log_norm(f"{name} {norm}", value) + log_b
-        return Item(name, log_r, log_lambda, log_p, _dim(W, log_N))
+        # N points can see no more than N directions per output
+        dim = as_float(W.columns) * min(as_float(W.rows), exp(log_N))
+        return self._item(name, self.form.linear(W, log_N), log_b, log_p, dim)
 
     def bilinear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
         """The item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
 
         Paper: single-layer-capacity, score-cover
         """
-        norm, value, log_lambda = self.form.bilinear(W, log_N)
-        log_r = self.log_norm(f"{name} {norm}", value) + log_b
-        return Item(name, log_r, log_lambda, log_p, min(as_float(W.rows * W.columns), exp(log_N)))
+        dim = min(as_float(W.rows * W.columns), exp(log_N))
+        return self._item(name, self.form.bilinear(W, log_N), log_b, log_p, dim)
 
-
-def _dim(W: MatrixNorms, log_N: float) -> float:
-    """Parameters that N points can see: no more than N directions per output."""
-    return as_float(W.columns) * min(as_float(W.rows), exp(log_N))
+    def _item(self, name: str, charge: Charge, log_b: float, log_p: float, dim: float) -> Item:
+        log_r = self.log_norm(f"{name} {charge.norm}", charge.value) + log_b
+        return Item(name, log_r, charge.log_lambda, log_p, dim)
 
 
 def _round_up(value: float) -> float:
-    """ln of the smallest 2^j (1 + ROUNDING) that is at least the value."""
-    fraction, exponent = math.frexp(value / (1 + ROUNDING))
+    """ln of the smallest 2^j (1 + 1e-9) that is at least the value; a norm computed in floats is off by less."""
+    fraction, exponent = math.frexp(value / (1 + 1e-9))
     j = exponent - 1 if fraction == 0.5 else exponent
-    return j * math.log(2) + math.log1p(ROUNDING)
+    return j * math.log(2) + math.log1p(1e-9)
 
 
 def _penalty(log_value: float) -> float:
@@ -119,12 +116,11 @@ def _power_penalty(j: int) -> float:
 
 
 def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
-    """The margin that a bound is stated at for a model with this margin, and what choosing it costs.
+    """The declared margin of a model with this margin, and the number that choosing it adds to ln(1/delta).
 
     The realisable bound asks for training margins that EXCEED the declared one, and a written model has
     margins of exactly 1/2; the declared margin is therefore 2^-20 of itself smaller. chosen=True is for a
-    margin that may have been picked after training: it is rounded down to a power of two first, and the
-    second number is added to ln(1/delta).
+    margin that may have been picked after training: it is rounded down to a power of two first.
 
     >>> declared_margin(0.5, chosen=False)
     (0.4999995231628418, 0.0)

@@ -1,4 +1,4 @@
-"""A network as stages, each with its own items, its stretch and the radius of what leaves it.
+"""A network as stages, each with its own items, its Lipschitz constant and the radius of its outputs.
 
     S = 1 after the last stage;  an item's p is its local p times S;  going back, S grows by the stage's
     Lipschitz constant.
@@ -18,7 +18,7 @@ import numpy as np
 from .._base.errors import DomainError
 from .._base.log_math import LOG_ZERO, ln, log_sum
 from .._base.types import Array, Float
-from ..heads.block import LayerNorm, Mlp
+from ..heads.block import Layer, LayerNorm, Mlp
 from ..heads.model import Dense
 from .items import Item
 from .lipschitz import LIPSCHITZ
@@ -28,7 +28,7 @@ from .pricing import Pricing
 
 @dataclass(frozen=True)
 class Stage:
-    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius that leaves."""
+    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius of the outputs."""
 
     items: tuple[Item, ...]
     log_lipschitz: float
@@ -46,28 +46,27 @@ def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
 
 
 def radius_with_one(log_radius: float, biased: bool) -> float:
-    """ln sqrt(R^2 + 1) where a constant 1 was appended for a bias, ln R where it was not."""
+    """ln sqrt(R^2 + 1) if a constant 1 was appended for a bias, else ln R."""
     return log_sum([2 * log_radius, 0.0]) / 2 if biased else log_radius
 
 
 def unless_zero(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
-    """None for a bias of zeros: it computes nothing, and `Pricing.kept` pays for having seen that."""
+    """The bias, or None for zeros, which compute nothing; `Pricing.kept` pays for having seen that."""
     return None if bias is None or not bias.any() else bias
 
 
 def presence(bias: Float[Array, "*n"] | None) -> bool | None:
-    """Whether a bias has an entry other than zero; None where the architecture has no bias."""
+    """Whether a bias has an entry other than zero; None if the architecture has no bias."""
     return None if bias is None else bool(bias.any())
 
 
 def fold(
     norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
 ) -> tuple[Array, Array | None]:
-    """Gain and bias of a LayerNorm moved into the linear map behind it; what stays has no weights."""
+    """Move gain and bias of a LayerNorm into the linear map x -> x W + b behind it."""
     if norm is None:
         return W, b
-    moved = norm.bias @ W + (0 if b is None else b)
-    return norm.gain[:, None] * W, moved
+    return norm.gain[:, None] * W, norm.bias @ W + (0 if b is None else b)
 
 
 def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
@@ -88,24 +87,14 @@ def constant_item(price: Pricing, name: str, c: Float[Array, " n"], log_p: float
     return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=log_p)
 
 
-def mlp_stage(
-    price: Pricing,
-    name: str,
-    mlp: Mlp,
-    norm: LayerNorm | None,
-    *,
-    log_R: float,
-    log_N: float,
-    residual: bool,
-    project: bool,
-) -> Stage:
-    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows.
+def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float, log_N: float) -> Stage:
+    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows, for the MLP of a layer.
 
     Paper: multi-layer-capacity, layer-parameters, layer-lipschitz
     """
     log_act = ln(LIPSCHITZ[mlp.activation])
-    log_in, log_lip = after_norm(norm, log_R, mlp.W_1.shape[0])
-    W_1, b_1 = fold(norm, mlp.W_1, mlp.b_1)
+    log_in, log_lip = after_norm(layer.norm_mlp, log_R, mlp.W_1.shape[0])
+    W_1, b_1 = fold(layer.norm_mlp, mlp.W_1, mlp.b_1)
     one = price.measure(f"{name}.W_1", lambda: matrix_norms(with_bias(W_1, unless_zero(b_1))))
     two = price.measure(f"{name}.W_2", lambda: matrix_norms(with_bias(mlp.W_2, unless_zero(mlp.b_2))))
     log_in = radius_with_one(log_in, price.kept(f"{name}.b_1", presence(b_1)))
@@ -115,10 +104,10 @@ def mlp_stage(
         price.linear(f"{name}.W_1", one, log_b=log_in, log_N=log_N, log_p=log_act + log_s2),
         price.linear(f"{name}.W_2", two, log_b=log_hidden, log_N=log_N, log_p=0.0),
     )
-    kept, stretch = (log_R, 0.0) if residual else (LOG_ZERO, LOG_ZERO)
+    kept, stretch = (log_R, 0.0) if layer.residual else (LOG_ZERO, LOG_ZERO)
     log_out = log_sum([kept, log_s2 + log_hidden])
     log_lip = log_sum([stretch, log_lip + log_act + log_s1 + log_s2])
-    return Stage(items, log_lip, min(log_out, 0.0) if project else log_out)
+    return Stage(items, log_lip, min(log_out, 0.0) if layer.project else log_out)
 
 
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
@@ -147,7 +136,7 @@ ValuePath = tuple[MatrixNorms, MatrixNorms | None]
 
 
 def value_path(V: Float[Array, "d v"], W_C: Float[Array, "v c"], sigma: str) -> ValuePath:
-    """Norms of W_V W_C where nothing stands between them, else of the two apart."""
+    """Norms of W_V W_C if sigma is the identity, else of W_V and of W_C."""
     if sigma == "identity":
         return product_norms(V, W_C.T), None
     return matrix_norms(V), matrix_norms(W_C)
@@ -164,27 +153,21 @@ def head_items(
     log_N: float,
     log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
-    """Items of one head given its score item at p = 1, and ln of the spectral bound of its value path.
+    """Items of one head given its score item, whose p is set here, and ln of the spectral bound of its value path.
+
+    A cover of W_V on the tokens serves every mixture of tokens, so N may count distinct tokens. W_C is met by
+    sigma(mixture W_V), which is no mixture of a few points unless sigma is linear: N_C counts mixtures.
 
     Paper: layer-parameters
-
-    path has one matrix, W_V W_C, where sigma is the identity; else two, with sigma between them. A cover of
-    W_V on the tokens serves every mixture of tokens, so N may count distinct tokens. W_C is met by
-    sigma(mixture W_V), which is no mixture of a few points unless sigma is linear: N_C counts mixtures.
     """
     V, C = path
     log_v = price.log_spectral(f"{name}.V", V)
-    if C is None:
-        value = price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=0.0)
-        return (_scaled(score, log_v + log_R + price.log_softmax), value), log_v
-    log_act, log_c = ln(LIPSCHITZ[sigma]), price.log_spectral(f"{name}.C", C)
+    log_act, log_c = (0.0, 0.0) if C is None else (ln(LIPSCHITZ[sigma]), price.log_spectral(f"{name}.C", C))
     log_path = log_v + log_act + log_c
-    return (
-        _scaled(score, log_path + log_R + price.log_softmax),
+    items = [
+        replace(score, log_p=log_path + log_R + price.log_softmax),
         price.linear(f"{name}.V", V, log_b=log_R, log_N=log_N, log_p=log_act + log_c),
-        price.linear(f"{name}.C", C, log_b=log_act + log_v + log_R, log_N=log_N_C, log_p=0.0),
-    ), log_path
-
-
-def _scaled(k: Item, log_p: float) -> Item:
-    return replace(k, log_p=k.log_p + log_p)
+    ]
+    if C is not None:
+        items.append(price.linear(f"{name}.C", C, log_b=log_act + log_v + log_R, log_N=log_N_C, log_p=0.0))
+    return tuple(items), log_path

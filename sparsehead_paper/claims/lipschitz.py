@@ -296,6 +296,5 @@ def _log_limit(layer: Layer, *, R: float) -> float:
     stage = attention_stage(price, "layer", layer, log_R=math.log(R), counts=counts)
     if layer.mlp is None:
         return stage.log_lipschitz
-    log_U, keep = stage.log_radius, layer.residual
-    after = mlp_stage(price, "mlp", layer.mlp, None, log_R=log_U, log_N=0.0, residual=keep, project=False)
+    after = mlp_stage(price, "mlp", layer, layer.mlp, log_R=stage.log_radius, log_N=0.0)
     return stage.log_lipschitz + after.log_lipschitz
