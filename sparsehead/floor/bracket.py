@@ -1,13 +1,13 @@
 """Upper bounds on the best possible success rate of any learner of s-conjunctions, without simulation.
 
 P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), N the number of s-sets that explain m samples. Leaving explanations
-out of N only raises both, and so does telling the learner part of the answer. Two such bounds are computed, both
-non-decreasing in m; where the smaller one is below a target, no learner reaches the target with m samples.
+out of N only raises both, and so does revealing part of the answer. Two such bounds are computed, both
+non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
 
     swap_bounds      only the s-sets that differ from the true one in a single position are counted
     counting_bound   r of the s positions are revealed; a guess per label sequence is then all a learner has
 
-Both sums have non-negative terms only. Whatever is not enumerated is counted as success, and ROUNDING is added for
+Both sums have non-negative terms only. Cases that are not enumerated count as success, and ROUNDING is added for
 the arithmetic, so that the results are upper bounds as floats too.
 """
 
@@ -24,10 +24,8 @@ from .elimination import check_class
 # sums of at most 1e6 positive terms, each within 1e-10: exponentials of sums of logarithms below 1e5
 ROUNDING = 1e-9
 MOST_SAMPLES = 10_000  # up to here that holds, and the sums take a fraction of a second
-LEVELS = 1000  # multisets (d_1 .. d_s) that are told apart; beyond, larger d_i count as "cannot be replaced"
-NODES = 24
+MULTISETS = 1000  # of (d_1 .. d_s) that are enumerated; larger d_i count as "cannot be replaced"
 TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
-LONGEST = 10**15  # swaps are counted among at most so many columns; fewer columns only raise the bound
 
 
 def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
@@ -54,13 +52,13 @@ def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[
         g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
 
     and (M, d_1 .. d_s, other samples) is multinomial. The expectation is summed over all of its values; d_i >= D
-    are taken together, as if nothing could replace i, where D is the largest number that keeps LEVELS multisets.
+    are taken together, as if nothing could replace i, with the largest D that leaves at most MULTISETS multisets.
     With k guesses min(1, k/(1+X)) is k/(1+X) less k/(1+x) - 1 where X = x < k - 1, and P(X = x) is a coefficient of g.
     """
     check_class(s=s, T=T, m=m, p=p)
     d, orders = _multisets(s, min(_cut(s), m + 1))
     M, weight = _weights(d, orders, s=s, m=m, p=p)
-    columns = float(min(T, LONGEST) - s)
+    columns = float(min(T, 10**15) - s)  # fewer columns only raise the bound
     cut = d.max()
     replace = np.where(d < cut, (1 - p) ** d.astype(np.float64), 0.0)
     keep = p ** M.astype(np.float64)[:, None]
@@ -83,7 +81,7 @@ def _coefficients(
 ) -> list[Float[Array, "M multisets"]]:
     """P(X = 0), .., P(X = n - 1): the coefficients of h(z)^columns, h(z) what one column adds, by Miller's recurrence.
 
-    0 where a column is certain to be a replacement (h(0) = 0): a probability that is left out only raises the bound.
+    0 if a column is certain to be a replacement (h(0) = 0): a probability that is left out only raises the bound.
     """
     ways = np.zeros((len(replace), replace.shape[1] + 1))  # of one column that is 1 on all positives
     ways[:, 0] = 1.0
@@ -104,7 +102,7 @@ def _coefficients(
 
 
 def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
-    """The least over r < s of the best success rate of a learner who is told r of the s positions, bounded.
+    """The least over r < s of a bound on the best success rate when r of the s positions are revealed.
 
     The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; there it is a
     conjunction of s-r unknown bits. Among the K = C(T-r, s-r) equally likely supports at most one per label
@@ -113,10 +111,10 @@ def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> flo
         P_opt <= E_n sum_M C(n, M) min(guesses/K, P(y)).
     """
     check_class(s=s, T=T, m=m, p=p)
-    return min(1.0, min(_told(r, s=s, T=T, m=m, p=p, guesses=guesses) for r in range(s)) + ROUNDING)
+    return min(1.0, min(_revealed(r, s=s, T=T, m=m, p=p, guesses=guesses) for r in range(s)) + ROUNDING)
 
 
-def _told(r: int, *, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
+def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> float:
     from scipy.special import xlog1py, xlogy
 
     n = likely_counts(m, p**r, tail=TAIL)[:, None]
@@ -168,16 +166,16 @@ def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " 
 
 
 def _cut(s: int) -> int:
-    """The largest D for which 0 .. D has at most LEVELS multisets of size s; at least 1, at most LEVELS."""
+    """The largest D for which 0 .. D has at most MULTISETS multisets of size s, between 1 and MULTISETS."""
     D = 1
-    while D < LEVELS and math.comb(s + D + 1, s) <= LEVELS:
+    while D < MULTISETS and math.comb(s + D + 1, s) <= MULTISETS:
         D += 1
     return D
 
 
 @lru_cache(maxsize=8)
 def _multisets(s: int, cut: int) -> tuple[Int[Array, "n s"], Float[Array, " n"]]:
-    """All multisets of s numbers from 0 .. cut, sorted, and in how many orders each can stand."""
+    """All multisets of s numbers from 0 .. cut, sorted, and the number of orders of each."""
     d = np.array(list(itertools.combinations_with_replacement(range(cut + 1), s)))
     repeats = [[row.count(x) for x in set(row)] for row in d.tolist()]
     orders = [math.factorial(s) / math.prod(math.factorial(c) for c in counts) for counts in repeats]
@@ -193,5 +191,6 @@ def _quadrature() -> list[tuple[float, float]]:
     """
     from scipy.special import roots_jacobi
 
-    x, w = roots_jacobi(NODES - 1, 1, 0)
-    return [*zip(((1 + x) / 2).tolist(), (w / (1 - x) / 2).tolist()), (1.0, 1 / NODES**2)]
+    nodes = 24
+    x, w = roots_jacobi(nodes - 1, 1, 0)
+    return [*zip(((1 + x) / 2).tolist(), (w / (1 - x) / 2).tolist()), (1.0, 1 / nodes**2)]

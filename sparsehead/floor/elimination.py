@@ -1,4 +1,4 @@
-"""How many s-sets explain a random data set: simulation by elimination, for conjunctions and parities.
+"""Numbers of s-sets that explain random data sets, by simulation, for conjunctions and parities.
 
 A learner who knows the family but not the support can do no better than to name one of the supports that
 explain the data. `consistent_counts` draws data sets and counts those supports without ever drawing the columns
@@ -15,11 +15,10 @@ from .._base.errors import DomainError
 from .._base.types import Array, Bool, Int, Shaped
 
 CAP = 200  # counting stops here: 1/N is then known to within 1/200
-SETS = 300_000  # and at the number of columns that have this many s-subsets, so that no trial takes long
 
 
 def consistent_counts(
-    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator, cap: int = CAP
+    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
 ) -> Int[Array, "trials n_T"]:
     """For each trial and each T, the number N of s-conjunctions that explain m samples of Bernoulli(p) bits.
 
@@ -30,23 +29,23 @@ def consistent_counts(
     is 0. Columns arrive one at a time, so one pass serves every T of `Ts` with the same data: in every trial N
     grows with T.
 
-    Counts are exact below `cap`; a trial that reaches it stops there (its N is at least the number returned).
-    Where n columns in play have more than SETS s-subsets, the wrong explanations among the first `column_limit(s)`
-    are counted and scaled by the columns left out, N being then far above 1 and growing at least that fast; at the
-    threshold about 30 columns are in play and this is rare.
+    Counts are exact below CAP; a trial that reaches it stops there (its N is at least the number returned). If more
+    than `column_limit(s)` columns are in play, the wrong explanations among the first of them are counted and scaled
+    by the columns left out, N being then far above 1 and growing at least that fast; at the threshold about 30
+    columns are in play and this is rare.
     """
     check_class(s=s, T=min(Ts), m=m, p=p)
     if list(Ts) != sorted(Ts):
         raise DomainError(f"Ts must increase, got {list(Ts)}.")
-    room = max(1, int(16e6 / (8 * math.comb(40, s - 1))))  # keeps the masks of one chunk near 16 MB
-    chunks = [min(room, trials - start) for start in range(0, trials, room)]
-    return np.concatenate([_count_chunk(s=s, Ts=Ts, m=m, p=p, trials=n, rng=rng, cap=cap) for n in chunks])
+    size = max(1, int(16e6 / (8 * math.comb(40, s - 1))))  # keeps the masks of one chunk near 16 MB
+    chunks = [min(size, trials - start) for start in range(0, trials, size)]
+    return np.concatenate([_count_chunk(s=s, Ts=Ts, m=m, p=p, trials=n, rng=rng) for n in chunks])
 
 
 def column_limit(s: int) -> int:
-    """The number of columns with about SETS s-subsets, at least 30; more than that are not all looked at."""
+    """The number of columns with about 300,000 s-subsets, between 30 and 2000, so that no trial takes long."""
     limit = 30
-    while math.comb(limit + 1, s) <= SETS and limit < 2000:
+    while math.comb(limit + 1, s) <= 300_000 and limit < 2000:
         limit += 1
     return limit
 
@@ -73,7 +72,7 @@ def parity_counts(*, s: int, T: int, m: int, trials: int, rng: np.random.Generat
 
 
 def _count_chunk(
-    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator, cap: int
+    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
 ) -> Int[Array, "trials n_T"]:
     relevant = rng.random((trials, s, m)) < p
     negative = np.asarray(~relevant.all(axis=1))
@@ -95,7 +94,7 @@ def _count_chunk(
         done = looked_at[alive] == k + 1
         rows, cols = np.nonzero(done)
         counts[alive[rows], cols] = found[rows]
-        full = found >= cap
+        full = found >= CAP
         for row in np.flatnonzero(full):
             later = looked_at[alive[row]] > k + 1
             counts[alive[row], later] = found[row]
@@ -133,9 +132,9 @@ def _extend(
 
 
 def _append(
-    level: Shaped[Array, "alive room words"], used: int, new: Shaped[Array, "alive n words"]
-) -> Shaped[Array, "alive room2 words"]:
-    """`new` after the first `used` entries; the room doubles when it runs out, so copying stays linear."""
+    level: Shaped[Array, "alive size words"], used: int, new: Shaped[Array, "alive n words"]
+) -> Shaped[Array, "alive size_or_more words"]:
+    """`new` after the first `used` entries; the array doubles when it is full, so copying stays linear."""
     need = used + new.shape[1]
     if level.shape[1] < need:
         bigger = np.empty((len(new), max(16, 2 * need), new.shape[2]), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The information floor: how few samples could identify the support, whatever the learner.
+"""The information floor: the fewest samples from which any learner could identify the support.
 
 The support I* is uniform over the s-subsets of T positions, bits are iid Bernoulli(p), labels are noiseless, the
 family is known. Every explanation of the data is then equally likely, so the best possible probability of naming
@@ -8,8 +8,8 @@ explanations (the union bound). Nothing in the floor itself is simulated.
 
 With k answers, of which validation picks a right one, the best possible rate is E min(1, k/N). A trial is such a
 learner, k the number of its runs. The floors hold for independent samples. The paper's protocol, and ours, draws a
-training set again when several supports explain it; a learner that tries everything then never fails. A measured
-threshold is therefore compared with the floors, as yardsticks, and not bounded by them.
+training set again when several supports explain it; a learner that tries everything then never fails. So floors
+are yardsticks for measured thresholds, not bounds on them.
 """
 
 import math
@@ -21,6 +21,7 @@ import numpy as np
 
 from .._base.arguments import whole
 from .._base.errors import DomainError
+from .._base.types import Array, Shaped
 from ..functions import EXPLAINED, labels
 from ..functions.task import conjunction_p
 from .bracket import identification_bounds
@@ -30,12 +31,9 @@ from .elimination import CAP, check_class, consistent_counts
 
 @dataclass(frozen=True)
 class Floor:
-    """The least m with P_opt(m, T) >= target (or P_unique), or a proven bracket around it.
+    """The least number of samples with P_opt >= target (or P_unique), in the proven bracket [m, enough].
 
-    Args:
-        m: no learner reaches the target with fewer samples.
-        enough: with this many the best learner reaches it; the least m lies in [m, enough].
-        guesses, m_guesses: no learner reaches the target with this many answers and fewer samples.
+    No learner reaches the target with fewer than m samples, or with `guesses` answers and fewer than m_guesses.
     """
 
     in_file: ClassVar = ("T", "m", "enough", "status", "guesses", "m_guesses")
@@ -48,7 +46,7 @@ class Floor:
 
     @property
     def status(self) -> str:
-        """Either "exact", where the bracket has closed, or "lower bracket"."""
+        """ "exact" if the bracket has closed, else "lower bracket"."""
         return "exact" if self.m == self.enough else "lower bracket"
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +56,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Identification:
-    """P_opt and P_unique at one (T, m). The errors are standard errors of the simulation plus the count's cap."""
+    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the CAP)."""
 
     T: int
     m: int
@@ -75,7 +73,7 @@ def floor(
 
     The lower end is the first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and
     Fano's inequality, no longer exclude the target; all are proven and none is simulated. The upper end is the
-    first m with 1 - mu/2 >= target (1 - mu where unique). For conjunctions with balanced labels, p = 2^(-1/s), the
+    first m with 1 - mu/2 >= target (1 - mu if unique). For conjunctions with balanced labels, p = 2^(-1/s), the
     lower end is within a sample of the simulated value at s = 3 and T = 20 .. 10^5; at p = 1/2 up to a tenth below.
 
     Args:
@@ -83,8 +81,6 @@ def floor(
         target: the success rate asked for, strictly between 0 and 1.
         unique: ask for P_unique >= target instead: the data allow one explanation only.
         guesses: answers of which a right one counts; above 1 the result has their floor beside that of one answer.
-    Raises:
-        DomainError: an argument outside these ranges, or another kind.
     Paper: sample-lower-bound, information-floor
 
     >>> floor("and", s=3, T=300, p=0.5 ** (1 / 3))
@@ -99,7 +95,6 @@ def floor(
     check_class(s=s, T=T, m=0, p=p)
     if kind == "parity" and p != 0.5:
         raise DomainError(f"the parity floor is for fair bits, p = 0.5; got p={p}.")
-
     whole("guesses", guesses)
 
     def not_excluded(m: int, k: int = 1) -> bool:
@@ -125,20 +120,11 @@ def conjunction_floor(s: int, T: int) -> Floor:
     return floor("and", s=s, T=T, p=conjunction_p(s))
 
 
-def floor_curve(
-    kind: str,
-    *,
-    s: int,
-    Ts: Sequence[int],
-    p: float,
-    target: float = 0.8,
-    unique: bool = False,
-    guesses: int = 1,
-) -> tuple[Floor, ...]:
-    """`floor` at each T of `Ts`."""
+def floor_curve(kind: str, *, s: int, Ts: Sequence[int], p: float, **options: Any) -> tuple[Floor, ...]:
+    """`floor` at each T of `Ts`, with the other options of `floor`."""
     if not Ts:
         raise DomainError("floor_curve needs one or more context lengths, got none.")
-    return tuple(floor(kind, s=s, T=T, p=p, target=target, unique=unique, guesses=guesses) for T in Ts)
+    return tuple(floor(kind, s=s, T=T, p=p, **options) for T in Ts)
 
 
 def identification(
@@ -168,13 +154,18 @@ def difference(kind: str, *, s: int, r: int, p: float) -> float:
     P(g(a + b) != g(a + c)); for the conjunction 2(p^s - p^(2s-r)). A sum of positive terms: none of it is lost to
     rounding where labels are nearly constant.
     """
-    g = labels(kind, s)
-    pa, pb = _binomial(r, p), _binomial(s - r, p)
+    g, private = labels(kind, s), _binomial(s - r, p)
     total = 0.0
-    for a, weight in enumerate(pa):
-        one, zero = (sum(q for b, q in enumerate(pb) if g[a + b] == label) for label in (1, 0))
+    for a, weight in enumerate(_binomial(r, p)):
+        one, zero = _label_chances(g[a:], private)
         total += weight * 2 * one * zero
     return min(1.0, total)
+
+
+def _label_chances(g: Shaped[Array, " n"], chances: list[float]) -> tuple[float, float]:
+    """Probabilities of the labels 1 and 0 if g[j] is the label of j ones, which have probability chances[j]."""
+    one, zero = (sum((q for j, q in enumerate(chances) if g[j] == label), 0.0) for label in (1, 0))
+    return one, zero
 
 
 def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
@@ -206,8 +197,7 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     h is the binary entropy in bits. A label carries at most h(P(label = 1)) bits about the support: given the
     input its probability varies around that mean, and h is concave.   Paper: sample-lower-bound
     """
-    g = labels(kind, s)
-    one, zero = (sum(q for j, q in enumerate(_binomial(s, p)) if g[j] == label) for label in (1, 0))
+    one, zero = _label_chances(labels(kind, s), _binomial(s, p))
     bits = target * math.log2(math.comb(T, s)) - _entropy(target, 1 - target)
     # rounded down by more than the arithmetic can be off, so that the bound is never a sample too high
     return max(0, math.ceil(bits / _entropy(one, zero) * (1 - 1e-12)))
@@ -260,24 +250,19 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
     sets = math.comb(T, s)
     mu = _ratio(sets - 1, 2**m)
     mu_2 = mu * _ratio(max(0, sets - 2), 2**m)
-    opt_high = min(1.0, _ratio(2**m, sets), 1 - mu / 2 + mu_2 / 6 if mu < 4 else 1.0)
-    unique_high = min(1 / (1 + mu), 1 - mu + mu_2 / 2 if mu < 4 else 1.0)
     return ParityBounds(
         mu=mu,
         opt_low=max(1 / (1 + mu), 1 - mu / 2),
         opt=min(1.0, -math.expm1(-mu) / mu) if mu > 0 else 1.0,
-        opt_high=opt_high,
+        opt_high=min(1.0, _ratio(2**m, sets), 1 - mu / 2 + mu_2 / 6 if mu < 4 else 1.0),
         unique_low=max(0.0, 1 - mu),
         unique=math.exp(-mu),
-        unique_high=unique_high,
+        unique_high=min(1 / (1 + mu), 1 - mu + mu_2 / 2 if mu < 4 else 1.0),
     )
 
 
 def _smallest(reached: Callable[[int], bool], *, known: int | None = None) -> int:
-    """An m >= 0 with reached(m) and not reached(m - 1): the smallest, where reached stays true once it is.
-
-    Doubling, then bisection; `known` is an m from which on reached may be taken for granted.
-    """
+    """The smallest m >= 0 with reached(m), which stays true once it is; `known` is an m with reached(m), if any."""
     high = 1 if known is None else known
     while known is None and not reached(high):
         high *= 2
@@ -294,7 +279,7 @@ def _binomial(n: int, p: float) -> list[float]:
 
 
 def _entropy(one: float, zero: float) -> float:
-    """The binary entropy h in bits of two probabilities that sum to 1; each is given, as 1 - q has lost a small q."""
+    """The binary entropy h in bits of two probabilities that sum to 1; both are given, since 1 - q loses a small q."""
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
     return nats / math.log(2)

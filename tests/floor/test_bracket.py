@@ -96,7 +96,7 @@ def test_no_samples_leave_a_guess_among_all_sets():
 @pytest.mark.parametrize("levels", [1, 20, 200])
 def test_fewer_levels_only_raise_the_bound(monkeypatch, levels):
     fine = swap_bounds(s=3, T=300, m=30, p=BALANCED)
-    monkeypatch.setattr(bracket, "LEVELS", levels)
+    monkeypatch.setattr(bracket, "MULTISETS", levels)
     coarse = swap_bounds(s=3, T=300, m=30, p=BALANCED)
     assert coarse[0] >= fine[0] - 1e-12 and coarse[1] >= fine[1] - 1e-12
 
