@@ -10,11 +10,11 @@ is our bug and keeps its traceback (exit code 1). The verbs' modules import the 
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
-from types import ModuleType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -25,7 +25,7 @@ from .._base.files import printable, shown_path
 from .._base.lazy import missing_extra
 from .completion import VARIABLE
 from .entry import interruption
-from .options import Command, as_command
+from .options import Command
 
 VERBS = {
     "law": "Measure m_80(T): samples needed against context length.",
@@ -35,13 +35,22 @@ VERBS = {
     "read": "The sparse function that a model computes, and how far to trust it.",
     "probe": "The heads of a pretrained model: sparsity, norms, bounds, beside baselines.",
     "cover": "The covering number of a set of points.",
-    "results": "List, show or export what the store holds.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
     "lab": "See it in the browser: build, learn, bound and read on a page.",
 }
 
-HELP = {"help_option_names": ["-h", "--help"]}  # commands inherit it
-app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
+RESULTS = {
+    "list": "One line per experiment, with ids; --each per outcome.",
+    "show": "One outcome: spec, verdict, curves, origin.",
+    "export": "Every outcome as a row of CSV, Parquet or JSON.",
+    "check": "Compare every row with its checksum.",
+    "repair": "Copy what is sound to a new store.",
+    "merge": "Join stores of shards into one.",
+}
+# commands inherit -h
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+)
 
 
 def _version(asked: bool) -> bool:
@@ -63,25 +72,26 @@ def root(
     """Take the options of every command."""
 
 
-def _add(verb: str, line: str, module: ModuleType) -> None:
-    """Add one command, or the group of commands that the module's `app` holds."""
-    if hasattr(module, "app"):
-        for command in module.app.registered_commands:
-            command.help = command.callback.__doc__ or command.short_help  # python -OO drops docstrings
-            command.callback = as_command(command.callback)
-        app.add_typer(module.app, name=verb, help=line)
-    else:
-        function = getattr(module, verb)
-        lazy: Any = partial(Command, function=function)
-        app.command(name=verb, cls=lazy, short_help=line, help=function.__doc__ or line)(lambda: None)
+def _load(module: str, name: str) -> Any:
+    return getattr(import_module(f".{module}", __package__), name)
+
+
+def _add(group: typer.Typer, verb: str, line: str, load: Callable[[], Callable[..., None]]) -> None:
+    """Add a command whose function `load` imports."""
+    lazy: Any = partial(Command, load=load)
+    group.command(name=verb, cls=lazy, short_help=line)(lambda: None)
 
 
 for verb, line in VERBS.items():
-    _add(verb, line, import_module(f".{verb}", __package__))
+    _add(app, verb, line, partial(_load, verb, verb))
+stores = typer.Typer(add_completion=False, rich_markup_mode=None)
+app.add_typer(stores, name="results", help="List, show or export what the store holds.")
+for verb, line in RESULTS.items():
+    _add(stores, verb, line, partial(_load, "results", f"{verb}_results"))
 # Commands of installed packages: the entry point's name is the verb; its module has a function of that name, and LINE.
 for entry in sorted(entry_points(group="sparsehead.commands")):
     module = entry.load()
-    _add(entry.name, module.LINE, module)
+    _add(app, entry.name, module.LINE, partial(getattr, module, entry.name))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -1,7 +1,7 @@
 """`sparsehead bound MODEL --m M` or `sparsehead bound --norms "V21=..,V=..,QK=..,BX=.." --T T --m M`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,43 +10,37 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.errors import ParseError
-from .options import names_in
+from .._base.fields import about, setting
+from ..capacity.forms import FORMS
 from .output import AsJson, emit
 
 if TYPE_CHECKING:
     from ..capacity import Bound
     from ..floor.floor import Floor
 
-SHOWN = 12  # items listed in the table for people
-
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked of a model or of norms; the defaults are those of `sparsehead.bound`."""
 
-    m: Annotated[int, typer.Option(help="Training samples.")]
-    T: Annotated[int | None, typer.Option("--T", help="Context length, with --norms.")] = None
-    delta: Annotated[float, typer.Option(help="The bound may fail with this probability.")] = 0.05
-    margin: Annotated[float | None, typer.Option(help="Margin asked of the outputs.")] = None
-    eps: Annotated[float | None, typer.Option(help="Resolution at which ln N is reported.")] = None
-    form: Annotated[
-        str | None,
-        typer.Option(
-            help="ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
-            autocompletion=names_in("capacity.forms:FORMS"),
-        ),
-    ] = None
-    accuracy: Annotated[float, typer.Option(help="The gap that samples_needed asks for.")] = 0.05
+    m: int = field(metadata=about("Options", "Training samples."))
+    norms: str | None = setting(
+        None, "Options", "Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."
+    )
+    T: int | None = setting(None, "Options", "Context length, with --norms.")
+    delta: float = setting(0.05, "Options", "The bound may fail with this probability.")
+    margin: float | None = setting(None, "Options", "Margin asked of the outputs.")
+    eps: float | None = setting(None, "Options", "Resolution at which ln N is reported.")
+    form: str | None = setting(
+        None, "Options", "ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
+        choices=FORMS,
+    )  # fmt: skip
+    accuracy: float = setting(0.05, "Options", "The gap that samples_needed asks for.")
 
 
 def bound(
-    model: Annotated[Path | None, typer.Argument(help="A saved model (.safetensors).")] = None,
-    norms: Annotated[
-        str | None,
-        typer.Option(help="Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."),
-    ] = None,
-    *,
     asked: Question,
+    model: Annotated[Path | None, typer.Argument(help="A saved model (.safetensors).")] = None,
     s: Annotated[
         int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
     ] = None,
@@ -58,7 +52,8 @@ def bound(
     from ..heads.model_file import load
 
     loaded = None if model is None else load(model)
-    result = bound_of(loaded, norms=None if norms is None else parse_norms(norms), **vars(asked))
+    norms = None if asked.norms is None else parse_norms(asked.norms)
+    result = bound_of(loaded, **vars(asked) | {"norms": norms})
     floor = None if s is None else conjunction_floor(s, result.T)
     beside = None if floor is None else floor.to_dict()
     emit({**result.to_dict(), "floor": beside}, as_json, lambda console: show(console, result, floor))
@@ -85,7 +80,6 @@ def parse_norms(text: str) -> dict[str, float]:
 
 def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
     """The verdict, the items, the assumptions, and every other form below them."""
-    from ..capacity.forms import FORMS
     from ..capacity.verdict import factor_text
 
     console.print(f"{result.verdict}  (T={number(result.T)}, m={result.m}, margin {result.margin:g})")
@@ -99,13 +93,13 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
             f"{floor.enough} are enough)"
         )
     table = Table("item", "c", "p", "share", box=None)
-    shown = sorted(result.items, key=lambda term: -term.share)[:SHOWN]
+    shown = sorted(result.items, key=lambda term: -term.share)[:12]
     for term in shown:
         name = term.name if term.copies == 1 else f"{term.name}, {number(term.copies)} copies"
         table.add_row(name, number(term.c), number(term.p), f"{term.share:.1%}")
     console.print(table)
-    if len(result.items) > SHOWN:
-        console.print(f".. and {len(result.items) - SHOWN} smaller items (--json lists all)")
+    if len(result.items) > 12:
+        console.print(f".. and {len(result.items) - 12} smaller items (--json lists all)")
     console.print("It assumes: " + "; ".join(result.assumptions) + ".")
     for note in result.notes:
         console.print(note)

@@ -1,78 +1,66 @@
 """`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from .options import names_in
+from .._base.fields import about, setting
+from ..certify.written import AttentionSample, WrittenModel, certify_written
+from ..construct.build import CONSTRUCTIONS
+from ..construct.build import build as write
+from ..functions import parse
+from ..heads.encoding import ENCODINGS
+from ..heads.model_file import save
 from .output import AsJson, Force, check_model_file, emit
-
-if TYPE_CHECKING:
-    from ..certify.written import AttentionSample, WrittenModel
-
-SHOWN = 8  # relevant positions listed per input
 
 
 @dataclass(frozen=True, kw_only=True)
 class Construction:
     """How the head is written; the defaults are those of `sparsehead.build`."""
 
-    encoding: Annotated[
-        str,
-        typer.Option(
-            help="positional, random, trainable or bag.", autocompletion=names_in("heads.encoding:ENCODINGS")
-        ),
-    ] = "positional"
-    d: Annotated[int | None, typer.Option(help="Width, where the encoding leaves it open.")] = None
-    method: Annotated[
-        str,
-        typer.Option(
-            help="compact, or paper for the printed construction.",
-            autocompletion=names_in("construct.build:CONSTRUCTIONS"),
-        ),
-    ] = "compact"
-    heads: Annotated[str, typer.Option(help="one, s (one per relevant bit) or cancel (two).")] = "one"
-    readout: Annotated[str | None, typer.Option(help="head (ReLU inside it) or mlp; else chosen.")] = None
-    epsilon: Annotated[float | None, typer.Option(help="Allow this error: AND and OR then need no ReLU.")] = (
-        None
+    T: int = field(metadata=about("Options", "Context length: inputs have T bits."))
+    encoding: str = setting(
+        "positional", "Options", "positional, random, trainable or bag.", choices=ENCODINGS
     )
-    attends_cls: Annotated[bool, typer.Option("--cls/--no-cls", help="Whether [CLS] attends to itself.")] = (
-        True
+    d: int | None = setting(None, "Options", "Width, where the encoding leaves it open.")
+    method: str = setting(
+        "compact", "Options", "compact, or paper for the printed construction.", choices=CONSTRUCTIONS
     )
-    seed: Annotated[int, typer.Option(help="Names the random positions.")] = 0
+    heads: str = setting(
+        "one", "Options", "one, s (one per relevant bit) or cancel (two).", choices=("one", "s", "cancel")
+    )
+    readout: str | None = setting(
+        None, "Options", "head (ReLU inside it) or mlp; else chosen.", choices=("head", "mlp")
+    )
+    epsilon: float | None = setting(None, "Options", "Allow this error: AND and OR then need no ReLU.")
+    attends_cls: bool = setting(True, "Options", "Whether [CLS] attends to itself.", option="--cls")
+    seed: int = setting(0, "Options", "Names the random positions.")
 
 
 def build(
     expression: Annotated[
         str, typer.Argument(help='The function, such as "x2 ^ x5 ^ x11" or "maj(x1,x2,x3)".')
     ],
-    T: Annotated[int, typer.Option("--T", help="Context length: inputs have T bits.")],
-    *,
     asked: Construction,
     out: Annotated[Path | None, typer.Option(help="Write the model to this .safetensors file.")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write an attention head that computes EXPR, prove it on all 2^T inputs, and show its norms."""
-    from ..certify.written import certify_written
-    from ..construct import build as write
-    from ..functions import parse
-    from ..heads.model_file import save
-
     if out is not None:
         check_model_file(out, force=force)
-    f = parse(expression, T=T)
+    f = parse(expression, T=asked.T)
     model = write(f, **vars(asked))
     record = certify_written(model, f)
     written = None if out is None else str(save(model, out, force=force))
     emit({**record.to_dict(), "out": written}, as_json, lambda console: show(console, record, written))
 
 
-def show(console: Console, record: "WrittenModel", written: str | None) -> None:
+def show(console: Console, record: WrittenModel, written: str | None) -> None:
     """The head in a line, the verdict in two, attention and norms as tables."""
     model, f, proof = record.model, record.function, record.certificate
     plural = "head" if model.H == 1 else "heads"
@@ -95,15 +83,13 @@ def show(console: Console, record: "WrittenModel", written: str | None) -> None:
         console.print(f"written to {written}", markup=False)
 
 
-def attention_table(samples: "tuple[AttentionSample, ...]") -> Table:
+def attention_table(samples: tuple[AttentionSample, ...]) -> Table:
     """One row per input and head: where its attention falls."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("relevant bits", "output", "attention on them", "elsewhere"):
-        table.add_column(title)
+    table = Table("relevant bits", "output", "attention on them", "elsewhere", box=None, pad_edge=False)
     for sample in samples:
         bits = "".join(str(b) for b in sample.relevant_bits)
         for h, (head, elsewhere) in enumerate(zip(sample.weights, sample.elsewhere, strict=True)):
-            listed = " ".join(f"{w:.3f}" for w in head[:SHOWN]) + (" .." if len(head) > SHOWN else "")
+            listed = " ".join(f"{w:.3f}" for w in head[:8]) + (" .." if len(head) > 8 else "")
             first = (bits, f"{sample.output:.6f}") if h == 0 else ("", "")
             table.add_row(*first, listed, f"{elsewhere:.4f}")
     return table
@@ -112,17 +98,9 @@ def attention_table(samples: "tuple[AttentionSample, ...]") -> Table:
 def norms_table(norms: dict[str, Any]) -> Table:
     """One row per matrix of the first head; prediction and the paper's size where known."""
     table = Table(box=None, pad_edge=False)
-    for title in (
-        "norms",
-        "Frobenius",
-        "spectral",
-        "(2,1)",
-        "(2,1) of W^T",
-        "(1,1)",
-        "predicted F",
-        "paper F",
-    ):
-        table.add_column(title, justify="left" if title == "norms" else "right")
+    table.add_column("norms")
+    for title in ("Frobenius", "spectral", "(2,1)", "(2,1) of W^T", "(1,1)", "predicted F", "paper F"):
+        table.add_column(title, justify="right")
     columns = ("frobenius", "spectral", "n21", "n21_T", "n11")
     for name, values in norms["heads"][0].items():
         predicted = (norms["predicted"] or {}).get("frobenius") if name == "W_QK" else None

@@ -4,15 +4,12 @@ from typing import Annotated
 
 import typer
 
+from .._base.arguments import shown
+from .._base.errors import DomainError
 from .output import AsJson, emit
 
 VARIABLE = "_SPARSEHEAD_COMPLETE"  # set by the script when the shell asks for completions
 SHELLS = ("bash", "zsh", "fish")
-INSTALL = {
-    "bash": 'eval "$(sparsehead completion bash)"',
-    "zsh": 'eval "$(sparsehead completion zsh)"',
-    "fish": "sparsehead completion fish | source",
-}
 
 
 def completion(
@@ -26,10 +23,10 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    from .._base.errors import DomainError
-
     if shell not in SHELLS:
-        raise DomainError(f"completion knows {', '.join(SHELLS)}; got {shell[:40]!r}.")
+        raise DomainError(f"completion knows {', '.join(SHELLS)}; got {shown(shell)}.")
     script = get_completion_script(prog_name="sparsehead", complete_var=VARIABLE, shell=shell)
-    result = {"shell": shell, "script": script, "install": INSTALL[shell]}
+    ask = f"sparsehead completion {shell}"
+    install = f"{ask} | source" if shell == "fish" else f'eval "$({ask})"'
+    result = {"shell": shell, "script": script, "install": install}
     emit(result, as_json, lambda _: typer.echo(script))

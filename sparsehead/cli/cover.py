@@ -11,8 +11,6 @@ from .output import AsJson, emit
 if TYPE_CHECKING:
     from ..covering import Cover
 
-SHOWN = 12  # centres listed in the table for people
-
 
 def cover(
     file: Annotated[
@@ -46,7 +44,7 @@ def show(console: Console, found: "Cover") -> None:
     lp = "" if found.lp is None else f", linear relaxation {found.lp:.4g}"
     console.print(f"bounds: packing at 2 eps {found.packing}{lp}, greedy {found.greedy}")
     console.print(f"ties: {found.ties}")
-    for center in found.centers[:SHOWN]:
+    for center in found.centers[:12]:
         console.print("  (" + ", ".join(f"{x:g}" for x in center) + ")")
-    if len(found.centers) > SHOWN:
-        console.print(f"  .. and {len(found.centers) - SHOWN} more (--json lists all)")
+    if len(found.centers) > 12:
+        console.print(f"  .. and {len(found.centers) - 12} more (--json lists all)")

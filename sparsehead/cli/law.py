@@ -1,6 +1,6 @@
 """`sparsehead law`: samples needed against context length."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from . import options
+from .._base.errors import ParseError
+from .._base.fields import about, setting
+from .._base.files import check_apart
+from ..functions import FAMILIES
+from ..laws.adaptive import Adaptive
+from ..laws.law import METHODS
+from .learn import FromPreset
 from .numbers import whole_number
+from .options import Settings
 from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, write_chart
 from .progress import SweepLine
 
@@ -19,107 +26,73 @@ if TYPE_CHECKING:
     from ..laws.thresholds import Threshold
 
 
-class LawSettings(options.Settings):
+class LawSettings(Settings):
     """The settings that all trials share; what is measured needs neither fresh samples nor steps after success."""
 
     without = ("function", "T", "m", "seed", "online", "keep_training")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
-    """Which trials are run."""
+class Asked(FromPreset):
+    """Which trials are run, where, and where they are kept."""
 
-    HEADING = "Design"
-
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="joint (all T together), adaptive (each T alone), or grid, the paper's.",
-            show_default="joint from three T on",
-            autocompletion=options.names_in("laws.law:METHODS"),
-        ),
-    ] = None
-    trials: Annotated[int, typer.Option(help="At most this many trials for each T (not grid).")] = 160
-    width: Annotated[float, typer.Option(help="Wanted ln(high/low) of each interval (not grid).")] = 0.25
-    start: Annotated[int, typer.Option(help="First guess at m_80 (not grid).")] = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    """Where trials run, and where they are kept."""
-
-    HEADING = "Machine"
-
-    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Run on a Dask cluster: tcp://host:8786 of its scheduler, or local:N."),
-    ] = None
-    shard: Annotated[
-        str | None,
-        typer.Option(help="Run part i of n, as i/n, into its own --db; `results merge` unites the stores."),
-    ] = None
-    db: Annotated[Path, typer.Option("--db", help="The store; repeating a command resumes from it.")] = Path(
-        "results.db"
+    T: str = field(metadata=about("Options", "Context lengths, such as 100,300,1000."))
+    seed: int = setting(0, "Options", "Names every random stream.")
+    out: Path | None = setting(None, "Options", "Draw the chart: .svg, .png, .pdf or .html.")
+    method: str | None = setting(
+        None, "Design", "joint (all T together; from three T on the default), adaptive (each T alone), or grid, the "
+        "paper's.", choices=METHODS,
+    )  # fmt: skip
+    trials: int = setting(160, "Design", "At most this many trials for each T (not grid).")
+    width: float = setting(0.25, "Design", "Wanted ln(high/low) of each interval (not grid).")
+    start: int = setting(60, "Design", "First guess at m_80 (not grid).")
+    workers: int = setting(2, "Machine", "Processes, one thread each.")
+    cluster: str | None = setting(
+        None, "Machine", "Run on a Dask cluster: tcp://host:8786 of its scheduler, or local:N."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Files:
-    """What is written."""
-
-    HEADING = "Output"
-
-    out: Annotated[Path | None, typer.Option(help="Draw the chart: .svg, .png, .pdf or .html.")] = None
-    force: Force = False
-    as_json: AsJson = False
+    shard: str | None = setting(
+        None, "Machine", "Run part i of n, as i/n, into its own --db; `results merge` unites the stores."
+    )
+    db: Path = setting(Path("results.db"), "Machine", "The store; repeating a command resumes from it.")
 
 
 def law(
     function: Annotated[
         str,
         typer.Argument(
-            help="and, or, parity, majority, junta, or an expression.",
-            autocompletion=options.names_in("functions:FAMILIES"),
+            help="and, or, parity, majority, junta, or an expression.", autocompletion=lambda: list(FAMILIES)
         ),
     ],
-    Ts: Annotated[str, typer.Option("--T", help="Context lengths, such as 100,300,1000.")],
-    preset: options.Preset = "fast",
-    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    *,
-    design: Design,
+    asked: Asked,
     settings: LawSettings,
-    machine: Machine,
-    files: Files,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
-    from .._base.files import check_apart
-    from ..laws.adaptive import Adaptive
     from ..laws.law import law as measure
 
-    lengths = _lengths(Ts)
-    if files.out is not None:
-        check_apart(files.out, machine.db, what="chart")
-        check_chart_file(files.out, "--out", force=files.force)
-    policy = Adaptive(start=design.start, width=design.width, max_trials=design.trials)
+    lengths = _lengths(asked.T)
+    if asked.out is not None:
+        check_apart(asked.out, asked.db, what="chart")
+        check_chart_file(asked.out, "--out", force=force)
+    policy = Adaptive(start=asked.start, width=asked.width, max_trials=asked.trials)
     with SweepLine() as line:
         found = measure(
-            function, T=lengths, seed=seed, preset=preset, method=design.method, policy=policy,
-            progress=lambda p: line.report("", p), say=line.say, **vars(machine), **settings,
+            function, T=lengths, seed=asked.seed, preset=asked.preset, method=asked.method, policy=policy,
+            workers=asked.workers, cluster=asked.cluster, shard=asked.shard, db=asked.db,
+            progress=lambda p: line.report("", p), say=line.say, **settings,
         )  # fmt: skip
     result = found.to_dict()
-    if files.out is not None:
+    if asked.out is not None:
         from ..figures.law import law_figure
 
-        with emit_on_failure(result, files.as_json, lambda console: _show(console, found)):
-            write_chart(files.out, law_figure(found), force=files.force)
-        result["chart"] = str(files.out)
-    emit(result, files.as_json, lambda console: _show(console, found, files.out))
+        with emit_on_failure(result, as_json, lambda console: _show(console, found)):
+            write_chart(asked.out, law_figure(found), force=force)
+        result["chart"] = str(asked.out)
+    emit(result, as_json, lambda console: _show(console, found, asked.out))
 
 
 def _lengths(text: str) -> list[int]:
-    from .._base.errors import ParseError
-
     try:
         return [whole_number(part) for part in text.split(",")]
     except typer.BadParameter:

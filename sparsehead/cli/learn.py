@@ -3,60 +3,56 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from rich.console import Console
 
-from . import options
+from .._base.errors import DomainError
+from .._base.fields import setting
+from ..functions import FAMILIES
+from ..heads.model_file import save
+from ..reading import Reading
+from ..train.learn import LOOK_EVERY, outcome_values, read_back
+from ..train.outcome import Run
+from ..train.spec import LEARNERS, PRESETS
+from ..train.threads import use_threads
+from ..train.transformer.engines import ENGINES
+from .options import Settings
 from .output import AsJson, Force, check_chart_file, check_model_file, emit, emit_on_failure, write_chart
 from .read import show_certificate
 from .training import TrainingDisplay
 
-if TYPE_CHECKING:
-    from ..reading import Reading
-    from ..train.outcome import Run
 
+class LearnSettings(Settings):
+    """Every setting of a trial."""
 
-class LearnSettings(options.Settings):
-    """Every setting but those that the command names itself."""
-
-    without = ("function", "seed")
+    without = ("function",)
+    defaults: ClassVar = {"seed": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """Where the training runs."""
+class FromPreset:
+    """Settings start from a preset."""
 
-    HEADING = "Machine"
-
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="auto, compiled or torch.",
-            autocompletion=options.names_in("train.transformer.engines:ENGINES", "auto"),
-        ),
-    ] = "auto"
-    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "cpu"
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32"
-    threads: Annotated[int, typer.Option(help="Threads of this process; one is best side by side.")] = 1
+    preset: str = setting(
+        "fast", "Options", "fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
+        choices=PRESETS,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
-    """What is written."""
+class Asked(FromPreset):
+    """What is written, and what the training runs on."""
 
-    HEADING = "Output"
-
-    out: Annotated[Path | None, typer.Option(help="Write the model here (safetensors).")] = None
-    chart: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
-        ),
-    ] = None
-    force: Force = False
-    as_json: AsJson = False
+    out: Path | None = setting(None, "Options", "Write the model here (safetensors).")
+    chart: Path | None = setting(
+        None, "Options", "Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
+    )
+    engine: str = setting("auto", "Machine", "auto, compiled or torch.", choices=("auto", *ENGINES))
+    device: str = setting("cpu", "Machine", "cpu, cuda or auto.", choices=("cpu", "cuda", "auto"))
+    dtype: str = setting("float32", "Machine", "float32 or float64.", choices=("float32", "float64"))
+    threads: int = setting(1, "Machine", "Threads of this process; one is best side by side.")
 
 
 def learn(
@@ -64,77 +60,65 @@ def learn(
         str,
         typer.Argument(
             help='The function, e.g. "x5 & x20 & x30", positions from 0; or a family such as and, with --s.',
-            autocompletion=options.names_in("functions:FAMILIES"),
+            autocompletion=lambda: list(FAMILIES),
         ),
     ],
-    preset: options.Preset = "fast",
-    seed: Annotated[int, typer.Option(help="Names every random stream.")] = 0,
-    *,
+    asked: Asked,
     settings: LearnSettings,
-    machine: Machine,
-    files: Files,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
-    from .._base.errors import DomainError
     from ..train.learn import learn as train
-    from ..train.learn import outcome_values, read_back
-    from ..train.threads import use_threads
 
-    _check_files(files, settings)
-    use_threads(machine.threads)
-    how: dict[str, Any] = {"engine": machine.engine, "device": machine.device, "dtype": machine.dtype}
+    _check_files(asked, settings, force=force)
+    use_threads(asked.threads)
     with TrainingDisplay() as display:
-        run = train(expression, seed=seed, preset=preset, progress=display, **how, **settings)
+        run = train(
+            expression, preset=asked.preset, engine=asked.engine, device=asked.device, dtype=asked.dtype,
+            progress=display, **settings,
+        )  # fmt: skip
     reading = read_back(run) if run.solved else None
     result = outcome_values(run.outcome, reading)
     show = partial(_show, expression=expression, result=result, run=run, reading=reading)
-    with emit_on_failure(result, files.as_json, show):
-        if files.out is not None:
-            from ..heads.model_file import save
-
+    with emit_on_failure(result, as_json, show):
+        if asked.out is not None:
             result["model"] = None
             if run.model is None:
                 raise DomainError(
-                    f"--out {files.out} was not written: training diverged and left no finite weights; "
+                    f"--out {asked.out} was not written: training diverged and left no finite weights; "
                     "try a smaller --learning-rate."
                 )
-            result["model"] = str(save(run.model, files.out, force=files.force))
-        if files.chart is not None:
+            result["model"] = str(save(run.model, asked.out, force=force))
+        if asked.chart is not None:
             from ..figures.training import support_chart
 
-            spec = run.spec
-            drawn = support_chart(run.history, formula=spec.function, T=spec.T, m=spec.m)
-            write_chart(files.chart, drawn, force=files.force)
-            result["chart"] = str(files.chart)
-    emit(result, files.as_json, show)
+            drawn = support_chart(run.history, formula=run.spec.function, T=run.spec.T, m=run.spec.m)
+            write_chart(asked.chart, drawn, force=force)
+            result["chart"] = str(asked.chart)
+    emit(result, as_json, show)
 
 
-def _check_files(files: Files, settings: LearnSettings) -> None:
+def _check_files(asked: Asked, settings: LearnSettings, *, force: bool) -> None:
     """Refuse, before any training, files that could not be made of its result or not be written."""
-    from .._base.errors import DomainError
-    from ..train.learn import LOOK_EVERY
-    from ..train.spec import LEARNERS
-
     learner, steps = settings.get("learner", "transformer"), settings.get("n_steps")
-    if files.out is not None:
+    if asked.out is not None:
         if not LEARNERS.find(learner).has_model:
-            raise DomainError(f"--out {files.out} cannot be written: a {learner} has no attention model.")
-        check_model_file(files.out, force=files.force)
-    if files.chart is not None:
+            raise DomainError(f"--out {asked.out} cannot be written: a {learner} has no attention model.")
+        check_model_file(asked.out, force=force)
+    if asked.chart is not None:
+        why = ""
         if learner != "transformer":
-            raise DomainError(
-                f"--chart {files.chart} cannot be drawn: a {learner} has no attention to follow."
-            )
-        if steps is not None and steps < LOOK_EVERY:
-            raise DomainError(
-                f"--chart {files.chart} cannot be drawn: attention is looked at every {LOOK_EVERY} steps, and --steps "
-                f"is {steps}."
-            )
-        check_chart_file(files.chart, "--chart", force=files.force)
+            why = f"a {learner} has no attention to follow"
+        elif steps is not None and steps < LOOK_EVERY:
+            why = f"attention is looked at every {LOOK_EVERY} steps, and --steps is {steps}"
+        if why:
+            raise DomainError(f"--chart {asked.chart} cannot be drawn: {why}.")
+        check_chart_file(asked.chart, "--chart", force=force)
 
 
 def _show(
-    console: Console, *, expression: str, result: dict[str, Any], run: "Run", reading: "Reading | None"
+    console: Console, *, expression: str, result: dict[str, Any], run: Run, reading: Reading | None
 ) -> None:
     word = {"solved": "learned", "budget_spent": "not learned", "diverged": "diverged"}[result["status"]]
     console.print(f"{expression}: {word}, step {result['steps']} of restart {result['restarts_used']}")

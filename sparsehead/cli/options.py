@@ -1,55 +1,31 @@
 """From a function to a command: options described by dataclasses, and by the fields of `TrainSpec`.
 
-A command function names its arguments, dataclasses whose fields are options, and for `learn` and `law` a `Settings`.
-`as_command` gives it the signature that typer reads, with one option for each field and each setting.
+A command function names its arguments, a dataclass whose fields are options (see `_base.fields`), and for `learn` and
+`law` a `Settings`. `as_command` gives it the signature that typer reads, with an option for each field and setting.
 """
 
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from copy import copy
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
+from .._base.fields import Setting, settings_of
 from .numbers import whole_number
-
-if TYPE_CHECKING:
-    from .._base.fields import Setting
-
-# sparsehead.train is imported where it is used: it needs NumPy, and `sparsehead -h` does not.
-
-
-def names_in(place: str, *more: str) -> Callable[[], list[str]]:
-    """A function that lists `more` and the names in a collection, such as "train.spec:PRESETS", to complete a value."""
-
-    def listed() -> list[str]:
-        module, _, name = place.partition(":")
-        return [*more, *getattr(import_module(f"sparsehead.{module}"), name)]
-
-    return listed
-
-
-Preset = Annotated[
-    str,
-    typer.Option(
-        help="fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
-        autocompletion=names_in("train.spec:PRESETS"),
-    ),
-]
 
 
 class Settings(dict[str, Any]):
     """The training settings that were given, by field of `TrainSpec`; the others are left to the preset.
 
-    A subclass lists the fields for which its command has no option.
+    A subclass lists the fields for which its command has no option, and those that have a default without the preset.
     """
 
     without: ClassVar[Collection[str]] = ()
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, **given: Any) -> None:
         from ..train.spec import SETTINGS
@@ -65,126 +41,112 @@ class Settings(dict[str, Any]):
         """One option for each setting, the task's before the model's."""
         from ..train.spec import SETTINGS
 
-        asked = [each for name, each in SETTINGS.items() if name not in cls.without]
-        return map(_setting_option, sorted(asked, key=lambda each: each.group != "Task"))
+        for each in sorted(SETTINGS.values(), key=lambda each: each.group != "Task"):
+            if each.name in cls.defaults:
+                yield _option(dataclasses.replace(each, default=cls.defaults[each.name]))
+            elif each.name not in cls.without:
+                yield _option(each) if each.is_required else _preset_option(each)
 
 
-def _setting_option(setting: "Setting") -> inspect.Parameter:
-    """A setting as an option: None if it is not given, since only the preset knows the value then."""
+def _preset_option(setting: Setting) -> inspect.Parameter:
+    """A setting that is None if it is not given; its help names the default, and the presets that have another."""
+    from ..train.spec import PRESETS
+
     choices = setting.choices
     named = all(choice in setting.help for choice in choices)
     words = setting.help if named else f"{setting.help.removesuffix('.')} ({', '.join(choices)})."
-    flags = f"{setting.option}/--no-{setting.option[2:]}" if setting.kind is bool else setting.option
-    option = typer.Option(
-        flags,
-        help=words if setting.is_required else f"{words}{_default_text(setting)}",
-        show_default=False,
-        rich_help_panel=setting.group,
-        autocompletion=(lambda: list(choices)) if choices else None,
-    )
-    hint: Any = setting.kind if setting.is_required else setting.kind | None
-    default = inspect.Parameter.empty if setting.is_required else None
-    return _keyword(setting.name, Annotated[hint, option], default)
-
-
-def _default_text(setting: "Setting") -> str:
-    """The default, and the presets that have another: "  [default: 16; best: 4]"."""
-    from ..train.spec import PRESETS
-
-    if setting.default is None:
-        return ""
     others: dict[str, list[str]] = {}
     for preset, changed in PRESETS.items():
         if setting.name in changed:
-            others.setdefault(_value_text(changed[setting.name]), []).append(preset)
+            others.setdefault(_text(changed[setting.name]), []).append(preset)
     rest = "".join(f"; {', '.join(presets)}: {value}" for value, presets in others.items())
-    return f"  [default: {_value_text(setting.default)}{rest}]"
+    default = "" if setting.default is None else f"  [default: {_text(setting.default)}{rest}]"
+    return _option(dataclasses.replace(setting, optional=True, default=None, help=f"{words}{default}"))
 
 
-def _value_text(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def as_command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with a signature that typer reads: a dataclass or `Settings` becomes one option for each member.
+def _option(setting: Setting) -> inspect.Parameter:
+    """A field as an option; one that is False by default is switched on, another True or False also off."""
+    both = setting.kind is bool and setting.default is not False
+    option = typer.Option(
+        f"{setting.option}/--no-{setting.option[2:]}" if both else setting.option,
+        help=setting.help,
+        rich_help_panel=None if setting.group == "Options" else setting.group,
+        autocompletion=(lambda: list(setting.choices)) if setting.choices else None,
+        show_default=setting.default is not None and setting.default is not False,
+        # a range is checked here; a least value alone, in the library
+        min=None if setting.most is None else setting.least,
+        max=setting.most,
+    )
+    hint: Any = setting.kind | None if setting.optional else setting.kind
+    default = inspect.Parameter.empty if setting.is_required else setting.default
+    return _keyword(setting.name, Annotated[hint, option], default)
 
-    Options of a dataclass with a HEADING are shown under it. Every whole number goes through `whole_number`.
-    """
+
+def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command; whole numbers are parsed as people type them."""
+    kind, option = get_args(hint)
+    if isinstance(option, OptionInfo) and int in (kind, *get_args(kind)) and option.parser is None:
+        parser: Any = partial(whole_number, least=option.min, most=option.max)
+        parser.__name__ = "int"
+        option.parser, option.metavar = parser, "<int>"
+    if isinstance(option, OptionInfo):
+        option.min = option.max = None  # the library checks other numbers
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def as_command(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with a signature that typer reads: a dataclass or `Settings` becomes an option for each member."""
     members = {name: _members(each) for name, each in inspect.signature(function).parameters.items()}
-    bundles = {
-        name: function.__annotations__[name] for name, inside in members.items() if [*inside] != [name]
-    }
-    parameters = {name: each for inside in members.values() for name, each in inside.items()}
+    parameters = [each for inside in members.values() for each in inside]
 
     def command(**given: Any) -> None:
-        for name, kind in bundles.items():
-            given[name] = kind(**{member: given.pop(member) for member in members[name]})
+        for name, inside in members.items():
+            if [each.name for each in inside] != [name]:
+                given[name] = function.__annotations__[name](
+                    **{each.name: given.pop(each.name) for each in inside}
+                )
         function(**given)
 
     command.__doc__, command.__name__ = function.__doc__, function.__name__
-    command.__annotations__ = {name: _parsed(each.annotation) for name, each in parameters.items()}
-    signature = inspect.Signature(
-        [each.replace(annotation=command.__annotations__[name]) for name, each in parameters.items()]
-    )
-    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
 
 
-def _members(parameter: inspect.Parameter) -> Mapping[str, inspect.Parameter]:
-    """The options that a parameter of a command function stands for, by name: itself, or its fields or settings."""
+def _members(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """The options that a parameter of a command function stands for: itself, or its fields or settings."""
     kind = parameter.annotation
     if isinstance(kind, type) and issubclass(kind, Settings):
-        found = list(kind.options())
-    elif dataclasses.is_dataclass(kind):
-        heading = getattr(kind, "HEADING", None)
-        found = [_field_option(field, heading) for field in dataclasses.fields(kind)]
-    else:
-        found = [_keyword(parameter.name, kind, parameter.default)]
-    return {each.name: each for each in found}
-
-
-def _field_option(field: "dataclasses.Field[Any]", heading: str | None) -> inspect.Parameter:
-    hint: Any = field.type
-    kind, option = get_args(hint)
-    option = copy(option)
-    option.rich_help_panel = heading
-    default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-    return _keyword(field.name, Annotated[kind, option], default)
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _parsed(hint: Any) -> Any:
-    """An annotation, with `whole_number` as the parser of an option that is an int."""
-    kind, option = get_args(hint)
-    if not isinstance(option, OptionInfo) or option.parser or int not in (kind, *get_args(kind)):
-        return hint
-    option = copy(option)
-    parser: Any = partial(whole_number, least=option.min, most=option.max)
-    parser.__name__ = "int"
-    option.parser, option.metavar, option.min, option.max = parser, option.metavar or "<int>", None, None
-    return Annotated[kind, option]
+        return list(kind.options())
+    if dataclasses.is_dataclass(kind):
+        return [_option(each) for each in settings_of(kind).values()]  # type: ignore[arg-type]
+    return [_keyword(parameter.name, kind, parameter.default)]
 
 
 class Command(TyperCommand):
-    """A command whose help shows options under headings, and whose parameters are made when they are first needed."""
+    """A command that is imported when it is first needed, and whose help shows options under headings."""
 
-    def __init__(self, *, function: Callable[..., None], **details: Any) -> None:
+    def __init__(self, *, load: Callable[[], Callable[..., None]], **details: Any) -> None:
         super().__init__(**details)
-        self._function = function
-        del self.params, self.callback
+        self._load = load
+        del self.params, self.callback, self.help
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("params", "callback"):
+        if name not in ("params", "callback", "help"):
             raise AttributeError(f"a command has no {name!r}")
+        function = self._load()
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command()(as_command(self._function))
+        alone.command(help=function.__doc__ or self.short_help)(
+            as_command(function)
+        )  # python -OO drops docstrings
         made = typer.main.get_command(alone)
-        self.params, self.callback = made.params, made.callback
+        self.params, self.callback, self.help = made.params, made.callback, made.help
         return getattr(self, name)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

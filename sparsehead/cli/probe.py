@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.arguments import shown
-from .options import names_in
+from .._base.errors import DomainError, ParseError
+from .._base.fields import setting
 from .output import (
     AsJson,
     Force,
@@ -31,46 +32,33 @@ if TYPE_CHECKING:
 class Measurement:
     """What is measured; the defaults are those of `sparsehead.probe`."""
 
-    queries: Annotated[
-        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
-    ] = None
-    s: Annotated[int, typer.Option("--s", help="Positions kept in the score: 1, 2, 4, 8, 16 or 32.")] = 4
-    heads: Annotated[int | None, typer.Option(help="Heads per layer, for a bare state dict.")] = None
-    longest: Annotated[int | None, typer.Option(help="Cut sequences to this many tokens, at least 2.")] = None
-    influence: Annotated[
-        int, typer.Option(help="Sequences on which positions are substituted at each layer's input.")
-    ] = 0
-    total: Annotated[
-        int, typer.Option(help="Sequences whose input tokens are substituted: one pass per token.")
-    ] = 0
-    ablation: Annotated[
-        int, typer.Option(help="Sequences on which each head is taken out: one pass per head.")
-    ] = 0
-    baselines: Annotated[
-        bool, typer.Option(help="Measure random weights, shuffled input and uniform attention too.")
-    ] = True
-    bounds: Annotated[bool, typer.Option(help="Bound the capacity of every head and layer.")] = True
-    m: Annotated[int, typer.Option(help="Sequences that the bounds are stated for.")] = 10**6
-    form: Annotated[
-        str | None,
-        typer.Option(
-            help="Form of the bounds; by default the smallest proven one.",
-            autocompletion=names_in("capacity.forms:FORMS"),
-        ),
-    ] = None
-    pickle: Annotated[bool, typer.Option("--pickle", help="Allow pickled weights (weights_only=True).")] = (
-        False
+    queries: str | None = setting(
+        None, "Options", "Rows to measure, with commas: 0 is the first token's, -1 the last's."
     )
-    seed: Annotated[int, typer.Option(help="Names the random tokens and the baselines.")] = 0
+    s: int = setting(4, "Options", "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
+    heads: int | None = setting(None, "Options", "Heads per layer, for a bare state dict.")
+    longest: int | None = setting(None, "Options", "Cut sequences to this many tokens, at least 2.")
+    influence: int = setting(
+        0, "Options", "Sequences on which positions are substituted at each layer's input."
+    )
+    total: int = setting(0, "Options", "Sequences whose input tokens are substituted: one pass per token.")
+    ablation: int = setting(0, "Options", "Sequences on which each head is taken out: one pass per head.")
+    baselines: bool = setting(
+        True, "Options", "Measure random weights, shuffled input and uniform attention too."
+    )
+    bounds: bool = setting(True, "Options", "Bound the capacity of every head and layer.")
+    m: int = setting(10**6, "Options", "Sequences that the bounds are stated for.")
+    form: str | None = setting(None, "Options", "Form of the bounds; by default the smallest proven one.")
+    pickle: bool = setting(False, "Options", "Allow pickled weights (weights_only=True).")
+    seed: int = setting(0, "Options", "Names the random tokens and the baselines.")
 
 
 def probe(
     path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
+    asked: Measurement,
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
     ] = None,
-    *,
-    asked: Measurement,
     top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
     chart: Annotated[
         Path | None, typer.Option(help="Draw a map of layers and heads: .svg, .png, .pdf or .html.")
@@ -117,8 +105,6 @@ def positions_of(text: str) -> tuple[int, ...]:
     >>> positions_of("0, -1")
     (0, -1)
     """
-    from .._base.errors import ParseError
-
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch("-?[0-9]{1,18}", part) for part in parts):
         raise ParseError(
@@ -129,7 +115,6 @@ def positions_of(text: str) -> tuple[int, ...]:
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:
     """Refuse, before any work, a chart that could not be drawn or written."""
-    from .._base.errors import DomainError
     from .._base.files import shown_path
     from .._base.lazy import require_module
     from ..probing.load import is_state_dict
@@ -146,22 +131,10 @@ def check_chart(chart: Path, model: Path, *, force: bool) -> None:
 def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:
     """The heads sorted by their score, baselines beside it, then what to know about them."""
     console.print(literal(found.summary))
-    # twelve columns fit a terminal of 80 letters with one space between them
+    # twelve columns fit a terminal of 80 letters
     table = Table(box=None, header_style="", pad_edge=False, padding=(0, 1, 0, 0))
-    names = (
-        "head",
-        "score",
-        "random",
-        "shuffled",
-        "uniform",
-        "support",
-        "sink",
-        "prev",
-        "next",
-        "same",
-        "induct",
-    )
-    for name in (*names, "vacuous"):
+    names = "head score random shuffled uniform support sink prev next same induct vacuous"
+    for name in names.split():
         table.add_column(name, justify="right", no_wrap=True)
     for row in found.rows()[: max(top, 0)]:
         table.add_row(*cells(row))

@@ -14,8 +14,6 @@ from .output import AsJson, Force, console, emit, literal
 if TYPE_CHECKING:
     from ..store import Store
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
 Db = Annotated[Path, typer.Option("--db", help="The store.")]
 Where = Annotated[
     list[str] | None,
@@ -26,11 +24,10 @@ Where = Annotated[
     ),
 ]
 DEFAULT = Path("results.db")
-BATCH = 1000  # lines printed at a time
+LINES_AT_ONCE = 1000  # printed and held
 
 
-@app.command("list", short_help="One line per experiment, with ids; --each per outcome.")
-def list_(
+def list_results(
     db: Db = DEFAULT,
     where: Where = None,
     each: Annotated[bool, typer.Option("--each", help="One line per outcome, with its id.")] = False,
@@ -55,14 +52,13 @@ def list_(
             _echo_object({"db": str(db)}, "outcomes" if each else "experiments", rows, {"damaged": damage})
         else:
             lines = _aligned(rows)
-            while batch := list(islice(lines, BATCH)):
+            while batch := list(islice(lines, LINES_AT_ONCE)):
                 # a line stays a line, however narrow the terminal
                 console().print(literal(*batch), soft_wrap=True)
     _name_damage(db, damage)
 
 
-@app.command("show", short_help="One outcome: spec, verdict, curves, origin.")
-def show(
+def show_results(
     spec_id: Annotated[str, typer.Argument(help="A spec id, or enough of its first digits.")],
     db: Db = DEFAULT,
     as_json: AsJson = False,
@@ -77,8 +73,7 @@ def show(
     emit(result, as_json, lambda c: c.print(literal(*_lines(result))))
 
 
-@app.command("export", short_help="Every outcome as a row of CSV, Parquet or JSON.")
-def export(
+def export_results(
     out: Annotated[Path, typer.Argument(help="Where to write: .csv, .parquet or .json.")],
     db: Db = DEFAULT,
     where: Where = None,
@@ -101,8 +96,7 @@ def export(
     _name_damage(db, rows.damage)
 
 
-@app.command("check", short_help="Compare every row with its checksum.")
-def check(db: Db = DEFAULT, as_json: AsJson = False) -> None:
+def check_results(db: Db = DEFAULT, as_json: AsJson = False) -> None:
     """Read every outcome and every array, and compare them with their checksums."""
     from ..store.repair import check as check_store
 
@@ -112,11 +106,8 @@ def check(db: Db = DEFAULT, as_json: AsJson = False) -> None:
     _name_damage(db, found.damage)
 
 
-@app.command("repair", short_help="Copy what is sound to a new store.")
-def repair(
-    new: Annotated[Path, typer.Argument(help="The store to make.")],
-    db: Db = DEFAULT,
-    as_json: AsJson = False,
+def repair_results(
+    new: Annotated[Path, typer.Argument(help="The store to make.")], db: Db = DEFAULT, as_json: AsJson = False
 ) -> None:
     """Copy every sound outcome of a damaged store to a new one; the old file stays as it is."""
     from ..store.repair import repair as repair_store
@@ -128,8 +119,7 @@ def repair(
     emit(result, as_json, lambda c: c.print(literal(*lines)))
 
 
-@app.command("merge", short_help="Join stores of shards into one.")
-def merge(
+def merge_results(
     sources: Annotated[list[Path], typer.Argument(help="The stores to take outcomes from.")],
     into: Annotated[
         Path, typer.Option("--into", help="The store to add them to; made if it does not exist.")
@@ -167,7 +157,7 @@ def _echo_object(
     """Print one JSON object in which `rows` stand under `name`, and hold none but a batch of them."""
     typer.echo(f'{json.dumps(before)[:-1]}, "{name}": [', nl=False)
     source, mark = iter(rows), ""
-    while batch := list(islice(source, BATCH)):
+    while batch := list(islice(source, LINES_AT_ONCE)):
         typer.echo(mark + ", ".join(json.dumps(row, allow_nan=False) for row in batch), nl=False)
         mark = ", "
     # `after` is complete only when all rows have been read

@@ -9,20 +9,16 @@ from rich.text import Text
 
 from .output import status_console
 
-BARS = "▁▂▃▄▅▆▇█"
-WIDEST = 32  # checks that are shown
-
 
 def sparkline(values: list[float], top: float) -> str:
-    """The last values as bars from 0 to `top`.
+    """The last 32 values as bars from 0 to `top`.
 
     >>> sparkline([0.0, 0.5, 1.0], 1.0)
     '▁▅█'
     """
-    steps = len(BARS) - 1
-    return "".join(
-        BARS[min(steps, max(0, round(steps * v / top)))] if top > 0 else BARS[0] for v in values[-WIDEST:]
-    )
+    bars = "▁▂▃▄▅▆▇█"
+    heights = [round(7 * v / top) if top > 0 else 0 for v in values[-32:]]
+    return "".join(bars[min(7, max(0, height))] for height in heights)
 
 
 class TrainingDisplay:
@@ -48,10 +44,7 @@ class TrainingDisplay:
             self._restart, self._seen = state["restart"], {}
         for name in (
             "val_accuracy",
-            "support_influence",
-            "other_influence",
-            "support_attention",
-            "other_attention",
+            *(f"{of}_{what}" for of in ("support", "other") for what in ("influence", "attention")),
         ):
             if state.get(name) is not None:
                 self._seen.setdefault(name, []).append(float(state[name]))

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from .._base.errors import MissingExtra, SparseheadError, StoreError, TooLarge
+from .._base.errors import MissingExtra, SparseheadError, TooLarge
 from .._base.lazy import missing_extra
 
 
@@ -39,14 +39,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     424: {"model": Problem, "description": "An optional package is not installed."},
     429: {"model": Problem, "description": "The server does as much as it may; try again later."},
 }
-STATUS: tuple[tuple[type[Exception], int], ...] = (
-    (Busy, 429),
-    (Unknown, 404),
-    (TooLarge, 413),
-    (MissingExtra, 424),
-    (StoreError, 422),
-    (SparseheadError, 422),
-)
 BROKEN = "something broke on the server's side; its terminal has the details."
 
 
@@ -64,9 +56,10 @@ def explained(error: Exception) -> tuple[int, str]:
     """The status and the sentence for an exception; 500 for a mistake of ours, which says nothing about its insides."""
     if isinstance(error, ModuleNotFoundError):
         error = missing_extra(error)
-    for kind, status in STATUS:
-        if isinstance(error, kind):
-            return status, " ".join(str(error).split())
+    if isinstance(error, SparseheadError):
+        special = {Busy: 429, Unknown: 404, TooLarge: 413, MissingExtra: 424}
+        status = next((status for kind, status in special.items() if isinstance(error, kind)), 422)
+        return status, " ".join(str(error).split())
     if isinstance(error, MemoryError):
         return 413, "not enough memory; a smaller T, m or d needs less."
     if isinstance(error, RecursionError):
@@ -87,7 +80,15 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
-        return JSONResponse({"error": f"{where or 'the request'}: {first['msg']}."[:500]}, 422)
+        raised = first.get("ctx", {}).get(
+            "error"
+        )  # a sentence of ours, if a validator of ours refused the value
+        sentence = (
+            str(raised)
+            if isinstance(raised, SparseheadError)
+            else f"{where or 'the request'}: {first['msg']}."
+        )
+        return JSONResponse({"error": sentence[:500]}, 422)
 
     async def other(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

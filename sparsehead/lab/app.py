@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
@@ -19,10 +18,6 @@ from .pages import PAGES, Asset, assets
 from .remembered import Remembered
 from .safety import App, Guard
 from .sandbox import Sandbox
-
-THREADS = 4  # requests computed at once; the others wait their turn
-ROUTERS = tuple(page.router for page in (learn, build, law, bound, cover, read, probe, jobs))
-CHARTS = "/static/vendor/charts.js"
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,8 @@ def make_api(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        # four requests are computed at once; the others wait their turn
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 4
         app.state.sandbox = Sandbox()
         app.state.jobs = Jobs(
             settings.db,
@@ -88,17 +84,16 @@ def make_api(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         responses=answers.PROBLEMS,
-        generate_unique_id_function=_name,
+        generate_unique_id_function=lambda route: route.name,
     )
     answers.install(app)
-    for router in (*ROUTERS, *(router for found in extensions() for router in found.routers)):
-        app.include_router(router)
+    for page in (learn, build, law, bound, cover, read, probe, jobs):
+        app.include_router(page.router)
+    for found in extensions():
+        for router in found.routers:
+            app.include_router(router)
     _serve_files(app)
     return app
-
-
-def _name(route: Any) -> str:
-    return route.name
 
 
 def _serve_files(app: FastAPI) -> None:
@@ -119,7 +114,7 @@ def _serve_files(app: FastAPI) -> None:
 
     for path in ("/", *(f"/{name}" for name in PAGES)):
         app.add_api_route(path, page, include_in_schema=False)
-    app.add_api_route(CHARTS, charts, include_in_schema=False)
+    app.add_api_route("/static/vendor/charts.js", charts, include_in_schema=False)
 
     async def file(name: str) -> Response:
         if (asset := found.get(f"/static/{name}")) is None:

@@ -14,7 +14,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from .safety import HEADERS
 
 MOST = 1000
-SPARED = 200  # of the files that this process may open: the store, jobs, what is served
 HEAD_SECONDS = 10.0
 MOST_HEAD = 2**16  # bytes of a request's first line and headers
 
@@ -94,5 +93,5 @@ class Connection(HttpToolsProtocol):
 
 
 def _most() -> int:
-    """As many as may be open; fewer where this process may open few files."""
-    return max(20, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARED))
+    """The most connections: fewer where this process may open few files, of which 200 are left to store and jobs."""
+    return max(20, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200))

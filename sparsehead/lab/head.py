@@ -16,7 +16,6 @@ import numpy as np
 from ..heads.model import Model
 
 MOST_NUMBERS = 120_000  # in the tables: about 2 MB of JSON
-SIGMAS = ("identity", "relu", "tanh")
 
 
 def head_tables(model: Model) -> dict[str, Any] | None:
@@ -26,8 +25,8 @@ def head_tables(model: Model) -> dict[str, Any] | None:
     """
     layer = model.layers[0]
     small = (model.T + 1) * 2 * model.H * (1 + layer.W_V.shape[-1]) <= MOST_NUMBERS
-    plain = layer.mlp is None and not layer.project and model.final_norm is None and layer.sigma in SIGMAS
-    if model.L != 1 or not plain or not small:
+    plain = layer.mlp is None and not layer.project and model.final_norm is None
+    if model.L != 1 or not plain or not small or layer.sigma not in ("identity", "relu", "tanh"):
         return None
     scores, values = model.cls_tables()
     first = model.decoder[0].W if model.decoder else np.eye(model.d)

@@ -26,13 +26,7 @@ from ..sweep.local import CHILD
 from .answers import Busy, Unknown
 from .journal import Kinds, read_journal
 
-LINE = 2**24  # bytes of one event, at most
-MOST_POINTS = 2000  # events kept of one job; beyond, every other one is dropped
-MOST_KEPT = 40  # finished jobs remembered
 OPEN = ("waiting", "running")
-UNFINISHED = (*OPEN, "cancelled", "interrupted")
-HEARTBEAT = 15.0  # seconds after which a quiet stream shows that it is alive
-MOST_FOLLOWERS = 100
 
 
 @dataclass(eq=False)
@@ -132,9 +126,7 @@ class Jobs:
         if job is not None and (job.state in OPEN or (job.state == "done" and not again)):
             return job
         if sum(other.state == "waiting" for other in self.jobs.values()) >= self.waiting:
-            raise Busy(
-                f"{self.waiting} jobs wait already, the most that may; cancel one or wait for one to end."
-            )
+            raise Busy(f"The queue is full ({self.waiting} jobs); cancel one or wait for one to end.")
         job = self.jobs.pop(key, None) or Job(key, kind, request)
         job.clear()
         job.state = "waiting"
@@ -188,8 +180,8 @@ class Jobs:
         """What happens to a job, as (name, data): "job" whenever its state or progress changed, "points" with those
         that are new ("from" says which is the first), "result" at its end. A page that comes late gets it all."""
         job = self.get(key)
-        if self.followers >= MOST_FOLLOWERS:
-            raise Busy(f"{MOST_FOLLOWERS} pages follow jobs already, the most that may.")
+        if self.followers >= 100:
+            raise Busy("100 pages follow jobs already; close one and try again.")
         self.followers += 1
         try:
             seen, epoch = -1, job.since  # -1: nothing was told yet
@@ -214,7 +206,8 @@ class Jobs:
     async def _wait(self, changed: asyncio.Event) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in (changed, self.stopping)]
         try:
-            await asyncio.wait(waits, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+            # a quiet stream shows every 15 seconds that it is alive
+            await asyncio.wait(waits, timeout=15.0, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
@@ -250,7 +243,7 @@ class Jobs:
         """Start the process and note what it says, until it ends."""
         job.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sparsehead.lab.worker", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=os.environ | CHILD, start_new_session=True, limit=LINE,
+            env=os.environ | CHILD, start_new_session=True, limit=2**24,  # bytes of one event
         )  # fmt: skip
         if job.state != "running":  # cancelled while it started
             return
@@ -274,7 +267,7 @@ class Jobs:
                 job.points.append({name: value for name, value in trial.items() if name != "attention"})
         if "point" in event:
             job.points.append(event["point"])
-        if len(job.points) > MOST_POINTS:
+        if len(job.points) > 2000:  # keep every other one
             job.points, job.since = job.points[::2], job.since + 1
         if "say" in event and len(job.notes) < 20:
             job.notes.append(event["say"])
@@ -287,16 +280,16 @@ class Jobs:
         self._write_journal()
 
     def _forget(self) -> None:
-        """Drop the oldest jobs that are over."""
+        """Drop the oldest jobs that are over, except for the last 40."""
         over = [job.id for job in self.jobs.values() if job.state not in OPEN]
-        for key in over[: max(0, len(over) - MOST_KEPT)]:
+        for key in over[:-40]:
             del self.jobs[key]
 
     def _write_journal(self) -> None:
         rows = [
             {"kind": job.kind, "request": job.request, "state": job.state, "created": job.created}
             for job in self.jobs.values()
-            if job.state in UNFINISHED
+            if job.state in (*OPEN, "cancelled", "interrupted")
         ]
         if not rows and not self.journal.exists():
             return

@@ -12,11 +12,6 @@ from ..train.outcome import TrialProgress
 from ..train.spec import TrainSpec
 from ..train.trial import Trial
 
-RUNNER = "sparsehead.lab.live:run_live"
-MOST_LOOKS = 60  # maps kept of one run; when there are more, every other one is dropped
-INPUTS = 16  # holdout inputs over which attention is averaged
-MOST_MODEL = 8_000_000  # bytes of a model that is kept in the store
-
 
 class Looks:
     """Where a run looked: one row of T + 1 mean weights (heads and inputs averaged) for each step kept."""
@@ -33,13 +28,14 @@ class Looks:
         model = trial.model()
         if model is None:
             return None
-        bits = trial.holdout.chunk(0)[0][: INPUTS if model.L == 1 else 2]
+        # the mean over so many inputs of the holdout; several layers take longer
+        bits = trial.holdout.chunk(0)[0][: 16 if model.L == 1 else 2]
         row = model.attention(bits).mean(axis=(0, 1))
         if self._seen % self._every == 0:
             self.steps.append(trial.step)
             self.rows.append(row)
         self._seen += 1
-        if len(self.rows) > MOST_LOOKS:
+        if len(self.rows) > 60:  # keep every other one
             self.steps, self.rows, self._every = self.steps[::2], self.rows[::2], 2 * self._every
         return row
 
@@ -71,6 +67,6 @@ def run_live(
 
         run = learn_spec(spec, watch=watch, **options)
         arrays = looks.arrays()
-        if run.model is not None and len(content := packed(run.model)) <= MOST_MODEL:
+        if run.model is not None and len(content := packed(run.model)) <= 8_000_000:
             arrays["lab/model"] = np.frombuffer(content, dtype=np.uint8)
         on_outcome(spec, run.outcome, arrays)

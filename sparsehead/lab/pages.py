@@ -5,13 +5,6 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 PAGES = ("learn", "build", "law", "bound", "cover", "read", "probe", "claims")
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-}
 
 
 @dataclass(frozen=True)
@@ -28,11 +21,13 @@ def assets() -> dict[str, Asset]:
 
 
 def _below(folder: Traversable, path: str) -> list[tuple[str, Asset]]:
+    types = {"html": "text/html", "css": "text/css", "js": "text/javascript", "txt": "text/plain"}
+    kinds = {ending: f"{kind}; charset=utf-8" for ending, kind in types.items()} | {"svg": "image/svg+xml"}
     found = []
     for entry in folder.iterdir():
         address = f"{path}/{entry.name}"
         if entry.is_dir():
             found += _below(entry, address)
-        elif (kind := TYPES.get("." + entry.name.rpartition(".")[2])) is not None:
+        elif (kind := kinds.get(entry.name.rpartition(".")[2])) is not None:
             found.append((address, Asset(entry.read_bytes(), kind)))
     return found

@@ -1,4 +1,4 @@
-"""Answers that depend on the body of the request alone, remembered as they were sent.
+"""Answers that depend on the request alone, remembered as they were sent.
 
 Pages request the same heads and bounds again and again; the pages of a class of students, at the same time. A kept
 answer is sent by the event loop, without a thread; equal requests that arrive together are computed once.
@@ -11,12 +11,15 @@ from typing import Any
 
 from .safety import App, Message, Receive, Scope, Send
 
-# POST here is a function of its body: no job, no store, no clock.
-PURE = frozenset(("/api/build", "/api/bound", "/api/cover", "/api/read/built"))
+# Requests to these are functions of their query and body: no job, no store, no clock.
+PURE = frozenset(
+    ("/api/build", "/api/build/model", "/api/build/chart", "/api/build/picture", "/api/bound", "/api/bound/chart",
+     "/api/floor", "/api/cover", "/api/cover/picture", "/api/read/built")
+)  # fmt: skip
 MOST_BYTES = 32_000_000  # of all answers that are kept
 LARGEST = 1_000_000  # of one answer
 
-Key = tuple[str, bytes, bytes]
+Key = tuple[str, str, bytes, bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Remembered:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request whose body the guard has read already."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PURE:
+        if scope["type"] != "http" or scope["path"] not in PURE:
             await self.app(scope, receive, send)
             return
         message = await receive()
@@ -67,7 +70,8 @@ class Remembered:
         """What the application answers; whoever asks the same meanwhile waits for it."""
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._under_way[key] = waiting
-        answer = _BROKEN
+        body = b'{"error":"it was not computed; ask again."}'
+        answer = Answer(503, ((b"content-type", b"application/json"),), body)
         try:
             answer = await _taken(self.app, scope, message)
         finally:
@@ -85,18 +89,14 @@ class Remembered:
             self._bytes -= _size(*self._kept.popitem(last=False))
 
 
-_BROKEN = Answer(
-    503, ((b"content-type", b"application/json"),), b'{"error":"it was not computed; ask again."}'
-)
-
-
 def _key(scope: Scope, message: Message) -> Key:
     kind = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
-    return scope["path"], kind, message.get("body", b"")
+    query = scope.get("query_string", b"")
+    return scope["method"], scope["path"], query, kind, message.get("body", b"")
 
 
 def _size(key: Key, answer: Answer) -> int:
-    return len(key[2]) + len(answer.body) + 500
+    return sum(map(len, key[2:])) + len(answer.body) + 500
 
 
 async def _taken(app: App, scope: Scope, message: Message) -> Answer:

@@ -26,12 +26,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -43,7 +43,6 @@ MOST_JSON = 256_000  # bytes of a request
 MOST_UPLOAD = 32_000_000  # bytes of a model or a CSV file
 MOST_HELD = 4 * MOST_UPLOAD  # bytes of all bodies that are being read at once
 BODY_SECONDS = 30.0
-UPLOADS = ("/api/read", "/api/bound/model", "/api/cover/points", "/api/probe")  # paths whose body is a file
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,8 @@ class Guard:
         if refusal is not None:
             await _refuse(answer, refusal)
             return
-        most = MOST_UPLOAD if scope["path"] in UPLOADS else MOST_JSON
+        takes_file = scope["path"] in ("/api/read", "/api/bound/model", "/api/cover/points", "/api/probe")
+        most = MOST_UPLOAD if takes_file else MOST_JSON
         parts: list[bytes] = []
         try:
             refusal = await self._read_body(headers, receive, most, parts)
@@ -206,11 +206,6 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 async def _refuse(send: Send, refusal: HttpRefusal) -> None:
     body = json.dumps({"error": refusal.sentence}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send(
-        {
-            "type": "http.response.start",
-            "status": refusal.status,
-            "headers": [*headers, (b"connection", b"close")],
-        }
-    )
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

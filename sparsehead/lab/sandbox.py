@@ -22,15 +22,7 @@ from .._base.errors import ParseError, SparseheadError, TooLarge
 if TYPE_CHECKING:
     from ..heads.model import Model
 
-MEMORY = 3 * 2**30  # bytes of address space
-SECONDS = 60  # of processor time
-# Seconds of the clock: a busy machine is slow, and a process that computes nothing must end too.
-PATIENCE = 10 * SECONDS
-AT_ONCE = 2
-WAITING = 8
-MOST_ANSWER = 16_000_000
-NAME = "model.safetensors"
-TYPES = ("application/octet-stream", "text/csv")
+AT_ONCE, WAITING = 2, 8  # files that are parsed, and that may wait
 # What the description of an endpoint says about a body that is a file.
 FILE: dict[str, Any] = {
     "requestBody": {
@@ -43,7 +35,7 @@ CSV_FILE: dict[str, Any] = {
 }
 
 
-async def uploaded(request: Any, kind: str = TYPES[0]) -> bytes:
+async def uploaded(request: Any, kind: str = "application/octet-stream") -> bytes:
     """The file that is a request's body.
 
     Raises:
@@ -95,12 +87,11 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
         )  # fmt: skip
         line = json.dumps({"task": task, "options": options}).encode() + b"\n"
         try:
-            async with asyncio.timeout(PATIENCE):
+            # of the clock: a busy machine is slow, and a process that computes nothing must end too
+            async with asyncio.timeout(600):
                 said, _ = await process.communicate(line + content)
         except TimeoutError:
-            raise TooLarge(
-                f"the file took longer than {PATIENCE // 60} minutes; a smaller model may do."
-            ) from None
+            raise TooLarge("the file took longer than 10 minutes; a smaller model may do.") from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -110,7 +101,7 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
 
 
 def _answer(said: bytes) -> bytes:
-    if not said or len(said) > MOST_ANSWER:
+    if not said or len(said) > 16_000_000:
         raise TooLarge("the file needs more memory or time than an uploaded file gets; a smaller one may do.")
     found = json.loads(said)
     if "error" in found:
@@ -120,14 +111,15 @@ def _answer(said: bytes) -> bytes:
 
 def main() -> None:
     """Do one task with limits on this process; runs in the child."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))  # bytes of address space
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # seconds of processor time
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     asked = json.loads(sys.stdin.buffer.readline())
     content = sys.stdin.buffer.read()
     try:
-        answer: dict[str, Any] = {"answer": TASKS[asked["task"]](content, asked["options"])}
+        tasks = {"bound": _bound, "read": _read, "points": _points, "probe": _probe}
+        answer: dict[str, Any] = {"answer": tasks[asked["task"]](content, asked["options"])}
     except (TooLarge, MemoryError) as error:
         answer = {"error": str(error) or "the file needs too much memory.", "large": True}
     except SparseheadError as error:
@@ -148,12 +140,12 @@ def loaded(content: bytes) -> Any:
 def _file(content: bytes) -> Iterator[Path]:
     """The bytes as a file; errors call it "the file"."""
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
-        path = Path(folder) / NAME
+        path = Path(folder, "model.safetensors")
         path.write_bytes(content)
         try:
             yield path
         except SparseheadError as error:
-            said = str(error).replace(str(path), "the file").replace(NAME, "the file")
+            said = str(error).replace(str(path), "the file").replace(path.name, "the file")
             raise type(error)(said) from None
 
 
@@ -197,8 +189,6 @@ def _points(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
         )
     return {"points": points}
 
-
-TASKS = {"bound": _bound, "read": _read, "points": _points, "probe": _probe}
 
 if __name__ == "__main__":
     main()

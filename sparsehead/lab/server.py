@@ -23,7 +23,6 @@ from .app import Settings, make_app
 from .connections import Connection
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-GRACE = 2  # seconds that open connections get when the server stops
 
 
 class Server(uvicorn.Server):
@@ -67,7 +66,7 @@ def serve(
     address = f"http://{_written(host)}:{bound}/?token={settings.token}"
     config = uvicorn.Config(
         make_app(settings), log_level="error", access_log=False, lifespan="on", server_header=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=GRACE, http=Connection, ws="none",
+        timeout_keep_alive=30, timeout_graceful_shutdown=2, http=Connection, ws="none",
     )  # fmt: skip
     server = Server(config)
     print(address, flush=True)
@@ -129,15 +128,11 @@ def settings_for(
 ) -> Settings:
     """The settings of a server at host:port, with a new token."""
     names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
+    hosts = tuple(f"{_written(name)}:{port}".lower() for name in names)
     return Settings(
-        db=db,
-        hosts=tuple(f"{_written(name)}:{port}".lower() for name in names),
-        token=secrets.token_urlsafe(32),
-        cookie=f"sparsehead-{port}",
-        running=running,
-        models=models or {},
-        pickle=pickle,
-    )
+        db=db, hosts=hosts, token=secrets.token_urlsafe(32), cookie=f"sparsehead-{port}", running=running,
+        models=models or {}, pickle=pickle,
+    )  # fmt: skip
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from .._base.errors import SparseheadError
 from ..train.spec import TrainSpec, preset, spec_id, target_function
-from .live import RUNNER
 
 Tell = Callable[[dict[str, Any]], None]
 Values = dict[str, Any]
@@ -30,7 +29,7 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
     def progress(state: Progress) -> None:
         tell({"progress": asdict(state)})
 
-    how: Values = {"runner": RUNNER, "options": {"mass_every": 2 * spec.check_every}}
+    how: Values = {"runner": "sparsehead.lab.live:run_live", "options": {"mass_every": 2 * spec.check_every}}
     with LocalSweep(db, workers=1, batch=1, say=lambda text: tell({"say": text}), **how) as sweep:
         found = sweep.run([spec], progress=progress)
     if found.errors:
@@ -138,8 +137,4 @@ def probed(found: Any) -> Values:
     return {**found.to_dict(), "summary": found.summary, "rows": rows, "chart": chart}
 
 
-KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {
-    "learn": learn,
-    "law": law,
-    "probe": probe,
-}
+KINDS: dict[str, Callable[[Values, Path, Tell], Values]] = {"learn": learn, "law": law, "probe": probe}

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sparsehead._base.errors import DomainError
+from sparsehead._base.fields import setting
 from sparsehead.cli.output import AsJson, emit, literal
 from sparsehead.cli.progress import SweepLine
 
@@ -16,43 +18,32 @@ if TYPE_CHECKING:
     from ..report.reproduce import Reproduction
 
 LINE = "Check every claim of the paper and write report.html."
-WRITTEN = (".html", ".json", ".csv", ".svg", ".png")  # how the names of the files in OUT end
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
     """What is run."""
 
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small experiments: a first look in a few minutes.")
-    ] = False
-    full: Annotated[
-        bool, typer.Option("--full", help="Everything, T up to 10^5: hours on two cores; resumes.")
-    ] = False
-    train: Annotated[
-        bool, typer.Option("--train/--no-train", help="--no-train reports on the results that OUT holds.")
-    ] = True
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help="Experiments by name, with commas, such as readings,law-matched; no report is written."
-        ),
-    ] = None
-    stored: Annotated[
-        bool, typer.Option("--stored", help="With --only: run nothing, write what the store holds so far.")
-    ] = False
-    add: Annotated[
-        bool,
-        typer.Option(
-            "--add",
-            help="With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
-        ),
-    ] = False
+    quick: bool = setting(False, "Options", "Small experiments: a first look in a few minutes.")
+    full: bool = setting(False, "Options", "Everything, T up to 10^5: hours on two cores; resumes.")
+    db: Path = setting(Path("results.db"), "Options", "The store; repeating the command resumes from it.")
+    out: Path = setting(Path("reproduction"), "Options", "Folder for the results files and report.html.")
+    workers: int = setting(2, "Options", "Processes, one thread each.")
+    train: bool = setting(True, "Options", "--no-train reports on the results that OUT holds.")
+    only: str | None = setting(
+        None,
+        "Options",
+        "Experiments by name, with commas, such as readings,law-matched; no report is written.",
+    )
+    stored: bool = setting(False, "Options", "With --only: run nothing, write what the store holds so far.")
+    add: bool = setting(
+        False,
+        "Options",
+        "With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
+    )
 
     def check(self) -> None:
         """Refuse options that contradict or lack each other."""
-        from sparsehead._base.errors import DomainError
-
         if self.quick and self.full:
             raise DomainError(
                 "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
@@ -66,15 +57,7 @@ class Scope:
 
 
 def reproduce(
-    *,
     scope: Scope,
-    db: Annotated[
-        Path, typer.Option("--db", help="The store; repeating the command resumes from it.")
-    ] = Path("results.db"),
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results files and report.html.")] = Path(
-        "reproduction"
-    ),
-    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -82,16 +65,11 @@ def reproduce(
     from ..report.reproduce import measure
     from ..report.reproduce import reproduce as run
 
-    _check_store(db, out)
+    _check_store(scope.db, scope.out)
     scope.check()
     with SweepLine() as line:
-        how: dict[str, Any] = {
-            "db": db,
-            "folder": out,
-            "workers": workers,
-            "report": line.report,
-            "say": line.say,
-        }
+        how: dict[str, Any] = {"db": scope.db, "folder": scope.out, "workers": scope.workers}
+        how |= {"report": line.report, "say": line.say}
         if scope.only is not None:
             names = [name.strip() for name in scope.only.split(",")]
             done = measure(names, stored=scope.stored, add=scope.add, **how)
@@ -113,7 +91,7 @@ def _check_store(db: Path, out: Path) -> None:
     from sparsehead._base.files import check_apart
 
     check_apart(out, db, what="folder")
-    if db.suffix.lower() in WRITTEN:
+    if db.suffix.lower() in (".html", ".json", ".csv", ".svg", ".png"):
         check_apart(out / db.name, db, what="store")
 
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 import sparsehead as sh
 from sparsehead.cli.app import main
@@ -17,7 +19,7 @@ from sparsehead.lab.endpoints import build as build_page
 from sparsehead.lab.endpoints import law as law_endpoints
 from sparsehead.lab.endpoints.jobs import LearnRequest
 from sparsehead.lab.work import spec_of
-from sparsehead.train.spec import PRESETS, preset, spec_text
+from sparsehead.train.spec import LEARNERS, PRESETS, SETTINGS, preset, spec_text
 
 from .serving import elsewhere
 
@@ -63,6 +65,34 @@ def test_the_presets_that_the_page_shows_are_the_presets(api):
         asked: dict[str, Any] = {"function": "x1", "T": 9, "m": 30, "seed": 0}
         request = LearnRequest(**asked, preset=name, **shown).model_dump()
         assert spec_of(request) == preset(name, **asked), "what is shown is allowed, and is the preset"
+
+
+def test_forms_offer_every_setting_and_every_name_of_the_registries(api):
+    found = api.get("/api/settings").json()
+    assert found["presets"] == list(PRESETS)
+    rows = {row["name"]: row for row in found["settings"]}
+    assert list(rows) == list(SETTINGS)
+    assert rows["learner"]["choices"] == list(LEARNERS) and rows["H"]["help"] == SETTINGS["H"].help
+    base: dict[str, Any] = {"function": "x1", "T": 9, "m": 30}
+    for name, row in rows.items():
+        if row["kind"] == "int" and name not in base:
+            assert LearnRequest(**base, **{name: row["most"] or 0})
+            if row["most"]:
+                with pytest.raises(ValidationError):
+                    LearnRequest(**base, **{name: row["most"] + 1})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"preset": "fats"}, "preset is one of .*Did you mean 'fast'"),
+        ({"learner": "tre"}, "Did you mean 'tree'"),
+        ({"H": 99}, "^H.*16"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_would_work(api, wrong, words):
+    answer = api.post("/api/jobs/learn", {"function": "x1", "T": 9, "m": 30, **wrong})
+    assert answer.status_code == 422 and re.search(words, answer.json()["error"]), answer.text
 
 
 def test_cover_answers_with_the_record_of_the_command(api, capsys, tmp_path):
@@ -167,8 +197,8 @@ def test_charts_are_the_definitions_of_the_report(api):
 
 
 def test_equal_requests_are_computed_once(api, monkeypatch):
-    computed, answer = [], build_page._answer
-    monkeypatch.setattr(build_page, "_answer", lambda asked: computed.append(asked) or answer(asked))
+    computed, answer = [], build_page.built_for
+    monkeypatch.setattr(build_page, "built_for", lambda asked: computed.append(asked) or answer(asked))
     asked: dict[str, Any] = {"function": "x0 | x7", "T": 11}
     found = [api.post("/api/build", asked) for _ in range(3)]
     assert len(computed) == 1
@@ -183,7 +213,7 @@ def test_a_request_that_cannot_be_answered_is_tried_again(api, monkeypatch):
 
     asked: dict[str, Any] = {"function": "x0 & x9", "T": 11}
     with monkeypatch.context() as patch:
-        patch.setattr(build_page, "_answer", busy)
+        patch.setattr(build_page, "built_for", busy)
         assert api.post("/api/build", asked).status_code == 429
     assert api.post("/api/build", asked).status_code == 200
 

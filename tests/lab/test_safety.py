@@ -161,7 +161,7 @@ def test_a_mistake_of_ours_shows_nothing_of_its_insides(lab, monkeypatch):
     def broken(asked):
         raise RuntimeError("secret /home/someone")
 
-    monkeypatch.setattr(build, "_answer", broken)
+    monkeypatch.setattr(build, "built_for", broken)
     answer = lab.post("/api/build", json={**BUILD, "T": 13}, headers=BEARER)
     assert answer.status_code == 500
     assert answer.json() == {"error": "something broke on the server's side; its terminal has the details."}

@@ -124,10 +124,10 @@ def test_a_damaged_source_is_not_merged(tmp_path):
 
 
 def test_the_command_unites_and_refuses_in_one_line(tmp_path):
-    from sparsehead.cli.results import app
+    from sparsehead.cli.app import app
 
     a = fill(tmp_path / "a.db", [1, 2])
-    run = lambda *args: CliRunner().invoke(app, ["merge", *map(str, args)])  # noqa: E731
+    run = lambda *args: CliRunner().invoke(app, ["results", "merge", *map(str, args)])  # noqa: E731
     done = run(a, "--into", tmp_path / "c.db")
     assert done.exit_code == 0 and done.output.startswith("2 outcomes added")
     assert isinstance(run(tmp_path / "no.db", "--into", tmp_path / "c.db").exception, StoreError)

@@ -1,7 +1,6 @@
 """Bound: norms, or a model file, in; capacity term by term, samples needed and the information floor out."""
 
-from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -9,13 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import DomainError
 from ...capacity import bound
+from ...capacity.forms import FORMS
 from ...floor.floor import conjunction_floor
 from ..answers import packed_json, sent
+from ..requests import OneOf
 from ..sandbox import FILE, uploaded
 
 router = APIRouter(tags=["Bound"])
 
-Form = Literal["ours", "paper", "parametric", "trauger-tewari", "minimum"]
+Form = Annotated[str, OneOf("form", FORMS)]
 Chance = Annotated[float, Field(gt=0, lt=1)]
 Size = Annotated[float, Field(ge=0, le=1e12)]
 
@@ -43,7 +44,7 @@ class BoundRequest(BaseModel):
 @router.post("/api/bound")
 def bound_norms(asked: BoundRequest) -> Response:
     """The record of `sparsehead bound --norms .. --json`; its `floor` is null here and has an endpoint of its own."""
-    return sent(_answer(asked))
+    return sent(packed_json({**_bound(asked).to_dict(), "floor": None}))
 
 
 @router.post("/api/bound/chart")
@@ -60,7 +61,7 @@ def floor_of(s: int, T: int) -> Response:
     """Samples below which no learner names the support of an s-conjunction of T bits in 80 % of cases."""
     if not (1 <= s <= 8 and s < T <= 10**6):
         raise DomainError(f"the floor is computed for 1 <= s <= 8 and s < T <= 10^6; got s={s}, T={T}.")
-    return sent(_floor(s, T))
+    return sent(packed_json({"s": s, "T": T, **conjunction_floor(s, T).to_dict()}))
 
 
 @router.post("/api/bound/model", openapi_extra=FILE)
@@ -75,18 +76,8 @@ async def bound_model(
     return sent(await request.app.state.sandbox.run("bound", await uploaded(request), options))
 
 
-@lru_cache(maxsize=64)
 def _bound(asked: BoundRequest) -> Any:
     names = ("V21", "V", "QK", "BX", "w", "H", "d")
     norms = {name: getattr(asked, name) for name in names if getattr(asked, name) is not None}
     rest = asked.model_dump(exclude=set(names))
     return bound(norms=norms, **rest)
-
-
-def _answer(asked: BoundRequest) -> bytes:
-    return packed_json({**_bound(asked).to_dict(), "floor": None})
-
-
-@lru_cache(maxsize=256)
-def _floor(s: int, T: int) -> bytes:
-    return packed_json({"s": s, "T": T, **conjunction_floor(s, T).to_dict()})

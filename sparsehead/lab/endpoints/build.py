@@ -1,6 +1,5 @@
 """Build: a function in; weights, certificate and attention out, as JSON, as a model file and as a picture."""
 
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
@@ -9,17 +8,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import TooLarge
 from ...certify.written import WrittenModel, certify_written
-from ...construct import build
+from ...construct.build import CONSTRUCTIONS, build
 from ...functions import parse
+from ...heads.encoding import ENCODINGS
 from ...heads.model_file import packed
 from ..answers import packed_json, sent
 from ..head import head_tables, weight_matrices
+from ..requests import OneOf, Text
 
 router = APIRouter(tags=["Build"])
 
-MOST_T = 4096
 MOST_WORK = 2**20  # T 2^s: the largest work is done within seconds
-Text = Annotated[str, Field(min_length=1, max_length=2000, examples=["x2 & x5 & x11"])]
 
 
 class BuildRequest(BaseModel):
@@ -28,10 +27,10 @@ class BuildRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     function: Text
-    T: Annotated[int, Field(ge=1, le=MOST_T, examples=[16])]
-    encoding: Literal["positional", "random", "trainable", "bag"] = "positional"
+    T: Annotated[int, Field(ge=1, le=4096, examples=[16])]
+    encoding: Annotated[str, OneOf("encoding", ENCODINGS)] = "positional"
     d: Annotated[int | None, Field(ge=1, le=1024)] = None
-    method: Literal["compact", "paper"] = "compact"
+    method: Annotated[str, OneOf("method", CONSTRUCTIONS)] = "compact"
     heads: Literal["one", "s", "cancel"] = "one"
     readout: Literal["head", "mlp"] | None = None
     epsilon: Annotated[float | None, Field(gt=0, lt=1)] = None
@@ -43,7 +42,9 @@ class BuildRequest(BaseModel):
 def build_head(asked: BuildRequest) -> Response:
     """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `head` (the tables from which
     the page computes attention and output itself; null if it is too large or too deep) and `weights` (matrices)."""
-    return sent(_answer(asked))
+    made = built_for(asked)
+    more = {"verdict": made.verdict, "head": head_tables(made.model), "weights": weight_matrices(made.model)}
+    return sent(packed_json({**made.to_dict(), **more}))
 
 
 @router.post("/api/build/model")
@@ -70,7 +71,6 @@ def build_picture(asked: BuildRequest) -> Response:
     return Response(render(_figure(asked), "png"), media_type="image/png", headers=name)
 
 
-@lru_cache(maxsize=16)
 def built_for(asked: BuildRequest) -> WrittenModel:
     """The head; refused before it is written where that would take more than seconds."""
     f = parse(asked.function, T=asked.T)
@@ -80,16 +80,6 @@ def built_for(asked: BuildRequest) -> WrittenModel:
             "`sparsehead build` in a terminal has no such limit."
         )
     return certify_written(build(f, **asked.model_dump(exclude={"function", "T"})), f)
-
-
-def _answer(asked: BuildRequest) -> bytes:
-    made = built_for(asked)
-    more = {
-        "verdict": made.verdict,
-        "head": head_tables(made.model),
-        "weights": weight_matrices(made.model),
-    }
-    return packed_json({**made.to_dict(), **more})
 
 
 def _figure(asked: BuildRequest) -> Any:

@@ -1,7 +1,6 @@
 """Cover: points in; a smallest cover, or a bracket, out."""
 
 import math
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -16,10 +15,8 @@ from ..sandbox import CSV_FILE, uploaded
 router = APIRouter(tags=["Cover"])
 
 MOST_POINTS = 200
-MOST_COORDINATES = 50
-SECONDS = 4.0  # before a bracket is returned
 Number = Annotated[str, Field(min_length=1, max_length=40, examples=["0.5"])]
-Point = Annotated[tuple[Number, ...], Field(min_length=1, max_length=MOST_COORDINATES)]
+Point = Annotated[tuple[Number, ...], Field(min_length=1, max_length=50)]
 
 
 class CoverRequest(BaseModel):
@@ -76,7 +73,6 @@ async def cover_file(request: Request) -> Response:
     return sent(await request.app.state.sandbox.run("points", content, {"most": MOST_POINTS}))
 
 
-@lru_cache(maxsize=256)
 def _covered(asked: CoverRequest) -> Cover:
     p = math.inf if asked.p == "inf" else float(asked.p)
-    return covering_number(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=SECONDS)
+    return covering_number(asked.points, eps=asked.eps, p=p, external=asked.external, time_limit=4.0)

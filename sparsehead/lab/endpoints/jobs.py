@@ -1,53 +1,78 @@
 """Jobs: start, list, follow, cancel and resume long work."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from ..._base.errors import DomainError
+from ..._base.fields import Setting
+from ...capacity.forms import FORMS
+from ...construct.build import CONSTRUCTIONS
 from ...functions import FAMILIES, parse
+from ...train.spec import PRESETS, SETTINGS
 from ..jobs import Jobs
+from ..requests import OneOf, Text
 from ..work import spec_of
-from .build import Text
 
 router = APIRouter(tags=["Jobs"])
 
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
-PresetName = Literal["fast", "paper", "literal", "mingpt", "best"]
-LearnerName = Literal["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"]
-EncodingName = Literal["trainable", "random", "positional", "bag"]
 
 
-class LearnRequest(BaseModel):
+Preset = Annotated[str, OneOf("preset", PRESETS)]
+# The largest whole numbers that the pages take: with them a trial fits into memory and ends within minutes.
+MOST = {
+    "d": 256, "H": 16, "k": 64, "L": 4, "mlp": 1024, "s": 8, "warmup": 5000, "n_steps": 5000, "check_every": 100,
+    "restarts": 5, "holdout": 20_000, "stall": 5000, "learning_rate": 1.0,
+}  # fmt: skip
+
+
+def _field(setting: Setting, default: str | None = None) -> Any:
+    """The type and the limits of a setting in a request; null leaves it to the preset."""
+    least = 0 if setting.kind is int and setting.least is None else setting.least
+    limits = {
+        "ge": least, "gt": setting.above, "lt": setting.below, "le": MOST.get(setting.name, setting.most),
+        "allow_inf_nan": False if setting.kind is float else None,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    kind: Any = Annotated[setting.kind, Field(**given)]
+    if setting.choices:
+        kind = Annotated[setting.kind, OneOf(setting.name, setting.choices)]
+    return kind | None, Field(default, description=setting.help)
+
+
+def _request(name: str, *, without: Collection[str], **defaults: str) -> Any:
+    """A model of requests with one field for each setting of a `TrainSpec`; null by default, but for `defaults`."""
+    fields = {key: _field(each, defaults.get(key)) for key, each in SETTINGS.items() if key not in without}
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+_Trial = _request("TrialRequest", without=("function", "T", "m", "seed"))
+
+
+class LearnRequest(_Trial):  # type: ignore[valid-type,misc]
     """One trial; the fields are options of `sparsehead learn`. What is null is left to the preset."""
-
-    model_config = ConfigDict(extra="forbid")
 
     function: Text
     T: Annotated[int, Field(ge=2, le=2000, examples=[50])]
     m: Annotated[int, Field(ge=1, le=5000, examples=[300])]
     seed: Seed = 0
-    preset: PresetName = "fast"
-    H: Annotated[int | None, Field(ge=1, le=16)] = None
-    k: Annotated[int | None, Field(ge=1, le=64)] = None
-    n_steps: Annotated[int | None, Field(ge=1, le=5000)] = None
-    restarts: Annotated[int | None, Field(ge=1, le=5)] = None
-    noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    learning_rate: Annotated[float | None, Field(gt=0, le=1)] = None
-    encoding: EncodingName = "trainable"
-    keep_training: bool = False
-    check_every: Annotated[int, Field(ge=1, le=100)] = 10
+    preset: Preset = "fast"
 
 
-class LawRequest(BaseModel):
-    """A measurement of m_80(T); the fields are options of `sparsehead law`."""
+_Sweep = _request(
+    "SweepRequest", without=("function", "T", "m", "seed", "online", "keep_training"), learner="transformer",
+    encoding="trainable",
+)  # fmt: skip
 
-    model_config = ConfigDict(extra="forbid")
+
+class LawRequest(_Sweep):  # type: ignore[valid-type,misc]
+    """A measurement of m_80(T); the fields are options of `sparsehead law`. What is null is left to the preset."""
 
     function: Text = "and"
     s: Annotated[int | None, Field(ge=1, le=8)] = 3
@@ -55,9 +80,7 @@ class LawRequest(BaseModel):
         list[Annotated[int, Field(ge=2, le=100_000)]],
         Field(min_length=1, max_length=12, examples=[[30, 100]]),
     ]
-    learner: LearnerName = "transformer"
-    preset: PresetName = "fast"
-    encoding: EncodingName = "trainable"
+    preset: Preset = "fast"
     trials: Annotated[int, Field(ge=4, le=400)] = 48
     width: Annotated[float, Field(gt=0, le=4)] = 0.4
     start: Annotated[int, Field(ge=2, le=5000)] = 60
@@ -66,14 +89,16 @@ class LawRequest(BaseModel):
 
 
 def learn_request(asked: LearnRequest) -> dict[str, Any]:
-    """The fields of a trial that can be run."""
-    parse(asked.function, T=asked.T)
-    spec_of(asked.model_dump())
-    return asked.model_dump()
+    """The fields of a trial that can be run; what is left to the preset is left out."""
+    if asked.function not in FAMILIES:
+        parse(asked.function, T=asked.T)
+    given: dict[str, Any] = asked.model_dump(exclude_none=True)
+    spec_of(given)
+    return given
 
 
 def law_request(asked: LawRequest) -> dict[str, Any]:
-    """The fields of a law that can be measured."""
+    """The fields of a law that can be measured; what is left to the preset is left out."""
     if asked.function not in FAMILIES:
         for T in asked.T:
             parse(asked.function, T=T)
@@ -81,7 +106,24 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
             asked = asked.model_copy(update={"s": None})
     elif asked.s is None or any(asked.s >= T for T in asked.T):
         raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
-    return asked.model_dump()
+    given: dict[str, Any] = asked.model_dump(exclude_none=True)
+    return given
+
+
+@router.get("/api/settings")
+def settings_list() -> dict[str, Any]:
+    """What forms offer, plugins included: settings with help, limits and choices; presets, families, constructions,
+    forms of the bound."""
+    rows = [
+        {
+            "name": name, "group": each.group, "help": each.help, "kind": each.kind.__name__,
+            "choices": list(each.choices), "least": each.least if each.above is None else each.above,
+            "most": MOST.get(name, each.most if each.below is None else each.below),
+        }
+        for name, each in SETTINGS.items()
+    ]  # fmt: skip
+    others = {"presets": PRESETS, "families": FAMILIES, "constructions": CONSTRUCTIONS, "forms": FORMS}
+    return {"settings": rows, **{name: list(known) for name, known in others.items()}}
 
 
 # The requests of a journal pass the checks of the endpoints that made them.

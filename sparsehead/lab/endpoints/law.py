@@ -22,7 +22,6 @@ from ..extension import extensions
 
 router = APIRouter(tags=["Law"])
 
-LEAST = 8  # trials from which on an experiment is listed
 Key = Annotated[str, Field(pattern="^[0-9a-z-]{1,40}$")]
 
 
@@ -74,7 +73,7 @@ def _committed() -> dict[str, tuple[str, LawResult]]:
 
 
 def _groups(db: Path) -> dict[str, list[Record]]:
-    """The records of each experiment with at least LEAST trials, by its id."""
+    """The records of each experiment with at least eight trials, by its id."""
     if not db.exists():
         return {}
     groups: dict[str, list[Record]] = {}
@@ -83,7 +82,7 @@ def _groups(db: Path) -> dict[str, list[Record]]:
     with Store(db, readonly=True, check=False) as store:
         for record in filter(lambda found: found.is_known, store.records(damage)):
             groups.setdefault(_key(record.spec), []).append(record)
-    return {key: records for key, records in groups.items() if len(records) >= LEAST}
+    return {key: records for key, records in groups.items() if len(records) >= 8}
 
 
 def _key(spec: Mapping[str, Any]) -> str:
@@ -137,22 +136,10 @@ def _series(db: Path, key: str) -> tuple[str, LawResult]:
     records = _groups(db).get(key)
     if records is None:
         raise Unknown("the store holds no experiment of that id, or too few trials of it.")
-    return _name(records[0].spec), _fitted(_Trials(key, records))
-
-
-class _Trials:
-    """The records of one experiment, compared by its id and their number: the store only grows."""
-
-    def __init__(self, key: str, records: list[Record]) -> None:
-        self.records, self._what = records, (key, len(records))
-
-    def __hash__(self) -> int:
-        return hash(self._what)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Trials) and self._what == other._what
+    return _name(records[0].spec), _fitted(db, key, len(records))
 
 
 @lru_cache(maxsize=32)
-def _fitted(trials: _Trials) -> LawResult:
-    return stored_law(trials.records)
+def _fitted(db: Path, key: str, trials: int) -> LawResult:
+    """The law of an experiment, fitted again when its number of trials has changed: stores only grow."""
+    return stored_law(_groups(db)[key])

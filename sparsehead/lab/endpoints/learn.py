@@ -5,14 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from ...train.spec import PRESETS, preset
+from ...train.spec import PRESETS, SETTINGS, OverT
 from ..answers import Unknown, packed_json, sent
 from .jobs import Key
 
 router = APIRouter(tags=["Learn"])
-
-# The settings of a preset that the page shows; none of them depends on T.
-SHOWN = ("H", "k", "n_steps", "restarts", "learning_rate", "encoding", "check_every")
 
 
 @router.get("/api/learn/presets")
@@ -22,8 +19,10 @@ def learn_presets() -> dict[str, Any]:
 
 
 def _shown(name: str) -> dict[str, Any]:
-    spec = preset(name, function="x0", T=2, m=1, seed=0)
-    return {field: getattr(spec, field) for field in SHOWN}
+    """The settings of a preset; null for those that depend on T."""
+    own = PRESETS[name]
+    known = {field: own.get(field, each.default) for field, each in SETTINGS.items() if not each.is_required}
+    return {field: None if isinstance(value, OverT) else value for field, value in known.items()}
 
 
 @router.get("/api/learn/chart")

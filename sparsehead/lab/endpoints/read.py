@@ -26,10 +26,6 @@ async def read_file(
 
 
 @router.post("/api/read/built")
-def readbuilt_for(asked: BuildRequest) -> Response:
+def read_built(asked: BuildRequest) -> Response:
     """The same for the head that `build` writes: the function comes back."""
-    return sent(_answer(asked))
-
-
-def _answer(asked: BuildRequest) -> bytes:
-    return packed_json(read_answer(built_for(asked).model, seed=0))
+    return sent(packed_json(read_answer(built_for(asked).model, seed=0)))

@@ -45,6 +45,18 @@ export async function download(path, body, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+let described = null; // asked for once: it changes only when the server is started again
+
+/** What forms offer: { families, presets, encodings, .., settings: by name }; null until it is known. */
+export function useSettings(onProblem = () => {}) {
+  const [found, setFound] = useState(null);
+  useEffect(() => {
+    described ||= get("/api/settings").then((all) => ({ ...all, settings: Object.fromEntries(all.settings.map((one) => [one.name, one])) }));
+    described.then(setFound, (error) => { described = null; onProblem(error.message); });
+  }, []);
+  return found;
+}
+
 /** { data, error, busy } of a POST that is repeated when its body changes; the last answer stays until the next. */
 export function useAnswer(path, body, wait = 120) {
   const [answer, setAnswer] = useState({ data: null, error: "", busy: true });

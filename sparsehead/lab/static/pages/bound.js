@@ -1,16 +1,17 @@
 // Bound: sliders for norms, T, m and delta; the terms of the capacity bound, and the samples that it asks for.
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { get, post, send, useAnswer } from "../api.js";
+import { get, post, send, useAnswer, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { Busy, Button, Card, Choice, Copy, DropFile, Intro, LogSlider, Problem, Stat, num, percent } from "../parts.js";
 
 const DEFAULTS = { V21: 1, V: 1, QK: 9.4, BX: 1.42, T: 100, m: 1000, delta: 0.05, margin: 1, accuracy: 0.05, form: "ours", s: 3 };
-const FORMS = [["ours", "ours, closed form"], ["paper", "the paper's"], ["parametric", "by counting parameters"], ["minimum", "the smallest proven (slower)"]];
+const FORMS = { ours: "ours, closed form", paper: "the paper's", parametric: "by counting parameters", minimum: "the smallest proven (slower)" };
 
 export default function Bound() {
   const [state, set] = useAddress(DEFAULTS);
   const [file, setFile] = useState(null);
+  const offered = useSettings();
   const { s, ...asked } = state;
   const norms = useAnswer("/api/bound", file ? null : asked, 60);
   const upload = useUpload(file, state);
@@ -35,7 +36,7 @@ export default function Bound() {
         ${file && slide("m", "m, training samples", 1, 1e9, { whole: true })}
         ${slide("delta", "δ, chance to be wrong", 1e-6, 0.5)}
         ${!file && html`${slide("margin", "margin", 0.01, 10)}${slide("accuracy", "gap asked for", 0.001, 0.5)}`}
-        <${Choice} label="Form of the bound" value=${state.form} options=${FORMS} onChange=${(form) => set({ form })} />
+        <${Choice} label="Form of the bound" value=${state.form} options=${(offered?.forms || [state.form]).map((form) => [form, FORMS[form] || form])} onChange=${(form) => set({ form })} />
         ${file ? html`<p>Bound of <b>${file.name}</b>.</p><${Button} onClick=${() => setFile(null)}>Back to the sliders<//>`
           : html`<${DropFile} label="Or drop a model (.safetensors)" accept=".safetensors" onFile=${setFile} />`}
         <div class="row end"><${Copy} /></div>

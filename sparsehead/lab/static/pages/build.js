@@ -1,7 +1,7 @@
 // Build: type a function, see the head that computes it, flip bits.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { download, post, useAnswer } from "../api.js";
+import { download, post, useAnswer, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { forward } from "../head.js";
 import { Heat, ManyBits } from "../heat.js";
@@ -30,6 +30,7 @@ export function textOf(bits) {
 
 export default function Build() {
   const [state, set] = useAddress(DEFAULTS);
+  const offered = useSettings();
   const asked = {
     function: state.f, T: state.T, encoding: state.encoding, method: state.method, heads: state.heads,
     readout: state.readout || null, attends_cls: state.cls,
@@ -49,8 +50,8 @@ export default function Build() {
         </div>
         <${NumberField} label="T, bits of the input" value=${state.T} min=${1} max=${4096} onChange=${(T) => set({ T })} />
         <div class="grid2">
-          <${Choice} label="Positions" value=${state.encoding} options=${["positional", "random", "trainable", "bag"]} onChange=${(encoding) => set({ encoding })} />
-          <${Choice} label="Construction" value=${state.method} options=${[["compact", "compact"], ["paper", "the paper's"]]} onChange=${(method) => set({ method })} />
+          <${Choice} label="Positions" value=${state.encoding} options=${offered?.settings.encoding.choices || [state.encoding]} onChange=${(encoding) => set({ encoding })} />
+          <${Choice} label="Construction" value=${state.method} options=${(offered?.constructions || [state.method]).map((one) => [one, one === "paper" ? "the paper's" : one])} onChange=${(method) => set({ method })} />
           <${Choice} label="Heads" value=${state.heads} options=${[["one", "one"], ["s", "one per bit"], ["cancel", "two, cancelling"]]} onChange=${(heads) => set({ heads })} />
           <${Choice} label="Read-out" value=${state.readout} options=${[["", "chosen"], ["head", "in the head"], ["mlp", "MLP"]]} onChange=${(readout) => set({ readout })} />
         </div>

@@ -1,20 +1,19 @@
 // Law: samples needed against context length, as the store tells it; start, pause and resume a measurement.
 import { html, useEffect, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { get, post } from "../api.js";
+import { get, post, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { JobLine, start, useJob, useJobs } from "../jobs.js";
 import { Button, Card, Choice, Copy, Intro, NumberField, Problem, TextField, num } from "../parts.js";
 
 const DEFAULTS = { f: "and", s: 3, T: "30,100,300", learner: "transformer", preset: "fast", trials: 32, start: 45, show: "", job: "" };
-const FAMILIES = ["and", "or", "parity", "majority"];
-const LEARNERS = ["transformer", "mlp", "lstm", "logistic", "tree", "exhaustive"];
 
 export default function Law() {
   const [state, set] = useAddress(DEFAULTS);
   const [turn, setTurn] = useState(0);
   const [series, setSeries] = useState([]);
   const [problem, setProblem] = useState("");
+  const offered = useSettings(setProblem);
   const live = useJob(state.job, turn);
   const jobs = useJobs("law", `${turn} ${live.job?.state}`);
   const again = () => setTurn((n) => n + 1);
@@ -28,7 +27,7 @@ export default function Law() {
   const go = async () => {
     const T = state.T.split(/[,\s]+/).filter(Boolean).map(Number);
     const job = await start("law", {
-      function: state.f, s: FAMILIES.includes(state.f) ? state.s : null, T, learner: state.learner, preset: state.preset, trials: state.trials, start: state.start,
+      function: state.f, s: offered.families.includes(state.f) ? state.s : null, T, learner: state.learner, preset: state.preset, trials: state.trials, start: state.start,
     });
     set({ job: job.id });
     again();
@@ -43,17 +42,17 @@ export default function Law() {
       <div class="side stack">
         <${Card} title="Measure">
           <div class="grid2">
-            <${Choice} label="Function" value=${state.f} options=${FAMILIES} onChange=${(f) => set({ f })} />
+            <${Choice} label="Function" value=${state.f} options=${offered?.families || [state.f]} onChange=${(f) => set({ f })} />
             <${NumberField} label="s, relevant bits" value=${state.s} min=${1} max=${8} onChange=${(s) => set({ s })} />
           </div>
           <${TextField} label="T, context lengths" value=${state.T} onChange=${(T) => set({ T })} hint="with commas between them" />
           <div class="grid2">
-            <${Choice} label="Learner" value=${state.learner} options=${LEARNERS} onChange=${(learner) => set({ learner })} />
-            <${Choice} label="Preset" value=${state.preset} options=${["fast", "paper", "literal", "mingpt", "best"]} onChange=${(preset) => set({ preset })} />
+            <${Choice} label="Learner" value=${state.learner} options=${offered?.settings.learner.choices || [state.learner]} onChange=${(learner) => set({ learner })} />
+            <${Choice} label="Preset" value=${state.preset} options=${offered?.presets || [state.preset]} onChange=${(preset) => set({ preset })} />
             <${NumberField} label="trials for each T" value=${state.trials} min=${4} max=${400} onChange=${(n) => set({ trials: n })} />
             <${NumberField} label="first guess at m₈₀" value=${state.start} min=${2} max=${5000} onChange=${(m) => set({ start: m })} />
           </div>
-          <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running}>${running ? "Measuring" : "Start"}<//><${Copy} /></div>
+          <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running || !offered}>${running ? "Measuring" : "Start"}<//><${Copy} /></div>
         <//>
         <${Card} title="Shown">
           ${series.length === 0 && html`<p class="soft">The store holds no measurement yet: start one.</p>`}

@@ -1,7 +1,7 @@
 // Learn: train on a few samples of a function, watch attention sharpen, read the formula back.
 import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
 import { useAddress } from "../address.js";
-import { download, get } from "../api.js";
+import { download, get, useSettings } from "../api.js";
 import { Chart } from "../chart.js";
 import { Bars, Heat } from "../heat.js";
 import { JobLine, start, useJob } from "../jobs.js";
@@ -10,10 +10,17 @@ import { Button, Card, Check, Choice, Copy, Intro, LogSlider, NumberField, Probl
 
 // 0 and "" stand for what nobody has set: the quick start's or the preset's.
 const UNSET = { H: 0, k: 0, steps: 0, restarts: 0, lr: 0, encoding: "", check: 0 };
-const DEFAULTS = { f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", ...UNSET, noise: 0, on: true, job: "" };
+// `more` has the other settings that were set, as the query of an address: "dropout=0.1&mlp=0".
+const DEFAULTS = { f: "x5 & x20 & x30", T: 50, m: 300, seed: 0, preset: "fast", ...UNSET, noise: 0, on: true, more: "", job: "" };
 const FIELDS = { H: "H", k: "k", steps: "n_steps", restarts: "restarts", lr: "learning_rate", encoding: "encoding", check: "check_every" };
 // What the page changes in the preset that it opens with, so that a first run takes seconds.
 const QUICK = { H: 1, k: 64, n_steps: 500, restarts: 1, check_every: 5 };
+
+/** The settings in `more`, each of its kind. */
+function moreOf(state, offered) {
+  const kinds = { int: Number, float: Number, bool: (text) => text === "true", str: String };
+  return Object.fromEntries([...new URLSearchParams(state.more)].filter(([name]) => name in offered.settings).map(([name, text]) => [name, kinds[offered.settings[name].kind](text)]));
+}
 
 /** The settings that are shown and sent: the user's, else the preset's; null while the presets are not known. */
 function settingsOf(state, presets) {
@@ -28,11 +35,12 @@ export default function Learn() {
   const [presets, setPresets] = useState(null);
   const [problem, setProblem] = useState("");
   useEffect(() => { get("/api/learn/presets").then((found) => setPresets(found.presets), (e) => setProblem(e.message)); }, []);
+  const offered = useSettings(setProblem);
   const live = useJob(state.job, turn);
   const settings = settingsOf(state, presets);
   const go = async () => {
     const job = await start("learn", {
-      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, noise: state.noise, keep_training: state.on, ...settings,
+      function: state.f, T: state.T, m: state.m, seed: state.seed, preset: state.preset, noise: state.noise, keep_training: state.on, ...moreOf(state, offered), ...settings,
     });
     set({ job: job.id });
     setTurn((n) => n + 1);
@@ -51,9 +59,9 @@ export default function Learn() {
           <${NumberField} label="seed" value=${state.seed} min=${0} max=${1e9} onChange=${(seed) => set({ seed })} />
         </div>
         <${LogSlider} label="m, training samples" value=${state.m} min=${5} max=${5000} whole=${true} onChange=${(m) => set({ m })} />
-        <details><summary>Settings</summary><${Settings} state=${state} set=${set} presets=${presets} settings=${settings || {}} /></details>
+        <details><summary>Settings</summary>${offered && presets && html`<${Settings} state=${state} set=${set} presets=${presets} settings=${settings || {}} offered=${offered} />`}</details>
         <${Problem}>${problem}<//>
-        <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running || !settings}>${running ? "Training" : "Train"}<//><${Copy} /></div>
+        <div class="row end"><${Button} kind="main" onClick=${go} disabled=${running || !settings || !offered}>${running ? "Training" : "Train"}<//><${Copy} /></div>
       <//></div>
       <div class="stack">
         ${state.job && html`<${Card}><${JobLine} job=${live.job} lost=${live.lost} onChange=${() => setTurn((n) => n + 1)}>${where(live)}<//><//>`}
@@ -65,25 +73,49 @@ export default function Learn() {
     </div>`;
 }
 
-function Settings({ state, set, presets, settings }) {
-  const number = (key, label, min, max, step = 1) => html`<${NumberField} label=${label} value=${settings[FIELDS[key]]} min=${min} max=${max} step=${step}
-    onChange=${(value) => set({ [key]: value })} />`;
-  const own = Object.keys(UNSET).some((key) => state[key]);
+function Settings({ state, set, presets, settings, offered }) {
+  const number = (key, label, step = 1, min = offered.settings[FIELDS[key]].least) => html`<${NumberField} label=${label} value=${settings[FIELDS[key]]} min=${min}
+    max=${offered.settings[FIELDS[key]].most} step=${step} onChange=${(value) => set({ [key]: value })} />`;
+  const own = state.more || Object.keys(UNSET).some((key) => state[key]);
   return html`
     <div class="grid2">
-      <${Choice} label="Preset" value=${state.preset} options=${Object.keys(presets || { [state.preset]: 0 })} onChange=${(preset) => set({ preset })} />
-      <${Choice} label="Encoding" value=${settings.encoding} options=${["trainable", "random", "positional", "bag"]} onChange=${(encoding) => set({ encoding })} />
-      ${number("H", "heads", 1, 16)}
-      ${number("k", "width of a head", 1, 64)}
-      ${number("steps", "steps", 1, 5000)}
-      ${number("restarts", "restarts", 1, 5)}
-      ${number("lr", "learning rate", 1e-6, 1, "any")}
-      ${number("check", "steps between checks", 1, 100)}
+      <${Choice} label="Preset" value=${state.preset} options=${Object.keys(presets)} onChange=${(preset) => set({ preset })} />
+      <${Choice} label="Encoding" value=${settings.encoding} options=${offered.settings.encoding.choices} onChange=${(encoding) => set({ encoding })} />
+      ${number("H", "heads")}
+      ${number("k", "width of a head")}
+      ${number("steps", "steps", 1, 1)}
+      ${number("restarts", "restarts")}
+      ${number("lr", "learning rate", "any", 1e-6)}
+      ${number("check", "steps between checks")}
       <${NumberField} label="label noise" value=${state.noise} min=${0} max=${0.49} step="any" onChange=${(noise) => set({ noise })} />
     </div>
     <${Check} label="Go on after success" value=${state.on} onChange=${(on) => set({ on })} />
+    <details><summary>All other settings</summary><${More} state=${state} set=${set} shown=${{ ...presets[state.preset], ...moreOf(state, offered) }} offered=${offered} /></details>
     <p class="hint">${state.preset === DEFAULTS.preset ? "At first a quick start: smaller and shorter than the preset." : "At first the preset's values."} What you set stays when the preset changes.</p>
-    ${own && html`<div class="row end"><${Button} kind="plain" onClick=${() => set(UNSET)}>Undo what I set<//></div>`}`;
+    ${own && html`<div class="row end"><${Button} kind="plain" onClick=${() => set({ ...UNSET, more: "" })}>Undo what I set<//></div>`}`;
+}
+
+// Settings with a place of their own on the page.
+const PLACED = ["function", "T", "m", "seed", "noise", "keep_training", ...Object.values(FIELDS)];
+
+function More({ state, set, shown, offered }) {
+  const change = (name, value) => {
+    const more = new URLSearchParams(state.more);
+    more.set(name, String(value));
+    set({ more: more.toString() });
+  };
+  const rest = Object.values(offered.settings).filter((one) => !PLACED.includes(one.name));
+  return [...new Set(rest.map((one) => one.group))].map((group) => html`<h3>${group}</h3>
+    ${rest.filter((one) => one.group === group).map((one) => html`<${Setting} key=${one.name} about=${one} value=${shown[one.name]} onChange=${(value) => change(one.name, value)} />`)}`);
+}
+
+/** One setting as a field of its kind; blank where its default depends on T or is none. */
+function Setting({ about, value, onChange }) {
+  const label = about.name.replaceAll("_", " ");
+  if (about.kind === "bool") return html`<${Check} label=${`${label}: ${about.help}`} value=${value} onChange=${onChange} />`;
+  if (about.choices.length) return html`<${Choice} label=${label} value=${value} options=${about.choices} hint=${about.help} onChange=${onChange} />`;
+  return html`<${NumberField} label=${label} value=${value ?? undefined} min=${about.least ?? 0} max=${about.most ?? 1e6} step=${about.kind === "int" ? 1 : "any"}
+    hint=${about.help} onChange=${onChange} />`;
 }
 
 function where({ job }) {
