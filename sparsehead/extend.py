@@ -8,6 +8,7 @@
 | construction | `Construction` | itself | `sparsehead.constructions` | `build --method`, with its proof |
 | bound form | `ChargeFor` | `Form` | `sparsehead.forms` | `bound`, `probe` |
 | figure | `Draw` | `Figure` | `sparsehead.figures` | `figure`, the report |
+| claim | `Check` | `@claim(..)` | `sparsehead.claims` | `reproduce`, the report |
 
 Write the function or class of the second column: a Protocol, whose signature a type checker compares with yours. Give
 an object of the third column to the entry point group of the fourth in your pyproject.toml. CONTRIBUTING.md has a
@@ -19,6 +20,13 @@ each is imported when it is first used.
 
 from typing import TYPE_CHECKING
 
+from ._base.claim import Check as Check
+from ._base.claim import Claim as Claim
+from ._base.claim import Context as Context
+from ._base.claim import Finding as Finding
+from ._base.claim import claim as claim
+from ._base.claim import finding as finding
+from ._base.claim import judged as judged
 from ._base.errors import DomainError as DomainError
 from ._base.lazy import names_for_type_checkers, names_from
 from ._base.types import Array as Array

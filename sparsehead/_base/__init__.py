@@ -6,5 +6,6 @@ memory                     how much there is, and what would not fit
 lazy, plugins              names imported when first used, extras; things by name, of installed packages too
 rng, types, log_math       named random streams; shape annotations; sums and comparisons of logarithms
 frame, display             tables; how results show themselves
+claim                      the contract of claims
 provenance                 version, commit and machine behind a result
 """

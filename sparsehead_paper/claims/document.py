@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sparsehead._base.errors import FileError
 
-from .claim import Claim
+from .claim import Claim, labelled_code, marked_tests, status
 from .evidence import find_evidence
 from .formulas import latex, split_formulas
 from .registry import SECTIONS
@@ -29,7 +29,7 @@ statement is ours: the printed form, and why it fails.
 
 
 def _section(title: str, claims: tuple[Claim, ...]) -> str:
-    coded = sum(claim.status == "implemented" for claim in claims)
+    coded = sum(status(claim) == "implemented" for claim in claims)
     checked = sum(claim.check is not None for claim in claims)
     counts = (
         f"{len(claims)} entries: {coded} with code, {checked} with a check that `sparsehead reproduce` runs."
@@ -39,15 +39,15 @@ def _section(title: str, claims: tuple[Claim, ...]) -> str:
 
 
 def _row(claim: Claim) -> str:
-    check = claim.status
+    check = status(claim)
     if check == "implemented":
         check = "-" if claim.check is None else _check(claim)
     cells = [
         f"`{claim.label}`<br>{claim.kind}",
         _text(claim.statement),
         _text(claim.where),
-        "<br>".join(map(_code, claim.code)) or "-",
-        "<br>".join(map(_test, claim.tests)) or "-",
+        "<br>".join(map(_code, labelled_code(claim))) or "-",
+        "<br>".join(map(_test, marked_tests(claim))) or "-",
         check,
     ]
     return "| " + " | ".join(cells) + " |"

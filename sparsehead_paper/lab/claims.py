@@ -12,7 +12,7 @@ from sparsehead.lab.answers import Unknown, packed_json, sent
 from sparsehead.lab.endpoints.jobs import jobs_of
 from sparsehead.lab.extension import Tell, Values
 
-from ..claims.claim import VERDICTS
+from ..claims.claim import VERDICTS, finding_json, labelled_code, marked_tests
 from ..claims.formulas import plain
 from ..claims.registry import CLAIMS, SECTIONS
 
@@ -53,7 +53,11 @@ def claim_behind(label: str) -> dict[str, Any]:
     """What stands behind one claim: code and tests, by name."""
     if label not in CLAIMS:
         raise Unknown("the registry has no claim of that label.")
-    return {"label": label, "code": list(CLAIMS[label].code), "tests": list(CLAIMS[label].tests)}
+    return {
+        "label": label,
+        "code": list(labelled_code(CLAIMS[label])),
+        "tests": list(marked_tests(CLAIMS[label])),
+    }
 
 
 @cache
@@ -94,7 +98,7 @@ def check_claims(request: Values, db: Path, tell: Tell) -> Values:
             tell({"progress": {"done": done, "total": total, "label": claim.label}})
             return
         done += 1
-        findings.append(found.to_dict())
+        findings.append(finding_json(found))
         tell({"point": findings[-1]})
 
     run_checks(labels, context=Context(options={"results": str(default_folder())}), progress=progress)

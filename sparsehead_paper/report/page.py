@@ -19,7 +19,7 @@ from sparsehead._base.files import make_folder, write_whole
 from sparsehead.figures.render import chart_script, embedded, policy, render, specification
 from sparsehead.figures.theme import count
 
-from ..claims.claim import VERDICTS
+from ..claims.claim import VERDICTS, labelled_code, marked_tests
 from ..claims.formulas import plain
 from ..claims.registry import SECTIONS
 from ..claims.tally import NO_CHECK, tally, verdict_of
@@ -51,12 +51,16 @@ class Row:
         return verdict_of(self.claim, self.finding)
 
     @property
+    def test_names(self) -> tuple[str, ...]:
+        return marked_tests(self.claim)
+
+    @property
     def behind(self) -> list[str]:
-        return [*(f"code {c}" for c in self.claim.code), *(f"test {t}" for t in self.claim.tests)]
+        return [*(f"code {c}" for c in labelled_code(self.claim)), *(f"test {t}" for t in self.test_names)]
 
     @property
     def tests(self) -> str:
-        return count(self.claim.tests, "test")
+        return count(self.test_names, "test")
 
     @property
     def text(self) -> str:

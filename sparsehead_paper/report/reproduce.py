@@ -17,6 +17,7 @@ from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
 from sparsehead.sweep import Progress
 
+from ..claims.claim import finding_json
 from ..claims.formulas import plain
 from ..claims.registry import CLAIMS, Claim, Context, Finding, run_checks
 from ..claims.tally import Tally, tally
@@ -53,7 +54,7 @@ class Reproduction:
             "statements": self.tally.statements,
             "errata": self.tally.errata,
             "story": story_rows(self.findings),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [finding_json(finding) for finding in self.findings],
             "problems": list(self.problems),
             "seconds": self.seconds,
         }
