@@ -8,8 +8,7 @@ import numpy as np
 
 from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
-from sparsehead.capacity.generalization import uniform_gap
-from sparsehead.capacity.integral import entropy_integral
+from sparsehead.capacity.generalization import entropy_integral, uniform_gap
 from sparsehead.covering.function_classes import class_covering_number
 from sparsehead.covering.relations import empirical_rademacher
 

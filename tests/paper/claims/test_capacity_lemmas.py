@@ -7,8 +7,7 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
-from sparsehead.capacity.generalization import rademacher, uniform_gap
-from sparsehead.capacity.integral import entropy_integral
+from sparsehead.capacity.generalization import entropy_integral, rademacher, uniform_gap
 from sparsehead.capacity.linear import log_cover_vector
 from sparsehead.capacity.lipschitz import norm_l1_bound, softmax_l1_bound
 from sparsehead.capacity.norms import matrix_norms
