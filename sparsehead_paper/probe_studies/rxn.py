@@ -32,19 +32,6 @@ from .packages import package_folder
 REQUIREMENT = "rxnmapper==0.4.3"
 FOLDER = "models/transformers/albert_heads_8_uspto_all_1310k"
 PUBLISHED = (10, 5)
-REACTIONS = 48
-
-LEFT = (
-    "CCC",
-    "CC(C)C",
-    "COc1ccc(cc1)",
-    "Fc1ccc(cc1)",
-    "Cc1ccc(cc1)",
-    "C1CCCCC1",
-    "CCOC(=O)CC",
-    "N#Cc1ccc(cc1)",
-)
-RIGHT = ("CC", "CCC(C)C", "Cc1ccccc1", "c1ccc(F)cc1", "C1CCCCC1", "CCOC", "Cc1ccncc1", "CCc1ccc(Cl)cc1")
 # kept and leaving part of the left reactant, leaving and kept part of the right one
 TEMPLATES = {
     "amide": ("C(=O)", "O", "", "N"),
@@ -55,7 +42,6 @@ TEMPLATES = {
     "reductive amination": ("C", "=O", "", "N"),
 }
 TOKEN = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
-ATOM = re.compile(r"\[|[A-Za-z]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,28 +59,39 @@ class Reaction:
 
 
 def is_atom(token: str) -> bool:
-    """Whether a token is an atom; [CLS] and [SEP] are none."""
-    return ATOM.match(token) is not None and token not in ("[CLS]", "[SEP]")
+    """Whether a token is an atom; not so for [CLS] and [SEP]."""
+    return re.match(r"\[|[A-Za-z]", token) is not None and token not in ("[CLS]", "[SEP]")
 
 
 def reaction(L: str, R: str, template: Sequence[str]) -> Reaction:
     """The reaction of two fragments, with its map by construction."""
     kept, leaving, gone, joined = template
-    left, right, made = (
+    left, right, joint = (
         [*TOKEN.findall(x)] for x in (L + kept + leaving, gone + joined + R, L + kept + joined + R)
     )
-    tokens = ("[CLS]", *left, ".", *right, ">>", *made, "[SEP]")
+    tokens = ("[CLS]", *left, ".", *right, ">>", *joint, "[SEP]")
     start = len(left) + len(right) + 3  # of the product
     size = len(TOKEN.findall(L + kept))
-    partner = {start + i: 1 + i for i in range(size) if is_atom(made[i])}
+    partner = {start + i: 1 + i for i in range(size) if is_atom(joint[i])}
     offset = len(left) + 2 + len(TOKEN.findall(gone))  # of the right reactant's kept part
-    partner |= {start + i: offset + i - size for i in range(size, len(made)) if is_atom(made[i])}
+    partner |= {start + i: offset + i - size for i in range(size, len(joint)) if is_atom(joint[i])}
     return Reaction(tokens, partner)
 
 
-def reactions(count: int = REACTIONS, seed: int = 0) -> list[Reaction]:
+def reactions(count: int = 48, seed: int = 0) -> list[Reaction]:
     """A fixed choice among all combinations of fragments and templates."""
-    every = list(product(LEFT, RIGHT, TEMPLATES.values()))
+    left = [
+        "CCC",
+        "CC(C)C",
+        "COc1ccc(cc1)",
+        "Fc1ccc(cc1)",
+        "Cc1ccc(cc1)",
+        "C1CCCCC1",
+        "CCOC(=O)CC",
+        "N#Cc1ccc(cc1)",
+    ]
+    right = ["CC", "CCC(C)C", "Cc1ccccc1", "c1ccc(F)cc1", "C1CCCCC1", "CCOC", "Cc1ccncc1", "CCc1ccc(Cl)cc1"]
+    every = list(product(left, right, TEMPLATES.values()))
     chosen = stream(seed, "reactions").choice(len(every), count, replace=False)
     return [reaction(*every[int(i)]) for i in chosen]
 

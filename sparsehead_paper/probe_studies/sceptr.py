@@ -20,28 +20,24 @@ from sparsehead.probing.probe import probe
 from .packages import package_folder
 
 REQUIREMENT = "sceptr==1.2.0"
-RECEPTORS = 16
 AMINO = "ACDEFGHIKLMNPQRSTVWY"
-FIRST_AMINO, CLS = 3, 2  # ids: 0 padding, 1 mask, 2 [CLS], then amino acids by letter
-ALPHA = (("CAV", "CAL", "CAE", "CAA"), ("GKLTF", "NKLIF", "RLMF", "AGKSTF"))
-BETA = (("CASS", "CSAR", "CAS", "CAWS"), ("NEQFF", "EQYF", "TEAFF", "TGELFF"))
-CONTROLS = ("SCEPTR_shuffled_data", "SCEPTR_synthetic_data", "SCEPTR_dropout_noise_only")
-PREFIX = "_self_attention_stack."
 
 
-def receptors(count: int = RECEPTORS, seed: int = 0) -> list[tuple[str, str]]:
+def receptors(count: int = 16, seed: int = 0) -> list[tuple[str, str]]:
     """Pairs of alpha and beta CDR3 loops."""
+    alpha = ("CAV", "CAL", "CAE", "CAA"), ("GKLTF", "NKLIF", "RLMF", "AGKSTF")
+    beta = ("CASS", "CSAR", "CAS", "CAWS"), ("NEQFF", "EQYF", "TEAFF", "TGELFF")
     rng = stream(seed, "receptors")
 
     def loop(ends: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
         middle = "".join(rng.choice(list(AMINO), int(rng.integers(3, 8))))
         return str(rng.choice(ends[0])) + middle + str(rng.choice(ends[1]))
 
-    return [(loop(ALPHA), loop(BETA)) for _ in range(count)]
+    return [(loop(alpha), loop(beta)) for _ in range(count)]
 
 
 def chains_of(config: dict[str, Any], pair: tuple[str, str]) -> list[tuple[str, int]]:
-    """What a model's tokeniser reads of a receptor: loops and the ids of their compartments."""
+    """The loops of a receptor that a model's tokeniser reads, and the ids of their compartments."""
     kind = config["data"]["tokeniser"]["class"]
     alpha, beta = pair
     known = {
@@ -55,9 +51,10 @@ def chains_of(config: dict[str, Any], pair: tuple[str, str]) -> list[tuple[str, 
 
 def indices(chains: list[tuple[str, int]]) -> Array:
     """(T, 4): token, position in its loop from 1, length of the loop, compartment; [CLS] first."""
-    rows = [(CLS, 0, 0, 0)]
+    # Token ids: 0 padding, 1 mask, 2 [CLS], then amino acids by letter.
+    rows = [(2, 0, 0, 0)]
     for loop, compartment in chains:
-        rows += [(FIRST_AMINO + AMINO.index(a), i, len(loop), compartment) for i, a in enumerate(loop, 1)]
+        rows += [(3 + AMINO.index(a), i, len(loop), compartment) for i, a in enumerate(loop, 1)]
     return np.array(rows)
 
 
@@ -78,7 +75,7 @@ def embedded(state: dict[str, torch.Tensor], table: Array) -> Array:
     else:
         letters = parts["_token_embedding._token_embeddings"][token]
     places = parts["_compartment_embedding._token_embeddings"][compartment]
-    W = state[f"{PREFIX}_initial_projector.weight"].numpy()
+    W = state["_self_attention_stack._initial_projector.weight"].numpy()
     return np.concatenate([letters, relative, places], axis=1) @ W.T
 
 
@@ -109,9 +106,10 @@ def sceptr_study() -> dict[str, Any]:
     """The heads of every variant on the same receptors, and how their scores compare with those of SCEPTR itself."""
     folder = package_folder("sceptr", REQUIREMENT) / "_model_saves"
     rows: list[dict[str, Any]] = []
+    pairs = receptors()
     for path in sorted(p for p in folder.iterdir() if (p / "state_dict.pt").is_file()):
         model, state, config = load_variant(path)
-        tokens = [embedded(state, indices(chains_of(config, pair))) for pair in receptors()]
+        tokens = [embedded(state, indices(chains_of(config, pair))) for pair in pairs]
         found = probe(model, tokens=tokens, bounds=False)
         rows += [{"variant": path.name, **row} for row in found.rows()]
     names = sorted({row["variant"] for row in rows})
@@ -119,8 +117,8 @@ def sceptr_study() -> dict[str, Any]:
         "name": "SCEPTR",
         "model": REQUIREMENT,
         "s": 4,
-        "receptors": RECEPTORS,
-        "controls": list(CONTROLS),
+        "receptors": len(pairs),
+        "controls": ["SCEPTR_shuffled_data", "SCEPTR_synthetic_data", "SCEPTR_dropout_noise_only"],
         "variants": [_variant_summary(name, rows) for name in names],
         "rows": rows,
     }
@@ -130,12 +128,12 @@ def _variant_summary(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Medians over heads, and Mann-Whitney's p against SCEPTR itself; heads of one model are not independent draws."""
     from scipy.stats import mannwhitneyu  # slow to import, and only used here
 
-    own = [row for row in rows if row["variant"] == name]
+    heads = [row for row in rows if row["variant"] == name]
     reference = [row for row in rows if row["variant"] == "SCEPTR"]
-    found: dict[str, Any] = {"variant": name, "heads": len(own)}
+    found: dict[str, Any] = {"variant": name, "heads": len(heads)}
     for field in ("score", "score_random_weights", "score_shuffled_input", "effective_support", "sink_first"):
-        found[field] = float(np.median([row[field] for row in own]))
+        found[field] = float(np.median([row[field] for row in heads]))
     for field in ("score", "effective_support"):
-        test = mannwhitneyu([row[field] for row in own], [row[field] for row in reference])
+        test = mannwhitneyu([row[field] for row in heads], [row[field] for row in reference])
         found[f"p_{field}"] = float(test.pvalue)
     return found
