@@ -3,7 +3,8 @@
 Read in this order:
 
 figure                   the contract of figures by name
-colours, theme, render   colours and shapes; rows, numbers, axes and the common look; the four formats
+colours, theme           colours and shapes; rows, numbers in words, and the common look
+encodings, render        axes and encodings by name; a chart in four formats
 attention, built         attention by position; a head written down, with its decoder
 training                 one run along training, and the step at which the support appears
 law, overlay             samples needed against T; several laws on the same axes

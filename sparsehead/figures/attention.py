@@ -14,7 +14,8 @@ from ..functions import parse
 from ..heads.model import Model
 from ..reading.result import Reading
 from .colours import BLUE, GREY, ORANGE, PALE, PAPER_POINT
-from .theme import WIDTH, Chart, Panel, Rows, by_name, count, decade_ticks, finish, linear_axis, named, number
+from .encodings import by_name, decade_ticks, linear_axis
+from .theme import WIDTH, Chart, Panel, Rows, count, finish, named, number
 
 TOKEN_COLOURS = {"in the support": BLUE, "irrelevant": GREY, "[CLS]": ORANGE}
 
@@ -173,14 +174,10 @@ def model_chart(model: Model) -> Chart:
         support = set(parse(model.meta.get("function", ""), T=model.T).support)
     except SparseheadError:  # the model's notes name no function
         support = set()
+    names = [*(f"x{t}" for t in range(model.T)), "[CLS]"]
     rows: list[dict[str, Any]] = [
-        {
-            "position": t,
-            "weight": float(weights[t]),
-            "label": "[CLS]" if t == model.T else f"x{t}",
-            "kind": token_kind(t, support, model.T),
-        }
-        for t in range(model.T + 1)
+        {"position": t, "weight": float(weights[t]), "label": name, "kind": token_kind(t, support, model.T)}
+        for t, name in enumerate(names)
     ]
     few = sorted(rows, key=lambda row: -row["weight"])[:15]
     drawn = {k: c for k, c in TOKEN_COLOURS.items() if any(row["kind"] == k for row in rows)}
@@ -239,13 +236,9 @@ def reading_chart(reading: Reading) -> Chart:
         "influence": "influence (exact)",
         "flips": "labels that a flip changes",
     }
+    kinds = {t: "in the support" if t in reading.support else "irrelevant" for t in order}
     rows: list[dict[str, Any]] = [
-        {
-            "position": f"x{t}",
-            "measure": key,
-            "value": value,
-            "kind": "in the support" if t in reading.support else "irrelevant",
-        }
+        {"position": f"x{t}", "measure": key, "value": value, "kind": kinds[t]}
         for t in order
         for key in titles
         if (value := getattr(reading.evidence[t], key)) is not None

@@ -5,7 +5,8 @@ import altair as alt
 from .._base.log_math import Real
 from ..capacity.bound import Bound
 from .colours import BLUE
-from .theme import WIDTH, Chart, Rows, finish, linear_axis, named, need, number
+from .encodings import linear_axis
+from .theme import WIDTH, Chart, Rows, finish, named, need, number
 
 
 def bound_chart(bound: Bound) -> Chart:

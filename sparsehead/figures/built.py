@@ -11,7 +11,8 @@ from ..heads.model import Model
 from ..heads.ranges import Choices, extremes
 from .attention import TOKEN_COLOURS, position_axis, token_kind
 from .colours import BLUE, GREEN, PALE
-from .theme import WIDTH, Chart, Panel, Rows, by_name, count, finish, linear_axis, named, need
+from .encodings import by_name, linear_axis
+from .theme import WIDTH, Chart, Panel, Rows, count, finish, named, need
 
 
 def written_figure(model: Model, f: SparseFunction, *, exact: bool | None) -> Chart:

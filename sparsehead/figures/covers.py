@@ -9,7 +9,8 @@ import altair as alt
 from .._base.errors import DomainError
 from ..covering.cover import Cover
 from .colours import BLUE, GREY, ORANGE
-from .theme import Chart, Panel, Rows, count, finish, linear_axis, named, number
+from .encodings import linear_axis
+from .theme import Chart, Panel, Rows, count, finish, named, number
 
 SIDE = 250  # pixels of a panel's longer side
 # The example of the lecture notes, in the two forms that they print.
@@ -70,16 +71,13 @@ def _rows(i: int, panel: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     every = [*centers, *(p for p in points if p not in centers)]
     balls = [
         {
-            "panel": i,
-            "ball": j,
-            "corner": c,
-            "chosen": j < len(centers),
+            "panel": i, "ball": j, "corner": c, "chosen": j < len(centers),
             "x": x + panel["eps"] * math.cos(2 * math.pi * c / corners),
             "y": y + panel["eps"] * math.sin(2 * math.pi * c / corners),
         }
         for j, (x, y) in enumerate(every)
         for c in range(corners + 1)
-    ]
+    ]  # fmt: skip
     at = [
         {
             "panel": i, "x": x, "y": y, "label": f"({number(x)}, {number(y)})",

@@ -9,7 +9,8 @@ import numpy as np
 from .._base.errors import DomainError
 from ..probing.result import Probe
 from .colours import BLUE, GREY, ORANGE, RED
-from .theme import WIDTH, Chart, Rows, by_name, count, finish, finite, named, need
+from .encodings import by_name
+from .theme import WIDTH, Chart, Rows, count, finish, finite, named, need
 
 
 def probe_chart(probe: Probe) -> Chart:

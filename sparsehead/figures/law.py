@@ -17,21 +17,8 @@ from ..laws.law import LawResult
 from ..laws.published import LAW_AND, PrintedThreshold
 from ..laws.thresholds import Threshold
 from .colours import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY
-from .theme import (
-    HEIGHT,
-    WIDTH,
-    Chart,
-    Panel,
-    Rows,
-    by_name,
-    finish,
-    finite,
-    interval,
-    linear_axis,
-    log_axis,
-    named,
-    number,
-)
+from .encodings import by_name, linear_axis, log_axis
+from .theme import HEIGHT, WIDTH, Chart, Panel, Rows, finish, finite, interval, named, number
 
 CONTEXT, SAMPLES = "context length T (bits, log scale)", "samples m at which 80 % of trials succeed"
 FLOOR, FLOOR_RUNS = "floor, one answer", "floor, as many answers as a trial has runs"

@@ -8,8 +8,9 @@ import altair as alt
 from .._base.errors import DomainError
 from ..laws.law import LawResult
 from .colours import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SHAPES, SKY
+from .encodings import by_name, linear_axis, log_axis
 from .law import CONTEXT, FLOOR, SAMPLES, TIPS, threshold_row
-from .theme import HEIGHT, WIDTH, Chart, by_name, count, finish, finite, linear_axis, log_axis, named
+from .theme import HEIGHT, WIDTH, Chart, count, finish, finite, named
 
 
 def overlay_chart(series: Sequence[tuple[str, LawResult]]) -> Chart:

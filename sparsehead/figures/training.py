@@ -9,7 +9,8 @@ from .._base.errors import DomainError
 from ..reading.appearance import HALFWAY, appearance
 from ..train.outcome import Run
 from .colours import BLUE, GREEN, GREY, ORANGE, RED
-from .theme import WIDTH, Chart, Panel, Rows, by_name, finish, linear_axis, named, number
+from .encodings import by_name, linear_axis
+from .theme import WIDTH, Chart, Panel, Rows, finish, named, number
 
 
 def training_chart(points: Rows = (), *, target: str = "one run") -> Chart:

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from sparsehead.figures.colours import BLUE, GREEN, RED
+from sparsehead.figures.encodings import by_name, linear_axis
 from sparsehead.figures.theme import WIDTH, Chart, Panel, Rows, count, finish, named, number, rows_of
 
 from ..studies.reading_records import AppearanceRun
@@ -58,9 +59,8 @@ def _shares(runs: Rows) -> list[dict[str, Any]]:
 
 
 def _share_panel(panel: str, *, last: bool) -> Panel:
-    names = list(NAMES.values())
-    colour: Any = alt.Scale(domain=names, range=[BLUE, RED, GREEN])
-    dash: Any = alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2]])
+    colours = dict(zip(NAMES.values(), (BLUE, RED, GREEN)))
+    dashes = dict(zip(NAMES.values(), ([1, 0], [6, 3], [2, 2])))
     here: Any = {"field": "panel", "equal": panel}
     return (
         named("shares")
@@ -68,13 +68,9 @@ def _share_panel(panel: str, *, last: bool) -> Panel:
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X("step:Q", axis=alt.Axis(title="training step" if last else None, tickCount=8)),
-            y=alt.Y(
-                "share:Q",
-                scale=alt.Scale(domain=[0, 1.02], nice=False),
-                axis=alt.Axis(title="share of runs", values=[0, 0.5, 1]),
-            ),
-            color=alt.Color("what:N", scale=colour, legend=alt.Legend(title=None)),
-            strokeDash=alt.StrokeDash("what:N", scale=dash, legend=alt.Legend(title=None)),
+            y=alt.Y("share:Q", **linear_axis("share of runs", 0, 1.02, values=[0, 0.5, 1])),
+            color=by_name(alt.Color, "what", colours, legend=alt.Legend(title=None)),
+            strokeDash=by_name(alt.StrokeDash, "what", dashes, legend=alt.Legend(title=None)),
             tooltip=["what:N", "step:Q", "share:Q"],
         )
         .properties(

@@ -7,12 +7,13 @@ import altair as alt
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.colours import BLUE, RED
-from sparsehead.figures.theme import HEIGHT, WIDTH, Chart, finish, finite, log_axis, named, number, rows_of
+from sparsehead.figures.encodings import linear_axis, log_axis
+from sparsehead.figures.theme import HEIGHT, WIDTH, Chart, finish, finite, named, number, rows_of
 
 from ..studies.records import BoundPoint
 
 
-def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 3 bits") -> Chart:
+def bound_along_training(points: Sequence[BoundPoint]) -> Chart:
     """The capacity bound of the weights at each recorded step, with the accuracy above it.
 
     Paper: bound-along-training
@@ -24,18 +25,10 @@ def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 
     values = [r["bound"] for r in rows if r["bound"] > 0]
     steps = [r["step"] for r in rows]
     x: dict[str, Any] = {"scale": alt.Scale(domain=[min(steps), max(steps)], nice=False)}
-    top = (
-        named("training")
-        .mark_line(color=BLUE, strokeWidth=2)
-        .encode(
-            x=alt.X("step:Q", axis=alt.Axis(title=None), **x),
-            y=alt.Y(
-                "accuracy:Q",
-                scale=alt.Scale(domain=[0.4, 1.02], nice=False),
-                axis=alt.Axis(title="validation accuracy", tickCount=5),
-            ),
-        )
-    )
+    top = named("training").mark_line(color=BLUE, strokeWidth=2).encode(
+        x=alt.X("step:Q", axis=alt.Axis(title=None), **x),
+        y=alt.Y("accuracy:Q", **linear_axis("validation accuracy", 0.4, 1.02, tickCount=5)),
+    )  # fmt: skip
     shown = log_axis("capacity C = eps² ln N (log scale)", values)
     base = named("training").encode(x=alt.X("step:Q", axis=alt.Axis(title="training step"), **x))
     line = base.mark_line(color=RED, strokeWidth=2).encode(
@@ -49,7 +42,7 @@ def bound_along_training(points: Sequence[BoundPoint], *, target: str = "AND of 
             alt.layer(line).properties(width=WIDTH, height=HEIGHT - 90),
             spacing=16,
         ),
-        title=f"{target}: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
+        title=f"AND of 3 bits: the bound {verb} from {number(first['bound'])} to {number(last['bound'])}",
         subtitle=[
             f"Meanwhile validation accuracy goes from {number(first['accuracy'])} to {number(last['accuracy'])}.",
             "One run; the bound is computed from its weights.",

@@ -8,7 +8,8 @@ from typing import Any
 import altair as alt
 
 from sparsehead._base.log_math import Real
-from sparsehead.figures.colours import BLUE, GREY, PAPER_POINT, RED
+from sparsehead.figures.colours import BLACK, BLUE, GREY, PAPER_POINT, RED
+from sparsehead.figures.encodings import linear_axis
 from sparsehead.figures.theme import (
     WIDTH,
     Chart,
@@ -25,9 +26,7 @@ from ..published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
 from ..studies.falls import learned_step
 from ..studies.records import AccuracyPoint, LossPoint, ParityRun
 
-PAPER_BAR: dict[str, Any] = {"color": "#000000", "strokeWidth": 1.2}
-POINTS = 8000  # beyond this many points curves are thinned: every k-th recorded step, and each curve's last
-STEP = "training step"
+POINTS = 8000  # of all curves of a chart; more are thinned, which keeps a page small
 
 
 def validation_curves(
@@ -78,34 +77,21 @@ def _rule(y: Any) -> Panel:
 
 def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) -> Panel:
     colour = BLUE if summary["solved"] == summary["replicates"] else RED
-    x = alt.X(
-        "step:Q",
-        scale=alt.Scale(domain=[0, last], nice=False),
-        axis=alt.Axis(title=STEP if first else None, tickCount=6),
-    )
-    scale = alt.Scale(domain=[0.4, 1.03], nice=False)
-    y = alt.Y(
-        "accuracy:Q",
-        scale=scale,
-        axis=alt.Axis(
-            title=f"validation accuracy, m = {number(m)}", values=[0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-        ),
-    )
+    x = alt.X("step:Q", **linear_axis("training step" if first else None, 0, last, tickCount=6))
+    ticks = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    shown = linear_axis(f"validation accuracy, m = {number(m)}", 0.4, 1.03, values=ticks)
+    y = alt.Y("accuracy:Q", **shown)
     here = f"datum.m == {m}"
-    thin_lines = (
-        named("curves")
-        .transform_filter(here)
-        .mark_line(strokeWidth=0.8, opacity=0.45, color=colour, clip=True)
+    curves, middle, first_steps = (
+        named(name).transform_filter(here) for name in ("curves", "median", "paper")
     )
-    middle = named("median").transform_filter(here).mark_line(strokeWidth=3, color=colour, clip=True)
-    first_steps = named("paper").transform_filter(here)
+    replicates = curves.mark_line(strokeWidth=0.8, opacity=0.45, color=colour, clip=True)
+    tips = ["m:Q", "replicate:N", "step:Q", "accuracy:Q"]
     return alt.layer(
-        _rule(y=alt.Y("level:Q", scale=scale)),
-        thin_lines.encode(
-            x=x, y=y, detail="replicate:N", tooltip=["m:Q", "replicate:N", "step:Q", "accuracy:Q"]
-        ),
-        middle.encode(x=x, y=y),
-        first_steps.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y=y),
+        _rule(y=alt.Y("level:Q", scale=shown["scale"])),
+        replicates.encode(x=x, y=y, detail="replicate:N", tooltip=tips),
+        middle.mark_line(strokeWidth=3, color=colour, clip=True).encode(x=x, y=y),
+        first_steps.mark_rule(color=BLACK, strokeWidth=1.2).encode(x=alt.X("low:Q"), x2="high:Q", y=y),
         first_steps.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
             x="step:Q", y=y, tooltip=["series:N", "low:Q", "step:Q", "high:Q"]
         ),
@@ -113,19 +99,17 @@ def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) 
 
 
 def _solved(rows: Rows, m: Any) -> dict[str, Any]:
-    """How many replicates of sample size m passed SOLVED, with the 95 % interval, and when."""
-    first: dict[Any, Any] = {}
-    for r in rows:
-        if r["m"] == m:
-            passed = r["step"] if r["accuracy"] > SOLVED else None
-            known = first.get(r["replicate"])
-            first[r["replicate"]] = (
-                passed if known is None else known if passed is None else min(known, passed)
-            )
-    steps = [step for step in first.values() if step is not None]
-    low, high = wilson(len(steps), len(first))
+    """Replicates of sample size m that passed SOLVED: number, share with 95 % interval, and median step."""
+    here = [r for r in rows if r["m"] == m]
+    replicates = {r["replicate"] for r in here}
+    passed: dict[Any, list[Any]] = defaultdict(list)
+    for r in here:
+        if r["accuracy"] > SOLVED:
+            passed[r["replicate"]].append(r["step"])
+    steps = [min(found) for found in passed.values()]
+    low, high = wilson(len(steps), len(replicates))
     return {
-        "m": m, "solved": len(steps), "replicates": len(first), "share": len(steps) / len(first),
+        "m": m, "solved": len(steps), "replicates": len(replicates), "share": len(steps) / len(replicates),
         "low": low, "high": high, "median_step": median(steps) if steps else None,
     }  # fmt: skip
 
@@ -143,8 +127,8 @@ def parity_curves(
 
     Args:
         curves: points of all runs.
-        first: for each run, the step from which each seed's smoothed loss stays below the paper's level (None:
-            never), where that is known better than from the curves, which may be thinned.
+        first: for each run, the step from which its smoothed loss stays below the paper's level (None: never);
+            without it, that is computed from the curves, which may be thinned.
         paper: the step at which the paper's losses first fall below its level: median, least and greatest.
     Paper: parity-curves
     """
@@ -158,13 +142,7 @@ def parity_curves(
     verdicts = {0: "is not learned yet", len(firsts): "is learned"}
     verdict = verdicts.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
     printed = [
-        {
-            "T": p.T,
-            "low": p.first_below[0],
-            "step": p.first_below[1],
-            "high": p.first_below[2],
-            "loss": p.level,
-        }
+        {"T": p.T, **dict(zip(("low", "step", "high"), p.first_below)), "loss": p.level}
         for p in paper
         if p.T in Ts
     ]
@@ -177,11 +155,7 @@ def parity_curves(
         subtitle=[
             *(f"{_fallen(firsts, T)}{seen.get(T, '')}." for T in Ts),
             f"Rule: loss {level}. Ticks: where each seed's smoothed loss falls below it for good.",
-            *(
-                ["Diamonds, bars: the paper's median, least and greatest first step below it."]
-                if printed
-                else []
-            ),
+            *["Diamonds, bars: the paper's median, least and greatest first step below it."] * bool(printed),
         ],
         data={
             "level": [{"level": level}],
@@ -193,16 +167,9 @@ def parity_curves(
 
 
 def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
-    x = alt.X(
-        "step:Q",
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(title=STEP if last else None, tickCount=6),
-    )
-    y = alt.Y(
-        "loss:Q",
-        scale=alt.Scale(domainMin=0),
-        axis=alt.Axis(title=f"cross-entropy (nats), T = {T}", tickCount=5),
-    )
+    x = alt.X("step:Q", **linear_axis("training step" if last else None, 0, end, tickCount=6))
+    axis = alt.Axis(title=f"cross-entropy (nats), T = {T}", tickCount=5)
+    y = alt.Y("loss:Q", scale=alt.Scale(domainMin=0), axis=axis)
     here = f"datum.T == {T}"
     theirs = named("paper").transform_filter(here)
     return alt.layer(
@@ -215,7 +182,7 @@ def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
         .transform_filter(here)
         .mark_tick(orient="vertical", thickness=2, size=16, color=BLUE)
         .encode(x="step:Q", y="loss:Q", tooltip=["seed:N", "step:Q"]),
-        theirs.mark_rule(**PAPER_BAR).encode(x=alt.X("low:Q"), x2="high:Q", y="loss:Q"),
+        theirs.mark_rule(color=BLACK, strokeWidth=1.2).encode(x=alt.X("low:Q"), x2="high:Q", y="loss:Q"),
         theirs.mark_point(opacity=1, fill="white", **PAPER_POINT).encode(
             x="step:Q", y="loss:Q", tooltip=["low:Q", "step:Q", "high:Q"]
         ),
@@ -242,7 +209,7 @@ def _fallen(firsts: Rows, T: Any) -> str:
 
 
 def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
-    """The curves with at most about POINTS points: every k-th recorded step, and each curve's last."""
+    """Thin curves to about POINTS points: keep every k-th recorded step, and each curve's last."""
     every = -(-len(rows) // POINTS)
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:

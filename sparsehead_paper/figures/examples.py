@@ -17,7 +17,7 @@ from sparsehead.figures.bounds import terms_figure
 from sparsehead.figures.built import written_figure
 from sparsehead.figures.covers import NOTES_SETS, cover_chart
 from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
-from sparsehead.figures.theme import Chart, Rows
+from sparsehead.figures.theme import Chart, Fields, Rows
 from sparsehead.floor.floor import floor
 from sparsehead.functions import conjunction, parse
 from sparsehead.functions.task import conjunction_p
@@ -27,26 +27,25 @@ from sparsehead.heads.model import Model
 from sparsehead.laws.thresholds import Threshold
 from sparsehead.reading.occam import log_price, tail_inversion
 
-from ..figures.certificates import CAPACITY, READ, certificates_chart
-from ..figures.norms import norms_chart
-from ..figures.story import story_chart
-
-NORM_T = (10, 30, 100, 300, 1000, 3000, 10_000)
+from .certificates import CAPACITY, READ, certificates_chart
+from .norms import norms_chart
+from .story import story_chart
 
 
-def cover_figure(eps: str, note: str) -> Chart:
-    """The notes' example at one eps, for both readings of the point set; the covers are exact."""
+def cover_figure(eps: str) -> Chart:
+    """The notes' example at eps = 0.05 or 0.5, for both readings of the point set; the covers are exact."""
+    note = {
+        "0.05": "The notes' figure 1. They say 3, which is right for both readings of the set.",
+        "0.5": "The notes' figure 2. They say 2, which is right for neither reading of the set.",
+    }[eps]
     panels: list[dict[str, Any]] = []
     for name, points in NOTES_SETS.items():
         cover = covering_number(points, eps=Fraction(eps))
         plane = [(float(x), float(y)) for x, y in points]
         panels.append({"points": plane, "eps": float(eps), "centers": cover.centers, "name": name})
     sizes = [len(p["centers"]) for p in panels]
-    both = (
-        f"{sizes[0]} balls"
-        if sizes[0] == sizes[1]
-        else f"{sizes[0]} balls or {sizes[1]}, depending on the set"
-    )
+    other = "" if sizes[0] == sizes[1] else f" or {sizes[1]}, depending on the set"
+    both = f"{sizes[0]} balls{other}"
     return cover_chart(panels, title=f"At eps = {eps} the three points need {both}", note=note)
 
 
@@ -55,12 +54,8 @@ def modules_figure() -> Chart:
     f = conjunction((1, 3), T=5)
     bits = np.array([1, 1, 0, 1, 0])
     rng, d = stream(0, "figure", "modules"), positional(5).d
-    random = Layer(
-        W_Q=rng.standard_normal((1, d, 3)),
-        W_K=rng.standard_normal((1, d, 3)),
-        W_V=rng.standard_normal((1, d, 3)),
-        W_C=rng.standard_normal((1, 3, d)),
-    )
+    W_Q, W_K, W_V = (rng.standard_normal((1, d, 3)) for _ in range(3))
+    random = Layer(W_Q=W_Q, W_K=W_K, W_V=W_V, W_C=rng.standard_normal((1, 3, d)))
     layer = Model(positional(5), (random,), w=np.zeros(d))
     head, scalar = build(f, readout="mlp", attends_cls=False), build(f, readout="mlp")
     return attention_module_diagram([("head", head, bits), ("layer", layer, bits), ("scalar", scalar, bits)])
@@ -81,32 +76,32 @@ def story_figure(thresholds: Collection[Threshold]) -> Chart:
     return story_chart(weights, f.support, thresholds, formula=str(f))
 
 
-def built_figure(text: str = "x2 ^ x5 ^ x11", T: int = 16) -> Chart:
+def built_figure() -> Chart:
     """A parity written down: attention on two inputs, the decoder, and the certificate's verdict."""
-    f = parse(text, T=T)
+    f = parse("x2 ^ x5 ^ x11", T=16)
     model = build(f, readout="mlp")
     return written_figure(model, f, exact=bool(verify(model, f).exact))
 
 
-def built_norms() -> list[dict[str, Any]]:
-    """Frobenius norms of W_QK for AND of 3 bits, written our way and the paper's, over decades of T."""
-    rows = []
-    for T in NORM_T:
+def norms_figure(tracr: Rows = ()) -> Chart:
+    """Frobenius norms of W_QK for AND of 3 bits, written our way and the paper's, over decades of T.
+
+    Args:
+        tracr: {T, builder, norm}, if Tracr's norms were measured.
+    """
+    rows: list[Fields] = []
+    for T in (10, 30, 100, 300, 1000, 3000, 10_000):
         f = conjunction((0, T // 3, T - 1), T=T)
         for builder, method in (("ours", "compact"), ("the paper's", "paper")):
             heads = norms(build(f, method=method))["layer0"]
             size = math.sqrt(sum(head.QK.frobenius**2 for head in heads))
             rows.append({"T": T, "builder": builder, "norm": size})
-    return rows
+    return norms_chart([*rows, *tracr])
 
 
-def norms_figure(tracr: Rows = ()) -> Chart:
-    """Ours and the paper's, computed here; Tracr's where its measurement is given as {T, builder, norm}."""
-    return norms_chart([*built_norms(), *tracr])
-
-
-def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
-    """The Occam bound of an s-conjunction that was read, the capacity bound of the written head, and the floor."""
+def certificates_figure() -> Chart:
+    """The Occam bound of a 3-conjunction that was read, the capacity bound of the written head, and the floor."""
+    T, s, delta = 300, 3, 0.05
     model = build(conjunction(range(s), T=T))
     rows: list[dict[str, Any]] = []
     for m in np.unique(np.geomspace(20, 1e4, 40).astype(int)).tolist():
@@ -119,6 +114,6 @@ def certificates_figure(T: int = 300, s: int = 3, delta: float = 0.05) -> Chart:
     return certificates_chart(rows, floor=least.m, T=T, s=s)
 
 
-def bound_figure(T: int = 300, m: int = 1000) -> Chart:
+def bound_figure() -> Chart:
     """The capacity bound of a written AND head by norms alone, by term."""
-    return terms_figure(bound(build(conjunction((5, 20, 30), T=T), readout="mlp"), m=m, form="ours"))
+    return terms_figure(bound(build(conjunction((5, 20, 30), T=300), readout="mlp"), m=1000, form="ours"))

@@ -6,12 +6,10 @@ import altair as alt
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.colours import BLUE, GREY, RED
+from sparsehead.figures.encodings import by_name, linear_axis
 from sparsehead.figures.theme import WIDTH, Chart, count, finish, named, number
 
 from ..studies.study_records import FailuresRecord
-
-ROW = 26  # pixels
-SOLVED, FAILED = "solved", "failed"
 
 
 def failures_chart(record: FailuresRecord) -> Chart:
@@ -24,38 +22,30 @@ def failures_chart(record: FailuresRecord) -> Chart:
     rows: list[dict[str, Any]] = [
         {
             "T": run.T, "m": run.m, "seed": run.seed, "lean": run.lean, "steps": run.steps, "ahead": run.ahead,
-            "ended": SOLVED if run.solved else FAILED, "row": _row(run.T, run.solved),
+            "ended": "solved" if run.solved else "failed", "row": _row(run.T, run.solved),
         }
         for run in record.runs
     ]  # fmt: skip
     sizes = sorted({(run.T, run.m) for run in record.runs})
     order = [_row(T, solved) for T, _ in sizes for solved in (True, False)]
     with_it, against = record.solved_by_sign()
-    told = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
+    sizes_text = ", ".join(f"m = {m} at T = {number(T)}" for T, m in sizes)
     reach = 1.1 * max(abs(run.lean) for run in record.runs)
-    x = alt.X(
-        "lean:Q",
-        scale=alt.Scale(domain=[-reach, reach], nice=False),
-        axis=alt.Axis(title="mean correlation with the label", format=".1f"),
-    )
-    colour: Any = alt.Scale(domain=[SOLVED, FAILED], range=[BLUE, RED])
-    ticks = (
-        named("runs")
-        .mark_tick(thickness=2, size=ROW - 8, opacity=0.6)
-        .encode(
-            x=x,
-            y=alt.Y("row:N", sort=order, axis=alt.Axis(title=None, labelLimit=300)),
-            color=alt.Color("ended:N", scale=colour, legend=None),
-            tooltip=["T:Q", "m:Q", "seed:N", "ended:N", "lean:Q", "steps:Q", "ahead:Q"],
-        )
+    x = alt.X("lean:Q", **linear_axis("mean correlation with the label", -reach, reach, format=".1f"))
+    ticks = named("runs").mark_tick(thickness=2, size=18, opacity=0.6)
+    runs = ticks.encode(
+        x=x,
+        y=alt.Y("row:N", sort=order, axis=alt.Axis(title=None, labelLimit=300)),
+        color=by_name(alt.Color, "ended", {"solved": BLUE, "failed": RED}, legend=None),
+        tooltip=["T:Q", "m:Q", "seed:N", "ended:N", "lean:Q", "steps:Q", "ahead:Q"],
     )
     middle = named("zero").mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="lean:Q")
     return finish(
-        alt.layer(middle, ticks).properties(width=WIDTH, height=ROW * len(order)),
+        alt.layer(middle, runs).properties(width=WIDTH, height=26 * len(order)),
         title=f"Moved with the label: {sum(with_it)} of {count(with_it, 'run')} solved; "
         f"against it: {sum(against)} of {len(against)}",
         subtitle=[
-            f"Single runs of preset best, {told}; {len(record.runs)} of {record.planned} are done.",
+            f"Single runs of preset best, {sizes_text}; {len(record.runs)} of {record.planned} are done.",
             "One tick for each run: how the positions that it moved most correlate with the label.",
         ],
         data={"runs": rows, "zero": [{"lean": 0.0}]},
@@ -63,4 +53,4 @@ def failures_chart(record: FailuresRecord) -> Chart:
 
 
 def _row(T: int, solved: bool) -> str:
-    return f"T = {number(T)} {SOLVED if solved else FAILED}"
+    return f"T = {number(T)} {'solved' if solved else 'failed'}"

@@ -1,11 +1,11 @@
 """Norms against context length: of heads written down in several ways, and of learned heads beside written ones."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 
 from sparsehead.figures.colours import BLACK, BLUE, GREY, ORANGE, PURPLE, RED
+from sparsehead.figures.encodings import by_name, log_axis
 from sparsehead.figures.theme import (
     HEIGHT,
     WIDTH,
@@ -14,7 +14,6 @@ from sparsehead.figures.theme import (
     Rows,
     finish,
     finite,
-    log_axis,
     named,
     need,
     number,
@@ -23,39 +22,30 @@ from sparsehead.figures.theme import (
 
 from ..studies.records import NormPoint
 
-CONTEXT = "context length T (bits, log scale)"
-BUILDERS = {"ours": (BLUE, "circle"), "the paper's": (BLACK, "diamond"), "Tracr's": (ORANGE, "triangle-up")}
-SOURCES = {
-    "learned": (RED, "circle"),
-    "written": (BLUE, "square"),
-    "the paper's": (BLACK, "diamond"),
-    "random": (GREY, "cross"),
-}
-SPARE = PURPLE, "triangle-down"
 
-
-def norms_chart(norms: Rows, *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits") -> Chart:
-    """How the norm of a written head grows with T, for each builder that `norms` has.
+def norms_chart(norms: Rows) -> Chart:
+    """The Frobenius norm of W_QK of written heads against T, for each builder that `norms` has.
 
     Args:
-        norms: {T, builder, norm}, builder one of BUILDERS.
-        norm: which norm of which matrix it is.
+        norms: {T, builder, norm}.
     Paper: sparse-representation
     """
     rows = need(norms, "norms of built heads", "T", "builder", "norm")
-    names = _present(BUILDERS, [r["builder"] for r in rows])
-    said = [_said(name, [r for r in rows if r["builder"] == name]) for name in names]
+    known = {"ours": (BLUE, "circle"), "the paper's": (BLACK, "diamond"), "Tracr's": (ORANGE, "triangle-up")}
+    styles = _styles(known, [r["builder"] for r in rows])
+    first = next(iter(styles))
     return finish(
-        _series_chart("norms", rows, "builder", {n: BUILDERS.get(n, SPARE) for n in names}, norm, bars=False),
-        title=f"{target}: {_ends(names[0], [r for r in rows if r['builder'] == names[0]])}",
-        subtitle=[*said, "Computed from the weights written down, so there is no interval."],
+        _series_chart(rows, "builder", styles, "Frobenius norm of W_QK", bars=False),
+        title=f"AND of 3 bits: {_ends(first, [r for r in rows if r['builder'] == first])}",
+        subtitle=[
+            *_growths(rows, "builder", styles),
+            "Computed from the weights written down, so there is no interval.",
+        ],
         data={"norms": rows},
     )
 
 
-def learned_vs_built_norms(
-    points: Sequence[NormPoint], *, norm: str = "Frobenius norm of W_QK", target: str = "AND of 3 bits"
-) -> Chart:
+def learned_vs_built_norms(points: Sequence[NormPoint], *, norm: str = "Frobenius norm of W_QK") -> Chart:
     """The norm that gradient descent reaches beside the one that suffices.
 
     Args:
@@ -64,23 +54,36 @@ def learned_vs_built_norms(
     Paper: norms-learned
     """
     rows = rows_of(points, "learned against built norms")
-    names = _present(SOURCES, [r["source"] for r in rows])
-    said = [_said(name, [r for r in rows if r["source"] == name]) for name in names]
+    known = {
+        "learned": (RED, "circle"),
+        "written": (BLUE, "square"),
+        "the paper's": (BLACK, "diamond"),
+        "random": (GREY, "cross"),
+    }
+    styles = _styles(known, [r["source"] for r in rows])
+    # `collect.learned_norms` takes the first recorded step, not the initial weights.
+    random = " Random: the first recorded step." if "random" in styles else ""
     return finish(
-        _series_chart("norms", rows, "source", {n: SOURCES.get(n, SPARE) for n in names}, norm, bars=True),
-        title=f"{target}: {_compared(rows)}",
-        subtitle=[*said, "Points: medians; bars: the middle half of the runs." + _early(names)],
+        _series_chart(rows, "source", styles, norm, bars=True),
+        title=f"AND of 3 bits: {_compared(rows)}",
+        subtitle=[
+            *_growths(rows, "source", styles),
+            f"Points: medians; bars: the middle half of the runs.{random}",
+        ],
         data={"norms": rows},
     )
 
 
-def _early(names: Sequence[str]) -> str:
-    """What "random" stands for: `collect.learned_norms` takes the first recorded step, not the initial weights."""
-    return " Random: the first recorded step." if "random" in names else ""
+def _styles(known: Mapping[str, tuple[str, str]], given: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and shape of each series in `given`; those that are not known look alike and come last."""
+    others = sorted({name for name in given if name not in known})
+    return {n: known[n] for n in known if n in given} | dict.fromkeys(others, (PURPLE, "triangle-down"))
 
 
-def _said(name: str, rows: Rows) -> str:
-    return f"{name[:1].upper()}{name[1:]}: {growth(rows)}."
+def _growths(rows: Rows, field: str, names: Iterable[str]) -> list[str]:
+    return [
+        f"{name[:1].upper()}{name[1:]}: {growth([r for r in rows if r[field] == name])}." for name in names
+    ]
 
 
 def _ends(name: str, rows: Rows) -> str:
@@ -97,7 +100,7 @@ def _ends(name: str, rows: Rows) -> str:
 
 
 def _compared(rows: Rows) -> str:
-    """Learned beside written, for the title: at how many of the T that both have the learned norm is the smaller."""
+    """For the title: at how many T, of those with both, the learned norm is below the written one."""
     by = {
         source: {r["T"]: r["norm"] for r in rows if r["source"] == source and finite(r["norm"])}
         for source in ("learned", "written")
@@ -111,12 +114,8 @@ def _compared(rows: Rows) -> str:
     return f"learned heads lie below the written one at {below} of {len(both)} T"
 
 
-def _present(known: Mapping[str, Any], given: Sequence[str]) -> list[str]:
-    return [*(n for n in known if n in given), *sorted({g for g in given if g not in known})]
-
-
 def growth(rows: Rows) -> str:
-    """From where to where a series goes over its range of T, and the factor between.
+    """A series at its least and its greatest T, and the factor between.
 
     >>> growth([{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
     '2 to 20 (×10 for ×100 in T)'
@@ -131,26 +130,20 @@ def growth(rows: Rows) -> str:
 
 
 def _series_chart(
-    data: str, rows: Rows, field: str, style: Mapping[str, tuple[str, str]], norm: str, *, bars: bool
+    rows: Rows, field: str, styles: Mapping[str, tuple[str, str]], norm: str, *, bars: bool
 ) -> Panel:
-    names = list(style)
     values = [r[k] for r in rows for k in ("norm", "low", "high") if finite(r.get(k)) and r[k] > 0]
-    x = alt.X("T:Q", **log_axis(CONTEXT, [r["T"] for r in rows]))
+    x = alt.X("T:Q", **log_axis("context length T (bits, log scale)", [r["T"] for r in rows]))
     shown = log_axis(f"{norm} (log scale)", values)
-    color = alt.Color(
-        f"{field}:N", title=None, scale=alt.Scale(domain=names, range=[style[n][0] for n in names])
-    )
-    shape = alt.Shape(
-        f"{field}:N", title=None, scale=alt.Scale(domain=names, range=[style[n][1] for n in names])
-    )
+    color = by_name(alt.Color, field, {name: colour for name, (colour, _) in styles.items()}, title=None)
+    shape = by_name(alt.Shape, field, {name: shape for name, (_, shape) in styles.items()}, title=None)
     tips = [f"{field}:N", "T:Q", alt.Tooltip("norm:Q", format=".4~g")]
     y = alt.Y("norm:Q", **shown)
-    base = named(data)
+    base = named("norms")
     layers = [base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=color)]
     if bars:
-        layers.append(
-            base.mark_rule(strokeWidth=1.6).encode(x=x, y=alt.Y("low:Q", **shown), y2="high:Q", color=color)
-        )
+        rule = base.mark_rule(strokeWidth=1.6)
+        layers.append(rule.encode(x=x, y=alt.Y("low:Q", **shown), y2="high:Q", color=color))
     point = base.mark_point(size=70, strokeWidth=1.8, opacity=1, fill="white")
     layers.append(point.encode(x=x, y=y, color=color, shape=shape, tooltip=tips))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)

@@ -6,12 +6,13 @@ import altair as alt
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.colours import GREY
-from sparsehead.figures.theme import Chart, count, finish, log_axis, named
+from sparsehead.figures.encodings import log_axis
+from sparsehead.figures.theme import Chart, count, finish, named
 
 from ..published import PARITY
 from ..studies.study_records import ParitySettingsRecord
 
-ROW, PANEL_WIDTH = 24, 200  # pixels
+PANEL_WIDTH = 200  # pixels
 
 
 def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
@@ -49,7 +50,7 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
             points.encode(x=x, y=y, color=colour, shape="learned:N", tooltip=tips),
         ]
         panels.append(
-            alt.layer(*layers).properties(width=PANEL_WIDTH, height=ROW * len(order), title=f"T = {T}")
+            alt.layer(*layers).properties(width=PANEL_WIDTH, height=24 * len(order), title=f"T = {T}")
         )
     learned = sum(run.learned is not None for run in record.runs)
     return finish(

@@ -11,9 +11,6 @@ from ..studies.odds import compared_races, shares_by_choice
 from ..studies.study_records import ReadingsRecord
 
 CAP = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
-ROW, COLUMN = 17, 130  # pixels
-TOGETHER = "all together"
-CHOICE_NAMES = {"decay": "decay", "clip": "gradients", "init": "initialisation", "dropout": "dropout"}
 
 
 def readings_chart(record: ReadingsRecord) -> Chart:
@@ -48,7 +45,7 @@ def readings_chart(record: ReadingsRecord) -> Chart:
     table = alt.layer(
         base.mark_rect().encode(color=colour, tooltip=tips),
         base.mark_text(fontSize=10).encode(text="label:N", color=ink),
-    ).properties(width=COLUMN * len(races), height=ROW * len(order))
+    ).properties(width=130 * len(races), height=17 * len(order))
     choices = _choices(record)
     chart: Any = alt.vconcat(table, _choices_chart(choices), spacing=28) if choices else table
     state = "Run to the end." if record.complete else f"Not run to the end: {record.state}."
@@ -68,11 +65,12 @@ def readings_chart(record: ReadingsRecord) -> Chart:
 def _choices(record: ReadingsRecord) -> list[dict[str, Any]]:
     """The share of each choice, in each race that has compared every reading and in all of these together."""
     races = compared_races(record)
-    groups = {race: (race,) for race in races} | ({TOGETHER: races} if len(races) > 1 else {})
+    groups = {race: (race,) for race in races} | ({"all together": races} if len(races) > 1 else {})
+    names = {"decay": "decay", "clip": "gradients", "init": "initialisation", "dropout": "dropout"}
     return [
-        {"group": group, "choice": f"{CHOICE_NAMES[choice]}: {chosen}", "share": share}
-        for group, own in groups.items()
-        for (choice, chosen), share in sorted(shares_by_choice(record, own).items())
+        {"group": group, "choice": f"{names[choice]}: {chosen}", "share": share}
+        for group, members in groups.items()
+        for (choice, chosen), share in sorted(shares_by_choice(record, members).items())
     ]
 
 
@@ -95,7 +93,7 @@ def _choices_chart(rows: list[dict[str, Any]]) -> Any:
             base.mark_rect().encode(color=shade),
             base.mark_text(fontSize=10).encode(text=text, color=ink),
         )
-        .properties(width=COLUMN * len(groups), height=ROW * len(choices))
+        .properties(width=130 * len(groups), height=17 * len(choices))
         .resolve_scale(color="independent")
     )
 

@@ -6,13 +6,13 @@ import altair as alt
 
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.colours import BLACK, GREY
-from sparsehead.figures.theme import Chart, Panel, finish, finite, log_axis, named, number
+from sparsehead.figures.encodings import log_axis
+from sparsehead.figures.theme import Chart, Panel, finish, finite, named, number
 
 from ..studies.study_records import LawsRecord
 
-PANEL_WIDTH, PANEL_HEIGHT = 230, 170
-LONG_LABEL = 18  # characters, of which two fit side by side below a panel
-REFERENCE = "preset best"  # stands in every panel of the study of settings
+PANEL_WIDTH = 230  # pixels
+REFERENCE = "preset best"  # drawn in every panel of the study of settings
 
 
 def laws_chart(record: LawsRecord, *, title: str) -> Chart:
@@ -33,8 +33,11 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
     if not points:
         raise DomainError(f"{title}: there is nothing to draw yet, 0 thresholds arrived.")
     reference = [{**row, "label": REFERENCE} for row in points if row["label"] == REFERENCE]
-    own = [p for p in points if p["label"] != REFERENCE] or points
-    labels = {group: {p["label"] for p in own if p["group"] == group} for group in (p["group"] for p in own)}
+    compared = [p for p in points if p["label"] != REFERENCE] or points
+    labels = {
+        group: {p["label"] for p in compared if p["group"] == group}
+        for group in (p["group"] for p in compared)
+    }
     floor: list[dict[str, Any]] = [
         {"group": law.group, "T": row.T, "m": row.m, "label": f"floor of {law.label}"}
         for law in record.laws
@@ -67,7 +70,8 @@ def laws_chart(record: LawsRecord, *, title: str) -> Chart:
 
 def _panel(group: str, labels: set[str], x: alt.X, y: alt.Y, *, with_reference: bool) -> Panel:
     here = f"datum.group === '{group.replace(chr(39), chr(92) + chr(39))}'"
-    columns = 1 if max(map(len, labels)) > LONG_LABEL else 2
+    # Two labels of up to 18 letters fit side by side below a panel.
+    columns = 1 if max(map(len, labels)) > 18 else 2
     legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=PANEL_WIDTH)
     colour = alt.Color("label:N", legend=legend)
     tips = ["label:N", "T:Q", "m:Q", "low:Q", "high:Q", "trials:Q"]
@@ -82,7 +86,7 @@ def _panel(group: str, labels: set[str], x: alt.X, y: alt.Y, *, with_reference: 
     ]
     if with_reference:
         layers.append(named("reference").mark_line(color=BLACK, strokeDash=[6, 3]).encode(x=x, y=y))
-    return alt.layer(*layers).properties(width=PANEL_WIDTH, height=PANEL_HEIGHT, title=group)
+    return alt.layer(*layers).properties(width=PANEL_WIDTH, height=170, title=group)
 
 
 def _slopes(record: LawsRecord) -> str:
@@ -93,8 +97,8 @@ def _slopes(record: LawsRecord) -> str:
     if len(known) < 2:
         return ""
     ordered = sorted(known, key=lambda label: fits[label].params["b"])
-    told = [f"{number(fits[label].params['b'])} ({label})" for label in (ordered[0], ordered[-1])]
-    return f"{told[0]} to {told[1]} samples per ln T"
+    ends_text = [f"{number(fits[label].params['b'])} ({label})" for label in (ordered[0], ordered[-1])]
+    return f"{ends_text[0]} to {ends_text[1]} samples per ln T"
 
 
 def _ends(points: list[dict[str, Any]]) -> str:

@@ -7,8 +7,9 @@ import altair as alt
 
 from sparsehead._base.types import Array, Float
 from sparsehead.figures.attention import position_axis
-from sparsehead.figures.colours import BLACK, BLUE, GREY, PAPER_POINT
-from sparsehead.figures.theme import Chart, Panel, finish, finite, log_axis, named
+from sparsehead.figures.colours import BLACK, BLUE, GREY
+from sparsehead.figures.encodings import by_name, log_axis
+from sparsehead.figures.theme import Chart, Panel, finish, finite, named
 from sparsehead.laws.published import LAW_AND
 from sparsehead.laws.thresholds import Threshold
 
@@ -54,9 +55,7 @@ def story_chart(
 
 
 def _attention(T: int) -> Panel:
-    colour = alt.Color(
-        "kind:N", legend=None, scale=alt.Scale(domain=["read", "not read"], range=[BLUE, GREY])
-    )
+    colour = by_name(alt.Color, "kind", {"read": BLUE, "not read": GREY}, legend=None)
     x = alt.X("position:Q", **position_axis(T, "position t", margin=1))
     y = alt.Y("weight:Q", axis=alt.Axis(title="attention weight", tickCount=4), scale=alt.Scale(zero=True))
     bars = named("attention").mark_bar(size=5).encode(x=x, y=y, color=colour)
@@ -64,15 +63,13 @@ def _attention(T: int) -> Panel:
 
 
 def _law(rows: list[dict[str, Any]]) -> Panel:
-    names = [OURS, PAPER]
-    colour = alt.Color("series:N", title=None, scale=alt.Scale(domain=names, range=[BLUE, BLACK]))
-    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=names, range=["circle", "diamond"]))
+    colour = by_name(alt.Color, "series", {OURS: BLUE, PAPER: BLACK}, title=None)
+    shape = by_name(alt.Shape, "series", {OURS: "circle", PAPER: "diamond"}, title=None)
     x = alt.X("T:Q", **log_axis("context length T (log scale)", [row["T"] for row in rows]))
     y: dict[str, Any] = {"scale": alt.Scale(zero=True), "axis": alt.Axis(title="samples needed", tickCount=5)}
     base = named("law")
     bars = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", color=colour)
-    size = PAPER_POINT["size"]
-    dots = base.mark_point(size=size, strokeWidth=2, filled=False, opacity=1)
+    dots = base.mark_point(size=70, strokeWidth=2, filled=False, opacity=1)
     return alt.layer(bars, dots.encode(x=x, y=alt.Y("m:Q", **y), color=colour, shape=shape)).properties(
         width=WIDTH, height=HEIGHT
     )

@@ -16,16 +16,12 @@ from sparsehead.laws.intervals import wilson
 from sparsehead.laws.thresholds import Threshold
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
-SHORT_NUMBERS = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
-HEIGHT = 400
-SHARES, NUMBERS = "Colour: the share solved.", " Numbers: solved / trials, where a cell has room."
+HEIGHT = 400  # pixels
 LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
 
 
-def success_heat_map(
-    cells: Mapping[int, list[Cell]], *, thresholds: Collection[Threshold] = (), target: str = "AND of 3 bits"
-) -> Chart:
-    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip and m_80 as a line.
+def success_heat_map(cells: Mapping[int, list[Cell]], *, thresholds: Collection[Threshold] = ()) -> Chart:
+    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip, and m_80 as triangles.
 
     Args:
         cells: trials by T; several records of one cell are added up. An adaptive sweep visits many m;
@@ -41,23 +37,15 @@ def success_heat_map(
     wide = high / low > 8
     scale = alt.Scale(type="log" if wide else "linear", domain=[low, high], nice=False)
     _label(gathered, low, high, width / len(order), log=wide)
-    x = alt.X(
-        "T:O",
-        sort=order,
-        axis=alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=SHORT_NUMBERS),
-    )
+    label = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, 'd')"
+    axis = alt.Axis(title="context length T (bits)", labelAngle=0, labelExpr=label)
+    x = alt.X("T:O", sort=order, axis=axis)
     y = alt.Y("m_low:Q", scale=scale, axis=alt.Axis(title="training samples m" + " (log scale)" * wide))
-    share = alt.Color(
-        "share:Q",
-        scale=alt.Scale(scheme="cividis", domain=[0, 1]),
-        legend=alt.Legend(
-            title="share of trials solved",
-            format="%",
-            gradientLength=220,
-            values=[0, 0.25, 0.5, 0.75, 1],
-            direction="horizontal",
-        ),
-    )
+    legend = alt.Legend(
+        title="share of trials solved", format="%", gradientLength=220, values=[0, 0.25, 0.5, 0.75, 1],
+        direction="horizontal",
+    )  # fmt: skip
+    share = alt.Color("share:Q", scale=alt.Scale(scheme="cividis", domain=[0, 1]), legend=legend)
     tips: list[Any] = ["T:O", "m:N", "solved:Q", "trials:Q"]
     tips += [alt.Tooltip(f"{name}:Q", format=".1%") for name in ("share", "low", "high")]
     layers = [named("cells").mark_rect().encode(x=x, y=y, y2="m_high:Q", color=share, tooltip=tips)]
@@ -66,11 +54,8 @@ def success_heat_map(
         ink = alt.condition("datum.share > 0.55", alt.value("black"), alt.value("white"))
         # a narrow page squeezes the columns
         roomy = alt.ExprRef(f"bandwidth('x') >= {LABEL_WIDTH} ? 1 : 0")
-        layers.append(
-            named("cells")
-            .mark_text(fontSize=9, opacity=roomy)
-            .encode(x=x, y=alt.Y("middle:Q", scale=scale), text="label:N", color=ink)
-        )
+        text = named("cells").mark_text(fontSize=9, opacity=roomy)
+        layers.append(text.encode(x=x, y=alt.Y("middle:Q", scale=scale), text="label:N", color=ink))
     if marks:
         # at the cell's border, clear of its label
         edge = alt.X("T:O", sort=order, bandPosition=0.05)
@@ -81,18 +66,20 @@ def success_heat_map(
         layers.append(mark.encode(x=edge, y=alt.Y("m80:Q", scale=scale), tooltip=["T:O", "m80:Q"], **white))
     ms = [cell.m for group in cells.values() for cell in group]
     solved, trials = sum(c["solved"] for c in gathered), sum(c["trials"] for c in gathered)
+    said = "Colour: the share solved."
+    said += " Numbers: solved / trials, where a cell has room." * any(labelled)
     return finish(
         alt.layer(*layers).properties(width=width, height=HEIGHT),
-        title=f"{target}: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
+        title=f"AND of 3 bits: {number(solved)} of {number(trials)} trials solved at {count(order, 'context length')}, "
         f"m from {number(min(ms))} to {number(max(ms))}",
         width=width,
-        subtitle=[SHARES + NUMBERS * any(labelled) + " Red triangles: m_80." * bool(marks)],
+        subtitle=said + " Red triangles: m_80." * bool(marks),
         data={"cells": gathered, "thresholds": marks},
     )
 
 
 def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, *, log: bool) -> None:
-    """Give each cell the height at which its count stands, and the count itself if the cell has room for it."""
+    """Give each cell the m at which to print its count, and the count itself if the cell has room for it."""
 
     def place(m: float) -> float:
         part = math.log(m / low) / math.log(high / low) if log else (m - low) / (high - low)
@@ -109,7 +96,11 @@ def gather(found: Mapping[int, list[Cell]]) -> list[dict[str, Any]]:
     """Cells of equal (T, m), or of one (T, band of m), added up; with their share and its 95 % interval."""
     cells = need(rows_by_length(found), "success heat map")
     ms = sorted({float(c["m"]) for c in cells})
-    edges = _edges(ms) if len(ms) <= ROWS else _bands(ms[0], ms[-1])
+    if len(ms) <= ROWS:
+        edges = _edges(ms)
+    else:  # bands of equal ratio
+        ratio = (ms[-1] * 1.0001 / ms[0]) ** (1 / ROWS)
+        edges = [ms[0] * ratio**i for i in range(ROWS + 1)]
     sums: dict[tuple[Any, int], list[int]] = defaultdict(lambda: [0, 0])
     for c in cells:
         band = max(i for i, edge in enumerate(edges[:-1]) if c["m"] >= edge * (1 - 1e-9))
@@ -135,8 +126,3 @@ def _edges(ms: list[float]) -> list[float]:
         return [ms[0] * 0.9, ms[0] * 1.1]
     inner = [(a + b) / 2 for a, b in pairwise(ms)]
     return [max(ms[0] - (inner[0] - ms[0]), ms[0] / 2), *inner, ms[-1] + (ms[-1] - inner[-1])]
-
-
-def _bands(low: float, high: float) -> list[float]:
-    ratio = (high * 1.0001 / low) ** (1 / ROWS)
-    return [low * ratio**i for i in range(ROWS + 1)]

@@ -27,21 +27,15 @@ from .catalogue import Drawn
 from .mathematics import typeset
 from .story import MARKS, story
 
-TITLE = "sparsehead: the paper, checked"
 PAPER = (
     "B. L. Edelman, S. Goel, S. Kakade, C. Zhang: Inductive Biases and Variable Creation in Self-Attention "
     "Mechanisms (ICML 2022, arXiv:2110.10090)"
 )
-NOTES = (
-    "Lecture notes on the paper, of the same title, scribes Manuel Paez and Desmond DeVaul, April 7th 2025; "
-    "they are not part of this repository"
-)
-LAST = "Definitions"  # the chapter of claims that stands behind the others
 
 
 @dataclass(frozen=True)
 class Row:
-    """A claim as the page shows it: with its finding, if there is one, and what stands behind it."""
+    """A claim as the page shows it: with its finding, if there is one, and the code and tests behind it."""
 
     claim: Any
     finding: Any | None
@@ -64,7 +58,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """What the filter looks through: all words as they were typed."""
+        """The text that the filter searches, in lower case."""
         found = self.finding
         parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
         return plain(" ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])])).lower()
@@ -85,7 +79,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class FigureOnPage:
-    """A figure as the page shows it; `problem` says why there is none."""
+    """A figure as the page shows it, or the `problem` that kept it from being drawn."""
 
     name: str
     line: str
@@ -107,12 +101,11 @@ def report_html(
     """The whole page.
 
     Args:
-        findings: what checking gave (label, verdict, paper, ours, detail); may be empty or incomplete.
+        findings: results of the checks (label, verdict, paper, ours, detail); may be empty or incomplete.
         claims: every claim (label, kind, statement, where, code, tests); those of kind "erratum" get their own
             appendix, the rest the tables. A claim without a finding is shown as not run.
-        figures: drawn, or with the sentence that says why not.
-        run: what was run, on what, how long: text by name, in the order to show it.
-        problems: sentences that belong on top, such as that a sweep is half finished.
+        run: command, machine, time and so on: text by name, in the order to show it.
+        problems: sentences for the top of the page, such as that a sweep is half finished.
     """
     found = {finding.label: finding for finding in findings}
     everything = list(claims)
@@ -123,15 +116,15 @@ def report_html(
     css, script = (
         Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
     )  # fmt: skip
-    own = Markup(f"\n{script}")
+    page_script = Markup(f"\n{script}")
     environment = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["typeset"] = typeset
     return environment.get_template("page.html").render(
-        title=TITLE,
+        title="sparsehead: the paper, checked",
         paper=PAPER,
-        policy=Markup(policy(chart_script(), own)),  # hashes and keywords only
+        policy=Markup(policy(chart_script(), page_script)),  # hashes and keywords only
         css=css,
         notes=_notes(findings, figures, problems),
         story=story(findings),
@@ -151,7 +144,7 @@ def report_html(
         run=run,
         specs=Markup(embedded(specs)),  # escaped there for this place
         chart_script=Markup(chart_script()),
-        own_script=own,
+        page_script=page_script,
     )
 
 
@@ -179,7 +172,7 @@ def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
     for claim in claims:
         if claim.kind != "erratum":
             by_title.setdefault(home.get(claim.label, "Other"), []).append(Row(claim, found.get(claim.label)))
-    order = {"Experiments": -1, LAST: len(SECTIONS)}
+    order = {"Experiments": -1, "Definitions": len(SECTIONS)}
     titles = sorted(by_title, key=lambda title: order.get(title, 0))
     return [Heading(title, by_title[title]) for title in titles]
 
@@ -187,9 +180,13 @@ def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
 def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
     """Errata by the text that they correct."""
     rows = [Row(claim, found.get(claim.label)) for claim in claims if claim.kind == "erratum"]
+    notes = (
+        "Lecture notes on the paper, of the same title, scribes Manuel Paez and Desmond DeVaul, April 7th 2025; "
+        "they are not part of this repository"
+    )
     parts = (
         Heading("Errata of the paper", [r for r in rows if "notes" not in r.claim.label], PAPER),
-        Heading("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], NOTES),
+        Heading("Errata of the lecture notes", [r for r in rows if "notes" in r.claim.label], notes),
     )
     return [part for part in parts if part.rows]
 
@@ -209,7 +206,7 @@ def _figure(figure: Drawn, spec: Mapping[str, Any] | None) -> FigureOnPage:
 
 
 def _sentences(lines: Sequence[str]) -> list[str]:
-    """Lines that were broken to fit a picture, joined again: a sentence ends with a full stop."""
+    """Join lines that were broken to fit a picture; a sentence ends with a full stop."""
     joined: list[str] = []
     for line in lines:
         if joined and not joined[-1].endswith("."):
@@ -219,20 +216,12 @@ def _sentences(lines: Sequence[str]) -> list[str]:
     return joined
 
 
-def write_report(
-    path: Path,
-    *,
-    findings: Sequence[Any],
-    claims: Iterable[Any],
-    figures: Sequence[Drawn],
-    run: Mapping[str, Any],
-    problems: Sequence[str] = (),
-) -> Path:
-    """Write the page to `path`; see `report_html`. An older page stays whole until the new one is complete.
+def write_report(path: Path, **content: Any) -> Path:
+    """Write the page of `report_html(**content)` to `path`. An older page stays whole until the new one is complete.
 
     Raises:
         FileError: the file cannot be written.
     """
-    text = report_html(findings=findings, claims=claims, figures=figures, run=run, problems=problems)
+    text = report_html(**content)
     make_folder(path.parent)
     return write_whole(path, text.encode(), force=True)

@@ -35,7 +35,7 @@ TotalReport = Callable[[str, Progress | RoundProgress, float], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out: the findings, where the report is, how long it took."""
+    """The findings, the path of the report, the time it took, and problems."""
 
     findings: tuple[Finding, ...]
     path: Path
@@ -283,13 +283,10 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
     )
 
 
-LINE = 79  # letters: a finding that is told while others are checked takes one line of a terminal
-
-
 def _line(finding: Finding) -> str:
-    """A finding in one line; the report has the whole of it."""
+    """A finding in one line of a terminal (79 letters); the report has the whole of it."""
     text = f"{finding.verdict}: {finding.label}: {plain(finding.ours)}"
-    return "  " + textwrap.shorten(text, LINE - 2, placeholder=" …")
+    return "  " + textwrap.shorten(text, 77, placeholder=" …")
 
 
 def _tell(say: Callable[[str], None]) -> Callable[[Claim, Finding | None], None]:

@@ -1,6 +1,6 @@
-"""The reproduction on one screen: seven chapters, each with verdict, the paper's number, ours and a small chart."""
+"""The reproduction on one screen: seven chapters, each with verdict, the paper's number and ours."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ MARKS = {
     "not run": "○ not run",
     "no check": "– no check",
 }
-STEPS = "Steps: least/median/greatest"
 LONGEST = 150  # letters of a number with its interval
 
 
@@ -26,9 +25,8 @@ class Chapter:
     """One line of the story.
 
     Args:
-        title, question: what it is about, in a word and in a sentence.
-        claim: the claim whose verdict is shown; figure: the figure of which a small form is shown.
-        verdict: that of the claim's finding; "not run" where there is none.
+        claim: the claim whose verdict is shown; figure: the figure shown small.
+        verdict: "not run" if the claim has no finding.
         paper, ours: the numbers, ours with its interval.
     """
 
@@ -57,53 +55,50 @@ def _law(finding: Finding) -> tuple[str, str]:
     return paper, f"{log['params']['b']:.1f} [{ends}]; {agree} of the paper's points are met"
 
 
-def _told(finding: Finding) -> tuple[str, str]:
-    return finding.paper, finding.ours
-
-
-def _parity(finding: Finding) -> tuple[str, str]:
-    """Of the settings that were tried, the paper's reading."""
-    return finding.paper, finding.data.get("matched", finding.ours)
-
-
-Numbers = Callable[[Finding], tuple[str, str]]
-# Title, question, claims of which the first that was run is told, figure unless the finding names another, numbers.
-TOPICS: tuple[tuple[str, str, tuple[str, ...], str, Numbers], ...] = (
-    ("Law", "How many samples does a head need?", ("law-matched", "law-and"), "law", _law),
-    ("Curves", f"Is it learned above the threshold, not below? {STEPS}.", ("curves-and",), "curves", _told),
-    ("Attention", "Does attention rest on the bits that matter?", ("attention-and",), "attention", _told),
+# Title, question, claims of which the first that was run is shown, and the figure unless the finding names another.
+TOPICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("Law", "How many samples does a head need?", ("law-matched", "law-and"), "law"),
+    (
+        "Curves",
+        "Is it learned above the threshold, not below? Steps: least/median/greatest.",
+        ("curves-and",),
+        "curves",
+    ),
+    ("Attention", "Does attention rest on the bits that matter?", ("attention-and",), "attention"),
     (
         "Parity",
-        f"Is parity of three bits learned? {STEPS}.",
+        "Is parity of three bits learned? Steps: least/median/greatest.",
         ("parity-settings", "parity-curves"),
         "parity",
-        _parity,
     ),
-    ("Representation", "How large must the weights be?", ("representation-norms",), "norms", _told),
-    ("Capacity", "Does capacity grow with ln T?", ("single-layer-capacity",), "bound-terms", _told),
-    ("Reading", "Can the function be read back?", ("read-trained",), "reading", _told),
+    ("Representation", "How large must the weights be?", ("representation-norms",), "norms"),
+    ("Capacity", "Does capacity grow with ln T?", ("single-layer-capacity",), "bound-terms"),
+    ("Reading", "Can the function be read back?", ("read-trained",), "reading"),
 )
 
 
 def story(findings: Sequence[Finding]) -> list[Chapter]:
-    """The chapters, from whatever was found."""
+    """The chapters, as far as their claims have findings."""
     found = {finding.label: finding for finding in findings}
     chapters = []
-    for title, question, claims, figure, numbers in TOPICS:
-        told = [found[claim] for claim in claims if claim in found]
-        if not told:
+    for title, question, claims, figure in TOPICS:
+        known = [found[claim] for claim in claims if claim in found]
+        if not known:
             unknown = "not checked in this run"
             chapters.append(Chapter(title, question, claims[-1], figure, "not run", "", unknown))
             continue
-        finding = next((finding for finding in told if finding.verdict != "not run"), told[-1])
+        finding = next((finding for finding in known if finding.verdict != "not run"), known[-1])
         claim, figure = finding.label, finding.data.get("figure", figure)
-        paper, ours = numbers(finding)
+        # Of the settings of parity that were tried, "matched" is the paper's reading.
+        paper, ours = finding.paper, finding.data.get("matched", finding.ours)
+        if title == "Law":
+            paper, ours = _law(finding)
         chapters.append(Chapter(title, question, claim, figure, finding.verdict, _short(paper), _short(ours)))
     return chapters
 
 
 def _short(text: str) -> str:
-    """At most LONGEST letters, cut where a part ends."""
+    """Cut `text` to at most LONGEST letters, at the end of a part."""
     if len(plain(text)) <= LONGEST:
         return text
     ends = (text.rfind(mark, LONGEST // 2, LONGEST - 2) for mark in ("; ", ", ", " "))
@@ -115,6 +110,6 @@ def _short(text: str) -> str:
 
 
 def story_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """The same as JSON values."""
+    """The chapters as JSON values."""
     keys = ("title", "claim", "verdict", "paper", "ours")
     return [{key: plain(getattr(chapter, key)) for key in keys} for chapter in story(findings)]

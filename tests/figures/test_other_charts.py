@@ -9,8 +9,9 @@ import pytest
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.bounds import bound_terms_chart
 from sparsehead.figures.covers import cover_chart
+from sparsehead.figures.encodings import decade_ticks
 from sparsehead.figures.render import FORMATS, render, specification
-from sparsehead.figures.theme import CONFIG, decade_ticks, interval, number, plain
+from sparsehead.figures.theme import CONFIG, interval, number, plain
 from sparsehead_paper.figures.bound_training import bound_along_training
 from sparsehead_paper.figures.certificates import CAPACITY, READ, certificates_chart
 from sparsehead_paper.figures.norms import learned_vs_built_norms, norms_chart

@@ -190,7 +190,7 @@ def test_the_description_names_every_endpoint_and_its_problems(api):
 
 def test_charts_are_the_definitions_of_the_report(api):
     from sparsehead.figures.render import specification
-    from sparsehead_paper.report.library import built_figure
+    from sparsehead_paper.figures.examples import built_figure
 
     spec = api.post("/api/build/chart", {"function": "x2 ^ x5 ^ x11", "T": 16, "readout": "mlp"}).json()
     assert spec == json.loads(json.dumps(specification(built_figure())))
