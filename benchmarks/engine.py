@@ -99,12 +99,11 @@ def spec_of(T: int, m: int, **settings: Any) -> TrainSpec:
     )
 
 
-def started(spec: TrainSpec, runs: int = 1, **how: Any) -> Engine:
+def started(spec: TrainSpec, **how: Any) -> Engine:
     """An engine with data and weights in it."""
-    made = make_engine(spec, runs, **how)
+    made = make_engine(spec, **how)
     bits = (np.random.default_rng(0).random((spec.m, spec.T)) < 0.79).astype(np.uint8)
-    for run in range(made.runs):
-        made.start(spec, 0, (bits, bits[:, :3].prod(1).astype(np.uint8)), run)
+    made.start(spec, 0, (bits, bits[:, :3].prod(1).astype(np.uint8)))
     return made
 
 
@@ -112,15 +111,14 @@ def step_seconds(
     T: int,
     m: int,
     *,
-    runs: int = 1,
     steps: int = 10,
     repeats: int = 20,
     engine: str = "auto",
     **settings: Any,
 ) -> float:
     """Seconds per step of one run, `steps` steps per call as in training."""
-    made = started(spec_of(T, m, **settings), runs, engine=engine)
-    return fastest(lambda: made.advance(steps), repeats=repeats) / steps / runs
+    made = started(spec_of(T, m, **settings), engine=engine)
+    return fastest(lambda: made.advance(steps), repeats=repeats) / steps
 
 
 def compare(T: int, m: int, quick: bool) -> dict[str, float]:
@@ -158,14 +156,6 @@ def deep(T: int, m: int) -> dict[str, float]:
         "plain_fused_attention_ms": 1e3 * fastest(plain[True], repeats=2, budget=30),
         "ours_ms": 1e3 * step_seconds(T, m, L=2, steps=1, repeats=3),
     }
-
-
-def ensemble(T: int, m: int) -> list[dict[str, float]]:
-    """The torch engine against the number of runs that it advances together, milliseconds per step of one run."""
-    return [
-        {"runs": R, "ms": 1e3 * step_seconds(T, m, runs=R, engine="torch", steps=2, repeats=4)}
-        for R in (1, 16, 64)
-    ]
 
 
 def growth(quick: bool) -> dict[str, Any]:
@@ -221,7 +211,6 @@ def run(threads: int, quick: bool, before: Path | None, which: str) -> dict[str,
         result["peak_fraction"].append({**row, "fraction": necessary(T, m) / seconds / top})
     if before is not None:
         result["before"] = beside(before, which)
-    result["ensemble"] = ensemble(300, 70)
     torch.set_num_threads(threads)
     result["compare_ms"] = times = compare(300, 200, quick)
     result["ratios"] = {
@@ -255,9 +244,6 @@ def show(result: dict[str, Any]) -> None:
     print("\ntwo layers, T=300, m=200")
     for name, ms in result["deep"].items():
         print(f"  {name:26} {ms:10.1f}")
-    print("\ntorch engine, runs advanced together, T=300, m=70, ms per step of one run")
-    for row in result["ensemble"]:
-        print(f"  {row['runs']:4}  {row['ms']:8.3f}")
     grown = result["growth"]
     print("\ngrowth: T, m, ms per step")
     for row in grown["T"] + grown["m"]:

@@ -47,10 +47,9 @@ from .heads.encoding import MakeEncoding as MakeEncoding
 from .heads.encoding import NamedEncoding as NamedEncoding
 from .heads.model import Model as Model
 from .train.data import FreshBatches as FreshBatches
-from .train.learners.learner import DescribeTraining as DescribeTraining
+from .train.learners.learner import ChooseEngine as ChooseEngine
 from .train.learners.learner import Fit as Fit
 from .train.learners.learner import Learner as Learner
-from .train.learners.learner import StartTraining as StartTraining
 from .train.spec import TrainSpec as TrainSpec
 from .train.transformer.engine import DescribeEngine as DescribeEngine
 from .train.transformer.engine import Engine as Engine

@@ -15,10 +15,10 @@ from .data import drawn_training_set
 from .footprint import require_trial
 from .keywords import Settings
 from .learners.at_once import fit_at_once
-from .loop import engine_for
 from .outcome import Outcome, Run, TrialProgress
 from .spec import LEARNERS, SETTINGS, TrainSpec, task_of
 from .spec import preset as preset_spec
+from .transformer.engines import make_engine
 from .transformer.weights import own_name
 from .trial import Trial
 
@@ -110,16 +110,9 @@ def learn_spec(
     learner = LEARNERS[spec.learner]
     if learner.fit is not None:
         return Run(spec, fit_at_once(spec, learner), None)
-    made = engine_for(spec, engine=engine, dtype=dtype, device=device, own=own)
+    made = make_engine(spec, engine=engine, dtype=dtype, device=device, own=own)
     trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
-    while True:
-        outcome = trial.take(made.advance(trial.steps_to_check)[0])
-        if progress is not None:
-            progress(trial.state())
-        if watch is not None:
-            watch(trial)
-        if outcome is not None:
-            return Run(spec, outcome, trial.model())
+    return Run(spec, trial.run(progress, watch), trial.model())
 
 
 def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:

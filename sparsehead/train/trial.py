@@ -2,7 +2,7 @@
 
 import math
 import time
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,22 @@ from ..capacity.norms import layer_norms
 from ..heads.model import Model
 from ..reading.appearance import look
 from .data import FreshBatches, Holdout, check_on, training_set
-from .outcome import Outcome
+from .outcome import Outcome, TrialProgress
 from .spec import TrainSpec, spec_id, target_function, task_of
 from .transformer.engine import Engine
 
-FITTED = 0.01  # training loss below which a run counts as fitted, for the stall rule
-ATTENTION_SAMPLES = 100
-LOOKED_AT = ("support_mass", "support_attention", "other_attention", "support_influence", "other_influence")
-TOKENS_AT_ONCE = 2**22  # numbers of the tokens whose attention is computed at once
-
 
 class Trial:
-    """Follows one run of an engine: `take` its losses until that returns an Outcome.
+    """One trial on an engine: `run` returns its Outcome.
 
     Restarts follow one another on the same data, and the trial ends with the first that succeeds: "best of five" as
     the paper has it.   Paper: law-and
     """
 
     def __init__(
-        self, spec: TrainSpec, engine: Engine, run: int = 0, *, record_every: int = 0, mass_every: int = 0
+        self, spec: TrainSpec, engine: Engine, *, record_every: int = 0, mass_every: int = 0
     ) -> None:
-        self.spec, self.engine, self.run = spec, engine, run
+        self.spec, self.engine = spec, engine
         self.record_every, self.mass_every = record_every or spec.check_every, mass_every
         self.started = time.perf_counter()
         self.holdout = Holdout(spec)
@@ -52,7 +47,20 @@ class Trial:
             name: [] for name in ("step", "loss", "check_step", "train_accuracy", "val_accuracy")
         }
         source = FreshBatches(self.spec, self.restart) if self._sample is None else self._sample
-        self.engine.start(self.spec, self.restart, source, self.run)
+        self.engine.start(self.spec, self.restart, source)
+
+    def run(
+        self, progress: TrialProgress | None = None, watch: Callable[["Trial"], None] | None = None
+    ) -> Outcome:
+        """Train until the verdict is known; after every check `progress` gets the state and `watch` the trial."""
+        while True:
+            outcome = self.take(self.engine.advance(self.steps_to_check))
+            if progress is not None:
+                progress(self.state())
+            if watch is not None:
+                watch(self)
+            if outcome is not None:
+                return outcome
 
     @property
     def steps_to_check(self) -> int:
@@ -61,10 +69,10 @@ class Trial:
         return min(every - self.step % every, self.spec.n_steps - self.step)
 
     def take(self, losses: list[float]) -> Outcome | None:
-        """The losses of the next steps; looks where a check is due. The outcome once it is known."""
+        """Record the losses of the next steps, check the holdout if it is time; the outcome once it is known."""
         self._record(losses)
         if losses and not math.isfinite(losses[-1]):
-            if self.solved_at is not None:  # it went on after success; the verdict stays
+            if self.solved_at is not None:  # it diverged after success, which keeps its verdict
                 return self._outcome("solved")
             self.diverged.append(self.step)
             return self._next_restart()
@@ -77,10 +85,9 @@ class Trial:
         return self._next_restart() if self.step >= self.spec.n_steps or self._stalled() else None
 
     def _check(self, trained: bool) -> None:
-        """Walk the holdout, note what was found."""
-        self.train_accuracy = self.engine.train_accuracy(self.run) if trained else 0.0
-        predict = partial(self.engine.predict, run=self.run)
-        self.accuracy, solved = check_on(predict, self.holdout, self.spec.allowed_errors)
+        """Measure and record the accuracies."""
+        self.train_accuracy = self.engine.train_accuracy() if trained else 0.0
+        self.accuracy, solved = check_on(self.engine.predict, self.holdout, self.spec.allowed_errors)
         if self.accuracy > self.best_here:
             self.best_here, self.best_step = self.accuracy, self.step
         self.best = max(self.best, self.accuracy)
@@ -105,8 +112,8 @@ class Trial:
                 self.history["loss"].append(loss)
 
     def _stalled(self) -> bool:
-        s = self.spec
-        return bool(s.stall) and self.loss < FITTED and self.step - self.best_step >= s.stall
+        s, fitted = self.spec, self.loss < 0.01
+        return bool(s.stall) and fitted and self.step - self.best_step >= s.stall
 
     def _next_restart(self) -> Outcome | None:
         if self.best_here > self.best_run[0]:
@@ -118,7 +125,7 @@ class Trial:
         return self._outcome("diverged" if len(self.diverged) == self.spec.restarts else "budget_spent")
 
     def model(self) -> Model | None:
-        """The weights as they are now; None where they are no attention model, or not finite."""
+        """The present weights; None if they are no attention model, or not finite."""
         meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
         meta |= {
             "p": task_of(self.spec).p,
@@ -127,7 +134,7 @@ class Trial:
             "steps": self.step,
             **self.engine.made_by,
         }
-        return self.engine.model(meta, self.run)
+        return self.engine.model(meta)
 
     def support_mass(self, model: Model | None) -> float | None:
         """Mean attention on the support, over heads and the first holdout samples."""
@@ -137,10 +144,10 @@ class Trial:
 
     def _mean_attention(self, model: Model) -> Float[Array, " T"]:
         """Mean weight on each position, over heads and the first holdout samples."""
-        n = max(4, min(ATTENTION_SAMPLES, 2**22 // (model.H * model.T)))
+        n = max(4, min(100, 2**22 // (model.H * model.T)))
         bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
-        # tokens of a few samples at a time: at T = 10^6 those of one take half a gigabyte
-        size = max(1, TOKENS_AT_ONCE // (model.T * model.d))
+        # Tokens of a few samples at a time, 2^22 numbers: at T = 10^6 those of one take half a gigabyte.
+        size = max(1, 2**22 // (model.T * model.d))
         parts = (bits[i : i + size] for i in range(0, len(bits), size))
         return sum(model.attention(part)[:, :, :-1].sum(axis=(0, 1)) for part in parts) / (
             len(bits) * model.H
@@ -154,8 +161,7 @@ class Trial:
         support, attention = list(target_function(self.spec).support), self._mean_attention(model)
         values = {"mass_step": float(self.step), "support_mass": float(attention[support].sum())}
         if support:
-            predict = partial(self.engine.predict, run=self.run)
-            values |= look(predict, attention, support, self.holdout.chunk(0)[0])
+            values |= look(self.engine.predict, attention, support, self.holdout.chunk(0)[0])
         for name, value in (values | bound_norms(model)).items():
             self.history.setdefault(name, []).append(value)
 
@@ -174,8 +180,15 @@ class Trial:
         )
 
     def state(self) -> dict[str, Any]:
-        """Where the trial stands, for a progress line."""
-        latest = {name: values[-1] for name in LOOKED_AT if (values := self.history.get(name))}
+        """The progress of the trial: restart, step, and the latest values of its curves."""
+        seen = (
+            "support_mass",
+            "support_attention",
+            "other_attention",
+            "support_influence",
+            "other_influence",
+        )
+        latest = {name: values[-1] for name in seen if (values := self.history.get(name))}
         return {
             "spec_id": spec_id(self.spec),
             "restart": self.restart,
@@ -205,7 +218,7 @@ def bound_norms(model: Model) -> dict[str, float]:
 
 
 def attended_radius(model: Model) -> float:
-    """The largest norm of a token as the first layer's heads see it: after LayerNorm, where there is one."""
+    """The largest norm of a token as the first layer's heads see it: after LayerNorm, if there is one."""
     tokens, cls = model.encoding.token_table()
     norm = model.layers[0].norm_attention
     rows = np.vstack([tokens.reshape(-1, model.d), cls])

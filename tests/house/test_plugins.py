@@ -91,7 +91,11 @@ def test_the_templates_import_the_contracts_alone():
 # One change to each template that breaks its contract, and what mypy says about it.
 WRONG = {
     "nearest": (" -> Predict:", " -> None:", 'expected "Fit | None"'),
-    "descent": ("return [found]", "return found", 'got "list[float]", expected "list[list[float]]"'),
+    "descent": (
+        "return found\n",
+        "return [found]\n",
+        'has incompatible type "list[float]"; expected "float"',
+    ),
     "signs": (
         " -> Encoding:\n",
         " -> np.ndarray[int, np.dtype[np.float64]]:\n",

@@ -73,9 +73,9 @@ def one_step(spec, engine, row, sample=None, dtype="float64", *, number=0):
         made.advance(1)
         gradient, margins = made.gradient, made.margins
     else:
-        made._steps = [number]
+        made._step = number
         made.advance(1)
-        gradient, margins = made.gradient[0].numpy(), made.margins[0].numpy()
+        gradient, margins = made.gradient.numpy(), made.margins.numpy()
     return margins.astype(np.float64), gradient[: layout(spec.architecture).n_trained].astype(np.float64)
 
 
@@ -84,9 +84,9 @@ def close(a, b, tolerance):
     return float(np.abs(a - b).max()) <= tolerance * max(1.0, float(np.abs(b).max()))
 
 
-def weights_of(made, run=0):
+def weights_of(made):
     """The weights that an engine holds now."""
-    return made.flat[run].double().numpy() if hasattr(made, "flat") else made.weights.astype(np.float64)
+    return made.flat.double().numpy() if hasattr(made, "flat") else made.weights.astype(np.float64)
 
 
 torch.set_num_threads(1)

@@ -147,7 +147,7 @@ def test_levels_are_chosen_by_name_and_agree(copied, monkeypatch):
         spec = spec_of(0)
         made = CompiledEngine(spec, found, dtype="float32")
         made.start(spec, 0, training_set(spec))
-        losses[level] = made.advance(5)[0]
+        losses[level] = made.advance(5)
         assert made.made_by["instructions"] == level
     assert isinstance(best, library.Kernel) and best.level in losses
     for run in losses.values():  # five steps in float32 at other orders of summation

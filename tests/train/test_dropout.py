@@ -50,7 +50,7 @@ def kept_by_definition(p, seed, step, place, n, row, i, width):
 @pytest.mark.parametrize("width", [1, 2, 5, 16])
 def test_masks_follow_their_definition(width):
     seed, step = 2**61 + 12345, 77
-    masks = Dropout(0.3, ((seed, step),), range(3, 7)).kept(ATTENTION, 9, width)[0]
+    masks = Dropout(0.3, seed, step, range(3, 7)).kept(ATTENTION, 9, width)
     expected = [
         [
             [kept_by_definition(0.3, seed, step, ATTENTION, n, row, i, width) for i in range(width)]
@@ -62,19 +62,19 @@ def test_masks_follow_their_definition(width):
 
 
 def test_a_chunk_draws_what_the_whole_would():
-    whole = Dropout(0.1, ((5, 3),), range(8)).kept(EMBEDDING, 6, 10)
-    part = Dropout(0.1, ((5, 3),), range(2, 5)).kept(EMBEDDING, 6, 10)
-    assert torch.equal(whole[:, 2:5], part)
+    whole = Dropout(0.1, 5, 3, range(8)).kept(EMBEDDING, 6, 10)
+    part = Dropout(0.1, 5, 3, range(2, 5)).kept(EMBEDDING, 6, 10)
+    assert torch.equal(whole[2:5], part)
 
 
 def test_masks_are_fair_and_independent():
     """Shares within five standard errors; samples, steps, places, seeds, rows and columns uncorrelated."""
     p, n, rows, width = 0.1, 40, 301, 64
-    base = Dropout(p, ((1, 0),), range(n)).kept(EMBEDDING, rows, width)[0]
+    base = Dropout(p, 1, 0, range(n)).kept(EMBEDDING, rows, width)
     others = {
-        "step": Dropout(p, ((1, 1),), range(n)).kept(EMBEDDING, rows, width)[0],
-        "place": Dropout(p, ((1, 0),), range(n)).kept(MLP_OUTPUT, rows, width)[0],
-        "seed": Dropout(p, ((2, 0),), range(n)).kept(EMBEDDING, rows, width)[0],
+        "step": Dropout(p, 1, 1, range(n)).kept(EMBEDDING, rows, width),
+        "place": Dropout(p, 1, 0, range(n)).kept(MLP_OUTPUT, rows, width),
+        "seed": Dropout(p, 2, 0, range(n)).kept(EMBEDDING, rows, width),
         "sample": base.roll(1, 0),
         "row": base.roll(1, 1),
         "column": base.roll(1, 2),
@@ -136,7 +136,7 @@ def test_deep_models_drop_at_every_place():
     """With two layers, a mask that was forgotten at a place would leave the margins as they are without that place."""
     spec = tiny("trainable", True, True, True, 9, L=2)
     made = engine_of(spec, "torch", random_row(spec), random_sample(spec))
-    drop, places = Dropout(0.4, ((1, 0),), range(spec.m)), []
+    drop, places = Dropout(0.4, 1, 0, range(spec.m)), []
 
     class Watched(Dropout):
         def __call__(self, x, place):
@@ -153,17 +153,17 @@ def test_chunks_of_samples_draw_the_same_masks(monkeypatch):
 
     spec = tiny("trainable", True, True, True, 9, L=2, dropout=0.3)
     whole = one_step(spec, "torch", random_row(spec))
-    monkeypatch.setattr(torch_engine, "ELEMENTS", 1)
+    monkeypatch.setattr(torch_engine, "CHUNK_NUMBERS", 1)
     parts = one_step(spec, "torch", random_row(spec))
     assert close(parts[0], whole[0], OUTPUT) and close(parts[1], whole[1], GRADIENT)
 
 
 def test_nothing_is_drawn_without_dropout():
-    x = torch.ones(1, 2, 3)
+    x = torch.ones(2, 3)
     assert Dropout()(x, EMBEDDING) is x
 
 
 def test_kept_elements_are_scaled_so_that_the_mean_stays():
-    drop = Dropout(0.25, ((1, 0),), range(2))
-    values = set(drop(torch.ones(1, 2, 100, 8), EMBEDDING).flatten().tolist())
+    drop = Dropout(0.25, 1, 0, range(2))
+    values = set(drop(torch.ones(2, 100, 8), EMBEDDING).flatten().tolist())
     assert sorted(values) == pytest.approx([0.0, 4 / 3])

@@ -68,7 +68,7 @@ def test_deep_models_agree_with_the_model(L, encoding):
         assert close(margins, to_model(spec.architecture, row)(bits), OUTPUT)
         made = engine_of(spec, "torch", row, (bits, labels))
         tokens = forward.margins(made.p, made.a, made.bits)
-        assert close(tokens.detach().numpy()[0], margins, OUTPUT)
+        assert close(tokens.detach().numpy(), margins, OUTPUT)
         forward.losses(tokens, made.labels).mean().backward()
         assert close(gathered(made), gradient, GRADIENT)
 
@@ -111,8 +111,8 @@ def test_steps_after_one_that_sums_apart_are_the_same_in_one_call_and_in_many():
     row = random_row(spec, seed=3)
     layout(spec.architecture).views(row)["W_K.0"][...] *= 30.0 / largest_score(spec, row)
     at_once, one_by_one = (engine_of(spec, "compiled", row) for _ in range(2))
-    together = at_once.advance(8)[0]
-    assert close(np.array(together), np.concatenate([one_by_one.advance(1)[0] for _ in range(8)]), 1e-9)
+    together = at_once.advance(8)
+    assert close(np.array(together), np.concatenate([one_by_one.advance(1) for _ in range(8)]), 1e-9)
 
 
 def gathered(made):
@@ -121,17 +121,17 @@ def gathered(made):
     row = np.zeros(at.size)
     for name, view in at.views(row).items():
         if made.p[name].grad is not None:
-            view[...] = made.p[name].grad[0].numpy()
+            view[...] = made.p[name].grad.numpy()
     return row[: at.n_trained]
 
 
 def largest_score(spec, row):
     """The largest difference between two scores of one head that the table form can meet."""
-    p = {name: torch.from_numpy(w)[None] for name, w in layout(spec.architecture).views(row).items()}
+    p = {name: torch.from_numpy(w) for name, w in layout(spec.architecture).views(row).items()}
     a = spec.architecture
     z = forward.norm(forward.token_table(p, a), p, "1.0", a)
-    q = forward.heads(forward.linear(z[:, -1:], p["W_Q.0"], p.get("b_Q.0")), a) / a.temperature
-    return float((z @ (forward.heads(p["W_K.0"], a) * q).sum(2)).abs().max())
+    q = forward.heads(forward.linear(z[-1:], p["W_Q.0"], p.get("b_Q.0")), a) / a.temperature
+    return float((z @ (forward.heads(p["W_K.0"], a) * q).sum(1)).abs().max())
 
 
 @pytest.mark.parametrize("encoding", ["trainable", "random", "bag"])

@@ -121,7 +121,7 @@ def test_fifty_steps_equal_a_module_with_torchs_optimiser(engine, recipe, init):
         if spec.clip:
             nn.utils.clip_grad_norm_(module.parameters(), spec.clip)
         optimiser.step()
-    losses = made.advance(50)[0]
+    losses = made.advance(50)
     assert expected[-1] < 0.95 * expected[0]  # something was learned, so the comparison says something
     # Adam divides by |gradient|, so rounding of tiny gradients is amplified, but by eps = 1e-8 at most
     assert np.abs(np.array(losses) - expected).max() < 1e-8

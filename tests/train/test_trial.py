@@ -15,8 +15,6 @@ from sparsehead.train.learn import learn, read_back
 from sparsehead.train.loop import run_trials
 from sparsehead.train.spec import TrainSpec, preset, spec_id, target_function, task_of
 
-from .support import needs_kernel
-
 SMALL = {"function": "and", "s": 2, "T": 20, "d": 16, "H": 4, "k": 4, "mlp": 32, "holdout": 2000}
 
 
@@ -48,14 +46,10 @@ def test_best_of_five_is_the_first_restart_that_succeeds():
     assert not fewer.solved and fewer.restarts_used == 2
 
 
-@pytest.mark.parametrize("runs", [1, 3])
-def test_outcomes_do_not_depend_on_order(runs):
-    """Nor on how many are given to the compiled engine; torch advances three together and rounds otherwise."""
-    if runs > 1:
-        needs_kernel()
+def test_outcomes_do_not_depend_on_order():
     specs = [spec_of(seed=seed, m=m) for seed in range(3) for m in (40, 100)]
     key = [(o.status, o.steps, o.val_accuracy, o.history["loss"]) for o in run_trials(specs)]
-    again = run_trials(specs[::-1], runs=runs)[::-1]
+    again = run_trials(specs[::-1])[::-1]
     assert key == [(o.status, o.steps, o.val_accuracy, o.history["loss"]) for o in again]
 
 

@@ -6,10 +6,9 @@ from typing import Protocol, runtime_checkable
 
 from ...functions import Predict
 from ...functions.task import Sample
-from ...heads.encoding import Encoding
 from ..footprint import plain_bytes
 from ..spec import TrainSpec
-from ..transformer.engine import Engine
+from ..transformer.engine import NamedEngine
 
 
 @runtime_checkable
@@ -26,21 +25,16 @@ class Fit(Protocol):
 
 
 @runtime_checkable
-class StartTraining(Protocol):
-    """Make the engine of a learner that is trained step by step."""
+class ChooseEngine(Protocol):
+    """Choose the engine of a learner that is trained step by step."""
 
-    def __call__(
-        self, spec: TrainSpec, runs: int, /, *, engine: str, dtype: str, device: str, own: Encoding | None
-    ) -> Engine:
-        """Return an engine that trains up to `runs` runs of one shape together."""
+    def __call__(self, spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> NamedEngine:
+        """Return the engine that trains `spec`, or raise a DomainError.
 
-
-@runtime_checkable
-class DescribeTraining(Protocol):
-    """Say which engine a learner would use."""
-
-    def __call__(self, spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> dict[str, str]:
-        """Return the `made_by` of the engine that `StartTraining` would make."""
+        Args:
+            engine: the name that was asked for; "auto" by default.
+            device: "cpu" or "cuda".
+        """
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,6 @@ class Learner:
     outcomes and draw them on the same axes.
 
     Args:
-        origin: names the engine in stored outcomes; None: the learner's name.
         repeats: False if every attempt gives the same answer, so that one is enough.
         as_drawn: True if no training set that a single support explains can make it fail; `law` then does not redraw
             ambiguous training sets.
@@ -60,8 +53,7 @@ class Learner:
     """
 
     fit: Fit | None = None
-    engine: StartTraining | None = None
-    origin: DescribeTraining | None = None
+    engine: ChooseEngine | None = None
     repeats: bool = True
     as_drawn: bool = False
     has_model: bool = False

@@ -1,12 +1,10 @@
 """An LSTM in the place of the Transformer."""
 
-from functools import partial
-
 from torch import Tensor, nn
 
 from ..footprint import lstm_bytes
 from .learner import Learner
-from .networks import network_engine, network_origin
+from .networks import network
 
 STATE = 64
 
@@ -26,4 +24,4 @@ class Lstm(nn.Module):
         return margins
 
 
-LSTM = Learner(engine=partial(network_engine, Lstm), origin=network_origin, memory=lstm_bytes)
+LSTM = Learner(engine=network(Lstm), memory=lstm_bytes)

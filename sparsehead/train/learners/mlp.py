@@ -1,13 +1,11 @@
 """A perceptron with two hidden layers in the place of the Transformer."""
 
-from functools import partial
-
 from torch import Tensor, nn
 
 from ..footprint import plain_bytes
 from ..spec import TrainSpec
 from .learner import Learner
-from .networks import network_engine, network_origin
+from .networks import network
 
 WIDTH = 256  # hidden units, in each of two layers
 
@@ -31,4 +29,4 @@ def memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     return plain_bytes(spec, T, m, dtype, weights=float(WIDTH) * T)
 
 
-MLP = Learner(engine=partial(network_engine, Perceptron), origin=network_origin, memory=memory)
+MLP = Learner(engine=network(Perceptron), memory=memory)

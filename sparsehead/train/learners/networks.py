@@ -1,11 +1,11 @@
 """A torch module in the place of the Transformer: same data, same optimiser, same checks.
 
-Dropout and initialisation are the module's own affair: the spec's settings of these are the Transformer's.
+Dropout and initialisation are the module's own: the spec's settings of these are for the Transformer.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,38 +14,38 @@ from torch import nn
 from ..._base.rng import stream
 from ..._base.types import Array, Shaped
 from ...functions.task import Sample
+from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
 from ..origin import torch_origin
 from ..spec import TrainSpec
-from ..transformer.engines import check_device
+from ..transformer.engine import NamedEngine
 from ..transformer.forward import losses
 from ..transformer.torch_engine import TORCH_OPTIMISERS, warmed_up
+from .learner import ChooseEngine
 
 
-def network_engine(
-    make: Callable[[int], nn.Module], spec: TrainSpec, runs: int = 1, *, dtype: str, device: str, **_: Any
-) -> "NetworkEngine":
-    """The engine for networks made by `make(T)`; one run at a time, whatever engine is asked for."""
-    return NetworkEngine(spec, make, dtype=dtype, device=check_device(device))
+def network(make: Callable[[int], nn.Module]) -> ChooseEngine:
+    """The engine for networks made by `make(T)`, whatever engine is asked for."""
 
+    def origin(spec: TrainSpec, /, *, dtype: str, device: str) -> dict[str, str]:
+        return torch_origin(dtype, device)
 
-def network_origin(spec: TrainSpec, *, engine: str, dtype: str, device: str) -> dict[str, str]:
-    """What such an engine says of itself."""
-    return torch_origin(dtype, check_device(device))
+    named = NamedEngine(partial(NetworkEngine, make), origin)
+    return lambda spec, /, **asked: named
 
 
 class NetworkEngine:
-    """The protocol of `transformer.engines.Engine` for one run of a torch module. Initialised as torch does."""
+    """One run of a torch module; see `transformer.engine.Engine`. Initialised as torch does."""
 
-    runs = 1
-
-    def __init__(self, spec: TrainSpec, make: Callable[[int], nn.Module], *, dtype: str, device: str) -> None:
+    def __init__(
+        self, make: Callable[[int], nn.Module], spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None
+    ) -> None:  # fmt: skip
         self.spec, self._make, self._here = spec, make, (device, getattr(torch, dtype))
         self.made_by = torch_origin(dtype, device)
         self._right, self._steps = 0.0, 0
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
@@ -57,10 +57,7 @@ class NetworkEngine:
         more = {} if spec.optimiser == "sgd" else {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
         self._optimiser = TORCH_OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
 
-    def stop(self, run: int) -> None:
-        """Nothing to do: a run rests unless it is advanced."""
-
-    def advance(self, n_steps: int) -> list[list[float]]:
+    def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         out: list[float] = []
         while len(out) < n_steps and (not out or math.isfinite(out[-1])):
@@ -79,18 +76,18 @@ class NetworkEngine:
                 for group in self._optimiser.param_groups:
                     group["lr"] = warmed_up(self.spec, self._steps)
             self._optimiser.step()
-        return [out]
+        return out
 
-    def train_accuracy(self, run: int = 0) -> float:
+    def train_accuracy(self) -> float:
         """Share of the training set that was right at the last step, before its update."""
         return self._right
 
     @torch.no_grad()
-    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
+    def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
         """Predicted labels (n,) of bits (n, T)."""
         margins = [self._network(part) for part in torch.from_numpy(bits).to(*self._here).split(512)]
         return (torch.cat(margins) > 0).cpu().numpy().astype(np.uint8)
 
-    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
+    def model(self, meta: dict[str, object]) -> Model | None:
         """None: these are no attention models."""
         return None

@@ -25,8 +25,6 @@ from .layout import layout
 from .library import Kernel, Missing, library
 from .weights import initial, to_model
 
-CHUNK = 2**24  # numbers of a prediction's bit matrix at once
-
 
 def refusal(spec: TrainSpec, device: str = "cpu") -> str | None:
     """Why the compiled engine cannot train this spec, or None."""
@@ -38,7 +36,7 @@ def refusal(spec: TrainSpec, device: str = "cpu") -> str | None:
 
 
 def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
-    """What the kernel needs to know about a run: sizes, switches, where each weight lies, optimiser."""
+    """A run as the kernel sees it: sizes, switches, the offset of each weight, the optimiser's numbers."""
     a = spec.architecture
     at = layout(a)
     given: dict[str, Any] = {segment.name.removesuffix(".0"): segment.start for segment in at.segments}
@@ -58,9 +56,7 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
 
 
 class CompiledEngine:
-    """One run of `spec`; see `engines.Engine`. `run` is always 0."""
-
-    runs = 1
+    """One run of `spec`; see `engine.Engine`."""
 
     def __init__(self, spec: TrainSpec, kernel: Kernel, *, dtype: str, own: Encoding | None = None) -> None:
         why = refusal(spec)
@@ -79,7 +75,7 @@ class CompiledEngine:
         self._seed, self._step = 0, 0
         self.made_by = compiled_origin(kernel.level, dtype)
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
         self._seed = int(stream(spec.seed, "dropout", restart).integers(2**62))
         self._source = source
@@ -88,26 +84,23 @@ class CompiledEngine:
             self._take(source)
 
     def load(self, row: Shaped[Array, " n"]) -> None:
-        """Start from these weights and forget what the optimiser remembers."""
+        """Start from these weights with a new optimiser state."""
         self.weights[:] = row
         for moment in self._moments:
             moment[:] = 0
         self._step = 0
 
-    def stop(self, run: int) -> None:
-        """Nothing to do: a run rests unless it is advanced."""
-
     def _take(self, sample: Sample) -> None:
         self.bits[:], self.labels[:] = sample
 
-    def advance(self, n_steps: int) -> list[list[float]]:
+    def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         losses: list[float] = []
         while len(losses) < n_steps and (not losses or math.isfinite(losses[-1])):
             if isinstance(self._source, FreshBatches):
                 self._take(self._source())
             losses += self._steps(1 if isinstance(self._source, FreshBatches) else n_steps)
-        return [losses]
+        return losses
 
     def _steps(self, n_steps: int) -> list[float]:
         losses = np.zeros(n_steps, self.dtype)
@@ -120,14 +113,14 @@ class CompiledEngine:
         self._step += done
         return losses[: min(done + 1, n_steps)].tolist()
 
-    def train_accuracy(self, run: int = 0) -> float:
+    def train_accuracy(self) -> float:
         """Share of the training set that was right at the last step, before its update."""
         return float(((self.margins > 0) == (self.labels > 0.5)).mean())
 
-    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
-        """Predicted labels (n,) of bits (n, T) under the weights as they are now."""
+    def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
+        """Predicted labels (n,) of bits (n, T) under the present weights."""
         out = np.empty(len(bits), self.dtype)
-        size = max(1, CHUNK // self.spec.T)
+        size = max(1, 2**24 // self.spec.T)  # bits at once
         for start in range(0, len(bits), size):
             part = np.ascontiguousarray(bits[start : start + size], np.uint8)
             need = self._c.scratch_size(self._c_spec, len(part))
@@ -138,19 +131,19 @@ class CompiledEngine:
                 raise MemoryError(f"predictions at T={self.spec.T} need more memory than there is")
         return (out > 0).astype(np.uint8)
 
-    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
-        """The weights as they are now; None if they are not finite."""
+    def model(self, meta: dict[str, object]) -> Model | None:
+        """The present weights; None if they are not finite."""
         return to_model(self.a, self.weights, meta, self._own)
 
 
 def _address(x: Shaped[Array, "..."]) -> int:
-    """Where a contiguous array starts."""
+    """The address of a contiguous array."""
     assert x.flags.c_contiguous
     return x.ctypes.data
 
 
 def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refusal:
-    """What the engine would say of itself, or why it cannot train the spec here."""
+    """`made_by` of the engine, or why it cannot train the spec here."""
     why = refusal(spec, device)
     if why is not None:
         return Refusal(why)
@@ -160,8 +153,8 @@ def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refu
     return compiled_origin(found.level, dtype)
 
 
-def make(spec: TrainSpec, runs: int, *, dtype: str, device: str, own: Encoding | None) -> CompiledEngine:
-    """The engine, where `origin` does not refuse."""
+def make(spec: TrainSpec, *, dtype: str, device: str, own: Encoding | None) -> CompiledEngine:
+    """The engine for a spec that `origin` does not refuse."""
     found = library(dtype)
     assert not isinstance(found, Missing)  # `origin` has refused
     return CompiledEngine(spec, found, dtype=dtype, own=own)

@@ -46,23 +46,24 @@ def threshold(p: float) -> int:
 
 @dataclass(frozen=True)
 class Dropout:
-    """The masks of one step of R runs.
+    """The masks of one step.
 
     Args:
         p: share that is dropped; what is kept is divided by 1 - p. 0 draws nothing.
-        runs: (seed, step) of each run.
+        seed, step: of the run.
         samples: the numbers of the samples at hand, so that a chunk draws what the whole would.
     Paper: law-dropout
     """
 
     p: float = 0.0
-    runs: tuple[tuple[int, int], ...] = ((0, 0),)
+    seed: int = 0
+    step: int = 0
     samples: range = range(0)
 
     def kept(self, place: int, rows: int, width: int, device: str | torch.device = "cpu") -> Tensor:
-        """Whether each element (R, n, rows, width) is kept."""
-        pairs = [keys(seed, step, place, self.samples) for seed, step in self.runs]
-        first, odd = (torch.from_numpy(np.stack(k))[..., None].to(device) for k in zip(*pairs, strict=True))
+        """Whether each element (n, rows, width) is kept."""
+        pair = keys(self.seed, self.step, place, self.samples)
+        first, odd = (torch.from_numpy(key)[..., None].to(device) for key in pair)
         half = (width + 1) // 2
         x = torch.arange(rows * half, dtype=torch.int32, device=device) * odd + first  # int32 wraps around
         x ^= (x >> 16) & 0xFFFF
@@ -75,8 +76,8 @@ class Dropout:
         return torch.cat([(x & 0xFFFF) >= least, ((x >> 16) & 0xFFFF) >= least], dim=-1)[..., :width]
 
     def __call__(self, x: Tensor, place: int) -> Tensor:
-        """x (R, n, .., width) with its dropped elements zero and the others divided by 1 - p."""
+        """x (n, .., width) with its dropped elements zero and the others divided by 1 - p."""
         if self.p == 0:
             return x
-        kept = self.kept(place, x[0, 0, ..., 0].numel(), x.shape[-1], x.device)
+        kept = self.kept(place, x[0, ..., 0].numel(), x.shape[-1], x.device)
         return x * kept.view(x.shape) / (1 - self.p)

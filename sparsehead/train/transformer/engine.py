@@ -21,27 +21,23 @@ class Refusal:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Training in progress; `run` counts the runs that are advanced together, from 0."""
+    """Training in progress: one run at a time."""
 
-    runs: int
     made_by: dict[str, str]  # engine, instructions (the level), dtype, device
 
-    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches, run: int = 0) -> None:
+    def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`, on a fixed sample or on fresh ones."""
 
-    def stop(self, run: int) -> None:
-        """Let a run rest."""
+    def advance(self, n_steps: int) -> list[float]:
+        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
 
-    def advance(self, n_steps: int) -> list[list[float]]:
-        """For each run the losses of n_steps, before each update, cut after the first that is not finite."""
-
-    def train_accuracy(self, run: int = 0) -> float:
+    def train_accuracy(self) -> float:
         """Share of the training set that was right at the last step, before its update."""
 
-    def predict(self, bits: Shaped[Array, "n T"], run: int = 0) -> Shaped[Array, " n"]:
+    def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
         """Predicted labels (n,) of bits (n, T)."""
 
-    def model(self, meta: dict[str, object], run: int = 0) -> Model | None:
+    def model(self, meta: dict[str, object]) -> Model | None:
         """The weights as a `Model`; None if there is none, or if it is not finite."""
 
 
@@ -49,10 +45,8 @@ class Engine(Protocol):
 class MakeEngine(Protocol):
     """Make an engine for a spec that `DescribeEngine` does not refuse."""
 
-    def __call__(
-        self, spec: TrainSpec, runs: int, /, *, dtype: str, device: str, own: Encoding | None
-    ) -> Engine:
-        """Return an engine that advances up to `runs` runs of one shape together."""
+    def __call__(self, spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None) -> Engine:
+        """Return the engine; `own` is the encoding that the spec names, if it was given as an object."""
 
 
 @runtime_checkable

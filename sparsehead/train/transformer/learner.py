@@ -2,6 +2,6 @@
 
 from ..footprint import transformer_bytes
 from ..learners.learner import Learner
-from .engines import engine_origin, make_engine
+from .engines import choose_engine
 
-TRANSFORMER = Learner(engine=make_engine, origin=engine_origin, has_model=True, memory=transformer_bytes)
+TRANSFORMER = Learner(engine=choose_engine, has_model=True, memory=transformer_bytes)
