@@ -38,13 +38,8 @@ def _log_covering(
 
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
-    """A maximum over samples of a maximum over positions is one maximum over $m T$ tokens; hence covers of
-    $Score$ and $phi_in$ on $m T$ points serve the head, and $T$ enters only through their logarithm.
-
-    Score covers by three routes: one list of mT points, sup-norms per sequence, distances from two loops.
-
-    And what follows: a cover of the scores on the mT tokens serves every head built on them, so the item of the
-    scores counts mT points and T enters by ln(2mT + 1) only.
+    """A maximum over samples of a maximum over positions is one maximum over $m T$ tokens; hence covers of $Score$ and
+    $phi_in$ on $m T$ points serve the head, and $T$ enters only through their logarithm.
     """
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
@@ -82,15 +77,13 @@ def check_token_aggregation(context: Context) -> Finding:
 
 @claim("head-capacity", kind="theorem", where="paper theorem 4.2; notes section 3.1")
 def check_head_capacity(context: Context) -> Finding:
-    """For every split of $eps$, $ln N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m
-    T points)$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, $phi_out$ being fixed. A scalar output
-    divides $eps$ by $B_w$.
-
-    Exact covering numbers of finite classes, for many splits; in two of the classes the theorem is an equality.
+    """For every split of $eps$, $ln N(F_head; eps) <= ln N(F_Score; eps_s; m T points) + ln N(F_in; eps_in; m T
+    points)$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, $phi_out$ being fixed. A scalar output divides $eps$
+    by $B_w$.
 
     Tokens in [-1, 1], values |v| <= 1: B_X = B_in = L_out = 1, and the head's eps is what `head_error_bound` makes of
-    the two resolutions. With one value, heads of small scores are as far apart as their scores; with one
-    score, as their values.
+    the two resolutions. With one value, heads of small scores are as far apart as their scores; with one score, as
+    their values.
     """
     rng = stream(context.seed, "capacity")
     pair = np.array([[[1.0], [-1.0]]])
@@ -123,7 +116,6 @@ def check_head_capacity(context: Context) -> Finding:
         paper="$ln N(head) <= ln N(Score) + ln N(in)$",
         ours=f"holds for 48 splits; equality in {equal['scores only']} and {equal['values only']} of them",
         detail="Up to 81 heads on up to 3 sequences, 12 splits of each class, every covering number exact.",
-        equal=equal,
     )
 
 
@@ -134,8 +126,8 @@ def _one_dimensional_head(x: Float[Array, "T 1"], theta: tuple[float, float]) ->
 
 @claim("pseudo-dimension", kind="proposition", where="paper proposition 4.4")
 def check_pseudo_dimension(context: Context) -> Finding:
-    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: points on a circle that
-    carry the bits of their own index are shattered by queries of length $T^2$.
+    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: points on a circle that carry the
+    bits of their own index are shattered by queries of length $T^2$.
     """
     lengths = [4, 8, 16, 32, 64]
     done = [T for T in lengths if shatters(T)]
@@ -149,10 +141,8 @@ def check_pseudo_dimension(context: Context) -> Finding:
 
 @claim("single-layer-capacity", kind="corollary", where="paper corollary 4.5; notes section 3.2")
 def check_single_layer_capacity(context: Context) -> Finding:
-    """$ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X
-    B_V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3$ with $N_S <= m T$: $T$ enters through a logarithm only.
-
-    The code against the display, and the display against classes of real heads: an interval, and a packing.
+    """$ln N(F_tf-head; eps) <= (L_sigma B_X / eps)^2 [ (B_V^{2,1})^{2/3} Lambda^{1/3} + (B_QK B_Z B_X B_V)^{2/3}
+    ln^{1/3}(2 N_S + 1) ]^3$ with $N_S <= m T$: $T$ enters through a logarithm only.
     """
     right = True
     for m, T, k, eps in ((1, 1, 1, 1.0), (40, 10, 5, 0.3), (10**6, 10**8, 64, 0.01)):
@@ -174,9 +164,6 @@ def check_single_layer_capacity(context: Context) -> Finding:
         f"{limit / packed:.0f} times that of a packing of heads",
         detail="$10^12$ sequences of two tokens: heads whose scores are $k$-sparse vectors, pairwise more "
         f"than $2 eps$ apart, number $e^{packed:.0f}$; the bound is ${limit:.3g}$.",
-        tight=tight,
-        packed=packed,
-        bound=limit,
     )
 
 
@@ -211,10 +198,7 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
 
 @claim("positional-capacity", kind="corollary", where="paper A.11")
 def check_positional_capacity(context: Context) -> Finding:
-    """With a fixed table of positions added to the tokens, $B_X$ becomes $B_X + B_P$ in every term.
-
-    Heads that read positions only: the bound without B_P is below their covering number, with it above.
-    """
+    """With a fixed table of positions added to the tokens, $B_X$ becomes $B_X + B_P$ in every term."""
     rng = stream(context.seed, "positions")
     X, P = rng.normal(size=(50, 4)), rng.normal(size=(50, 4))
     X[0], P[0] = 0.3 * np.eye(4)[0], 0.7 * np.eye(4)[0]  # the longest of each, in one direction
@@ -241,10 +225,8 @@ def check_positional_capacity(context: Context) -> Finding:
 
 @claim("multi-head-capacity", kind="corollary", where="paper A.12; notes section 4")
 def check_multi_head_capacity(context: Context) -> Finding:
-    """The sum of $H$ heads: the items of all heads in one list, $(sum_h [..])^3 / eps^2$. A head with zero
-    weights adds nothing.
-
-    H heads on one token add up to an interval H times as long; items of real models concatenate.
+    """The sum of $H$ heads: the items of all heads in one list, $(sum_h [..])^3 / eps^2$. A head with zero weights adds
+    nothing.
     """
     ratios = {}
     for H in (2, 3, 5):
@@ -281,16 +263,13 @@ def check_multi_head_capacity(context: Context) -> Finding:
         f"5 heads on one token; three equal heads cost {three / one:.4f} times one",
         detail="Intervals with exact covering number 2; a model of three heads against its heads alone, added under "
         "the cube; a head of zero weights adds nothing.",
-        ratios=ratios,
     )
 
 
 @claim("trauger-tewari", kind="remark", where="Trauger and Tewari 2024, cited for comparison")
 def check_trauger_tewari(context: Context) -> Finding:
-    """A capacity bound without $T$ exists under $||W_QK||_{1,1}$: Maurey's sparsification instead of a cover
-    of $m T$ points.
-
-    Maurey's sparsification carried out; its count in exact cases; the items, four times that, have no T.
+    """A capacity bound without $T$ exists under $||W_QK||_{1,1}$: Maurey's sparsification instead of a cover of $m T$
+    points.
     """
     rng = stream(context.seed, "maurey")
     worst = 0.0
@@ -328,5 +307,4 @@ def check_trauger_tewari(context: Context) -> Finding:
         "of $B/sqrt k$",
         detail="Sparse random matrices and their sparsifications; intervals with known covering numbers; items of the "
         "class, internal covers included, against the formula.",
-        worst=worst,
     )

@@ -30,11 +30,8 @@ def brute_force(D: np.ndarray, eps: float) -> int:
 
 @claim("pseudometric-cover", kind="definition", where="notes section 2.1.1")
 def check_pseudometric_cover(context: Context) -> Finding:
-    """In a pseudometric space an $eps$-cover of a set is a subset such that every point of the set lies
-    within $eps$ of one of its members; the covering number is the size of the smallest. It never grows with
-    $eps$.
-
-    Random points against every subset; also whole numbers far from the origin, whose distances are often eps.
+    """In a pseudometric space an $eps$-cover of a set is a subset such that every point of the set lies within $eps$ of
+    one of its members; the covering number is the size of the smallest. It never grows with $eps$.
     """
     rng = stream(context.seed, "cover")
     worst, greedy, falls, between = 0, 0, True, True
@@ -62,8 +59,8 @@ def check_pseudometric_cover(context: Context) -> Finding:
 
 @claim("covering-example", kind="figure", where="notes section 2.1.2, figures 1 and 2")
 def check_covering_example(context: Context) -> Finding:
-    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for
-    the set as first printed and 1 for the set as used later; the printed 2 belongs to neither.
+    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the set
+    as first printed and 1 for the set as used later; the printed 2 belongs to neither.
     """
     sets = {"as printed": FIRST, "as used at 0.5": SECOND}
     found = {
@@ -83,9 +80,8 @@ def check_covering_example(context: Context) -> Finding:
 
 @claim("covering-number", kind="definition", where="paper definition in section 3; notes definition 2.1")
 def check_covering_number(context: Context) -> Finding:
-    """$N_inf(F; eps; z_1..z_m)$: the size of the smallest $C$ inside $F$ such that every $f$ in $F$ has a
-    member of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over
-    samples.
+    """$N_inf(F; eps; z_1..z_m)$: the size of the smallest $C$ inside $F$ such that every $f$ in $F$ has a member of $C$
+    within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples.
     """
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
@@ -95,15 +91,14 @@ def check_covering_number(context: Context) -> Finding:
         jointly == 2**m and at_one_point == 2,
         paper="max over the sample",
         ours=f"{jointly} on {m} points, {at_one_point} on one",
-        detail="All +-1 functions on 4 points: each needs its own centre, although there are two values "
-        "only.",
+        detail="All +-1 functions on 4 points: each needs its own centre, although there are two values only.",
     )
 
 
 @claim("parameterized-covering-number", kind="definition", where="notes definition 2.2")
 def check_parameterized_covering_number(context: Context) -> Finding:
-    """For $F = {f(.; theta)}$ a cover may be given by its parameters: a subset of $Theta$ whose functions
-    cover $F$ at the $m$ points. Two parameters with the same values on the sample count once.
+    """For $F = {f(.; theta)}$ a cover may be given by its parameters: a subset of $Theta$ whose functions cover $F$ at
+    the $m$ points. Two parameters with the same values on the sample count once.
     """
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])

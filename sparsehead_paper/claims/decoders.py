@@ -32,8 +32,8 @@ from .representation import EXACT
 
 @claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")
 def check_bump(context: Context) -> Finding:
-    """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0
-    outside $[-delta, 3 delta]$, straight between, and takes no other values.
+    """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0 outside
+    $[-delta, 3 delta]$, straight between, and takes no other values.
     """
     error = 0.0
     for delta in (0.05, 0.25, 2.0):
@@ -50,10 +50,10 @@ def check_bump(context: Context) -> Finding:
 
 @claim("bump-net", kind="lemma", where="paper lemma B.8 (our reading of the numbering)")
 def check_bump_net(context: Context) -> Finding:
-    """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and
-    $delta = g/4$, a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its
-    $delta$-cube and 0 outside all $2 delta$-cubes. Entries of the first layer and its biases are at most
-    $B/delta + 2$, of the second at most $2 d_f$, of $w$ the largest value.
+    """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and $delta = g/4$,
+    a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its $delta$-cube and 0 outside all $2
+    delta$-cubes. Entries of the first layer and its biases are at most $B/delta + 2$, of the second at most $2 d_f$, of
+    $w$ the largest value.
     """
     rng = stream(context.seed, "bump-net")
     error, off, shapes = 0.0, 0.0, set()
@@ -85,8 +85,8 @@ def check_bump_net(context: Context) -> Finding:
 
 @claim("exact-decoder", kind="ours")
 def check_exact_decoder(context: Context) -> Finding:
-    """A piecewise linear read-out with two units per change of value is constant on every interval in which
-    the head's output can lie; inside the head, with $sigma = ReLU$, it needs no MLP at all.
+    """A piecewise linear read-out with two units per change of value is constant on every interval in which the head's
+    output can lie; inside the head, with $sigma = ReLU$, it needs no MLP at all.
     """
     rng = stream(context.seed, "decoder")
     low = np.sort(rng.uniform(0, 10, size=12))
@@ -110,9 +110,9 @@ def check_exact_decoder(context: Context) -> Finding:
 
 @claim("best-code", kind="ours")
 def check_best_code(context: Context) -> Finding:
-    """Bits may be weighed in any order and complemented: the code with the fewest changes of value along the
-    head's output has the smallest decoder. One change is possible exactly for linear threshold functions, of
-    which there are 104 on three bits; $s$ changes are needed for parity; no real weights do better.
+    """Bits may be weighed in any order and complemented: the code with the fewest changes of value along the head's
+    output has the smallest decoder. One change is possible exactly for linear threshold functions, of which there are
+    104 on three bits; $s$ changes are needed for parity; no real weights do better.
     """
     tables = [from_table(T=3, support=(0, 1, 2), table=t) for t in itertools.product([0, 1], repeat=8)]
     thresholds = sum(f.s == 0 or best_code(f.values).changes == 1 for f in tables)
@@ -123,7 +123,6 @@ def check_best_code(context: Context) -> Finding:
     beaten = sum(int(count_changes(f.values, weights).min()) < best_code(f.values).changes for f in functions)
     return finding(
         thresholds == 104 and odd == [2, 3, 4] and beaten == 0,
-        paper="-",
         ours=f"{thresholds} of 256 functions of 3 bits change at most once; parities of 2 to 4 bits {odd} times",
         detail=f"3000 random weightings beat the code of {beaten} of {len(functions)} functions. One change is two "
         "ReLU units.",
@@ -132,9 +131,9 @@ def check_best_code(context: Context) -> Finding:
 
 @claim("exact-certificate", kind="ours")
 def check_exact_certificate(context: Context) -> Finding:
-    """For a one-layer model bounds on the outputs over all $2^T$ inputs are proved pattern by pattern of the
-    $s$ relevant bits, in $O(2^s T)$; they hold for exact arithmetic and for float64, rounding included, and
-    for a single-head scalar read-out they are attained.
+    """For a one-layer model bounds on the outputs over all $2^T$ inputs are proved pattern by pattern of the $s$
+    relevant bits, in $O(2^s T)$; they hold for exact arithmetic and for float64, rounding included, and for a
+    single-head scalar read-out they are attained.
     """
     rng = stream(context.seed, "certificate")
     worst, every = 0.0, assignments(11)
@@ -154,7 +153,6 @@ def check_exact_certificate(context: Context) -> Finding:
     believed = [name for name, model, f in treacherous_models() if _believed(model, f)]
     return finding(
         worst < EXACT and not believed,
-        paper="-",
         ours=f"largest disagreement with enumeration ${worst:.0e}$; "
         + (f"falsely believed: {', '.join(believed)}" if believed else "no treacherous model is believed"),
         detail="Six heads at $T = 11$, each against its own function and against another: same error, same "

@@ -54,15 +54,14 @@ def agreement(paper: str, error: float, detail: str) -> Finding:
         paper=paper,
         ours=f"largest difference ${error:.1e}$",
         detail=detail,
-        error=error,
     )
 
 
 @claim("matrix-norms", kind="definition", where="paper section 3, notation; notes section 2")
 def check_matrix_norms(context: Context) -> Finding:
-    """$||M||_{p,q}$ takes the $p$-norm of each column, then the $q$-norm of those numbers; so $||W||_{2,1}$
-    sums column lengths and $||X^T||_{2,inf}$ is the longest row of $X$. Always spectral <= Frobenius <= (2,1)
-    <= $sqrt(columns)$ Frobenius.
+    """$||M||_{p,q}$ takes the $p$-norm of each column, then the $q$-norm of those numbers; so $||W||_{2,1}$ sums column
+    lengths and $||X^T||_{2,inf}$ is the longest row of $X$. Always spectral <= Frobenius <= (2,1) <= $sqrt(columns)$
+    Frobenius.
     """
     M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
     got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
@@ -85,8 +84,8 @@ def check_matrix_norms(context: Context) -> Finding:
 
 @claim("attention-head", kind="definition", where="paper definition 3.1; notes definition 2.4")
 def check_attention_head(context: Context) -> Finding:
-    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T ->
-    simplex$; Score, Norm, $phi_in$ and $phi_out$ are whatever the caller gives.
+    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T -> simplex$; Score,
+    Norm, $phi_in$ and $phi_out$ are whatever the caller gives.
     """
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
@@ -107,9 +106,8 @@ def check_self_attention(context: Context) -> Finding:
 
 @claim("tf-layer", kind="definition", where="paper definition 3.2; notes definition 2.5")
 def check_tf_layer(context: Context) -> Finding:
-    """$Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C$: the head with $Score(x, z) = z^T W_Q W_K^T x$,
-    linear $phi_in$, $phi_out = W_C^T sigma(.)$, $sigma$ Lipschitz with $sigma(0) = 0$, and softmax, at every
-    position.
+    """$Y = sigma( RowSoftmax( X W_Q (X W_K)^T ) X W_V ) W_C$: the head with $Score(x, z) = z^T W_Q W_K^T x$, linear
+    $phi_in$, $phi_out = W_C^T sigma(.)$, $sigma$ Lipschitz with $sigma(0) = 0$, and softmax, at every position.
     """
     X, W, _ = _case(context, "layer")
     S = X @ W.W_Q @ (X @ W.W_K).T
@@ -163,8 +161,8 @@ def check_tf_mlp(context: Context) -> Finding:
 
 @claim("tf-deep", kind="definition", where="paper section 4, with theorem 4.7")
 def check_tf_deep(context: Context) -> Finding:
-    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, with $Pi$ the projection of each row to the
-    unit ball, which stands in for LayerNorm.
+    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, with $Pi$ the projection of each row to the unit ball,
+    which stands in for LayerNorm.
     """
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
@@ -189,8 +187,8 @@ def check_tf_deep(context: Context) -> Finding:
 
 @claim("model", kind="ours")
 def check_model(context: Context) -> Finding:
-    """Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all $2T + 1$
-    distinct tokens instead of $m$ sequences; the numbers are those of the definitions.
+    """Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all $2T + 1$ distinct
+    tokens instead of $m$ sequences; the numbers are those of the definitions.
     """
     rng = stream(context.seed, "model")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))

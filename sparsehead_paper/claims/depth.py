@@ -154,11 +154,9 @@ def _before_a_relu() -> float:
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its weights",
 )
 def check_layer_parameters(context: Context) -> Finding:
-    """Replacing one weight matrix by another of no larger norms, off by at most $eps$ on the points it meets,
-    moves the output by at most $p eps$: $p$ is the product of the Lipschitz constants behind it, and for
-    scores $||W_V|| R$ as well.
-
-    One map replaced at a time, in a network of rank-one maps along one path: p must carry the whole error.
+    """Replacing one weight matrix by another of no larger norms, off by at most $eps$ on the points it meets, moves the
+    output by at most $p eps$: $p$ is the product of the Lipschitz constants behind it, and for scores $||W_V|| R$ as
+    well.
     """
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
@@ -181,10 +179,8 @@ def check_layer_parameters(context: Context) -> Finding:
 
 @claim("multi-layer-capacity", kind="theorem", where="paper theorem 4.7 and A.17")
 def check_multi_layer_capacity(context: Context) -> Finding:
-    """Depth $L$: the items of every block, each weighted by the Lipschitz constants of the blocks above it,
-    $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
-
-    Real networks: every map has its item, priced for the points it meets, and the errors add up as items say.
+    """Depth $L$: the items of every block, each weighted by the Lipschitz constants of the blocks above it, $||W_V|| (1
+    + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
     """
     rng = stream(context.seed, "depth")
     right, worst, prices = True, 0.0, []
@@ -221,9 +217,7 @@ def check_multi_layer_capacity(context: Context) -> Finding:
         detail="6 random networks of depth 2 and 3 with all maps replaced at once, over all inputs: an item "
         "for every map, $c_k$ no less than the norm, the length and the number of the points met; then "
         "rank-one maps. All items of a network of scalars with every part equal those worked out by hand.",
-        worst=worst,
-        tight=tight,
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def _scalar_network() -> Model:

@@ -16,10 +16,8 @@ from .claim import Claim, Context, Finding, claim, finding
 
 @claim("errata-notes-11", kind="erratum", where="notes figure 3, definition 2.4", about="attention-head")
 def check_errata_notes_11(context: Context) -> Finding:
-    """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$:
-    its output depends on the whole sequence and on the context.
-
-    One token in different company, and one sequence under different contexts: a map from X has one value, f many.
+    """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$: its
+    output depends on the whole sequence and on the context.
     """
     rng = stream(context.seed, "errata-11")
     token = rng.normal(size=3)
@@ -45,9 +43,8 @@ def check_errata_notes_11(context: Context) -> Finding:
 
 @claim("errata-notes-12", kind="erratum", where="notes assumption 3.1, equation (3)", about="head-capacity")
 def check_errata_notes_12(context: Context) -> Finding:
-    """$theta_out$ ranges over a set, but the product cover covers $theta_s$ and $theta_in$ only: with one
-    score, one $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it claims $N = 1$. $phi_out$ must be fixed, or
-    covered too.
+    """$theta_out$ ranges over a set, but the product cover covers $theta_s$ and $theta_in$ only: with one score, one
+    $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it claims $N = 1$. $phi_out$ must be fixed, or covered too.
     """
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size
@@ -55,8 +52,7 @@ def check_errata_notes_12(context: Context) -> Finding:
         size == 5,
         paper="$N = 1$ (the product of two one-element covers)",
         ours=f"$N = {size}$",
-        detail="One score, one $phi_in$, $phi_out = c y$ with $c$ in ${0, .01, .., 1}$, attended value 1, "
-        "$eps = 0.1$.",
+        detail="One score, one $phi_in$, $phi_out = c y$ with $c$ in ${0, .01, .., 1}$, attended value 1, $eps = 0.1$.",
         size=size,
     )
 
@@ -68,8 +64,8 @@ def check_errata_notes_12(context: Context) -> Finding:
     about="head-capacity",
 )
 def check_errata_notes_13(context: Context) -> Finding:
-    """The $=$ must be $<=$: the product of two covers is a cover, rarely the smallest; and the infimum over the
-    split of $eps$ and the constants are missing.
+    """The $=$ must be $<=$: the product of two covers is a cover, rarely the smallest; and the infimum over the split
+    of $eps$ and the constants are missing.
     """
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731
@@ -91,8 +87,8 @@ def check_errata_notes_13(context: Context) -> Finding:
 
 @claim("errata-notes-14", kind="erratum", where="notes equation (8)", about="vector-cover")
 def check_errata_notes_14(context: Context) -> Finding:
-    """The logarithm is missing on the left: on $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the covering
-    number is at least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
+    """The logarithm is missing on the left: on $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the covering number is at
+    least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
     """
     sizes = [10**4, 10**6, 10**8]
     lower = [log_cover_lower(a=1, b=1, eps=0.2, N=N) for N in sizes]
@@ -102,10 +98,8 @@ def check_errata_notes_14(context: Context) -> Finding:
         all(math.exp(low) > 1e6 * high for low, high in zip(lower, printed)) and abs(slope - 6) < 0.01,
         paper=f"$N <= O({printed[1]:.0f})$ at a million points",
         ours=f"$N >= e^{lower[1]:.0f}$, growing like $N^{slope:.2f}$",
-        detail="$x_i = e_i$, $a = b = 1$, $eps = 0.2$: $C(N, 6) 2^6$ vectors are pairwise more than $2 eps$ "
-        "apart.",
+        detail="$x_i = e_i$, $a = b = 1$, $eps = 0.2$: $C(N, 6) 2^6$ vectors are pairwise more than $2 eps$ apart.",
         log_lower=lower,
-        printed=printed,
     )
 
 
@@ -121,8 +115,8 @@ errata_notes_15 = Claim(
 
 @claim("errata-notes-16", kind="erratum", where="notes equation (10)", about="single-layer-capacity")
 def check_errata_notes_16(context: Context) -> Finding:
-    """The score is bilinear: doubling the query doubles it, so the bound must carry $||z||$. Combining the
-    terms needs the split lemma.
+    """The score is bilinear: doubling the query doubles it, so the bound must carry $||z||$. Combining the terms needs
+    the split lemma.
     """
     weights = np.linspace(-1, 1, 41)
     sizes = [
@@ -134,8 +128,7 @@ def check_errata_notes_16(context: Context) -> Finding:
         sizes == [math.ceil(41 / n) for n in (11, 5, 3)],
         paper="a bound in $B_X$ and $B_W$ alone",
         ours=f"$N = {sizes[0]}, {sizes[1]}, {sizes[2]}$ for $|z| = 1, 2, 4$",
-        detail="$score = z w x$ with $x = 1$, $|w| <= 1$, $eps = 1/4$: the same $B_X$ and $B_W$, another "
-        "$||z||$.",
+        detail="$score = z w x$ with $x = 1$, $|w| <= 1$, $eps = 1/4$: the same $B_X$ and $B_W$, another $||z||$.",
         sizes=sizes,
     )
 
@@ -156,8 +149,8 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
     "errata-notes-17", kind="erratum", where="notes section 3.2, head bound", about="single-layer-capacity"
 )
 def check_errata_notes_17(context: Context) -> Finding:
-    """The term of $W_QK$ lacks $B_X ||z||$: scaling the inputs by $c$ and $(W_QK, W_V)$ by $(1/c^2, 1/c)$
-    leaves the class as it is, but changes the printed bound.
+    """The term of $W_QK$ lacks $B_X ||z||$: scaling the inputs by $c$ and $(W_QK, W_V)$ by $(1/c^2, 1/c)$ leaves the
+    class as it is, but changes the printed bound.
     """
     c, (Q, V, V21) = 10.0, (5.0, 1.0, 2.0)
     rng = stream(context.seed, "errata-17")
@@ -170,17 +163,14 @@ def check_errata_notes_17(context: Context) -> Finding:
         paper=f"the bound changes by {printed:.2f}",
         ours=f"the bound changes by {ours:.6f}",
         detail="$(B_X, W_QK, W_V)$ and $(10 B_X, W_QK / 100, W_V / 10)$ are one class, function by function.",
-        printed=printed,
         ours_ratio=ours,
     )
 
 
 @claim("errata-notes-18", kind="erratum", where="notes section 4", about="multi-layer-capacity")
 def check_errata_notes_18(context: Context) -> Finding:
-    """The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are
-    multiplied by the Lipschitz constants of the layers above.
-
-    An error of size 0.01 in one part, through a second part scaled by 10.
+    """The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are multiplied by the
+    Lipschitz constants of the layers above.
     """
     rng = stream(context.seed, "errata-18")
     X = rng.normal(size=(5, 4))

@@ -22,8 +22,8 @@ from .covering import FIRST, SECOND
 
 @claim("errata-notes-1", kind="erratum", where="notes section 2.1.1", about="pseudometric-cover")
 def check_errata_notes_1(context: Context) -> Finding:
-    """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, and then no
-    point covers even itself at $eps < 1$. And the covering number is a size, not a subset.
+    """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, and then no point
+    covers even itself at $eps < 1$. And the covering number is a size, not a subset.
     """
     D = np.ones((4, 4))  # d(x, y) = 1 for all x and y, x = y included
     axioms = (D == D.T).all() and all(
@@ -46,8 +46,8 @@ def check_errata_notes_1(context: Context) -> Finding:
 
 @claim("errata-notes-2", kind="erratum", where="notes section 2.1.2", about="covering-example")
 def check_errata_notes_2(context: Context) -> Finding:
-    """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is
-    false for both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
+    """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is false for
+    both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
     """
     sizes = [covering_number(points, eps="0.5").size for points in (FIRST, SECOND)]
     first = np.array(FIRST, dtype=np.float64)
@@ -64,8 +64,8 @@ def check_errata_notes_2(context: Context) -> Finding:
 
 @claim("errata-notes-3", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_3(context: Context) -> Finding:
-    """'As $eps$ increases the covering number can only increase' is the wrong way round: an $eps$-cover is
-    also an $eps'$-cover for every $eps' >= eps$.
+    """'As $eps$ increases the covering number can only increase' is the wrong way round: an $eps$-cover is also an
+    $eps'$-cover for every $eps' >= eps$.
     """
     sizes = [covering_number(SECOND, eps=eps).size or 0 for eps in ("0.05", "0.2", "0.5")]
     return finding(
@@ -79,8 +79,8 @@ def check_errata_notes_3(context: Context) -> Finding:
 
 @claim("errata-notes-4", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_4(context: Context) -> Finding:
-    """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, not for adding points:
-    $N({-1, 1}, 1) = 2$ but $N({-1, 0, 1}, 1) = 1$ with centres in the set.
+    """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, not for adding points: $N({-1,
+    1}, 1) = 2$ but $N({-1, 0, 1}, 1) = 1$ with centres in the set.
     """
     two, three = (covering_number(p, eps=1).size for p in ([-1, 1], [-1, 0, 1]))
     scaled = [covering_number(3 * np.array([-1.0, 0.5, 1.0]), eps=3 * e).size for e in (0.4, 0.6, 1.6)]
@@ -89,8 +89,7 @@ def check_errata_notes_4(context: Context) -> Finding:
         (two, three) == (2, 1) and scaled == plain,
         paper="a set that spans more has a larger number",
         ours=f"$N({{-1, 1}}, 1) = {two}$, $N({{-1, 0, 1}}, 1) = {three}$",
-        detail="Adding a point lowered the proper covering number; only scaling set and $eps$ together "
-        "keeps it.",
+        detail="Adding a point lowered the proper covering number; only scaling set and $eps$ together keeps it.",
     )
 
 
@@ -101,8 +100,8 @@ def check_errata_notes_4(context: Context) -> Finding:
     about="covering-number",
 )
 def check_errata_notes_5(context: Context) -> Finding:
-    """Not every single value $f(z_i)$ is the point to cover but the vector of all $m$: the $+-1$ functions on
-    $m$ points have two values, and covering number $2^m$.
+    """Not every single value $f(z_i)$ is the point to cover but the vector of all $m$: the $+-1$ functions on $m$
+    points have two values, and covering number $2^m$.
     """
     m = 5
     functions = [lambda z, n=n: 1.0 - 2.0 * (n >> z & 1) for n in range(2**m)]
@@ -129,9 +128,8 @@ errata_notes_6 = Claim(
 
 @claim("errata-notes-7", kind="erratum", where="notes lemma 2.3", about="generalization")
 def check_errata_notes_7(context: Context) -> Finding:
-    """The lemma needs a bounded, Lipschitz loss before $eps_gen(f)$ means anything; a class of unbounded
-    functions with the squared loss has no such bound. The $O~$ hides a $ln m$ that comes from the entropy
-    integral.
+    """The lemma needs a bounded, Lipschitz loss before $eps_gen(f)$ means anything; a class of unbounded functions with
+    the squared loss has no such bound. The $O~$ hides a $ln m$ that comes from the entropy integral.
 
     F = {0}: ln N = 0, so C_F = 0 and only the confidence term is left; y is rarely, but then very, large.
     """
@@ -144,9 +142,8 @@ def check_errata_notes_7(context: Context) -> Finding:
         unseen > delta and gap > 100 * promised and gap <= repaired,
         paper=f"gap $<= {promised:.3f}$ up to logarithms",
         ours=f"gap {gap:.0f} with probability {unseen:.3f}",
-        detail="The class of the zero function with squared loss, $y = 10^4$ once in $10 m$ samples: "
-        "bounded functions, an unbounded loss. The bound that knows losses up to $10^8$ allows "
-        f"${repaired:.3g}$.",
+        detail="The class of the zero function with squared loss, $y = 10^4$ once in $10 m$ samples: bounded "
+        f"functions, an unbounded loss. The bound that knows losses up to $10^8$ allows ${repaired:.3g}$.",
         gap=gap,
         probability=unseen,
     )
@@ -154,10 +151,8 @@ def check_errata_notes_7(context: Context) -> Finding:
 
 @claim("errata-notes-8", kind="erratum", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
-    """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, less than one function.
-    The constant $e$ is Euler's number.
-
-    All 0/1 functions of 4 points: VC dimension 4 by brute force, and two patterns on a single one of them.
+    """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, less than one function. The
+    constant $e$ is Euler's number.
     """
     patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     d, on_one = vc_dimension(patterns), class_covering_number(patterns[:, :1, None], eps=0.5).size
@@ -178,8 +173,8 @@ def check_errata_notes_8(context: Context) -> Finding:
 
 @claim("errata-notes-9", kind="erratum", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
-    """In the exponent 'de' must be $d eps$, the logarithm is base 2, and $m >= d$ is needed: literally at $m
-    = 1$, $d = 8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
+    """In the exponent 'de' must be $d eps$, the logarithm is base 2, and $m >= d$ is needed: literally at $m = 1$, $d =
+    8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
     """
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))
@@ -202,10 +197,8 @@ def check_errata_notes_9(context: Context) -> Finding:
 
 @claim("errata-notes-10", kind="erratum", where="notes section 2.2.3", about="rademacher-cover")
 def check_errata_notes_10(context: Context) -> Finding:
-    """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the
-    logarithm is meant. With proper covers $c = e sqrt(2)$.
-
-    All functions with values +-A on m = 8 points: R = A exactly, C = 4 A^2 m ln 2, and a negative printed factor.
+    """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the logarithm is
+    meant. With proper covers $c = e sqrt(2)$.
 
     For the 2^m functions the printed bound is c sqrt(C/m) (1 + log(A sqrt(m/C))), with 1 + log(1/sqrt(4 ln 2)) > 0; at
     a C 20 times larger, which the lemma allows as well, it is negative.

@@ -17,8 +17,8 @@ from .claim import Claim, Context, Finding, claim, finding
 
 @claim("errata-notes-19", kind="erratum", where="notes definitions 5.2, 5.4", about="symmetric")
 def check_errata_notes_19(context: Context) -> Finding:
-    """Definition 5.2 lacks its conclusion 'implies $f(b) = f(b')$'; the range is $R$ in one place and $R^d$
-    in another; the other $T - s$ inputs are irrelevant, not relevant.
+    """Definition 5.2 lacks its conclusion 'implies $f(b) = f(b')$'; the range is $R$ in one place and $R^d$ in another;
+    the other $T - s$ inputs are irrelevant, not relevant.
     """
     f = parse("x0 & !x1", T=3)
     a, b = np.array([1, 0, 0]), np.array([0, 1, 0])
@@ -34,8 +34,8 @@ def check_errata_notes_19(context: Context) -> Finding:
 
 @claim("errata-notes-20", kind="erratum", where="notes section 5, deterministic positions", about="encodings")
 def check_errata_notes_20(context: Context) -> Finding:
-    """$T + 3$ approximately orthonormal vectors need not be a basis: they fit into far fewer than $T + 3$
-    dimensions, and are then linearly dependent.
+    """$T + 3$ approximately orthonormal vectors need not be a basis: they fit into far fewer than $T + 3$ dimensions,
+    and are then linearly dependent.
     """
     e = encodings.random_positions(400, 80, rng=stream(context.seed, "errata-20"))
     rows = np.vstack([e.positions(), e.E, e.cls])
@@ -45,14 +45,13 @@ def check_errata_notes_20(context: Context) -> Finding:
         paper="$T + 3$ vectors are a basis of $R^d$",
         ours=f"{len(rows)} vectors of rank {rank}, $Delta = {delta:.2f}$",
         detail="$T = 400$ random unit positions in $d = 80$ dimensions.",
-        delta=delta,
     )
 
 
 @claim("errata-notes-21", kind="erratum", where="notes section 5, bag of vectors", about="encodings")
 def check_errata_notes_21(context: Context) -> Finding:
-    """$V$ is $T × d$, so $X = diag(b) V$; $V diag(b)$ is not even defined unless $d = T$, and then it masks
-    columns. The permutation acts from the left.
+    """$V$ is $T × d$, so $X = diag(b) V$; $V diag(b)$ is not even defined unless $d = T$, and then it masks columns.
+    The permutation acts from the left.
     """
     b = np.array([1, 0, 1, 1])
     e = encodings.bag(4)
@@ -72,8 +71,8 @@ def check_errata_notes_21(context: Context) -> Finding:
 
 @claim("errata-notes-22", kind="erratum", where="notes section 5, proposition 5.5", about="tf-mlp")
 def check_errata_notes_22(context: Context) -> Finding:
-    """The composition defines $f_tf+mlp$, not $f_mlp$; 'for any input mapping' means the three listed: a
-    constant mapping represents nothing. The score is $x^T W_K W_Q^T z$.
+    """The composition defines $f_tf+mlp$, not $f_mlp$; 'for any input mapping' means the three listed: a constant
+    mapping represents nothing. The score is $x^T W_K W_Q^T z$.
     """
     f, T = conjunction((1, 3), T=6), 6
     model = build(f, readout="mlp")
@@ -93,9 +92,8 @@ def check_errata_notes_22(context: Context) -> Finding:
         errors[0] < 1e-9 and errors[1] > 0.4,
         paper="$x^T W_K^T W_Q z$",
         ours=f"error ${errors[0]:.0e}$ with $x^T W_K W_Q^T z$, {errors[1]:.2f} with the printed score",
-        detail="A written head for the AND of two bits at $T = 6$, padded to $k = d$, all 64 inputs, its "
-        "net applied to the head's output: $f_tf+mlp$. That a constant mapping represents only constants "
-        "needs no computation.",
+        detail="A written head for the AND of two bits at $T = 6$, padded to $k = d$, all 64 inputs, its net applied "
+        "to the head's output: $f_tf+mlp$. That a constant mapping represents only constants needs no computation.",
         errors=errors,
     )
 
@@ -132,9 +130,9 @@ def log_sign_patterns(points: int, inputs: int, widths: tuple[int, ...]) -> floa
     about="general-representation",
 )
 def check_errata_notes_23(context: Context) -> Finding:
-    """$O(s^2)$ neurons cannot serve all functions of $s$ bits: there are $2^(2^s)$ of them, and a ReLU net of
-    fixed depth with $W$ parameters labels $2^s$ points in at most $(c 2^s)^(O(W))$ ways. With two hidden
-    layers of $s^2$ units each, 28 bits are too many; on the scalar output of one head, 5 bits already.
+    """$O(s^2)$ neurons cannot serve all functions of $s$ bits: there are $2^(2^s)$ of them, and a ReLU net of fixed
+    depth with $W$ parameters labels $2^s$ points in at most $(c 2^s)^(O(W))$ ways. With two hidden layers of $s^2$
+    units each, 28 bits are too many; on the scalar output of one head, 5 bits already.
     """
     needed = {s: fewest_kinks([float(i % 2) for i in range(2**s)]) for s in (5, 6, 8)}
     spare = {s: 2**s * math.log(2) / log_sign_patterns(2**s, s, (s**2, s**2)) for s in (20, 28, 40)}
@@ -157,8 +155,8 @@ def check_errata_notes_23(context: Context) -> Finding:
 
 @claim("errata-notes-24", kind="erratum", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
-    """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label carries
-    only $H(2^{-s})$ bits.
+    """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label carries only
+    $H(2^{-s})$ bits.
     """
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}
     entropy = -(1 / 8) * math.log2(1 / 8) - (7 / 8) * math.log2(7 / 8)
@@ -172,17 +170,16 @@ def check_errata_notes_24(context: Context) -> Finding:
         and needed == {3: math.ceil(bits[3] / entropy - 1e-6), 100: 0},
         paper="$s log T$",
         ours=f"$T = 100$: {bits[3]:.1f}, {bits[50]:.1f}, {bits[100]:.0f} bits at $s = 3, 50, 100$",
-        detail=f"$s log2 T$ would be {3 * math.log2(100):.1f}, {50 * math.log2(100):.1f}, "
-        f"{100 * math.log2(100):.1f}. A label of a 3-AND of fair bits carries {entropy:.3f} bits, so "
-        f"{needed[3]} labels are needed.",
+        detail=f"$s log2 T$ would be {3 * math.log2(100):.1f}, {50 * math.log2(100):.1f}, {100 * math.log2(100):.1f}. "
+        f"A label of a 3-AND of fair bits carries {entropy:.3f} bits, so {needed[3]} labels are needed.",
         bits={str(s): b for s, b in bits.items()},
     )
 
 
 @claim("errata-notes-25", kind="erratum", where="notes section 6", about="sparse-function")
 def check_errata_notes_25(context: Context) -> Finding:
-    """$N = C(T, s)$, which grows like $T^s$, not in proportion to $T$; what succeeds at 100 % is validation,
-    training accuracy does either way; the $log T$ experiment is the AND task, not parity.
+    """$N = C(T, s)$, which grows like $T^s$, not in proportion to $T$; what succeeds at 100 % is validation, training
+    accuracy does either way; the $log T$ experiment is the AND task, not parity.
     """
     sizes = [math.comb(T, 3) for T in (100, 1000, 10000)]
     slope = math.log(sizes[2] / sizes[1]) / math.log(10)

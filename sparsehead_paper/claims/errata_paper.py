@@ -17,9 +17,7 @@ from .claim import Context, Finding, claim, finding
 
 @claim("errata-paper-1", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_1(context: Context) -> Finding:
-    """The printed bump is 0 at its centre, where it should be 1; $psi(x) = nu(x) + nu(2 delta - x) - 1$ is
-    right.
-    """
+    """The printed bump is 0 at its centre, where it should be 1; $psi(x) = nu(x) + nu(2 delta - x) - 1$ is right."""
     centre = np.array([0.25])
     printed, repaired = float(bump(centre, 0.25, printed=True)[0]), float(bump(centre, 0.25)[0])
     return finding(
@@ -32,10 +30,8 @@ def check_errata_paper_1(context: Context) -> Finding:
 
 @claim("errata-paper-2", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_2(context: Context) -> Finding:
-    """$delta = g/8$ contradicts an approximation that is only good to $g/4$: values inside the allowed error
-    fall outside the bump. $delta = g/4$ works.
-
-    A value 3/16 of a gap off its target: inside the allowed g/4, outside a plateau of g/8.
+    """$delta = g/8$ contradicts an approximation that is only good to $g/4$: values inside the allowed error fall
+    outside the bump. $delta = g/4$ works.
     """
     g = 1.0
     targets, y = np.array([[0.0], [g]]), np.array([[3 * g / 16]])
@@ -71,8 +67,8 @@ def head_error(
     "errata-paper-3", kind="erratum", where="paper appendix B, one head, encoding (a)", about="single-head"
 )
 def check_errata_paper_3(context: Context) -> Finding:
-    """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, and
-    the stated error is exceeded however large $R$ is: the softmax prefers one of them. Dual keys repair it.
+    """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, and the stated
+    error is exceeded however large $R$ is: the softmax prefers one of them. Dual keys repair it.
     """
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
@@ -82,8 +78,7 @@ def check_errata_paper_3(context: Context) -> Finding:
         errors[0] > allowed > errors[1],
         paper=f"error $<= g/4 = {allowed:.3f}$",
         ours=f"{errors[0]:.3f} as printed, {errors[1]:.4f} with dual keys",
-        detail=f"$T = 200$, $s = 3$, $d = 512$, $Delta = {delta:.2f}$: the worst of five draws, 160 inputs "
-        "each.",
+        detail=f"$T = 200$, $s = 3$, $d = 512$, $Delta = {delta:.2f}$: the worst of five draws, 160 inputs each.",
         printed=errors[0],
         repaired=errors[1],
     )
@@ -91,9 +86,7 @@ def check_errata_paper_3(context: Context) -> Finding:
 
 @claim("errata-paper-4", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_4(context: Context) -> Finding:
-    """$||W_1||_inf$ can reach $B/delta + 2$, more than printed: the biases of the outer kinks are counted in
-    it.
-    """
+    """$||W_1||_inf$ can reach $B/delta + 2$, more than printed: the biases of the outer kinks are counted in it."""
     delta, B = 0.25, 1.0
     (first, _), _ = bump_net(np.array([[-B], [B]]), np.array([0.0, 1.0]), delta, 1)
     by_target = np.abs(first.b).reshape(2, 4).max(axis=1)  # four kinks each
@@ -111,8 +104,8 @@ def check_errata_paper_4(context: Context) -> Finding:
     "errata-paper-5", kind="erratum", where="paper appendix B, target of encoding (a)", about="single-head"
 )
 def check_errata_paper_5(context: Context) -> Finding:
-    """The printed target $(1/s) sum chi_i$, $chi = +1$ for a zero bit, decreases in the number of ones; a
-    monotone function needs its sign changed.
+    """The printed target $(1/s) sum chi_i$, $chi = +1$ for a zero bit, decreases in the number of ones; a monotone
+    function needs its sign changed.
     """
     f = conjunction((1, 3, 4), T=6)
     model = paper_model(f, encodings.positional(6))
@@ -133,9 +126,8 @@ def check_errata_paper_5(context: Context) -> Finding:
 
 @claim("errata-paper-6", kind="erratum", where="paper proposition 5.1, norms", about="representation-norms")
 def check_errata_paper_6(context: Context) -> Finding:
-    """The true norms at $Delta = 0$ are smaller than the printed $O(s)$: $||W_K||$, $||W_V||$, $||W_C||_F =
-    sqrt(s)$, $sqrt(2)$, 1 for (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c); $||W_K W_Q^T||_{2,1} = R
-    sqrt(s)$.
+    """The true norms at $Delta = 0$ are smaller than the printed $O(s)$: $||W_K||$, $||W_V||$, $||W_C||_F = sqrt(s)$,
+    $sqrt(2)$, 1 for (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c); $||W_K W_Q^T||_{2,1} = R sqrt(s)$.
     """
     s = 3
     f, norms = parity((1, 3, 4), T=7), {}
@@ -150,8 +142,7 @@ def check_errata_paper_6(context: Context) -> Finding:
     return finding(
         right,
         paper=f"$O(s)$, $s = {s}$",
-        ours=f"(a) {', '.join(f'{n:.3f}' for n in norms['a'])}; (c) "
-        f"{', '.join(f'{n:.3f}' for n in norms['c'])}",
+        ours=f"(a) {', '.join(f'{n:.3f}' for n in norms['a'])}; (c) {', '.join(f'{n:.3f}' for n in norms['c'])}",
         detail="$||W_K||$, $||W_V||$, $||W_C||_F$ of the paper's weights: $sqrt 3, sqrt 2, 1$ and "
         "$sqrt 4, sqrt 6, sqrt 3$.",
         norms=norms,

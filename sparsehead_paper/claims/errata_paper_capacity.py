@@ -15,11 +15,9 @@ from .claim import Context, Finding, claim, finding
 
 @claim("errata-paper-7", kind="erratum", where="paper A.17 (theorem 4.7)", about="multi-layer-capacity")
 def check_errata_paper_7(context: Context) -> Finding:
-    """The error made in layer $i$ is weighted by the product of the Lipschitz constants of the layers $j < i$
-    below it; it is the layers above, $j > i$, that amplify it. Factors $d^{2/3}$ and $k^{2/3}$ are left over
-    from a bound on other norms: padding all vectors with zeros changes no function, and would change them.
-
-    Two layers: the first slightly off, the second averages its rows and multiplies by 10.
+    """The error made in layer $i$ is weighted by the product of the Lipschitz constants of the layers $j < i$ below it;
+    it is the layers above, $j > i$, that amplify it. Factors $d^{2/3}$ and $k^{2/3}$ are left over from a bound on
+    other norms: padding all vectors with zeros changes no function, and would change them.
     """
     rng = stream(context.seed, "errata-paper-7")
     d, c = 4, 10.0
@@ -38,8 +36,7 @@ def check_errata_paper_7(context: Context) -> Finding:
     leftover = (16 / 4) ** (2 / 3)
     return finding(
         amplified > 1.5 * below and amplified <= above * (1 + 1e-9) and same < 1e-12 and leftover > 2,
-        paper=f"weight {below:g} for the first of two layers; $d^(2/3)$ grows by {leftover:.2f} under "
-        "padding",
+        paper=f"weight {below:g} for the first of two layers; $d^(2/3)$ grows by {leftover:.2f} under padding",
         ours=f"the second layer multiplies the first one's error by {amplified:.3f}",
         detail="Layer 1 off by 1 %, layer 2 with $||W_V|| = 10$ and uniform attention. Tokens of width 4 "
         "padded to 16: the same outputs to $1e-12$.",
@@ -49,8 +46,8 @@ def check_errata_paper_7(context: Context) -> Finding:
 
 @claim("errata-paper-8", kind="erratum", where="paper corollary 4.5", about="single-layer-capacity")
 def check_errata_paper_8(context: Context) -> Finding:
-    """The score's term lacks a factor $B_X^2 (B_X ||z||)$: scaled tokens with weights scaled back compute the
-    same functions, and the printed bound falls below the number of heads that are $2 eps$ apart.
+    """The score's term lacks a factor $B_X^2 (B_X ||z||)$: scaled tokens with weights scaled back compute the same
+    functions, and the printed bound falls below the number of heads that are $2 eps$ apart.
 
     All sign patterns on m sequences of two tokens, at B_X = 1000; the class is that of B_X = 1 in other units.
     """
@@ -85,8 +82,8 @@ def check_errata_paper_8(context: Context) -> Finding:
 
 @claim("errata-paper-9", kind="erratum", where="paper section 2", about="vector-cover")
 def check_errata_paper_9(context: Context) -> Finding:
-    """The remark that covering numbers grow like $C/eps^2$ lacks the logarithm: it is $ln N$ that does, and
-    $N$ itself exceeds every multiple of $C/eps^2$.
+    """The remark that covering numbers grow like $C/eps^2$ lacks the logarithm: it is $ln N$ that does, and $N$ itself
+    exceeds every multiple of $C/eps^2$.
     """
     N, rows = 10**4, []
     for eps in (0.2, 0.1, 0.05):
@@ -98,8 +95,7 @@ def check_errata_paper_9(context: Context) -> Finding:
         all(low > math.log(1e6 * size) and low <= high for size, low, high in rows) and growth > 8,
         paper=f"$N = O({rows[-1][0]:.0f})$ at $eps = .05$",
         ours=f"$ln N$ is between {rows[-1][1]:.0f} and {rows[-1][2]:.0f} there",
-        detail="Linear functions of unit norm on $10^4$ orthonormal points: a packing below and the "
-        f"perceptron cover above. From $eps = .2$ to .05 $ln N$ grows {growth:.1f} times, as $1/eps^2$ does "
-        "up to its logarithm.",
+        detail="Linear functions of unit norm on $10^4$ orthonormal points: a packing below and the perceptron cover "
+        f"above. From $eps = .2$ to .05 $ln N$ grows {growth:.1f} times, as $1/eps^2$ does up to its logarithm.",
         rows=rows,
     )

@@ -21,9 +21,9 @@ from .claim import Context, Finding, claim, finding
     about="single-head",
 )
 def check_errata_paper_10(context: Context) -> Finding:
-    """The attention outside $I$ is bounded with a score gap of $R(1 - s Delta)$. Scores inside $I$ are
-    themselves unequal for $Delta > 0$, so the printed keys leave a gap of $R(1 - (2s - 1) Delta)$ only, which
-    is attained: with the printed $R$ most of the attention can fall outside $I$.
+    """The attention outside $I$ is bounded with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
+    unequal for $Delta > 0$, so the printed keys leave a gap of $R(1 - (2s - 1) Delta)$ only, which is attained: with
+    the printed $R$ most of the attention can fall outside $I$.
     """
     s, T, delta = 3, 400, 0.15
     gram = np.full((T, T), delta) + (1 - delta) * np.eye(T)
@@ -51,8 +51,8 @@ def check_errata_paper_10(context: Context) -> Finding:
 
 @claim("errata-paper-11", kind="erratum", where="paper appendix B, weights of the s heads", about="s-heads")
 def check_errata_paper_11(context: Context) -> Finding:
-    """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed, while $W_C = e_1 e_h^T$ reads the first coordinate:
-    the product is 0 and every head outputs 0. $e_1$ is meant in both.
+    """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed, while $W_C = e_1 e_h^T$ reads the first coordinate: the
+    product is 0 and every head outputs 0. $e_1$ is meant in both.
     """
     f = parse("x0 & !x2 ^ x4", T=6)
     model = paper_model(f, encodings.positional(6))
@@ -80,8 +80,8 @@ def check_errata_paper_11(context: Context) -> Finding:
     about="bump-net",
 )
 def check_errata_paper_12(context: Context) -> Finding:
-    """$||W_2||_inf <= 2 d_f/delta$ cannot be the bound: the second layer adds up bumps with weights 1 and its
-    bias is $2 d_f$ whatever $delta$, more than $2 d_f/delta$ for every $delta > 1$. $2 d_f$ holds for all.
+    """$||W_2||_inf <= 2 d_f/delta$ cannot be the bound: the second layer adds up bumps with weights 1 and its bias is
+    $2 d_f$ whatever $delta$, more than $2 d_f/delta$ for every $delta > 1$. $2 d_f$ holds for all.
     """
     largest = {}
     for d_f, delta in ((3, 2.0), (3, 0.25), (2, 5.0)):

@@ -52,10 +52,7 @@ def single_bit_floor(*, T: int, p: float, target: float) -> int:
 
 @claim("sample-lower-bound", kind="remark", where="paper section 5, end; notes section 5, end")
 def check_sample_lower_bound(context: Context) -> Finding:
-    """$C(T, s)$ subsets must be told apart, so any learner needs at least of the order of $s ln(T/s)$
-    samples.
-
-    Fano's bound is attained by a design, and lies below the exact floor for random inputs.
+    """$C(T, s)$ subsets must be told apart, so any learner needs at least of the order of $s ln(T/s)$ samples.
 
     Among T = 2^k single bits, k inputs whose bit t is digit t of a binary count give every t its own labels, each label
     being a fair coin over t: k samples are enough, so a bound above k would be false; Fano's at success 1 is k.
@@ -82,18 +79,14 @@ def check_sample_lower_bound(context: Context) -> Finding:
         detail=f"Fano's inequality for 3-ANDs at success 0.8: {slope:.2f} samples per $ln T$, {rarer:.2f} "
         "times as many for fair bits, whose labels carry $h(1/8) = .544$ bits. Attained by designed inputs "
         "for $T = 2 .. 1024$, $s = 1$; never above the exact floor of random ones.",
-        needed=needed,
     )
 
 
 @claim("information-floor", kind="ours")
 def check_information_floor(context: Context) -> Finding:
-    """The best possible probability of identifying an $s$-conjunction from $m$ samples is the expectation of
-    1 over the number of consistent $s$-subsets; below the $m$ where it reaches 0.8 no learner succeeds as
-    often. A proven bracket for that $m$ is computed at every $T$; for $s = 3$ and balanced labels it grows
-    like $4.3 ln T$ as $T$ grows.
-
-    Against every data set for T <= 5, the formula for s = 1, and simulation at T = 300 and 5000.
+    """The best possible probability of identifying an $s$-conjunction from $m$ samples is the expectation of 1 over the
+    number of consistent $s$-subsets; below the $m$ where it reaches 0.8 no learner succeeds as often. A proven bracket
+    for that $m$ is computed at every $T$; for $s = 3$ and balanced labels it grows like $4.3 ln T$ as $T$ grows.
     """
     above = []
     for s, T, m, p in ((1, 3, 3, 0.7), (2, 3, 3, 0.5), (2, 4, 2, 0.7), (3, 4, 3, 0.5), (2, 5, 2, 0.6)):
@@ -121,20 +114,18 @@ def check_information_floor(context: Context) -> Finding:
         and all(simulated)
         and abs(slope - 3 / math.log(2)) < 1e-9
         and 0.95 < ratio < 1,
-        paper="-",
         ours="; ".join(f"{f.m} to {f.enough} samples at $T = {T:,}$" for T, f in found.items())
         + f"; ${slope:.2f} ln T$ in the limit, {ratio:.3f} of it at $T = 10^40$",
         detail="Bounds on $P_opt$ from swaps and from label sequences against all data sets at $T = 3$ to "
         "5; the floor of single bits from its own formula up to $T = 10^6$; elimination at $T = 300$ and "
         "5000. $s = 3$, balanced labels.",
-        floor=[f.m for f in found.values()],
     )
 
 
 @claim("parity-floor", kind="ours")
 def check_parity_floor(context: Context) -> Finding:
-    """For $s$-parities of uniform bits every wrong subset survives $m$ samples with probability exactly
-    $2^{-m}$, so the threshold is $log2 C(T, s) + O(1)$.
+    """For $s$-parities of uniform bits every wrong subset survives $m$ samples with probability exactly $2^{-m}$, so
+    the threshold is $log2 C(T, s) + O(1)$.
     """
     inside = []
     for s, T, m in ((1, 4, 2), (2, 4, 3), (2, 5, 2), (3, 5, 2)):
@@ -152,10 +143,8 @@ def check_parity_floor(context: Context) -> Finding:
         and bounds.opt_low - error <= opt <= bounds.opt_high + error
         and abs(survivors - bounds.mu) < 3 * float(counts.std()) / trials**0.5
         and max(off) < 2.2,
-        paper="-",
         ours=f"$P_opt = {opt:.3f} +- {error:.3f}$, between {bounds.opt_low:.3f} and {bounds.opt_high:.3f}; "
         f"the floor is within {max(off):.1f} of $log2 C(T, 3)$",
         detail=f"$s = 3$, $T = {T}$, $m = {m}$: {trials} simulated data sets against the brackets from two "
         "moments; all data sets at $T = 4$ and 5.",
-        opt=opt,
     )

@@ -36,11 +36,9 @@ def _exact_covering(values: Float[Array, "n m"], eps: float) -> float:
 
 @claim("generalization", kind="lemma", where="paper lemma A.5; notes lemma 2.3")
 def check_generalization(context: Context) -> Finding:
-    """If $ln N(F; eps) <= C/eps^2$ on every sample and the loss is $b$-bounded and $L$-Lipschitz, then with
-    probability $1 - delta$ every $f$ has risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b
-    sqrt(m/C) / L))) + b sqrt(ln(1/delta) / 2m)$, here with all constants.
-
-    Three classes at which the bound is nearly attained: one fair coin, all losses, and all margins through the ramp.
+    """If $ln N(F; eps) <= C/eps^2$ on every sample and the loss is $b$-bounded and $L$-Lipschitz, then with probability
+    $1 - delta$ every $f$ has risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b sqrt(m/C) / L))) + b
+    sqrt(ln(1/delta) / 2m)$, here with all constants.
 
     Of all losses on a domain of M points one is 0 on the sample and b elsewhere: its gap is b (1 - m/M) at least.
     """
@@ -72,8 +70,6 @@ def check_generalization(context: Context) -> Finding:
         detail=f"$m = {m}$: all losses in ${{0, b}}$ on a domain of $10^6$ points, and all functions $+-g$ "
         "with the ramp of margin $g$, where one function is right on the sample and wrong elsewhere; one "
         "loss with a fair coin's values.",
-        ratios=ratios,
-        risk=risk,
     )
 
 
@@ -84,8 +80,8 @@ def _all_signs(eps: float, *, m: int, size: float) -> float:
 
 @claim("vc-cover", kind="lemma", where="notes section 2.2.1")
 def check_vc_cover(context: Context) -> Finding:
-    """A 0/1 class of VC dimension $d$ has $N_inf(F, eps, m) <= sum_{i <= d} C(m, i) <= (e m/d)^d$ for $eps <
-    1$ and $m >= d$.
+    """A 0/1 class of VC dimension $d$ has $N_inf(F, eps, m) <= sum_{i <= d} C(m, i) <= (e m/d)^d$ for $eps < 1$ and $m
+    >= d$.
     """
     m = 7
     intervals = np.array([[float(a <= i < b) for i in range(m)] for a in range(m) for b in range(a, m + 1)])
@@ -106,10 +102,8 @@ def check_vc_cover(context: Context) -> Finding:
 
 @claim("fat-cover", kind="lemma", where="notes section 2.2.2")
 def check_fat_cover(context: Context) -> Finding:
-    """A class in $[0,1]^X$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps, m) <= P(eps) < 2
-    (m b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$.
-
-    Whole grids and random parts of them; d by brute force, and y by listing the pairs that the proof counts.
+    """A class in $[0,1]^X$ with fat-shattering dimension $d$ at $eps/4$ has $N_inf(F, eps, m) <= P(eps) < 2 (m
+    b^2)^{ceil(log2 y)}$, $b = floor(2/eps) + 1$, $y = sum_{i <= d} C(m, i) b^i$.
     """
     rng = stream(context.seed, "fat")
     worst, formula = 0.0, True
@@ -130,16 +124,13 @@ def check_fat_cover(context: Context) -> Finding:
         ours=f"$ln P$ / bound at most {worst:.3f}",
         detail="All functions into 2, 3 or 5 levels on up to 4 points, and random thirds of them: dimension, cover, "
         "packing and the pairs (set, levels) by enumeration.",
-        worst=worst,
     )
 
 
 @claim("rademacher-cover", kind="lemma", where="paper appendix A, before A.5; notes section 2.2.3")
 def check_rademacher_cover(context: Context) -> Finding:
-    """If $ln N(F; eps) <= C/eps^2$ and $|f| <= A$, the empirical Rademacher complexity is at most $e sqrt(2)
-    r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$, for proper covers.
-
-    Exact averages over all 2^m signs against both bounds; the closed form against minimising the sum directly.
+    """If $ln N(F; eps) <= C/eps^2$ and $|f| <= A$, the empirical Rademacher complexity is at most $e sqrt(2) r (1 +
+    ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$, for proper covers.
     """
     rng = stream(context.seed, "rademacher")
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
@@ -168,11 +159,8 @@ def check_rademacher_cover(context: Context) -> Finding:
         paper="$c sqrt(C/m) (1 + log(A sqrt(m/C)))$",
         ours=f"exact / chaining {min(chained):.2f} to {max(chained):.2f}, exact / closed form {min(closed):.2f} to "
         f"{max(closed):.2f}; closed form / least sum within {max(map(abs, off)):.4f} of 1",
-        detail="All sign vectors on 8 points (both bounds are attained), parts of them, random values: all "
-        "$2^8$ signs, exact covers. 3000 random sign vectors on 400 points, 200 draws. The least sum is "
-        "over $q$ and $J$.",
-        chained=chained,
-        closed=closed,
+        detail="All sign vectors on 8 points (both bounds are attained), parts of them, random values: all $2^8$ "
+        "signs, exact covers. 3000 random sign vectors on 400 points, 200 draws. The least sum is over $q$ and $J$.",
     )
 
 
@@ -193,10 +181,8 @@ def _least_sum(*, C: float, A: float, m: int) -> float:
 
 @claim("realizable", kind="ours")
 def check_realizable(context: Context) -> Finding:
-    """With probability $1 - delta$ every $f$ of the class with margin above $g$ on all $m$ training points
-    errs with probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
-
-    K functions with values +-2g that err independently, each with probability e: the bound's worst case.
+    """With probability $1 - delta$ every $f$ of the class with margin above $g$ on all $m$ training points errs with
+    probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
 
     One of them has no training error with probability 1 - (1 - (1-e)^m)^K, which must be at most delta for e at the
     bound, and is above delta at a quarter of it. Drawn errors say the same.
@@ -220,22 +206,17 @@ def check_realizable(context: Context) -> Finding:
         all(at <= delta < below for delta, at, below in rows)
         and drawn[0] <= delta < drawn[1]
         and least >= 0.5,
-        paper="-",
         ours=f"a function without training error in {drawn[0]:.4f} of the samples at the bound, in "
         f"{drawn[1]:.3f} at 1/4 of it ($delta = {delta}$)",
         detail="$K = 1$ to $10^6$ independent functions, $m = 50$ to 1000: exact probabilities and drawn "
         f"samples; the ghost-sample step has $P(Bin >= m e/2) >= {least:.3f}$.",
-        least=least,
-        rows=rows,
     )
 
 
 @claim("sample-size", kind="ours")
 def check_sample_size(context: Context) -> Finding:
-    """The smallest $m$ at which a bound's gap falls below a wanted accuracy, by doubling and bisection; for a
-    finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
-
-    Bisection against trying every m; the finite-class number against the exact chance of being fooled.
+    """The smallest $m$ at which a bound's gap falls below a wanted accuracy, by doubling and bisection; for a finite
+    class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
     """
     gaps = [(lambda m, c=c: c / float(m) ** 0.5, 0.1) for c in (0.05, 0.5, 1.0, 2.0, 2.9)]
     found = [samples_needed(gap, accuracy=accuracy) for gap, accuracy in gaps]
@@ -250,10 +231,8 @@ def check_sample_size(context: Context) -> Finding:
         tight.append(least / m)
     return finding(
         found == tried and enough and min(tight) > 0.9,
-        paper="-",
         ours=f"{found} by bisection and by trial; the finite-class number is exceeded by none and at most "
         f"{1 / min(tight) - 1:.0%} too large",
         detail="$3/sqrt(m)$-like gaps; $K$ independent functions with error $eps$, of which one survives "
         "$m$ samples with probability $1 - (1 - (1 - eps)^m)^K$.",
-        found=found,
     )

@@ -30,11 +30,8 @@ def _integral(values: Float[Array, "n m"]) -> float:
     "entropy-integral", kind="lemma", where="paper appendix A, lemma A.2, for the complexity defined in A.1"
 )
 def check_entropy_integral(context: Context) -> Finding:
-    """The empirical Rademacher complexity of a class within $A$ of one function is at most $4 alpha + 4
-    sqrt(2/m) int_alpha^{A/2} sqrt(ln N(eps)) d eps$ for every $alpha$ in $(0, A/2]$; the paper leaves the
-    constants open.
-
-    Complexities by all 2^m signs, against the integral of exact covering numbers.
+    """The empirical Rademacher complexity of a class within $A$ of one function is at most $4 alpha + 4 sqrt(2/m)
+    int_alpha^{A/2} sqrt(ln N(eps)) d eps$ for every $alpha$ in $(0, A/2]$; the paper leaves the constants open.
     """
     rng = stream(context.seed, "integral")
     two = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
@@ -46,20 +43,17 @@ def check_entropy_integral(context: Context) -> Finding:
         paper="$O(inf_alpha alpha + integral)$",
         ours=f"constants 4 and $4 sqrt2$; the exact complexity is up to {max(ratios):.3f} of the bound",
         detail="Four functions constant on two halves of 8, 12 and 16 points, and random classes on 10.",
-        ratios=ratios,
     )
 
 
 @claim("rademacher-gap", kind="theorem", where="paper appendix A, theorem A.4 (Bartlett and Mendelson 2002)")
 def check_rademacher_gap(context: Context) -> Finding:
-    """With probability $1 - delta$ every $f$ of a class with losses in $[0, b]$ has risk at most its training
-    risk plus $2 R + b sqrt(ln(1/delta) / 2m)$, $R$ bounding the Rademacher complexity of the losses.
+    """With probability $1 - delta$ every $f$ of a class with losses in $[0, b]$ has risk at most its training risk plus
+    $2 R + b sqrt(ln(1/delta) / 2m)$, $R$ bounding the Rademacher complexity of the losses.
 
-    Two classes in which one of the two terms is nearly all of the gap.
-
-    One loss: R = 0, and a fair coin exceeds the confidence term with a probability that is computed exactly and
-    is not much below delta = 1e-3. 2^n losses (all 0/1 functions on n equally likely points): the largest gap is
-    the share of points that the sample missed, and R is at least half of that.
+    One loss: R = 0, and a fair coin exceeds the confidence term with a probability that is computed exactly and is not
+    much below delta = 1e-3. 2^n losses (all 0/1 functions on n equally likely points): the largest gap is the share of
+    points that the sample missed, and R is at least half of that.
     """
     m, delta = 400, 1e-3
     edge = m / 2 - m * uniform_gap(0.0, m=m, delta=delta)  # training risk below this breaks the bound
@@ -79,9 +73,7 @@ def check_rademacher_gap(context: Context) -> Finding:
     return finding(
         delta / 30 < broken <= delta and share <= 0.5 and limit < 2 * float(np.median(gaps)),
         paper="$2 L R + 2 b sqrt(ln(1/delta) / 2m)$",
-        ours=f"$2 R + b sqrt(ln(1/delta) / 2m)$: broken with probability ${broken:.2g} <= {delta}$ by a "
-        f"coin, in ${share:.2g} <= 0.5$ of samples by all 0/1 losses (gap {np.median(gaps):.2f}, limit "
-        f"{limit:.2f})",
+        ours=f"$2 R + b sqrt(ln(1/delta) / 2m)$: broken with probability ${broken:.2g} <= {delta}$ by a coin, in "
+        f"${share:.2g} <= 0.5$ of samples by all 0/1 losses (gap {np.median(gaps):.2f}, limit {limit:.2f})",
         detail="A single loss of mean 1/2 at $m = 400$, exactly; $2^40$ losses at $m = 20$, simulated.",
-        broken=broken,
     )

@@ -21,23 +21,20 @@ from .claim import Context, Finding, claim, judged
 from .measured import not_run, results
 
 CLOSE = 4.0  # AIC above the best law up to which a law describes the data as well: usual practice
-MOST = 0.8  # share of the paper's points that our intervals must meet
-NEAR_FLOOR = 1.4  # times the floor: what counts as near it
-DECADES = 100  # largest T over smallest T from which a law can be told from a straight line
 
 
 @claim("law-and", kind="figure", where="paper figure 2; notes figure 5")
 def check_law(context: Context) -> Finding:
-    """3-sparse AND, balanced labels: the smallest $m$ at which 80 % of trials reach 99 % validation accuracy
-    grows like $log T$. The paper's points for $T = 100..1100$ fit $m = -98.65 + 29.65 ln T$.
+    """3-sparse AND, balanced labels: the smallest $m$ at which 80 % of trials reach 99 % validation accuracy grows like
+    $log T$. The paper's points for $T = 100..1100$ fit $m = -98.65 + 29.65 ln T$.
     """
     return _against_the_paper(context, "law")
 
 
 @claim("law-points", kind="ours", where="paper figure 2")
 def check_law_points(context: Context) -> Finding:
-    """The paper's points alone do not tell $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ meet its 17
-    points with bars equally well (weighted squares within 4 of each other).
+    """The paper's points alone do not tell $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ meet its 17 points with
+    bars equally well (weighted squares within 4 of each other).
     """
     log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
     ours = f"weighted squares {log:.1f} for $a + b ln T$ and {line:.1f} for $a + b T$"
@@ -45,13 +42,13 @@ def check_law_points(context: Context) -> Finding:
         "Each point less its law, over its bar, squared and summed; $a$ and $b$ are the best for each law."
     )
     verdict = "holds" if abs(log - line) <= CLOSE else "refuted"
-    return judged(verdict, paper="no number", ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 @claim("law-grid", kind="figure", where="paper figure 2 and appendix C")
 def check_law_grid(context: Context) -> Finding:
-    """The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each $m =
-    50, 60, .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved.
+    """The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each $m = 50, 60,
+    .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved.
     """
     return _against_the_paper(context, "law-grid")
 
@@ -65,25 +62,25 @@ def check_law_dropout(context: Context) -> Finding:
 def _against_the_paper(context: Context, name: str) -> Finding:
     """Points, form and slope of a measured law against the paper's; all three must agree."""
     paper = f"$m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T$ on $T = 100..1100$"
-    data = results(context, name, LawResult)
-    rows, fits = _measured(data), data.fits if data else {}
+    data = results(context, name, LawResult, paper)
+    rows, fits = _measured(data), data.fits
     points = {point.T: point for point in LAW_AND}
     compared = [row for row in rows if row.T in points and row.low and row.high and row.trials]
     foreseen = [row.T for row in rows if not row.trials]
     if not compared or "log" not in fits:
         lacks = "no T of the paper has a threshold with both ends" if not compared else "no fit"
-        return not_run(context, name, paper, lacks if rows else "no results yet")
+        raise not_run(context, name, paper, lacks if rows else "no results yet")
     agree = [row.T for row in compared if meets(row, points[row.T])]
     slope_agrees, slope = _slope(fits["log"])
-    holds = fits["log"].delta_aic <= CLOSE and len(agree) >= MOST * len(compared) and slope_agrees
+    holds = fits["log"].delta_aic <= CLOSE and len(agree) >= 0.8 * len(compared) and slope_agrees
     detail = (
         f"Our 95 % interval meets the paper's point +- 2 bars at {len(agree)} of {len(compared)} $T$. "
-        f"{slope} {_above_best(fits)} {data.note if data and not data.misfit else ''}"
+        f"{slope} {_above_best(fits)} {'' if data.misfit else data.note}"
     )
     if foreseen:
         listed = ", ".join(map(str, foreseen))
         detail += f" Foreseen from the others, without trials of their own, and not counted: $T = {listed}$."
-    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
+    obstacle = _obstacle(data.complete, data.misfit)
     return judged(
         "undecided" if obstacle else "holds" if holds else "differs",
         paper=paper,
@@ -104,40 +101,38 @@ def meets(row: Threshold, point: PrintedThreshold) -> bool:
 
 @claim("law-decades", kind="ours")
 def check_law_decades(context: Context) -> Finding:
-    """From $T = 100$ to $T = 10^5$, a hundred times further than the paper, the number of samples that a head
-    needs without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the
-    best.
+    """From $T = 100$ to $T = 10^5$, a hundred times further than the paper, the number of samples that a head needs
+    without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the best.
     """
     return _over_decades(context, "law-decades")
 
 
 @claim("law-matched", kind="figure", where="paper figure 2 and appendix C")
 def check_law_matched(context: Context) -> Finding:
-    """The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW
-    on matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint
-    design.
+    """The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW on
+    matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint design.
     """
     return _against_the_paper(context, "law-matched")
 
 
 @claim("law-literal", kind="figure", where="paper figure 2 and appendix C")
 def check_law_literal(context: Context) -> Finding:
-    """The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of $1e-4$
-    on all parameters, gradients not clipped, minGPT's initialisation.
+    """The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of $1e-4$ on all
+    parameters, gradients not clipped, minGPT's initialisation.
     """
     return _against_the_paper(context, "law-literal")
 
 
 @claim("law-matched-beyond", kind="ours")
 def check_law_matched_beyond(context: Context) -> Finding:
-    """The same, dropout included, with trials at $T = 3000$, three times beyond the paper's range: fitted to
-    all trials from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law
-    (its AIC is within 4 of the best).
+    """The same, dropout included, with trials at $T = 3000$, three times beyond the paper's range: fitted to all trials
+    from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law (its AIC is within 4
+    of the best).
     """
-    name, paper = "law-matched-beyond", "no number"
+    name = "law-matched-beyond"
     beyond, near = results(context, name, LawResult), results(context, "law-matched", LawResult)
-    if beyond is None or near is None or not beyond.cells or not near.cells:
-        return not_run(context, name, paper)
+    if not beyond.cells or not near.cells:
+        raise not_run(context, name)
     both = fit_laws({**near.cells, **beyond.cells}, caution=LAW_CAUTION)
     obstacle = _obstacle(near.complete and beyond.complete, "" if both.best else both.note)
     verdict = "undecided" if obstacle else "holds" if both.fits["log"].delta_aic <= CLOSE else "refuted"
@@ -152,58 +147,55 @@ def check_law_matched_beyond(context: Context) -> Finding:
         f"$m_80$ there as the laws fitted to $T <= 1100$ foresee it: {foreseen}. With these trials: "
         f"{_above_best(both.fits)}{obstacle}"
     )
-    return judged(verdict, paper=paper, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
+    return judged(verdict, ours=f"{_points(_measured(beyond))} ({seen})", detail=detail)
 
 
 @claim("law-matched-decades", kind="ours")
 def check_law_matched_decades(context: Context) -> Finding:
-    """Under preset paper without dropout, from $T = 100$ to $T = 10^5$, the number of samples is described by
-    $a + b ln T$ as well as by any other law: its AIC is within 4 of the best.
+    """Under preset paper without dropout, from $T = 100$ to $T = 10^5$, the number of samples is described by $a + b ln
+    T$ as well as by any other law: its AIC is within 4 of the best.
     """
     return _over_decades(context, "law-matched-decades")
 
 
 @claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
-    """With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples
-    that any learner needs, at every $T$ from 100 to $10^5$.
+    """With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples that any
+    learner needs, at every $T$ from 100 to $10^5$.
     """
-    name, paper = "law-best", "no number"
-    data = results(context, name, LawResult)
-    rows = [row for row in _measured(data) if row.trials]
-    floor = {T: own.m for T, own in data.floor.items()} if data else {}
-    compared = [row for row in rows if row.T in floor]
-    if data is None or not compared:
-        return not_run(context, name, paper)
-    over = [row.T for row in compared if row.low is not None and row.low > NEAR_FLOOR * floor[row.T]]
-    under = [row.T for row in compared if row.high is not None and row.high <= NEAR_FLOOR * floor[row.T]]
+    data = results(context, "law-best", LawResult)
+    floor = {T: found.m for T, found in data.floor.items()}
+    compared = [row for row in _measured(data) if row.trials and row.T in floor]
+    if not compared:
+        raise not_run(context, "law-best")
+    near = 1.4  # times the floor
+    over = [row.T for row in compared if row.low is not None and row.low > near * floor[row.T]]
+    under = [row.T for row in compared if row.high is not None and row.high <= near * floor[row.T]]
     everywhere = data.complete and len(under) == len(compared)
     verdict = "refuted" if over else "holds" if everywhere else "undecided"
     ours = "; ".join(
         f"$T={r.T}$: {_show(r.m80)} [{_show(r.low)}, {_show(r.high)}], floor {floor[r.T]}" for r in compared
     )
     detail = (
-        f"The whole interval lies at or below {NEAR_FLOOR} times the floor at {len(under)} of "
+        f"The whole interval lies at or below {near} times the floor at {len(under)} of "
         f"{len(compared)} $T$, above it at {len(over)}."
         + ("" if data.complete else " The design was stopped before its end.")
     )
-    return judged(verdict, paper=paper, ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 def _over_decades(context: Context, name: str) -> Finding:
     """Whether a + b ln T describes a law over at least two decades of T as well as any other."""
-    paper = "no number"
     data = results(context, name, LawResult)
-    rows, fits = _measured(data), data.fits if data else {}
-    if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < DECADES * rows[0].T:
-        return not_run(
-            context, name, paper, "two decades of $T$ and two laws are needed" if rows else "no results yet"
-        )
+    rows, fits = _measured(data), data.fits
+    if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < 100 * rows[0].T:
+        lacks = "two decades of $T$ and two laws are needed" if rows else "no results yet"
+        raise not_run(context, name, lacks=lacks)
     _, slope = _slope(fits["log"])
-    obstacle = _obstacle(data is not None and data.complete, data.misfit if data else "")
+    obstacle = _obstacle(data.complete, data.misfit)
     verdict = "undecided" if obstacle else "holds" if fits["log"].delta_aic <= CLOSE else "refuted"
     detail = f"{slope} {_above_best(fits)}{obstacle}"
-    return judged(verdict, paper=paper, ours=_points(rows), detail=detail, fits=json_values(fits))
+    return judged(verdict, ours=_points(rows), detail=detail, fits=json_values(fits))
 
 
 def _obstacle(complete: bool, misfit: str) -> str:
@@ -212,8 +204,8 @@ def _obstacle(complete: bool, misfit: str) -> str:
     return stopped + (f" Undecided because of a {misfit}." if misfit else "")
 
 
-def _measured(data: LawResult | None) -> list[Threshold]:
-    return [row for row in data.thresholds.values() if row.m80 is not None] if data else []
+def _measured(data: LawResult) -> list[Threshold]:
+    return [row for row in data.thresholds.values() if row.m80 is not None]
 
 
 def _points(rows: list[Threshold]) -> str:
@@ -234,8 +226,7 @@ def _slope(log: LawFit) -> tuple[bool, str]:
     ours = log.params.get("b", float("nan"))
     return (
         agrees,
-        f"Growth per $ln T$: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- "
-        f"{error:.1f}.",
+        f"Growth per $ln T$: {ours:.1f} [{_show(low)}, {_show(high)}], which {word} the paper's {b} +- {error:.1f}.",
     )
 
 

@@ -19,10 +19,10 @@ from .selection import SAME, all_inputs
 
 @claim("linear-head", kind="ours", where="not in the paper; cf. proposition 5.1, first item")
 def check_linear_head(context: Context) -> Finding:
-    """With $sigma = identity$, no ReLU anywhere, a head is within $eps$ of AND and of OR with the scores $b_2
-    = ln(2(s - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support.
-    Interior thresholds are out of its reach: treating all of $I$ alike it misses 2 of 3 by at least 1/4,
-    except by the sign of the output, which is right with margin $(1 - (s + 1) leak)/2$.
+    """With $sigma = identity$, no ReLU anywhere, a head is within $eps$ of AND and of OR with the scores $b_2 = ln(2(s
+    - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support. Interior thresholds are
+    out of its reach: treating all of $I$ alike it misses 2 of 3 by at least 1/4, except by the sign of the output,
+    which is right with margin $(1 - (s + 1) leak)/2$.
     """
     errors, forms = {}, 0.0
     for eps in (0.25, 0.05, 0.01):
@@ -44,12 +44,10 @@ def check_linear_head(context: Context) -> Finding:
         and forms < SAME * 100
         and abs(nearest - 0.25) < SAME * 100
         and abs(margin - 0.25) < SAME * 10,
-        paper="-",
         ours=", ".join(f"${error:.3f} <= {eps}$" for eps, error in errors.items())
         + f"; 2 of 3 missed by {nearest:.3f}, by sign with margin {margin:.3f}",
         detail="AND and OR of 3 and 4 bits at $T = 9, 10$ without any ReLU, all inputs. The majority of 3: "
         "the best affine reading of $h q/(h q + 3 - h)$, $h$ ones, over 61 values of $q$.",
-        errors={str(eps): error for eps, error in errors.items()},
     )
 
 
@@ -76,9 +74,9 @@ def _sign_margin(s: int, T: int) -> float:
 
 @claim("s-heads", kind="proposition", where="paper lemmas B.2 and B.3, encodings (a) and (b) with s heads")
 def check_s_heads(context: Context) -> Finding:
-    """$s$ heads, one position each, represent every $s$-sparse function: each head reads its bit in $[0,
-    1/4]$ or $[3/4, 1]$, $2s$ units of slope 4 clean the bits whatever $s$ and $T$, and at most $2^{s-1}$
-    further units compute $f$.
+    """$s$ heads, one position each, represent every $s$-sparse function: each head reads its bit in $[0, 1/4]$ or
+    $[3/4, 1]$, $2s$ units of slope 4 clean the bits whatever $s$ and $T$, and at most $2^{s-1}$ further units compute
+    $f$.
     """
     rng = stream(context.seed, "s-heads")
     pairs, off, steepest = [], 0.0, 0.0
@@ -101,9 +99,8 @@ def check_s_heads(context: Context) -> Finding:
     found = built(
         pairs,
         paper="$s$ heads, $4 s 2^s + 2 2^s$ units",
-        what="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end "
-        f"at 0, 1/4, 3/4, 1 to ${off:.0e}$, steepest cleaning slope {steepest:.6f}, at most $2s + 2^(s-1)$ "
-        "units.",
+        what="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end at 0, 1/4, "
+        f"3/4, 1 to ${off:.0e}$, steepest cleaning slope {steepest:.6f}, at most $2s + 2^(s-1)$ units.",
     )
     right = off < SAME * 10 and abs(steepest - 4) < EXACT and few
     return (
@@ -115,9 +112,8 @@ def check_s_heads(context: Context) -> Finding:
 
 @claim("cancelling-heads", kind="ours")
 def check_cancelling_heads(context: Context) -> Finding:
-    """Two heads, one selecting with scores $eta_i$ on $I$ and one uniform: $Z o_1 - N o_2 = sum_I (e^{eta_i}
-    - 1) b_i$ exactly, for any scores, $Z$ the first head's total weight and $N$ the number of tokens; the
-    count without any ReLU.
+    """Two heads, one selecting with scores $eta_i$ on $I$ and one uniform: $Z o_1 - N o_2 = sum_I (e^{eta_i} - 1) b_i$
+    exactly, for any scores, $Z$ the first head's total weight and $N$ the number of tokens; the count without any ReLU.
     """
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
@@ -134,7 +130,6 @@ def check_cancelling_heads(context: Context) -> Finding:
     linear = model.layers[0].sigma == "identity" and model.H == 2
     return finding(
         error < SAME * 1000 and linear and verify(model, parity(support, T=T)).exact,
-        paper="-",
         ours=f"the count of ones within ${error:.0e}$, before any ReLU",
         detail="Two heads at $T = 9$, all 512 inputs; and the identity for five random choices of scores.",
     )
@@ -142,9 +137,8 @@ def check_cancelling_heads(context: Context) -> Finding:
 
 @claim("averaging-head", kind="remark", where="paper section 5, remark on W_Q = W_K = 0 (our reading)")
 def check_averaging_head(context: Context) -> Finding:
-    """With $W_Q = W_K = 0$ attention is uniform whatever the input: the head is $sigma$ of $W_V$ applied to
-    the mean of the tokens. One bit then moves a head's reading of bits by $1/(T + 1)$ only, [CLS] being
-    attended.
+    """With $W_Q = W_K = 0$ attention is uniform whatever the input: the head is $sigma$ of $W_V$ applied to the mean of
+    the tokens. One bit then moves a head's reading of bits by $1/(T + 1)$ only, [CLS] being attended.
     """
     rng = stream(context.seed, "average")
     error, moved = 0.0, []
@@ -183,10 +177,10 @@ def _blind(d: int) -> HeadWeights:
     where="paper section 5, remark on Hahn (2020) (our reading); the constant is ours",
 )
 def check_bounded_scores(context: Context) -> Finding:
-    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens moves
-    its output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently
-    of $T$ one bit loses all influence, and a head that tells $f$ apart by $g$ at every flip needs $B >= ln(g
-    n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice.
+    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens moves its output
+    by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ one bit loses
+    all influence, and a head that tells $f$ apart by $g$ at every flip needs $B >= ln(g n / (2V - g)) / 2$: scores of
+    order $ln T$ are necessary, and by single-head they suffice.
     """
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0
@@ -212,8 +206,7 @@ def check_bounded_scores(context: Context) -> Finding:
         paper="$O(1/T)$ influence at bounded norm",
         ours=f"random flips reach {worst:.2f} of the bound, the worst flip attains it to ${off:.0e}$; built "
         f"heads use {', '.join(f'{x:.2f}' for x in least)} times the least $B$ at $T = 10^2, 10^3, 10^4$",
-        detail="$n = 5, 50, 500$, $B = .2, 1, 2.5$; built heads for the 3-parity, their scores shifted to "
-        "$[-B, B]$.",
+        detail="$n = 5, 50, 500$, $B = .2, 1, 2.5$; built heads for the 3-parity, their scores shifted to $[-B, B]$.",
     )
 
 
@@ -228,9 +221,8 @@ def _mixed(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     where="paper lemma B.4, remark on domains beyond the Boolean cube (our reading)",
 )
 def check_beyond_boolean(context: Context) -> Finding:
-    """A bag of vectors serves any finite alphabet: with one vector for each (position, symbol), a function of
-    $s$ symbols out of $q$ is an $(s q)$-sparse Boolean function of which symbol stands where, and one head
-    represents it.
+    """A bag of vectors serves any finite alphabet: with one vector for each (position, symbol), a function of $s$
+    symbols out of $q$ is an $(s q)$-sparse Boolean function of which symbol stands where, and one head represents it.
     """
     q, T, positions, rng = 3, 4, (1, 3), stream(context.seed, "alphabet")
     support = tuple(q * t + c for t in positions for c in range(q))

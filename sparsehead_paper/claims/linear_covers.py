@@ -27,11 +27,8 @@ from .lipschitz import ROUNDING
 
 @claim("vector-cover", kind="ours", where="not in the paper; replaces A.10 with a smaller constant")
 def check_vector_cover(context: Context) -> Finding:
-    """${x -> <w, x>: ||w|| <= a}$ on $N$ points of length $<= b$ has a proper $eps$-cover with $ln N <=
-    (ceil(r^2) - 1) ln(2N + 1)$, $r = a b/eps$; a perceptron finds the cover's element for a given $w$ in
-    fewer than $r^2$ updates.
-
-    The algorithm on random and on hardest w, its names replayed without w, and the count against exact numbers.
+    """${x -> <w, x>: ||w|| <= a}$ on $N$ points of length $<= b$ has a proper $eps$-cover with $ln N <= (ceil(r^2) - 1)
+    ln(2N + 1)$, $r = a b/eps$; a perceptron finds the cover's element for a given $w$ in fewer than $r^2$ updates.
     """
     rng = stream(context.seed, "perceptron")
     right, share = True, 0.0
@@ -60,23 +57,17 @@ def check_vector_cover(context: Context) -> Finding:
     )
     return finding(
         right and share == 1 and 1 <= tight < 2 and 1 < loose < 9,
-        paper="-",
-        ours=f"elements lie in the class and are given by their names; at most {share:.2f} of the updates "
-        f"allowed; {tight:.2f} times the exact $ln N$ on one point, at most {loose:.1f} times a packing's "
-        "on many",
-        detail="24 $w$ on up to 129 points, among them $w$ that need every update; intervals, whose "
-        "covering numbers are known; $k$-sparse vectors on an orthonormal basis, which are more than $2 "
-        "eps$ apart.",
-        share=share,
-        tight=tight,
-        loose=loose,
+        ours=f"elements lie in the class and are given by their names; at most {share:.2f} of the updates allowed; "
+        f"{tight:.2f} times the exact $ln N$ on one point, at most {loose:.1f} times a packing's on many",
+        detail="24 $w$ on up to 129 points, among them $w$ that need every update; intervals, whose covering numbers "
+        "are known; $k$-sparse vectors on an orthonormal basis, which are more than $2 eps$ apart.",
     )
 
 
 @claim("parametric-cover", kind="ours", where="not in the paper; classical")
 def check_parametric_cover(context: Context) -> Finding:
-    """The same class in $d$ dimensions has a proper $eps$-cover with $ln N <= d ln(1 + 2 a b/eps)$, whatever
-    the number of points: counting parameters, which wins at practical sizes.
+    """The same class in $d$ dimensions has a proper $eps$-cover with $ln N <= d ln(1 + 2 a b/eps)$, whatever the number
+    of points: counting parameters, which wins at practical sizes.
     """
     rng = stream(context.seed, "parametric")
     W = rng.normal(size=(300, 2))
@@ -97,7 +88,6 @@ def check_parametric_cover(context: Context) -> Finding:
     tight = lines[1][1] / lines[1][0]
     return finding(
         math.log(packed) <= limit and below and tight < 2,
-        paper="-",
         ours=f"$ln {packed} = {math.log(packed):.2f} <= {limit:.2f}$; {tight:.2f} times the exact $ln N$ of "
         "an interval",
         detail="Exact covering numbers of intervals and of cubes inside the ball, and a packing at $2 eps$ "
@@ -107,10 +97,8 @@ def check_parametric_cover(context: Context) -> Finding:
 
 @claim("zhang-cover", kind="theorem", where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)")
 def check_zhang_cover(context: Context) -> Finding:
-    """For the same class $ln N <= 36 (a b/eps)^2 ln(2 ceil(4 a b/eps + 2) N + 1)$: logarithmic in the number
-    of points, free of the dimension.
-
-    The theorem as printed, for p = 2 and p = 4, against packings, exact numbers and the cover that replaces it.
+    """For the same class $ln N <= 36 (a b/eps)^2 ln(2 ceil(4 a b/eps + 2) N + 1)$: logarithmic in the number of points,
+    free of the dimension.
     """
     rng = stream(context.seed, "zhang")
     ratios, right = [], True
@@ -140,17 +128,14 @@ def check_zhang_cover(context: Context) -> Finding:
         detail="Lower bound <= perceptron cover <= the printed formula on a grid of $eps$ and $N$; "
         "intervals; packings of 200 functions with $(p, q) = (2, 2)$ and $(4, 4/3)$. A quoted theorem: "
         "nothing else depends on it.",
-        ratios=ratios,
     )
 
 
 @claim("linear-cover", kind="lemma", where="paper lemma 4.6; notes lemma 3.3")
 def check_linear_cover(context: Context) -> Finding:
-    """${x -> W x: ||W^T||_{2,1} <= B_W}$ on $N$ points of length $<= B_X$ has $ln N <~ (B_X B_W / eps)^2
-    ln(d_1 N)$; ours is $(B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3$, by an algorithm
-    that returns the cover's element.
-
-    The algorithm with and without a spectral bound, names replayed; the three counts in order, above packings.
+    """${x -> W x: ||W^T||_{2,1} <= B_W}$ on $N$ points of length $<= B_X$ has $ln N <~ (B_X B_W / eps)^2 ln(d_1 N)$;
+    ours is $(B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3$, by an algorithm that returns the cover's
+    element.
     """
     rng = stream(context.seed, "matrix")
     right, worst = True, 0.0
@@ -194,20 +179,15 @@ def check_linear_cover(context: Context) -> Finding:
         paper="$(B b/eps)^2 ln(d_1 N)$, constant open",
         ours=f"$(B b/eps)^2 Lambda$; $ln N <= {closed:.0f}$ at $eps = .1$, $d_1 = 64$, $N = 10^6$; the "
         f"algorithm's own count is {ratios[0][0]:.1f} times a packing's",
-        detail="9 random $W$: the element found lies in the class, errs by at most $eps$, is given by its "
-        f"name, with at most {worst:.2f} of the updates allowed. Packing <= names of the algorithm <= "
-        "closed form.",
-        ratios=ratios,
+        detail="9 random $W$: the element found lies in the class, errs by at most $eps$, is given by its name, with "
+        f"at most {worst:.2f} of the updates allowed. Packing <= names of the algorithm <= closed form.",
     )
 
 
 @claim("score-cover", kind="lemma", where="paper, proof of corollary 4.5 (appendix A, before A.10)")
 def check_score_cover(context: Context) -> Finding:
-    """Scores $(x, z) -> z^T W x$ are linear in $W$ with the point $z x^T$: on $N$ pairs $ln N <= (||W||_F B_X
-    B_Z / eps)^2 ln(2N + 1)$, which has the Frobenius norm and no $log d$ where the paper has $||W^T||_{2,1}$
-    and $log(d N)$.
-
-    The perceptron cover of vec(W) on points vec(z x^T), and the price of `Pricing.bilinear` in exact cases.
+    """Scores $(x, z) -> z^T W x$ are linear in $W$ with the point $z x^T$: on $N$ pairs $ln N <= (||W||_F B_X B_Z /
+    eps)^2 ln(2N + 1)$, which has the Frobenius norm and no $log d$ where the paper has $||W^T||_{2,1}$ and $log(d N)$.
     """
     rng = stream(context.seed, "scores")
     right, worst = True, 0.0
@@ -239,8 +219,8 @@ def check_score_cover(context: Context) -> Finding:
 
 @claim("split-lemma", kind="lemma", where="paper lemma A.8")
 def check_split_lemma(context: Context) -> Finding:
-    """The minimum of $sum_k c_k / x_k^2$ subject to $sum_k p_k x_k = eps$ is $(sum_k c_k^{1/3} p_k^{2/3})^3 /
-    eps^2$, attained at $x_k$ proportional to $(c_k / p_k)^{1/3}$.
+    """The minimum of $sum_k c_k / x_k^2$ subject to $sum_k p_k x_k = eps$ is $(sum_k c_k^{1/3} p_k^{2/3})^3 / eps^2$,
+    attained at $x_k$ proportional to $(c_k / p_k)^{1/3}$.
     """
     rng = stream(context.seed, "split")
     c, p, eps = rng.uniform(0.1, 10, size=4), rng.uniform(0.1, 10, size=4), 0.7

@@ -34,8 +34,6 @@ STEP = 1e-6
 def check_head_assumptions(context: Context) -> Finding:
     """$phi_out$ is $L_out$-Lipschitz, $||phi_in(a)|| <= B_in ||a||$, and $Norm$ is differentiable with $||J
     Norm||_{1,1} <= C_Norm$. For softmax that norm is $2(1 - sum p_i^2) < 2$.
-
-    Each constant that code assumes is measured: slopes of the activations, ||W_V x||, the Jacobian's entries.
     """
     rng = stream(context.seed, "jacobian")
     grid = np.linspace(-6, 6, 400_001)
@@ -56,11 +54,9 @@ def check_head_assumptions(context: Context) -> Finding:
     return finding(
         sharp and abs(attained - 1) < 1e-9 and worst < 1e-7 and max(largest, uniform) < 2 and uniform > 1.99,
         paper="$||J softmax||_{1,1} <= 2$",
-        ours=f"$2 (1 - sum p^2)$, {uniform:.3f} at $T = 1000$; slopes of $sigma$ up to "
-        f"{max(slopes.values()):.6f}",
+        ours=f"$2 (1 - sum p^2)$, {uniform:.3f} at $T = 1000$; slopes of $sigma$ up to {max(slopes.values()):.6f}",
         detail="Difference quotients: the sum of the Jacobian's entries tends to 2 and stays below; the "
         "activations' largest slopes are the constants in use; $||W x||$ reaches the spectral norm.",
-        slopes=slopes,
     )
 
 
@@ -79,10 +75,8 @@ def _jacobian(
     where="paper appendix A, lemma A.6; its corollary A.7 for softmax is softmax-lipschitz",
 )
 def check_norm_lipschitz(context: Context) -> Finding:
-    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere moves by at most
-    $C_Norm ||a - b||_inf$ in the $l_1$ norm.
-
-    Three Norms: softmax, softmax at temperature 1/3, and weights proportional to 1 + s^2.
+    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere moves by at most $C_Norm ||a
+    - b||_inf$ in the $l_1$ norm.
     """
 
     def squares(s: Float[Array, " T"]) -> Float[Array, " T"]:
@@ -103,10 +97,8 @@ def check_norm_lipschitz(context: Context) -> Finding:
         max(worst.values()) <= 1 and worst["softmax"] > 0.9,
         paper="$C_Norm ||a - b||_inf$",
         ours=", ".join(f"{name}: up to {ratio:.3f}" for name, ratio in worst.items()),
-        detail="The $l_1$ change over $C_Norm$ times the sup-norm change, $C_Norm$ the largest $||J||_{1,1}$ "
-        "on the segment (17 points, and 1 % for what lies between them). Two equal scores exchanged come "
-        "close to equality.",
-        worst=worst,
+        detail="The $l_1$ change over $C_Norm$ times the sup-norm change, $C_Norm$ the largest $||J||_{1,1}$ on the "
+        "segment (17 points, and 1 % for what lies between them). Two equal scores exchanged come close to equality.",
     )
 
 
@@ -116,8 +108,8 @@ def check_norm_lipschitz(context: Context) -> Finding:
     where="paper assumption 4.1 and corollary A.7, where softmax has C_Norm = 2",
 )
 def check_softmax_lipschitz(context: Context) -> Finding:
-    """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: what the capacity proofs
-    need of softmax holds with constant 1, where the paper uses 2.
+    """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: what the capacity proofs need of
+    softmax holds with constant 1, where the paper uses 2.
     """
     rng = stream(context.seed, "softmax")
     worst = 0.0
@@ -135,14 +127,13 @@ def check_softmax_lipschitz(context: Context) -> Finding:
         ours=f"constant 1; worst ratio {worst:.3f} searched, {tight:.6f} attained",
         detail="$||softmax(a) - softmax(b)||_1$ over $2 tanh(||a - b||_inf / 2)$: 3000 "
         "random pairs, and two scores exchanged.",
-        worst=worst,
     )
 
 
 @claim("head-lipschitz", kind="lemma", where="paper lemma 4.3; notes lemma 3.2")
 def check_head_lipschitz(context: Context) -> Finding:
-    """Changing the parameters moves the head's output by at most $C_Norm L_out B_in B_X max_t |change of
-    score| + L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
+    """Changing the parameters moves the head's output by at most $C_Norm L_out B_in B_X max_t |change of score| + L_out
+    max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
     """
     rng = stream(context.seed, "lipschitz")
     worst = 0.0
@@ -166,17 +157,14 @@ def check_head_lipschitz(context: Context) -> Finding:
         paper="$C_Norm = 2$",
         ours=f"$C_Norm = 1$; worst ratio {worst:.3f} of 300, {tight:.6f} attained",
         detail="Random heads with both parameters changed; equality at $X = (1, -1)$, $W_V = 1$.",
-        worst=worst,
     )
 
 
 @claim("layer-norm", kind="ours", where="not in the paper, whose Pi stands in for it")
 def check_layer_norm(context: Context) -> Finding:
-    """LayerNorm with $eps_ln$ in place of $Pi$: Lipschitz with constant $max|gain| / sqrt(eps_ln)$, attained
-    at constant rows for equal gains and $d >= 2$ only, and rows of length at most $sqrt(d) max|gain| +
-    |bias|$. The least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
-
-    Two searches, each for the largest value of what the statement bounds, and the stretch at constant rows.
+    """LayerNorm with $eps_ln$ in place of $Pi$: Lipschitz with constant $max|gain| / sqrt(eps_ln)$, attained at
+    constant rows for equal gains and $d >= 2$ only, and rows of length at most $sqrt(d) max|gain| + |bias|$. The least
+    constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
     """
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0
@@ -201,13 +189,10 @@ def check_layer_norm(context: Context) -> Finding:
     exact = all(abs(_at_constant_rows(np.array(gain)) - share) < 1e-8 for gain, share in shares.items())
     return finding(
         0.99 < stretched_flat <= stretched <= 1 + 1e-6 and 0.99 < length <= ROUNDING and exact,
-        paper="-",
         ours=f"a search reaches {stretched:.4f} of the constant and {length:.4f} of the radius; at constant rows gains "
         "(1, 0) have .7071 of it, equal ones all",
         detail="400 rows with $d = 2..8$, $eps_ln = .001..1$, equal and unequal gains: steps of $1e-5$ near "
         "and far from constant rows, and outputs with a bias along them. (Rounding of the quotient: $1e-6$.)",
-        stretched=stretched,
-        length=length,
     )
 
 
@@ -243,11 +228,9 @@ def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its rows",
 )
 def check_layer_lipschitz(context: Context) -> Finding:
-    """On rows in the ball of radius $R$, self-attention stretches $max_t ||x_t - x^_t||$ by at most $||W_V||
-    (1 + 2 R^2 ||W_QK||)$, an MLP by $L ||W_1|| ||W_2||$, the projection $Pi$ by 1; a residual adds 1. The
-    paper has $1 + 4 ||W_QK||$; the 2 cannot be lowered.
-
-    Rows built to be stretched as much as possible, then random ones that must not be stretched more.
+    """On rows in the ball of radius $R$, self-attention stretches $max_t ||x_t - x^_t||$ by at most $||W_V|| (1 + 2 R^2
+    ||W_QK||)$, an MLP by $L ||W_1|| ||W_2||$, the projection $Pi$ by 1; a residual adds 1. The paper has $1 + 4
+    ||W_QK||$; the 2 cannot be lowered.
     """
     rng = stream(context.seed, "layers")
     attained = []
@@ -285,8 +268,6 @@ def check_layer_lipschitz(context: Context) -> Finding:
         ours=f"$||W_V|| (1 + 2 ||W_QK||)$, of which {attained[2]:.3f} is attained at $||W_QK|| = 30$",
         detail="Three rows turned against each other by $1e-6$, with $||W_QK|| = 3$ and 30; a rank-one MLP; "
         "60 random layers with two heads, residuals and MLPs; 400 pairs of rows for the projection.",
-        attained=attained,
-        worst=worst,
     )
 
 

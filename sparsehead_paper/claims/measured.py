@@ -1,4 +1,4 @@
-"""What the checks of experiments read: results files, and the finding of a check that lacks its data."""
+"""Results files as the checks of experiments read them."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -7,8 +7,9 @@ from sparsehead._base.jsonable import ResultsRecord
 
 from ..studies.folder import has_results, read_results, remedy
 from ..studies.plans import command_for
-from .claim import Context, Finding, judged
+from .claim import Context, NotRun, judged
 
+LEVEL = 0.05  # a p-value below this decides a verdict
 R = TypeVar("R", bound=ResultsRecord)
 
 
@@ -17,11 +18,11 @@ def _folder(context: Context) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def results(context: Context, name: str, kind: type[R]) -> R | None:
-    """The record in NAME.json of the context's results folder; None without a folder or such a file.
+def results_if_any(context: Context, name: str, kind: type[R]) -> R | None:
+    """Read NAME.json in the context's results folder; None without a folder or such a file.
 
     Raises:
-        FileError: the file holds no such record.
+        FileError: the file holds no record of this kind.
     """
     folder = _folder(context)
     if folder is None or not has_results(folder, name):
@@ -29,8 +30,21 @@ def results(context: Context, name: str, kind: type[R]) -> R | None:
     return read_results(folder, name, kind)
 
 
-def not_run(context: Context, name: str, paper: str, lacks: str = "no results yet") -> Finding:
-    """Nothing to compare: what is lacking, and the exact command that measures what NAME.json holds."""
+def results(context: Context, name: str, kind: type[R], paper: str = "no number") -> R:
+    """Read NAME.json in the context's results folder.
+
+    Raises:
+        NotRun: there is no such file; `paper` is the number to compare with.
+        FileError: the file holds no record of this kind.
+    """
+    found = results_if_any(context, name, kind)
+    if found is None:
+        raise not_run(context, name, paper)
+    return found
+
+
+def not_run(context: Context, name: str, paper: str = "no number", lacks: str = "no results yet") -> NotRun:
+    """Make the exception of a check that has nothing to compare; it names the command that measures NAME.json."""
     folder = _folder(context)
     command = command_for(name) if folder is None else remedy(folder, name)
-    return judged("not run", paper=paper, ours=lacks, detail=f"`{command}` measures it.")
+    return NotRun(judged("not run", paper=paper, ours=lacks, detail=f"`{command}` measures it."))

@@ -17,11 +17,9 @@ from .claim import Context, Finding, claim, finding
 
 @claim("read-junta", kind="ours", where="past the paper: the variable that a head creates, made explicit")
 def check_read_junta(context: Context) -> Finding:
-    """A model that depends on $s$ of $T$ positions is read with at most $s ceil(log2 T) + sum_{r <= s} 2^r
-    K(r)$ evaluations, $K(r) = max(8, 256 / 2^r)$: bisection finds each position, then every pattern is asked.
-    What was written is read back.
-
-    Every function on two positions, random ones on 3 to 6, long ANDs; a dense majority must be refused.
+    """A model that depends on $s$ of $T$ positions is read with at most $s ceil(log2 T) + sum_{r <= s} 2^r K(r)$
+    evaluations, $K(r) = max(8, 256 / 2^r)$: bisection finds each position, then every pattern is asked. What was
+    written is read back.
     """
     rng = stream(context.seed, "functions")
     targets = [from_table(T=60, support=(7, 41), table=t) for t in itertools.product((0, 1), repeat=4)]
@@ -39,19 +37,16 @@ def check_read_junta(context: Context) -> Finding:
         ours=f"{len(targets) - len(wrong)} of {len(targets)} read back and proved; majority of 15 refused",
         detail=f"Most evaluations: {max(r.queries for r in readings)}, bound {max(r.query_bound for r in readings)}. "
         f"The best junta for the majority of 15 bits agrees on {dense.agreement.value:.3f} of inputs.",
-        wrong=wrong,
     )
 
 
 @claim("occam-bound", kind="ours", where="past the paper: a bound that is not vacuous at these sample sizes")
 def check_occam_bound(context: Context) -> Finding:
-    """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error
-    at most the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, $ln 1/prior = ln (s+1)(s+2) +
-    ln C(T,s) + 2^s ln 2$. At $s = 3$, $m = 200$ and no mistakes that is .13 at $T = 300$ and .20 at $T =
-    10^5$. The $n$-th of several samples, if the others were rejected, pays another $ln n(n+1)$. The other
-    half of $delta$ is for how often a model differs from $f$.
-
-    All functions on at most one of T = 4 positions, as hypotheses of random noisy tasks: the true error is known.
+    """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error at most
+    the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s
+    ln 2$. At $s = 3$, $m = 200$ and no mistakes that is .13 at $T = 300$ and .20 at $T = 10^5$. The $n$-th of several
+    samples, if the others were rejected, pays another $ln n(n+1)$. The other half of $delta$ is for how often a model
+    differs from $f$.
     """
     rng = stream(context.seed, "occam")
     T, m, delta, trials = 4, 30, 0.2, 2000
@@ -81,7 +76,6 @@ def check_occam_bound(context: Context) -> Finding:
         f"of $delta$ {spent[0]:.3f} is spent on the function and {spent[1]:.3f} on how often its model "
         f"differs. Of 100 samples drawn until a wrong function explains them {chosen[0]} break a bound that "
         f"forgets the choice, {chosen[1]} one that pays for it (allowed 25).",
-        broken=broken,
     )
 
 

@@ -40,8 +40,8 @@ def check_sparse_function(context: Context) -> Finding:
 
 @claim("symmetric", kind="definition", where="paper section 5; notes definition 5.2")
 def check_symmetric(context: Context) -> Finding:
-    """An $s$-sparse $f$ is symmetric if its value depends only on how many bits of $I$ are 1; monotone if in
-    addition it never falls when a bit rises.
+    """An $s$-sparse $f$ is symmetric if its value depends only on how many bits of $I$ are 1; monotone if in addition
+    it never falls when a bit rises.
     """
 
     def slowly(table: tuple[int, ...]) -> bool:
@@ -69,9 +69,9 @@ def check_symmetric(context: Context) -> Finding:
 
 @claim("gamma-monotone", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_monotone(context: Context) -> Finding:
-    """A symmetric real function with value $h(r)$ at $r$ ones is $gamma$-strictly monotone if $h(r + 1) >=
-    h(r) + gamma$ for every $r$. The targets of the one-head constructions are: $-(1/s) sum chi_i$ with $gamma
-    = 2/s$, $(r - s)/(r + 1)$ with $gamma = 1/s$.
+    """A symmetric real function with value $h(r)$ at $r$ ones is $gamma$-strictly monotone if $h(r + 1) >= h(r) +
+    gamma$ for every $r$. The targets of the one-head constructions are: $-(1/s) sum chi_i$ with $gamma = 2/s$, $(r -
+    s)/(r + 1)$ with $gamma = 1/s$.
     """
     off = 0.0
     for s in (1, 2, 3, 5, 8):
@@ -91,9 +91,9 @@ def check_gamma_monotone(context: Context) -> Finding:
 
 @claim("gamma-injective", kind="definition", where="paper appendix B, before lemma B.2 (our reading)")
 def check_gamma_injective(context: Context) -> Finding:
-    """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns
-    are at least $gamma$ apart in $l_inf$. The targets of the constructions for general functions are:
-    $(chi_i)_i$ with $gamma = 2$, $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$.
+    """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns are at least
+    $gamma$ apart in $l_inf$. The targets of the constructions for general functions are: $(chi_i)_i$ with $gamma = 2$,
+    $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$.
     """
     off = 0.0
     for s in (1, 2, 3, 4, 5):
@@ -123,8 +123,8 @@ def check_bounded_function(context: Context) -> Finding:
 
 @claim("uniform-approximation", kind="definition", where="paper section 5; notes definition 5.4")
 def check_uniform_approximation(context: Context) -> Finding:
-    """$f^$ approximates $f$ $eps$-uniformly under $b -> X(b)$ if $||f^ (X(b)) - f(b)||_inf <= eps$ for every
-    one of the $2^T$ inputs.
+    """$f^$ approximates $f$ $eps$-uniformly under $b -> X(b)$ if $||f^ (X(b)) - f(b)||_inf <= eps$ for every one of the
+    $2^T$ inputs.
     """
     bits = np.array(list(itertools.product([0, 1], repeat=4)))
     tables = list(itertools.product([0, 1], repeat=4))
@@ -144,9 +144,9 @@ def check_uniform_approximation(context: Context) -> Finding:
 
 @claim("encodings", kind="definition", where="paper section 5; notes section 5")
 def check_encodings(context: Context) -> Finding:
-    """$b -> X(b)$: (a) deterministic positions, $X = E_b + P$; (b) the same with $P$ trainable; (c) bag of
-    vectors, $X = diag(b) V$. Rows are approximately orthonormal (all $|<v_i, v_j>| <= Delta$); $E_0$, $E_1$
-    and [CLS] are exactly orthogonal to everything.
+    """$b -> X(b)$: (a) deterministic positions, $X = E_b + P$; (b) the same with $P$ trainable; (c) bag of vectors, $X
+    = diag(b) V$. Rows are approximately orthonormal (all $|<v_i, v_j>| <= Delta$); $E_0$, $E_1$ and [CLS] are exactly
+    orthogonal to everything.
     """
     rng = stream(context.seed, "encodings")
     b = np.array([1, 0, 1, 1, 0])
@@ -166,16 +166,14 @@ def check_encodings(context: Context) -> Finding:
         error < ROUNDING and a.coherence() > 0,
         paper="$X = E_b + P$; $X = diag(b) V$",
         ours=f"$Delta = 0$ one-hot, {a.coherence():.3f} for random rows at $d = 40$",
-        detail="Tokens against the displays; $E_0$, $E_1$ and [CLS] are exactly orthogonal to the random "
-        "rows.",
-        delta=a.coherence(),
+        detail="Tokens against the displays; $E_0$, $E_1$ and [CLS] are exactly orthogonal to the random rows.",
     )
 
 
 @claim("bag-symmetry", kind="remark", where="paper section 5; notes section 5")
 def check_bag_symmetry(context: Context) -> Finding:
-    """A scalar Transformer on a bag of vectors does not see the order of its tokens: permuting the rows of
-    $diag(b) V$ changes nothing.
+    """A scalar Transformer on a bag of vectors does not see the order of its tokens: permuting the rows of $diag(b) V$
+    changes nothing.
     """
     rng = stream(context.seed, "bag")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))

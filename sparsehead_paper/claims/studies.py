@@ -22,7 +22,7 @@ from ..studies.study_records import (
     StandingRow,
 )
 from .claim import Context, Finding, claim, judged
-from .measured import not_run, results
+from .measured import LEVEL, not_run, results, results_if_any
 
 PRESET_PAPER = (
     "AdamW on matrices",
@@ -30,82 +30,62 @@ PRESET_PAPER = (
     "torch-default",
     0.1,
 )  # decay, clipping, initialisation, dropout
-MATCHED_RACES = ("law", "parity")  # that preset paper must stand well in
-AHEAD = 3.0  # nats behind the best up to which a reading is as good: odds of 20
-SURE = 0.95  # share of the evidence with which readings are taken for the paper's
-LEVEL = 0.05  # of the rank test
 
 
 @claim("readings", kind="ours")
 def check_readings(context: Context) -> Finding:
-    """Of 36 readings of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
-    dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is
-    within 3 nats of the best in both races.
+    """Of 36 readings of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation, dropout
+    0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is within 3 nats of the
+    best in both races.
     """
     data = results(context, "readings", ReadingsRecord)
-    rows = [row for row in data.readings if "law" in row.standings] if data else []
-    if data is None or not rows:
-        return not_run(context, "readings", "no number")
-    matched = next((row for row in rows if _is_matched(row)), None)
-    standings = {race: matched.standings.get(race) for race in MATCHED_RACES} if matched else {}
+    rows = [row for row in data.readings if "law" in row.standings]
+    if not rows:
+        raise not_run(context, "readings")
+    races = ("law", "parity")  # in which preset paper must be among the best
+    matched = next((r for r in rows if (r.decay, r.clip, r.init, r.dropout) == PRESET_PAPER), None)
+    standings = {race: matched.standings.get(race) for race in races} if matched else {}
     best = {race: _best(data, race) for race in ("law", "attention", "parity")}
     ours = "; ".join(f"{race}: {row.name}" for race, row in best.items() if row is not None)
     behind = [standing.behind for standing in standings.values() if standing and standing.behind is not None]
     if any(standing and standing.left for standing in standings.values()):
         verdict = "refuted"
-    elif data.complete and len(behind) == len(MATCHED_RACES):
-        verdict = "holds" if max(behind) <= AHEAD else "refuted"
+    elif data.complete and len(behind) == len(races):
+        verdict = "holds" if max(behind) <= 3 else "refuted"  # 3 nats: odds of 20
     else:
         verdict = "undecided"
     places = [f"{race}: {_place(standing)}" for race, standing in standings.items()]
-    sure = [
-        f"{race} {share:.0%}"
-        for race in MATCHED_RACES
-        for row, share in shares(data, [race])
-        if row is matched
-    ]
+    sure = [f"{race} {share:.0%}" for race in races for row, share in shares(data, [race]) if row is matched]
     detail = (
         f"Best by race so far. Nats of preset paper behind: {', '.join(places)}. Its probability among the readings, "
-        f"all equally likely before: {', '.join(sure) or 'not known yet'}. {_told(matched)} {data.state}."
+        f"all equally likely before: {', '.join(sure) or 'not known yet'}. {_numbers_of(matched)} {data.state}."
     )
-    return judged(verdict, paper="no number", ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 @claim("readings-together", kind="ours")
 def check_readings_together(context: Context) -> Finding:
-    """If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW
-    on matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the
-    two have at least 95 % of the evidence from all races together. (The paper's error bars are no part of
-    it.)
+    """If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW on
+    matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two have at
+    least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)
     """
     data = results(context, "readings", ReadingsRecord)
-    found = shares(data, list(dict.fromkeys(number.race for number in data.numbers))) if data else []
-    if data is None or not found:
-        return not_run(
-            context, "readings", "no number", "" if data is None else "not every race has compared all"
-        )
-    ours = sum(share for row, share in found if _but_for_clipping(row))
-    verdict = "holds" if ours >= SURE else "refuted" if ours <= 1 - SURE else "undecided"
+    found = shares(data, list(dict.fromkeys(number.race for number in data.numbers)))
+    if not found:
+        raise not_run(context, "readings", lacks="not every race has compared all")
+    decay, _, init, dropout = PRESET_PAPER  # clipped or not
+    ours = sum(share for r, share in found if (r.decay, r.init, r.dropout) == (decay, init, dropout))
+    verdict = "holds" if ours >= 0.95 else "refuted" if ours <= 0.05 else "undecided"
     best = sorted(found, key=lambda pair: -pair[1])[:3]
     detail = (
         f"The most likely: {'; '.join(f'{row.name} {share:.1%}' for row, share in best)}. All readings are equally "
         f"likely before the numbers are seen. {'' if data.complete else 'Stopped early: '}{data.state}."
     )
-    return judged(verdict, paper="no number", ours=f"{ours:.1%} of the evidence", detail=detail)
+    return judged(verdict, ours=f"{ours:.1%} of the evidence", detail=detail)
 
 
 def _place(standing: StandingRow | None) -> str:
     return "not compared" if standing is None or standing.behind is None else f"{standing.behind:.1f}"
-
-
-def _is_matched(row: ReadingRow) -> bool:
-    return (row.decay, row.clip, row.init, row.dropout) == PRESET_PAPER
-
-
-def _but_for_clipping(row: ReadingRow) -> bool:
-    """Preset paper, clipped or not."""
-    decay, _, init, dropout = PRESET_PAPER
-    return (row.decay, row.init, row.dropout) == (decay, init, dropout)
 
 
 def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:
@@ -118,7 +98,7 @@ def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:
     return min(left, key=lambda pair: pair[0])[1] if left else None
 
 
-def _told(row: ReadingRow | None) -> str:
+def _numbers_of(row: ReadingRow | None) -> str:
     return (
         "" if row is None else "Its numbers: " + "; ".join(f"{n.name}: {n.ours}" for n in row.numbers) + "."
     )
@@ -126,20 +106,20 @@ def _told(row: ReadingRow | None) -> str:
 
 @claim("law-slope", kind="ours")
 def check_slope(context: Context) -> Finding:
-    """Settings that the paper leaves open change how many more samples are needed per $ln T$: of the settings
-    measured, some have slopes whose 95 % intervals exclude each other.
+    """Settings that the paper leaves open change how many more samples are needed per $ln T$: of the settings measured,
+    some have slopes whose 95 % intervals exclude each other.
     """
     data = results(context, "slope", LawsRecord)
-    found = {law.label: slope for law in (data.laws if data else ()) if (slope := _slope(law))}
-    if data is None or len(found) < 2:
-        return not_run(context, "slope", "no number")
+    found = {law.label: slope for law in data.laws if (slope := _slope(law))}
+    if len(found) < 2:
+        raise not_run(context, "slope")
     steep = max(found, key=lambda label: found[label][1])
     flat = min(found, key=lambda label: found[label][2])
     apart = found[steep][1] > found[flat][2]
     verdict = "holds" if apart else "refuted" if data.complete else "undecided"
     ours = "; ".join(f"{label}: {b:.1f} [{low:.1f}, {high:.1f}]" for label, (b, low, high) in found.items())
     detail = f"Samples per $ln T$. Steepest beyond doubt: {steep}; flattest: {flat}. {data.state}."
-    return judged(verdict, paper="no number", ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
@@ -153,13 +133,12 @@ def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
 
 @claim("slope-norms", kind="ours")
 def check_slope_norms(context: Context) -> Finding:
-    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound
-    has it: over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success are positively
-    rank-correlated.
+    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound has it: over
+    the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success are positively rank-correlated.
     """
-    laws = results(context, "slope", LawsRecord)
     norms = results(context, "slope-norms", SlopeNormsRecord)
-    capacity = {row.label: row.solved for row in (norms.rows if norms else ()) if row.T == 1000}
+    laws = results_if_any(context, "slope", LawsRecord)
+    capacity = {row.label: row.solved for row in norms.rows if row.T == 1000}
     pairs = [
         (law.label, row.m80, capacity[law.label])
         for law in (laws.laws if laws else ())
@@ -167,14 +146,14 @@ def check_slope_norms(context: Context) -> Finding:
         if row.T == 1000 and row.m80 is not None and row.trials and law.label in capacity
     ]
     if len(pairs) < 5:
-        return not_run(context, "slope-norms", "no number")
+        raise not_run(context, "slope-norms")
     correlation, chance = rank_test([m for _, m, _ in pairs], [c for _, _, c in pairs])
     verdict = "undecided" if chance >= LEVEL else "holds" if correlation > 0 else "refuted"
     ours = "; ".join(f"{label}: $m_80 = {m:.0f}$, $C = {c:.2g}$" for label, m, c in pairs)
     detail = (
         f"Spearman's correlation over {len(pairs)} settings: {correlation:.2f}, two-sided $p = {chance:.2g}$."
     )
-    return judged(verdict, paper="no number", ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
@@ -187,16 +166,13 @@ def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
 
 @claim("failures-sign", kind="ours")
 def check_failures(context: Context) -> Finding:
-    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions which
-    disagree with the label on the training set is solved less often than one that has moved positions which
-    agree with it.
-
-    Runs by the mean correlation of the positions they moved: Fisher's exact test, one-sided.
+    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions which disagree with
+    the label on the training set is solved less often than one that has moved positions which agree with it.
     """
     data = results(context, "failures", FailuresRecord)
-    agree, against = data.solved_by_sign() if data else ([], [])
-    if data is None or not agree or not against:
-        return not_run(context, "failures", "no number")
+    agree, against = data.solved_by_sign()
+    if not agree or not against:
+        raise not_run(context, "failures")
     table = [[sum(runs), len(runs) - sum(runs)] for runs in (agree, against)]
     chance, reverse = exact_test(table), exact_test(table[::-1])
     verdict = "holds" if chance < LEVEL else "refuted" if reverse < LEVEL else "undecided"
@@ -209,7 +185,7 @@ def check_failures(context: Context) -> Finding:
         f"Fisher's exact test, one-sided: $p = {chance:.2g}$, in the other direction ${reverse:.2g}$. "
         f"{len(data.runs)} of {data.planned} runs."
     )
-    return judged(verdict, paper="no number", ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 def exact_test(table: list[list[int]]) -> float:
@@ -221,32 +197,32 @@ def exact_test(table: list[list[int]]) -> float:
 
 @claim("law-functions", kind="ours")
 def check_functions(context: Context) -> Finding:
-    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as the information floor has
-    it: of $s = 2$ to 5, the slope of the last is beyond doubt above that of the first, and no larger $s$ has
-    beyond doubt a smaller slope.
+    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as the information floor has it: of $s =
+    2$ to 5, the slope of the last is beyond doubt above that of the first, and no larger $s$ has beyond doubt a smaller
+    slope.
     """
     data = results(context, "functions", LawsRecord)
-    named = {law.label: law for law in (data.laws if data else ())}
+    named = {law.label: law for law in data.laws}
     found = [(s, slope) for s in (2, 3, 4, 5) if (law := named.get(f"AND of {s}")) and (slope := _slope(law))]
-    if data is None or len(found) < 2:
-        return not_run(context, "functions", "no number")
+    if len(found) < 2:
+        raise not_run(context, "functions")
     slopes = [slope for _, slope in found]
     falling = any(more[2] < fewer[1] for fewer, more in combinations(slopes, 2))
     apart = slopes[-1][1] > slopes[0][2]
     whole = len(found) == 4 and all(named[f"AND of {s}"].complete for s in (2, 3, 4, 5))
     verdict = "refuted" if falling else "holds" if whole and apart else "undecided"
     ours = "; ".join(f"$s={s}$: {b:.1f} [{low:.1f}, {high:.1f}]" for s, (b, low, high) in found)
-    return judged(verdict, paper="no number", ours=ours, detail=f"Samples per $ln T$. {data.state}.")
+    return judged(verdict, ours=ours, detail=f"Samples per $ln T$. {data.state}.")
 
 
 @claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
-    """The reading of the text that meets the paper's law (preset paper) meets its figure of parity too: all
-    ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
+    """The reading of the text that meets the paper's law (preset paper) meets its figure of parity too: all ten seeds
+    learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
     """
     data = results(context, "parity-settings", ParitySettingsRecord)
-    if data is None or not data.runs:
-        return not_run(context, "parity-settings", "no number")
+    if not data.runs:
+        raise not_run(context, "parity-settings")
     settings = list(dict.fromkeys(run.setting for run in data.runs))
     meets = [name for name in settings if all(_meets(data, name, paper.T) for paper in PARITY)]
     matched = {paper.T: _runs(data, MATCHED_READING, paper.T) for paper in PARITY}
@@ -266,8 +242,8 @@ def check_parity_settings(context: Context) -> Finding:
         "The step from which the smoothed loss stays below .35: least, median, greatest, and how many of the seeds "
         f"learn. Meets the paper's figure: {', '.join(meets) or 'none'}. {len(data.runs)} of {data.planned} runs."
     )
-    own = "; ".join(f"T={T}: {_steps(runs)}" for T, runs in matched.items())
-    return judged(verdict, paper=paper, ours=ours, detail=detail, matched=own, figure="parity-settings")
+    of_preset = "; ".join(f"$T={T}$: {_steps(runs)}" for T, runs in matched.items())
+    return judged(verdict, paper=paper, ours=ours, detail=detail, matched=of_preset, figure="parity-settings")
 
 
 def _runs(data: ParitySettingsRecord, setting: str, T: int) -> list[ParitySettingRun]:
@@ -283,5 +259,5 @@ def _meets(data: ParitySettingsRecord, setting: str, T: int) -> bool:
 
 def _steps(runs: list[ParitySettingRun]) -> str:
     found = sorted(run.learned for run in runs if run.learned is not None)
-    told = f"{found[0]}/{median(found):g}/{found[-1]}" if found else "none"
-    return f"{told} ({len(found)} of {len(runs)})"
+    steps = f"{found[0]}/{median(found):g}/{found[-1]}" if found else "none"
+    return f"{steps} ({len(found)} of {len(runs)})"

@@ -11,44 +11,33 @@ from sparsehead.laws.intervals import wilson
 from ..studies.plans import READ_CELL
 from ..studies.reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
 from .claim import Context, Finding, claim, judged
-from .experiments import LEVEL, sign_test
-from .measured import not_run, results
-
-SHARE = 0.98  # of solved trials, read back exactly
-NO_NUMBER = "no number"
+from .experiments import sign_test
+from .measured import LEVEL, not_run, results
 
 
 @claim("read-trained", kind="ours")
 def check_read_trained(context: Context) -> Finding:
-    """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is
-    read back, by asking the model alone, as exactly that AND in at least 98 % of cases.
-
-    The share of solved trials of one cell whose reading is the planted function, against .98.
+    """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is read back,
+    by asking the model alone, as exactly that AND in at least 98 % of cases.
     """
-    data = results(context, "reading", ReadingRecord)
-    trials = data.trials if data else ()
+    trials = results(context, "reading", ReadingRecord).trials
     family, T, m = READ_CELL
     cell = [r for r in trials if (r.family, r.T, r.m) == READ_CELL and r.solved]
     if not cell:
-        return not_run(context, "reading", NO_NUMBER)
+        raise not_run(context, "reading")
     exact = sum(r.found == "planted" for r in cell)
     low, high = wilson(exact, len(cell))
-    verdict = "holds" if low >= SHARE else "refuted" if high < SHARE else "undecided"
+    verdict = "holds" if low >= 0.98 else "refuted" if high < 0.98 else "undecided"
     solved = [r for r in trials if r.solved]
     failures = [r for r in solved if r.found != "planted"]
     read = len(solved) - len(failures)
-    ours = (
-        f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {family.upper()}, "
-        f"$T={T}$, $m={m}$"
-    )
-    return judged(
-        verdict, paper=NO_NUMBER, ours=ours,
-        detail=f"Over all families and sizes {read} of {len(solved)} solved trials. {_told(failures)}",
-        failures=json_values(failures),
-    )  # fmt: skip
+    where = f"{family.upper()}, $T={T}$, $m={m}$"
+    ours = f"{exact} of {len(cell)} models read back exactly [{low:.3f}, {high:.3f}]; {where}"
+    detail = f"Over all families and sizes {read} of {len(solved)} solved trials. {_described(failures)}"
+    return judged(verdict, ours=ours, detail=detail, failures=json_values(failures))
 
 
-def _told(failures: list[ReadTrial]) -> str:
+def _described(failures: list[ReadTrial]) -> str:
     """What the failures were: none claimed, or another function, with how far it is from the planted one."""
     if not failures:
         return "None failed."
@@ -65,16 +54,14 @@ def _told(failures: list[ReadTrial]) -> str:
 
 @claim("read-certificate", kind="ours")
 def check_read_certificate(context: Context) -> Finding:
-    """The certificate of a reading holds on trained models: over all families, lengths and sample sizes
-    measured, the model's true error exceeds its bound in at most the stated 5 % of trials.
-
-    Certificates of real trained models against errors on fresh inputs; Wilson intervals of the share broken.
+    """The certificate of a reading holds on trained models: over all families, lengths and sample sizes measured, the
+    model's true error exceeds its bound in at most the stated 5 % of trials.
     """
     data = results(context, "reading", ReadingRecord)
-    pairs = [(r.model_error, r.model_bound) for r in (data.trials if data else ())]
+    pairs = [(r.model_error, r.model_bound) for r in data.trials]
     certified = [(error, bound) for error, bound in pairs if bound is not None]
-    if data is None or not certified:
-        return not_run(context, "reading", NO_NUMBER)
+    if not certified:
+        raise not_run(context, "reading")
     broken = sum(error > bound for error, bound in certified)
     low, high = wilson(broken, len(certified))
     delta = data.delta
@@ -85,20 +72,17 @@ def check_read_certificate(context: Context) -> Finding:
         f"Median bound {median(bound for _, bound in certified):.3f}, median true error "
         f"${median(error for error, _ in certified):.2g}$; {useful} bounds are below 1/2."
     )
-    return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 @claim("support-appears", kind="ours")
 def check_support_appears(context: Context) -> Finding:
-    """Influence shows a learned support and attention need not: at the end of training the support leads all
-    other positions in influence in more of the solved runs than in attention.
-
-    Runs in which only one of the two leads, by a sign test; and the steps at which each appears.
+    """Influence shows a learned support and attention need not: at the end of training the support leads all other
+    positions in influence in more of the solved runs than in attention.
     """
-    data = results(context, "appearance", AppearanceRecord)
-    runs = [r for r in (data.runs if data else ()) if r.solved]
+    runs = [r for r in results(context, "appearance", AppearanceRecord).runs if r.solved]
     if not runs:
-        return not_run(context, "appearance", NO_NUMBER)
+        raise not_run(context, "appearance")
     only = {
         name: sum(getattr(r, name) is not None and getattr(r, other) is None for r in runs)
         for name, other in (("influence", "attention"), ("attention", "influence"))
@@ -113,7 +97,7 @@ def check_support_appears(context: Context) -> Finding:
         f"{only['attention']}; one-sided sign test $p = {chances[0]:.3g}$, in the other direction "
         f"${chances[1]:.3g}$; below {LEVEL} decides."
     )
-    return judged(verdict, paper=NO_NUMBER, ours=ours, detail=detail)
+    return judged(verdict, ours=ours, detail=detail)
 
 
 def _when(task: tuple[str, int, int], runs: list[AppearanceRun]) -> str:
