@@ -2,15 +2,15 @@
 
 Read in this order:
 
-claim, evidence              what a claim is and how one is declared; the code and the tests behind a label
+claim, formulas, evidence    what a claim is; formulas in its text; the code and the tests behind it
 definitions, covering, sparse_functions                     chapters, in the paper's order:
 lipschitz, capacity, depth, linear_covers
-integral, generalization, floor
+generalization, floor
 representation, selection, limits, decoders
 reading
 laws, experiments, measured  verdicts on measured results, and where they are read
 studies, trained             verdicts on studies of settings, and on reading trained models
-errata_paper, errata_paper_capacity, errata_paper_weights
+errata_paper, errata_paper_weights
 errata_notes_covering, errata_notes_capacity, errata_notes_sparse
 registry, tally, document    all chapters together and their checks; counts of verdicts; docs/paper.md
 """

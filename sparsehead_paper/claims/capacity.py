@@ -22,8 +22,7 @@ from sparsehead.heads.encoding import positional
 from sparsehead.heads.heads import softmax, tf_head
 from sparsehead.heads.model import Model
 
-from .claim import Context, Finding, claim, finding
-from .lipschitz import ROUNDING
+from .claim import EXACT, Context, Finding, claim, finding
 
 NORMS = {"V21": 2.0, "V": 1.0, "QK": 5.0, "BX": 1.5}
 
@@ -52,7 +51,7 @@ def check_token_aggregation(context: Context) -> Finding:
         same &= cover.upper == class_covering_number(scores, eps=eps, p=math.inf).upper
         # covered by the loops' distances too, and not by one centre less
         centres = list(cover.rows or ())
-        same &= bool((loops[:, centres].min(axis=1) <= eps * ROUNDING).all())
+        same &= bool((loops[:, centres].min(axis=1) <= eps * (1 + EXACT)).all())
         same &= all(
             bool((loops[:, [*rest]].min(axis=1) > eps).any())
             for rest in itertools.combinations(centres, len(centres) - 1)
@@ -282,7 +281,7 @@ def check_trauger_tewari(context: Context) -> Finding:
         off = np.linalg.norm(means - W.ravel(), axis=1).min()
         worst = max(worst, float(off) * math.sqrt(draws))  # at most B = 1
         inside = float(np.abs(means).sum(axis=1).max())
-        worst = worst if inside <= ROUNDING else math.inf
+        worst = worst if inside <= 1 + EXACT else math.inf
     exact = [
         (math.log(math.ceil(r)), log_cover_maurey(B=r, b=1, eps=1, n_entries=1)) for r in (1.0, 1.02, 4.0)
     ]

@@ -15,7 +15,11 @@ from sparsehead._base.claim import (
 from .evidence import evidence
 from .formulas import plain
 
-__all__ = ["VERDICTS", "Check", "Claim", "Context", "Finding", "NotRun", "claim", "finding", "judged"]
+__all__ = [
+    "EXACT", "ROUNDING", "VERDICTS", "Check", "Claim", "Context", "Finding", "NotRun", "claim", "finding", "judged",
+]  # fmt: skip
+ROUNDING = 1e-12  # relative rounding of a few dozen float64 operations
+EXACT = 1e-9  # above any rounding in float64, below any change of a constant
 
 
 def finding_json(found: Finding) -> dict[str, str]:

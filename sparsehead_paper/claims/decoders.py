@@ -26,8 +26,7 @@ from sparsehead.heads.block import Layer
 from sparsehead.heads.encoding import positional
 from sparsehead.heads.model import Dense, Model
 
-from .claim import Context, Finding, claim, finding
-from .representation import EXACT
+from .claim import EXACT, Context, Finding, claim, finding
 
 
 @claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")

@@ -25,9 +25,7 @@ from sparsehead.heads.heads import (
 )
 from sparsehead.heads.model import Model
 
-from .claim import Claim, Context, Finding, claim, finding
-
-ROUNDING = 1e-12  # float64 sums of a few dozen products
+from .claim import ROUNDING, Claim, Context, Finding, claim, finding
 
 
 def _case(context: Context, name: str) -> tuple[Float[Array, "T d"], HeadWeights, np.random.Generator]:

@@ -21,8 +21,7 @@ from sparsehead.heads.encoding import positional, trainable
 from sparsehead.heads.heads import softmax
 from sparsehead.heads.model import Model
 
-from .claim import Context, Finding, claim, finding
-from .lipschitz import ROUNDING
+from .claim import EXACT, Context, Finding, claim, finding
 
 Weights = dict[str, Array]
 Meet = Callable[[str, Array, Array | None], None]
@@ -168,7 +167,7 @@ def check_layer_parameters(context: Context) -> Finding:
         ratios[name] = shrunk.moved / (_items(focused, 4)[name].p * shrunk.off[name])
     ratios["V before a ReLU"] = _before_a_relu()
     return finding(
-        min(ratios.values()) > 0.7 and max(ratios.values()) <= ROUNDING,
+        min(ratios.values()) > 0.7 and max(ratios.values()) <= 1 + EXACT,
         paper="the factor 2 of softmax in the score's",
         ours=f"attained: {', '.join(f'{name} {ratio:.3f}' for name, ratio in ratios.items())}",
         detail="The error of a single replacement over $p eps$, two blocks on two tokens. The score's $p$ "
@@ -209,7 +208,7 @@ def check_multi_layer_capacity(context: Context) -> Finding:
         list(worked.values()), list(expected.values()), rtol=1e-9, atol=0.0
     )
     return finding(
-        right and 0 < worst <= ROUNDING and min(prices + tight) >= 1 / ROUNDING
+        right and 0 < worst <= 1 + EXACT and min(prices + tight) >= 1 / (1 + EXACT)
         and min(tight) < 1.5 and max(tight) < 4 and abs(total - 1) < 1e-9,
         paper="$||W_V|| (1 + 4 ||W_QK||)$ a layer",
         ours=f"errors add up to at most {worst:.3f} of $sum p_k eps_k$; prices are {min(tight):.2f} to "

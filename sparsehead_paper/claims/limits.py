@@ -12,9 +12,9 @@ from sparsehead.functions import conjunction, disjunction, from_table, parity, r
 from sparsehead.heads.encoding import bag, positional
 from sparsehead.heads.heads import HeadWeights, attention, softmax, tf_head
 
-from .claim import Context, Finding, claim, finding
-from .representation import EXACT, built
-from .selection import SAME, all_inputs
+from .claim import EXACT, ROUNDING, Context, Finding, claim, finding
+from .representation import built
+from .selection import all_inputs
 
 
 @claim("linear-head", kind="ours", where="not in the paper; cf. proposition 5.1, first item")
@@ -41,9 +41,9 @@ def check_linear_head(context: Context) -> Finding:
     nearest, margin = min(_misses_two_of_three(q) for q in np.geomspace(1e-3, 1e3, 61)), _sign_margin(3, 9)
     return finding(
         all(error <= eps for eps, error in errors.items())
-        and forms < SAME * 100
-        and abs(nearest - 0.25) < SAME * 100
-        and abs(margin - 0.25) < SAME * 10,
+        and forms < ROUNDING * 100
+        and abs(nearest - 0.25) < ROUNDING * 100
+        and abs(margin - 0.25) < ROUNDING * 10,
         ours=", ".join(f"${error:.3f} <= {eps}$" for eps, error in errors.items())
         + f"; 2 of 3 missed by {nearest:.3f}, by sign with margin {margin:.3f}",
         detail="AND and OR of 3 and 4 bits at $T = 9, 10$ without any ReLU, all inputs. The majority of 3: "
@@ -96,17 +96,13 @@ def check_s_heads(context: Context) -> Finding:
     equal = symmetric((1, 3, 4), (1, 0, 0, 1), T=6)
     pairs.append((equal, build(equal, heads="s", attends_cls=False)))
     few = pairs[-1][1].decoder[1].b.shape[0] == 2
-    found = built(
+    return built(
         pairs,
         paper="$s$ heads, $4 s 2^s + 2 2^s$ units",
-        what="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end at 0, 1/4, "
+        detail="A random function of 2, 3, 4 and 5 bits in encodings (a) and (b), all inputs: readings end at 0, 1/4, "
         f"3/4, 1 to ${off:.0e}$, steepest cleaning slope {steepest:.6f}, at most $2s + 2^(s-1)$ units.",
-    )
-    right = off < SAME * 10 and abs(steepest - 4) < EXACT and few
-    return (
-        found
-        if right
-        else finding(False, paper=found.paper, ours=f"slope {steepest:g}, ends off by ${off:.1e}$")
+        right=off < ROUNDING * 10 and abs(steepest - 4) < EXACT and few,
+        wrong=f"slope {steepest:g}, ends off by ${off:.1e}$",
     )
 
 
@@ -129,7 +125,7 @@ def check_cancelling_heads(context: Context) -> Finding:
         error = max(error, float(np.abs(weights.sum() * o_1 - (T + 1) * o_2 - right).max()))
     linear = model.layers[0].sigma == "identity" and model.H == 2
     return finding(
-        error < SAME * 1000 and linear and verify(model, parity(support, T=T)).exact,
+        error < ROUNDING * 1000 and linear and verify(model, parity(support, T=T)).exact,
         ours=f"the count of ones within ${error:.0e}$, before any ReLU",
         detail="Two heads at $T = 9$, all 512 inputs; and the identity for five random choices of scores.",
     )
@@ -159,7 +155,7 @@ def check_averaging_head(context: Context) -> Finding:
         moved.append(abs(read[1] - read[0]) * (T + 1))
     off = max(abs(m - 1) for m in moved)
     return finding(
-        error < SAME and off < SAME * 100,
+        error < ROUNDING and off < ROUNDING * 100,
         paper="the head averages",
         ours=f"the mean within ${error:.0e}$; one bit moves it by $1/(T + 1)$ within ${off:.0e}$",
         detail="$T = 5, 40, 300$: random tokens, and one flipped bit among one-hot positions.",
@@ -202,7 +198,7 @@ def check_bounded_scores(context: Context) -> Finding:
         gap = float(model.meta["gap"])
         least.append(B / (math.log(gap * T / (1 - gap)) / 2))  # values 0 and 1: V = 1/2 about their mean
     return finding(
-        worst <= 1 + SAME and off < SAME * 100 and all(1 <= x < 2 for x in least),
+        worst <= 1 + ROUNDING and off < ROUNDING * 100 and all(1 <= x < 2 for x in least),
         paper="$O(1/T)$ influence at bounded norm",
         ours=f"random flips reach {worst:.2f} of the bound, the worst flip attains it to ${off:.0e}$; built "
         f"heads use {', '.join(f'{x:.2f}' for x in least)} times the least $B$ at $T = 10^2, 10^3, 10^4$",

@@ -24,10 +24,7 @@ from sparsehead.capacity.stages import mlp_stage
 from sparsehead.heads.block import Layer, Mlp, block
 from sparsehead.heads.heads import activation, layer_norm, project_rows, softmax, tf_head
 
-from .claim import Context, Finding, claim, finding
-
-ROUNDING = 1 + 1e-9
-STEP = 1e-6
+from .claim import EXACT, Context, Finding, claim, finding
 
 
 @claim("head-assumptions", kind="assumption", where="paper assumption 4.1; notes assumption 3.1")
@@ -122,7 +119,7 @@ def check_softmax_lipschitz(context: Context) -> Finding:
     h = np.array([0.5, -0.5])
     tight = float(np.abs(softmax(h) - softmax(-h)).sum()) / softmax_l1_bound(1.0)
     return finding(
-        worst <= ROUNDING and abs(tight - 1) < 1e-12,
+        worst <= 1 + EXACT and abs(tight - 1) < 1e-12,
         paper="constant 2",
         ours=f"constant 1; worst ratio {worst:.3f} searched, {tight:.6f} attained",
         detail="$||softmax(a) - softmax(b)||_1$ over $2 tanh(||a - b||_inf / 2)$: 3000 "
@@ -153,7 +150,7 @@ def check_head_lipschitz(context: Context) -> Finding:
     outputs = [tf_head(pair, np.ones(1), W_QK=k * one, W_V=one, sigma="identity")[0] for k in (0.5, -0.5)]
     tight = float(outputs[0] - outputs[1]) / head_error_bound(score_error=1.0, in_error=0.0)
     return finding(
-        worst <= ROUNDING and abs(tight - 1) < 1e-12,
+        worst <= 1 + EXACT and abs(tight - 1) < 1e-12,
         paper="$C_Norm = 2$",
         ours=f"$C_Norm = 1$; worst ratio {worst:.3f} of 300, {tight:.6f} attained",
         detail="Random heads with both parameters changed; equality at $X = (1, -1)$, $W_V = 1$.",
@@ -188,7 +185,7 @@ def check_layer_norm(context: Context) -> Finding:
     shares = {(1.0, 0.0): math.sqrt(0.5), (3.0,): 0.0, (2.0, 2.0): 1.0, (-2.0, -2.0, -2.0): 1.0}
     exact = all(abs(_at_constant_rows(np.array(gain)) - share) < 1e-8 for gain, share in shares.items())
     return finding(
-        0.99 < stretched_flat <= stretched <= 1 + 1e-6 and 0.99 < length <= ROUNDING and exact,
+        0.99 < stretched_flat <= stretched <= 1 + 1e-6 and 0.99 < length <= 1 + EXACT and exact,
         ours=f"a search reaches {stretched:.4f} of the constant and {length:.4f} of the radius; at constant rows gains "
         "(1, 0) have .7071 of it, equal ones all",
         detail="400 rows with $d = 2..8$, $eps_ln = .001..1$, equal and unequal gains: steps of $1e-5$ near "
@@ -218,7 +215,7 @@ def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
     eye = np.eye(2)[None]
     layer = Layer(q * np.diag([1.0, -1.0])[None], eye, eye, eye, residual=residual)
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    turn = STEP * np.array([[0.0, -1.0], [0.0, 1.0], [1.0, 0.0]])
+    turn = 1e-6 * np.array([[0.0, -1.0], [0.0, 1.0], [1.0, 0.0]])
     return layer, X, project_rows(X + turn)
 
 
@@ -262,7 +259,7 @@ def check_layer_lipschitz(context: Context) -> Finding:
     return finding(
         min(attained) > 0.8
         and min(attained[2:]) > 0.95
-        and max(*attained, worst) <= ROUNDING
+        and max(*attained, worst) <= 1 + EXACT
         and projected < 1e-9,
         paper="$||W_V|| (1 + 4 ||W_QK||)$",
         ours=f"$||W_V|| (1 + 2 ||W_QK||)$, of which {attained[2]:.3f} is attained at $||W_QK|| = 30$",

@@ -20,12 +20,10 @@ from . import (
     errata_notes_covering,
     errata_notes_sparse,
     errata_paper,
-    errata_paper_capacity,
     errata_paper_weights,
     experiments,
     floor,
     generalization,
-    integral,
     laws,
     limits,
     linear_covers,
@@ -41,24 +39,25 @@ from .claim import Claim, Context, Finding
 
 __all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_checks"]
 
-# A new chapter is a new file and its name here; the claims of a chapter stand in the order of its file.
-CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
-    "Definitions": (definitions, covering, sparse_functions),
-    "Capacity": (lipschitz, capacity, depth, linear_covers),
-    "Generalisation and lower bounds": (integral, generalization, floor),
-    "Representation": (representation, selection, limits, decoders),
-    "Reading": (reading,),
-    "Experiments": (laws, experiments, studies, trained),
-    "Errata of the paper": (errata_paper, errata_paper_capacity, errata_paper_weights),
-    "Errata of the lecture notes": (errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
-}
+
+def _claims(*files: ModuleType) -> tuple[Claim, ...]:
+    """The claims of some files, in the order in which they are declared."""
+    return tuple(entry for file in files for entry in vars(file).values() if isinstance(entry, Claim))
+
+
+# A new chapter is a new file and its name here.
 SECTIONS: dict[str, tuple[Claim, ...]] = {
-    title: tuple(entry for file in files for entry in vars(file).values() if isinstance(entry, Claim))
-    for title, files in CHAPTERS.items()
+    "Definitions": _claims(definitions, covering, sparse_functions),
+    "Capacity": _claims(lipschitz, capacity, depth, linear_covers),
+    "Generalisation and lower bounds": _claims(generalization, floor),
+    "Representation": _claims(representation, selection, limits, decoders),
+    "Reading": _claims(reading),
+    "Experiments": _claims(laws, experiments, studies, trained),
+    "Errata of the paper": _claims(errata_paper, errata_paper_weights),
+    "Errata of the lecture notes": _claims(errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }
-ADDED: Registry[Claim] = Registry("claim", {})  # those of installed packages
-if ADDED:
-    SECTIONS["Installed packages"] = tuple(ADDED.values())
+if added := tuple(Registry[Claim]("claim", {}).values()):
+    SECTIONS["Installed packages"] = added
 CLAIMS: dict[str, Claim] = {entry.label: entry for section in SECTIONS.values() for entry in section}
 
 ClaimProgress = Callable[[Claim, Finding | None], None]

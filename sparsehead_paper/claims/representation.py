@@ -20,28 +20,20 @@ from sparsehead.functions import (
 )
 from sparsehead.heads.model import Model
 
-from .claim import Context, Finding, claim, finding
+from .claim import EXACT, Context, Finding, claim, finding
 
 ENCODINGS = ("positional", "trainable", "bag")  # (a) with Delta = 0, (b), (c)
-EXACT = 1e-9  # rounding of slopes up to 2^(s+2) in float64 stays far below
 
 
-def _worst(pairs: list[tuple[SparseFunction, Model]]) -> tuple[float, int]:
-    """The largest certified error, and how many models are not exact."""
+def built(
+    pairs: list[tuple[SparseFunction, Model]], *, paper: str, detail: str, right: bool = True, wrong: str = ""
+) -> Finding:
+    """Judge models that must be exact on all inputs; `wrong` says what is off if their shape is not `right`."""
     found = [verify(model, f) for f, model in pairs]
-    return max(c.max_error for c in found), sum(not c.exact for c in found)
-
-
-def built(pairs: list[tuple[SparseFunction, Model]], *, paper: str, what: str) -> Finding:
-    error, failed = _worst(pairs)
-    return finding(
-        failed == 0,
-        paper=paper,
-        ours=f"{len(pairs)} functions exact, largest error ${error:.0e}$"
-        if not failed
-        else f"{failed} not exact",
-        detail=what,
-    )
+    failed = sum(not c.exact for c in found)
+    exact = f"{len(pairs)} functions exact, largest error ${max(c.max_error for c in found):.0e}$"
+    ours = wrong if not right else f"{failed} not exact" if failed else exact
+    return finding(right and failed == 0, paper=paper, ours=ours, detail=detail)
 
 
 @claim(
@@ -63,7 +55,7 @@ def check_sparse_representation(context: Context) -> Finding:
     return built(
         pairs,
         paper="approximately or exactly, per class",
-        what="All 256 functions of 3 bits at $T = 6$ with deterministic positions, every eighth in each "
+        detail="All 256 functions of 3 bits at $T = 6$ with deterministic positions, every eighth in each "
         "other encoding; one head each, all 64 inputs.",
     )
 
@@ -81,16 +73,13 @@ def check_monotone_symmetric_representation(context: Context) -> Finding:
     ]
     pairs += [(f, build(f, encoding="random", d=96, readout="head", seed=context.seed)) for f in cases]
     sizes = {(units(model), len(model.decoder)) for _, model in pairs}
-    found = built(
+    return built(
         pairs,
         paper="approximately",
-        what="Every threshold of 2, 3 and 4 bits at $T = 9$ by the head alone with $sigma = ReLU$ and 2 "
+        detail="Every threshold of 2, 3 and 4 bits at $T = 9$ by the head alone with $sigma = ReLU$ and 2 "
         "units, in all four encodings.",
-    )
-    return (
-        found
-        if sizes == {(2, 0)}
-        else finding(False, paper=found.paper, ours=f"(units, layers after): {sizes}")
+        right=sizes == {(2, 0)},
+        wrong=f"(units, layers after): {sizes}",
     )
 
 
@@ -114,18 +103,14 @@ def check_symmetric_representation(context: Context) -> Finding:
     entries = [float(np.linalg.norm(m.decoder[0].W)) for _, m in papers if m.encoding.additive]
     off = max(abs(n - 4 * s * math.sqrt(s + 1)) for n in entries)
     loud = max(float(np.linalg.norm(m.w)) for _, m in papers)
-    found = built(
+    right = most <= 2 * s and widths == {(4 * (s + 1), 2 * (s + 1))} and {m.H for _, m in papers} == {1}
+    return built(
         pairs + papers,
         paper=f"one head, layers of {4 * (s + 1)} and {2 * (s + 1)} units",
-        what=f"All {len(pairs)} symmetric functions of {s} bits at $T = {T}$ by one head and at most {most} units; "
+        detail=f"All {len(pairs)} symmetric functions of {s} bits at $T = {T}$ by one head and at most {most} units; "
         f"{len(papers)} by the paper's weights in three encodings, $||W_1||_F$ as stated to ${off:.0e}$.",
-    )
-    right = most <= 2 * s and widths == {(4 * (s + 1), 2 * (s + 1))} and {m.H for _, m in papers} == {1}
-    right = right and off < EXACT and loud <= math.sqrt(2 * (s + 1)) + EXACT
-    return (
-        found
-        if right
-        else finding(False, paper=found.paper, ours=f"{most} units; widths {widths}, off ${off:.1e}$")
+        right=right and off < EXACT and loud <= math.sqrt(2 * (s + 1)) + EXACT,
+        wrong=f"{most} units; widths {widths}, off ${off:.1e}$",
     )
 
 
@@ -140,9 +125,8 @@ def check_general_representation(context: Context) -> Finding:
     one head and at most $2(2^s - 1)$ units in all three.
     """
     s, T, rng = 3, 8, stream(context.seed, "general")
-    functions = [f for f in (random_function(T=T, s=s, rng=rng) for _ in range(40)) if not is_symmetric(f)][
-        :8
-    ]
+    drawn = [random_function(T=T, s=s, rng=rng) for _ in range(40)]
+    functions = [f for f in drawn if not is_symmetric(f)][:8]
     pairs = [(f, build(f, encoding=e)) for f in functions for e in ENCODINGS]
     papers = [(f, build(f, encoding=e, method="paper")) for f in functions[:3] for e in ENCODINGS]
     most, heads = max(units(m) for _, m in pairs), {m.H for _, m in pairs}
@@ -151,18 +135,14 @@ def check_general_representation(context: Context) -> Finding:
     entries = [float(np.linalg.norm(m.decoder[0].W)) for _, m in papers if m.encoding.additive]
     off = max(abs(n - 4 * math.sqrt(s * 2**s)) for n in entries)
     loud = max(float(np.linalg.norm(m.w)) for _, m in papers)
-    found = built(
+    right = most <= 2 * (2**s - 1) and heads == {1} and shapes == expected and off < EXACT
+    return built(
         pairs + papers,
         paper=f"$s$ heads or one, layers of {4 * s * 2**s} and {2 * 2**s} units",
-        what=f"8 functions of {s} bits at $T = {T}$, none symmetric, in three encodings: one head, at most {most} "
+        detail=f"8 functions of {s} bits at $T = {T}$, none symmetric, in three encodings: one head, at most {most} "
         "units; 3 of them by the paper's weights in (a), (b) and (c), with the stated heads, widths and norms.",
-    )
-    right = most <= 2 * (2**s - 1) and heads == {1} and shapes == expected and off < EXACT
-    right = right and loud <= math.sqrt(2 * 2**s) + EXACT
-    return (
-        found
-        if right
-        else finding(False, paper=found.paper, ours=f"{most} units, heads {heads}; {sorted(shapes)}")
+        right=right and loud <= math.sqrt(2 * 2**s) + EXACT,
+        wrong=f"{most} units, heads {heads}; {sorted(shapes)}",
     )
 
 

@@ -19,10 +19,8 @@ from sparsehead.functions import assignments, parity, symmetric
 from sparsehead.heads.encoding import Encoding, bag, positional, random_positions
 from sparsehead.heads.model import Model
 
-from .claim import Context, Finding, claim, finding
+from .claim import EXACT, ROUNDING, Context, Finding, claim, finding
 
-SAME = 1e-12  # relative rounding of a handful of float64 operations
-APART = 1e-9  # above any rounding, below any change of a constant
 CASES = ((2, 6), (3, 9), (4, 8))  # (s, T), small enough for all 2^T inputs
 
 
@@ -67,7 +65,7 @@ def check_single_head(context: Context) -> Finding:
         used = max(used, count_error(model, f.support) / (2 / s / 4))
         off = max(off, _off_the_interval(s, T))
     return finding(
-        forms < SAME * 10 and used <= 1 and off < SAME,
+        forms < ROUNDING * 10 and used <= 1 and off < ROUNDING,
         paper="error $<= g/4$",
         ours=f"{used:.2f} of $g/4$ at most; our leak and interval within ${off:.0e}$",
         detail="$s = 2, 3, 4$ at $T = 6, 9, 8$, all inputs; the paper's four matrices have the stated "
@@ -133,10 +131,10 @@ def check_single_head_trainable(context: Context) -> Finding:
         used = max(used, count_error(model, f.support) / (2 / s / 4))
     f = parity((7, 50_000, 99_999), T=100_000)
     ours = build(f, encoding="trainable")
-    small = ours.d == 4 and float(np.linalg.norm(ours.encoding.positions())) <= math.sqrt(3) * (1 + SAME)
+    small = ours.d == 4 and float(np.linalg.norm(ours.encoding.positions())) <= math.sqrt(3) * (1 + ROUNDING)
     certificate = verify(ours, f)
     return finding(
-        forms < SAME * 10 and used <= 1 and small and certificate.exact,
+        forms < ROUNDING * 10 and used <= 1 and small and certificate.exact,
         paper="error $<= g/4$, $d$ independent of $T$",
         ours=f"{used:.2f} of $g/4$ at most; exact with $d = {ours.d}$ at $T = 100,000$",
         detail=f"The paper's weights for $s = 2, 3, 4$, all inputs, entries as stated to ${forms:.0e}$. Ours: "
@@ -163,7 +161,7 @@ def check_single_head_bag(context: Context) -> Finding:
         for weights in ((1,) * s, tuple(range(1, s + 1)), (-1, *range(2, s + 1))):
             off = max(off, _off_the_bag_value(bag(T), support, Code(weights, 1)))
     return finding(
-        used <= 1 and forms < SAME * 10 and off < SAME,
+        used <= 1 and forms < ROUNDING * 10 and off < ROUNDING,
         paper="$(r - s)/(r + 1)$ within $g/4$",
         ours=f"{used:.2f} of $g/4$ at most; ours $v/(1 + tau |v|)$ within ${off:.0e}$",
         detail="$s = 2, 3, 4$ at $T = 6, 9, 8$, all inputs; ours for the count, for unequal and for mixed weights.",
@@ -231,7 +229,7 @@ def check_dual_keys(context: Context) -> Finding:
             worst = max(worst, float(np.abs(rows[s:] @ u).max()) / _dual_reach(s, delta))
     tight = [_tight_dual(s, delta) / _dual_reach(s, delta) for s, delta in ((2, 0.2), (3, 0.1), (4, 0.05))]
     return finding(
-        worst <= 1 + SAME and max(abs(t - 1) for t in tight) < APART,
+        worst <= 1 + ROUNDING and max(abs(t - 1) for t in tight) < EXACT,
         ours=f"{worst:.2f} of the bound for random positions, {min(tight):.6f} for the worst ones",
         detail="20 draws of 60 positions in 400 dimensions, $s = 1, 2, 3$; and relevant positions that are "
         "all $-Delta$ to each other and $+Delta$ to an irrelevant one.",

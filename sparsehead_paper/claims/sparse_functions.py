@@ -18,8 +18,8 @@ from sparsehead.functions import (
 from sparsehead.heads import encoding as encodings
 from sparsehead.heads.heads import HeadWeights, tf_scalar
 
-from .claim import Claim, Context, Finding, claim, finding
-from .definitions import ROUNDING, agreement
+from .claim import ROUNDING, Claim, Context, Finding, claim, finding
+from .definitions import agreement
 
 
 @claim("sparse-function", kind="definition", where="paper section 5; notes definition 5.1")

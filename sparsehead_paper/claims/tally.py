@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from .claim import VERDICTS, Claim, Finding
 
 NO_CHECK = "no check"
-ERRATA = {"holds": "demonstrated", NO_CHECK: "about wording only", "not run": "not run"}
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,18 @@ def verdict_of(claim: Claim, finding: Finding | None) -> str:
 def tally(claims: Iterable[Claim], findings: Sequence[Finding]) -> Tally:
     """The verdicts of `claims` counted; a claim that no finding is about counts as not run."""
     found = {finding.label: finding for finding in findings}
+    words = {
+        "holds": "demonstrated",
+        "fails": "not demonstrated",
+        NO_CHECK: "about wording only",
+        "not run": "not run",
+    }
     statements: Counter[str] = Counter()
     errata: Counter[str] = Counter()
     for claim in claims:
         verdict = verdict_of(claim, found.get(claim.label))
         if claim.kind == "erratum":
-            errata[ERRATA.get(verdict, "not demonstrated")] += 1
+            errata[words.get(verdict, words["fails"])] += 1
         else:
             statements[verdict] += 1
-    words = ("demonstrated", "not demonstrated", "about wording only", "not run")
-    return Tally({v: statements[v] for v in (*VERDICTS, NO_CHECK)}, {w: errata[w] for w in words})
+    return Tally({v: statements[v] for v in (*VERDICTS, NO_CHECK)}, {w: errata[w] for w in words.values()})
