@@ -22,7 +22,7 @@ from sparsehead.construct import build, units
 from sparsehead.functions import assignments, conjunction, parity
 from sparsehead.heads.model import Model
 from sparsehead_paper.studies.folder import write_results
-from sparsehead_paper.studies.records import BuildRecord, BuildRow
+from sparsehead_paper.studies.records import BuildComparison, BuiltFunction
 
 FUNCTIONS = {"and": conjunction, "parity": parity}
 EVALUATED = 512  # inputs timed for our models; Tracr takes one at a time and gets TRACR_EVALUATED
@@ -156,7 +156,7 @@ def main() -> None:
         command = f"python benchmarks/build.py --T {options.T} --s {options.s} --out {options.out}"
         options.out.parent.mkdir(parents=True, exist_ok=True)
         about = {"command": command, "machine": processor(), "python": platform.python_version()}
-        record = BuildRecord(**about, rows=tuple(BuildRow(**row) for row in rows))
+        record = BuildComparison(**about, rows=tuple(BuiltFunction(**row) for row in rows))
         write_results(options.out.parent, options.out.name, record)
         with options.out.with_suffix(".csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))

@@ -9,15 +9,11 @@ from statistics import median
 from sparsehead.laws.intervals import clopper_pearson, wilson
 
 from ..published import ATTENTION_AND, CURVES_AND, PARITY, SOLVED
-from ..studies.records import (
-    AttentionRecord,
-    BoundRecord,
-    CurvesRecord,
-    CurveTrial,
-    DropoutRecord,
-    NormsRecord,
-    ParityRecord,
-)
+from ..studies.attention import AttentionRecord
+from ..studies.curves import CurvesRecord, CurveTrial
+from ..studies.dropout import DropoutRecord
+from ..studies.norms import BoundAlongRecord, NormsRecord
+from ..studies.parity import ParityRecord
 from .claim import Context, Finding, claim, judged
 from .measured import LEVEL, not_run, results, results_if_any
 
@@ -219,7 +215,7 @@ def check_bound_along_training(context: Context) -> Finding:
     it is more than a hundred times the number $m$ of samples from which the head learns the task: the norm bound
     explains no part of the success.
     """
-    data = results(context, "bound-training", BoundRecord)
+    data = results(context, "bound-training", BoundAlongRecord)
     points = data.points
     if data.m is None or len(points) < 2 or points[-1].accuracy <= SOLVED:
         lacks = "no head that solved its task" if points else "no results yet"

@@ -8,19 +8,12 @@ from itertools import combinations
 from statistics import median
 
 from ..published import PARITY
-from ..studies.odds import shares
-from ..studies.studies import MATCHED_READING
-from ..studies.study_records import (
-    FailuresRecord,
-    LabelledLaw,
-    LawsRecord,
-    ParitySettingRun,
-    ParitySettingsRecord,
-    ReadingRow,
-    ReadingsRecord,
-    SlopeNormsRecord,
-    StandingRow,
-)
+from ..studies.failures import FailuresRecord
+from ..studies.interpretations import ComparedInterpretation, InterpretationsRecord, Standing
+from ..studies.law_stage import LabelledLaw, LawsRecord
+from ..studies.parity import MATCHED_READING, ParitySettingRun, ParitySettingsRecord
+from ..studies.shares import shares
+from ..studies.slope import SlopeNormsRecord
 from .claim import Context, Finding, claim, judged
 from .measured import LEVEL, not_run, results, results_if_any
 
@@ -38,7 +31,7 @@ def check_readings(context: Context) -> Finding:
     0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is within 3 nats of the
     best in both races.
     """
-    data = results(context, "readings", ReadingsRecord)
+    data = results(context, "readings", InterpretationsRecord)
     rows = [row for row in data.readings if "law" in row.standings]
     if not rows:
         raise not_run(context, "readings")
@@ -69,7 +62,7 @@ def check_readings_together(context: Context) -> Finding:
     matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two have at
     least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)
     """
-    data = results(context, "readings", ReadingsRecord)
+    data = results(context, "readings", InterpretationsRecord)
     found = shares(data, list(dict.fromkeys(number.race for number in data.numbers)))
     if not found:
         raise not_run(context, "readings", lacks="not every race has compared all")
@@ -84,11 +77,11 @@ def check_readings_together(context: Context) -> Finding:
     return judged(verdict, ours=f"{ours:.1%} of the evidence", detail=detail)
 
 
-def _place(standing: StandingRow | None) -> str:
+def _place(standing: Standing | None) -> str:
     return "not compared" if standing is None or standing.behind is None else f"{standing.behind:.1f}"
 
 
-def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:
+def _best(data: InterpretationsRecord, race: str) -> ComparedInterpretation | None:
     """Of those still in the race the one with the most evidence."""
     left = [
         (standing.behind, row)
@@ -98,7 +91,7 @@ def _best(data: ReadingsRecord, race: str) -> ReadingRow | None:
     return min(left, key=lambda pair: pair[0])[1] if left else None
 
 
-def _numbers_of(row: ReadingRow | None) -> str:
+def _numbers_of(row: ComparedInterpretation | None) -> str:
     return (
         "" if row is None else "Its numbers: " + "; ".join(f"{n.name}: {n.ours}" for n in row.numbers) + "."
     )

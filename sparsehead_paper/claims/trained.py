@@ -8,8 +8,7 @@ from statistics import median
 from sparsehead._base.jsonable import json_values
 from sparsehead.laws.intervals import wilson
 
-from ..studies.plans import READ_CELL
-from ..studies.reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadTrial
+from ..studies.read_trained import READ_CELL, AppearanceRecord, AppearanceRun, ReadTrial, ReadTrialsRecord
 from .claim import Context, Finding, claim, judged
 from .experiments import sign_test
 from .measured import LEVEL, not_run, results
@@ -20,7 +19,7 @@ def check_read_trained(context: Context) -> Finding:
     """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is read back,
     by asking the model alone, as exactly that AND in at least 98 % of cases.
     """
-    trials = results(context, "reading", ReadingRecord).trials
+    trials = results(context, "reading", ReadTrialsRecord).trials
     family, T, m = READ_CELL
     cell = [r for r in trials if (r.family, r.T, r.m) == READ_CELL and r.solved]
     if not cell:
@@ -57,7 +56,7 @@ def check_read_certificate(context: Context) -> Finding:
     """The certificate of a reading holds on trained models: over all families, lengths and sample sizes measured, the
     model's true error exceeds its bound in at most the stated 5 % of trials.
     """
-    data = results(context, "reading", ReadingRecord)
+    data = results(context, "reading", ReadTrialsRecord)
     pairs = [(r.model_error, r.model_bound) for r in data.trials]
     certified = [(error, bound) for error, bound in pairs if bound is not None]
     if not certified:

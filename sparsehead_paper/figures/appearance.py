@@ -9,7 +9,7 @@ from sparsehead.figures.colours import BLUE, GREEN, RED
 from sparsehead.figures.encodings import by_name, linear_axis
 from sparsehead.figures.theme import WIDTH, Chart, Panel, Rows, count, finish, named, number, rows_of
 
-from ..studies.reading_records import AppearanceRun
+from ..studies.read_trained import AppearanceRun
 
 NAMES = {
     "influence": "support leads in influence",

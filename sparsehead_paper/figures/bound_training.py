@@ -10,7 +10,7 @@ from sparsehead.figures.colours import BLUE, RED
 from sparsehead.figures.encodings import linear_axis, log_axis
 from sparsehead.figures.theme import HEIGHT, WIDTH, Chart, finish, finite, named, number, rows_of
 
-from ..studies.records import BoundPoint
+from ..studies.norms import BoundPoint
 
 
 def bound_along_training(points: Sequence[BoundPoint]) -> Chart:

@@ -23,8 +23,8 @@ from sparsehead.figures.theme import (
 from sparsehead.laws.intervals import wilson
 
 from ..published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
-from ..studies.falls import learned_step
-from ..studies.records import AccuracyPoint, LossPoint, ParityRun
+from ..studies.curves import AccuracyPoint
+from ..studies.parity import LossPoint, ParityRun, learned_step
 
 POINTS = 8000  # of all curves of a chart; more are thinned, which keeps a page small
 

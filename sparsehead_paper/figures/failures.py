@@ -9,7 +9,7 @@ from sparsehead.figures.colours import BLUE, GREY, RED
 from sparsehead.figures.encodings import by_name, linear_axis
 from sparsehead.figures.theme import WIDTH, Chart, count, finish, named, number
 
-from ..studies.study_records import FailuresRecord
+from ..studies.failures import FailuresRecord
 
 
 def failures_chart(record: FailuresRecord) -> Chart:

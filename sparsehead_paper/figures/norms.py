@@ -20,7 +20,7 @@ from sparsehead.figures.theme import (
     rows_of,
 )
 
-from ..studies.records import NormPoint
+from ..studies.norms import NormPoint
 
 
 def norms_chart(norms: Rows) -> Chart:

@@ -10,7 +10,7 @@ from sparsehead.figures.encodings import log_axis
 from sparsehead.figures.theme import Chart, count, finish, named
 
 from ..published import PARITY
-from ..studies.study_records import ParitySettingsRecord
+from ..studies.parity import ParitySettingsRecord
 
 PANEL_WIDTH = 200  # pixels
 

@@ -11,7 +11,7 @@ from sparsehead.figures.theme import WIDTH, Chart, Panel, Rows, count, finish, n
 from sparsehead.laws.intervals import wilson
 from sparsehead.laws.thresholds import Threshold
 
-from ..studies.reading_records import ReadTrial
+from ..studies.read_trained import ReadTrial
 
 LEARNED, READ = "learned", "read back exactly"
 FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "parity": PURPLE}

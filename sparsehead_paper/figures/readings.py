@@ -7,13 +7,13 @@ import altair as alt
 from sparsehead._base.errors import DomainError
 from sparsehead.figures.theme import Chart, count, finish, named
 
-from ..studies.odds import compared_races, shares_by_choice
-from ..studies.study_records import ReadingsRecord
+from ..studies.interpretations import InterpretationsRecord
+from ..studies.shares import compared_races, shares_by_choice
 
 CAP = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
 
 
-def readings_chart(record: ReadingsRecord) -> Chart:
+def readings_chart(record: InterpretationsRecord) -> Chart:
     """For each reading and race, by how many nats its evidence is behind the best reading's.   Paper: readings"""
     rows: list[dict[str, Any]] = [
         {
@@ -62,7 +62,7 @@ def readings_chart(record: ReadingsRecord) -> Chart:
     )
 
 
-def _choices(record: ReadingsRecord) -> list[dict[str, Any]]:
+def _choices(record: InterpretationsRecord) -> list[dict[str, Any]]:
     """The share of each choice, in each race that has compared every reading and in all of these together."""
     races = compared_races(record)
     groups = {race: (race,) for race in races} | ({"all together": races} if len(races) > 1 else {})

@@ -9,7 +9,7 @@ from sparsehead.figures.colours import BLACK, GREY
 from sparsehead.figures.encodings import log_axis
 from sparsehead.figures.theme import Chart, Panel, finish, finite, named, number
 
-from ..studies.study_records import LawsRecord
+from ..studies.law_stage import LawsRecord
 
 PANEL_WIDTH = 230  # pixels
 REFERENCE = "preset best"  # drawn in every panel of the study of settings

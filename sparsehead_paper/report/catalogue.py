@@ -33,9 +33,16 @@ from ..figures.readings import readings_chart
 from ..figures.side_by_side import laws_chart
 from ..figures.success import success_heat_map
 from ..published import ATTENTION_AND
-from ..studies import records, study_records
+from ..studies.attention import AttentionRecord
+from ..studies.curves import CurvesRecord
+from ..studies.failures import FailuresRecord
 from ..studies.folder import has_results, read_results
-from ..studies.reading_records import AppearanceRecord, ReadingRecord
+from ..studies.interpretations import InterpretationsRecord
+from ..studies.law_stage import LawsRecord, SuccessRecord
+from ..studies.norms import BoundAlongRecord, NormsRecord
+from ..studies.parity import ParityRecord, ParitySettingsRecord
+from ..studies.read_trained import AppearanceRecord, ReadTrialsRecord
+from ..studies.records import BuildComparison
 
 RESULTS = Path("results")  # the committed results, in a checkout of the repository
 R = TypeVar("R", bound=ResultsRecord)
@@ -54,28 +61,28 @@ def _law(folder: Path) -> Chart:
     return law_figure(read_results(folder, "law", LawResult), dropout=dropout)
 
 
-def _attention(record: records.AttentionRecord) -> Chart:
+def _attention(record: AttentionRecord) -> Chart:
     if not record.weights:
         raise DomainError("attention weights: there is nothing to draw yet, no run was solved.")
     weights = np.asarray(record.weights, dtype=np.float64)
     return attention_weights(weights, record.support, paper=ATTENTION_AND)
 
 
-def _curves(record: records.CurvesRecord) -> Chart:
+def _curves(record: CurvesRecord) -> Chart:
     return validation_curves(record.curves, T=record.T)
 
 
 def _norms(folder: Path) -> Chart:
     """Tracr's points are those of benchmarks/build.py, with the temperature of its scores included."""
     name = "build_vs_tracr"
-    rows = read_results(folder, name, records.BuildRecord).rows if has_results(folder, name) else ()
+    rows = read_results(folder, name, BuildComparison).rows if has_results(folder, name) else ()
     tracr = [row for row in rows if row.tool == "tracr" and row.function == "and"]
     return examples.norms_figure([{"T": r.T, "builder": "Tracr's", "norm": r.norm_QK} for r in tracr])
 
 
 def _reading(folder: Path) -> Chart:
     law = read_results(folder, "law", LawResult).thresholds.values() if has_results(folder, "law") else ()
-    return read_trained_chart(read_results(folder, "reading", ReadingRecord).trials, thresholds=law)
+    return read_trained_chart(read_results(folder, "reading", ReadTrialsRecord).trials, thresholds=law)
 
 
 # A new figure is a function from the results folder to a chart, and an entry here.
@@ -104,62 +111,60 @@ BUILTIN = (
         law_figure,
     ),
     _measured("law-best", "Ours: a recipe meant to need few samples.", LawResult, law_figure),
-    _measured(
-        "failures", "Ours: why runs near the threshold fail.", study_records.FailuresRecord, failures_chart
-    ),
+    _measured("failures", "Ours: why runs near the threshold fail.", FailuresRecord, failures_chart),
     _measured(
         "readings",
         "Ours: readings of the paper's text, by evidence.",
-        study_records.ReadingsRecord,
+        InterpretationsRecord,
         readings_chart,
     ),
     _measured(
         "slope",
         "Ours: the law's slope when one setting changes.",
-        study_records.LawsRecord,
+        LawsRecord,
         lambda laws: laws_chart(laws, title="One setting changed"),
     ),
     _measured(
         "functions",
         "Ours: other functions, sparsities and learners.",
-        study_records.LawsRecord,
+        LawsRecord,
         lambda laws: laws_chart(laws, title="Functions, learners"),
     ),
     _measured(
         "success",
         "Ours: the share of trials solved over (T, m).",
-        records.SuccessRecord,
+        SuccessRecord,
         lambda found: success_heat_map(found.cells, thresholds=found.thresholds.values()),
     ),
     _measured(
         "curves",
         "Paper 3 left, notes 6 left: validation curves, m above and below.",
-        records.CurvesRecord,
+        CurvesRecord,
         _curves,
     ),
     _measured(
         "attention",
         "Paper 3 right, notes 6 right: attention per example.",
-        records.AttentionRecord,
+        AttentionRecord,
         _attention,
     ),
     _measured(
         "curves-paper",
         "Paper 3 left under the reading that meets its figures.",
-        records.CurvesRecord,
+        CurvesRecord,
         _curves,
     ),
-    _measured("attention-paper", "Paper 3 right under that reading.", records.AttentionRecord, _attention),
+    _measured("attention-paper", "Paper 3 right under that reading.", AttentionRecord, _attention),
     _measured(
         "parity",
         "Paper 4, notes 7: loss on parity.",
-        records.ParityRecord,
+        ParityRecord,
         lambda found: parity_curves(found.curves, first=found.first_below),
     ),
     _measured(
         "parity-settings",
         "Ours: parity under settings that the paper leaves open.",
-        study_records.ParitySettingsRecord,
+        ParitySettingsRecord,
         parity_settings_chart,
     ),
     Figure(
@@ -183,7 +188,7 @@ BUILTIN = (
     _measured(
         "learned-norms",
         "Ours: norms, learned beside written.",
-        records.NormsRecord,
+        NormsRecord,
         lambda found: learned_vs_built_norms(found.points, norm=found.norm),
     ),
     Figure("bound-terms", "Ours: a capacity bound by term.", lambda _: examples.bound_figure()),
@@ -201,7 +206,7 @@ BUILTIN = (
     _measured(
         "certificate-truth",
         "Ours: certificates of trained models against true errors.",
-        ReadingRecord,
+        ReadTrialsRecord,
         lambda found: certificate_chart(found.trials, delta=found.delta),
         needs="reading",
     ),
@@ -214,7 +219,7 @@ BUILTIN = (
     _measured(
         "bound-training",
         "Ours: the bound along training.",
-        records.BoundRecord,
+        BoundAlongRecord,
         lambda found: bound_along_training(found.points),
     ),
 )

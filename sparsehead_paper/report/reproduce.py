@@ -24,8 +24,8 @@ from ..claims.tally import Tally, tally
 from ..studies import plans
 from ..studies.folder import has_results, read_results, write_results
 from ..studies.records import RunRecord
-from ..studies.run import Report, run_stage
-from ..studies.times import REPORT, TimeToGo, stage_seconds
+from ..studies.stage import Report, Stage, Workplace
+from ..studies.times import REPORT_SECONDS, TimeToGo
 from .catalogue import FIGURES, Drawn, draw_all
 from .page import write_report
 from .story import Chapter, story, story_rows
@@ -101,16 +101,17 @@ def reproduce(
     make_folder(folder)
     problems: list[str] = []
     stages = plans.plan(scale) if train else []
-    expected = [stage_seconds(stage, db) / workers for stage in stages]
+    expected = [stage.seconds(db) / workers for stage in stages]
     say(plan_text(stages, expected, workers))
-    to_go = TimeToGo([*expected, REPORT])
+    to_go = TimeToGo([*expected, REPORT_SECONDS])
 
     def told(title: str, progress: Progress | RoundProgress) -> None:
         to_go.see(progress)
         report(title, progress, to_go.seconds())
 
+    place = Workplace(db, folder, workers, report=told, say=say)
     for stage in stages:
-        problems += run_stage(stage, db, folder, workers=workers, report=told, say=say)
+        problems += stage.run(place)
         to_go.next_stage()
     say(f"Checking the claims; {minutes(to_go.seconds())} to go")
     context = Context(options={"results": str(folder)})
@@ -172,16 +173,15 @@ def measure(
     Args:
         names: of experiments, such as "readings" or "law-matched".
         stored: run nothing, and write what the store holds of them.
-        add: what the folder's results files hold counts as done; see `run_stage`.
+        add: what the folder's results files hold counts as done; see `Workplace`.
     """
     stages = plans.only(names)
     make_folder(folder)
     problems: list[str] = []
+    place = Workplace(db, folder, workers, stored=stored, add=add, report=report, say=say)
     for stage in stages:
-        problems += run_stage(
-            stage, db, folder, workers=workers, stored=stored, add=add, report=report, say=say
-        )
-    files = tuple(name for stage in stages for name in plans.results_files(stage))
+        problems += stage.run(place)
+    files = tuple(name for stage in stages for name in stage.files)
     figures = draw_all(folder, [name for name, entry in FIGURES.items() if entry.needs in files])
     problems += [f"figure {figure.name}: {figure.problem}" for figure in figures if figure.chart is None]
     _save_charts(figures, folder)
@@ -189,36 +189,18 @@ def measure(
     return Measurement(folder, files, drawn, tuple(problems))
 
 
-def plan_text(stages: Sequence[plans.PlanStage], expected: Sequence[float], workers: int) -> str:
+def plan_text(stages: Sequence[Stage], expected: Sequence[float], workers: int) -> str:
     """The plan as lines: what each stage does, how many trials it has, how long it may take; the total last."""
-    rows = [(_title(stage), _trials(stage), seconds) for stage, seconds in zip(stages, expected, strict=True)]
-    rows.append(("Checks, figures and report", "", REPORT))
+    rows = [(*stage.summary(), seconds) for stage, seconds in zip(stages, expected, strict=True)]
+    rows.append(("Checks, figures and report", "", REPORT_SECONDS))
     wide = max(len(title) for title, _, _ in rows)
     lines = [f"  {title:{wide}}  {trials:>18}  {minutes(seconds):>9}" for title, trials, seconds in rows]
-    total = minutes(sum(expected) + REPORT)
+    total = minutes(sum(expected) + REPORT_SECONDS)
     return "\n".join(["The plan:", *lines, f"In all {total} with {_processes(workers)}, from experience."])
 
 
 def _processes(workers: int) -> str:
     return "1 worker process" if workers == 1 else f"{workers} worker processes"
-
-
-def _title(stage: plans.PlanStage) -> str:
-    if isinstance(stage, plans.Experiment | plans.Laws):
-        return stage.title
-    if isinstance(stage, plans.Races):
-        return "Readings of the paper's text, by the evidence for each"
-    return f"{stage.name}: thresholds at T = {stage.Ts[0]} .. {stage.Ts[-1]}"
-
-
-def _trials(stage: plans.PlanStage) -> str:
-    if isinstance(stage, plans.Experiment):
-        return f"{len(stage.specs)} trials"
-    if isinstance(stage, plans.Races):
-        return "as many as needed"
-    if isinstance(stage, plans.Laws):
-        return f"{len(stage.laws)} laws"
-    return f"up to {stage.most_trials * len(stage.Ts)} trials" if stage.most_trials else "the paper's grid"
 
 
 def minutes(seconds: float) -> str:

@@ -6,10 +6,12 @@ read it: a head can raise its output on ones or on zeros, and a run that took th
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sparsehead._base.jsonable import ResultsRecord
 from sparsehead._base.types import Array, Float
 from sparsehead.functions.task import Sample
 from sparsehead.store import Store
@@ -18,11 +20,51 @@ from sparsehead.train.learn import learn_spec
 from sparsehead.train.outcome import TrialProgress
 from sparsehead.train.spec import TrainSpec, target_function
 
-from .collect import known_records
-from .plans import Experiment
-from .study_records import FailureRun, FailuresRecord
+from .stage import Experiment, conjunctions
 
 MOVED = 20  # positions that are looked at: those with the longest vectors
+FAILURES = {1000: 42, 3000: 52, 10_000: 61}  # by T, the m of single runs that fail about as often as not
+
+
+@dataclass(frozen=True)
+class FailureRun:
+    """A single run near the threshold, and the positions that it moved.
+
+    `lean`: the mean correlation of their bits with the label, on the training set. `ahead`: how many positions outside
+    the support correlate more with the label than the support's weakest.
+    """
+
+    T: int
+    m: int
+    seed: int
+    solved: bool
+    steps: int
+    lean: float
+    ahead: int
+
+
+@dataclass(frozen=True)
+class FailuresRecord(ResultsRecord):
+    """failures.json. `planned`: how many runs the study has when it is complete."""
+
+    runs: tuple[FailureRun, ...]
+    planned: int
+
+    def solved_by_sign(self) -> tuple[list[bool], list[bool]]:
+        """Which runs were solved: of those that moved positions with the label, and of those that moved against it."""
+        return [r.solved for r in self.runs if r.lean > 0], [r.solved for r in self.runs if r.lean <= 0]
+
+
+def failures(runs: int = 48) -> Experiment:
+    """Single runs of preset "best" near its threshold, and the positions that they moved.   Paper: failures-sign"""
+    specs = [
+        spec
+        for T, m in FAILURES.items()
+        for spec in conjunctions(T=T, m=m, trials=range(runs), preset="best", restarts=1)
+    ]
+    runner = "sparsehead_paper.studies.failures:run_and_look"
+    title = "Why runs near the threshold fail"
+    return Experiment("failures", title, tuple(specs), {"failures": look_at_failures}, runner)
 
 
 def agreement(sample: Sample) -> Float[Array, " T"]:
@@ -63,7 +105,7 @@ def run_and_look(
 def look_at_failures(store: Store, experiment: Experiment) -> FailuresRecord:
     """One row for each run that the store has.   Paper: failures-sign"""
     rows = []
-    for record in known_records(store, experiment):
+    for record in experiment.records(store):
         seen = store.arrays(record.id).get("lean")
         if seen is not None:
             T, m, seed = (record.spec[name] for name in ("T", "m", "seed"))

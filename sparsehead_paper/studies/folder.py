@@ -10,11 +10,7 @@ from sparsehead._base.errors import FileError
 from sparsehead._base.files import make_folder, read_json, shown_path, write_whole
 from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
 
-from .plans import command_for
-
 R = TypeVar("R", bound=ResultsRecord)
-# What no stage of `reproduce` measures, and what it writes at its end.
-OTHERS = {"build_vs_tracr": "python benchmarks/build.py", "run": "sparsehead reproduce"}
 
 
 def remedy(folder: Path, name: str) -> str:
@@ -23,8 +19,12 @@ def remedy(folder: Path, name: str) -> str:
     >>> remedy(Path("results"), "law-grid")
     'sparsehead reproduce --full --out results'
     """
-    if name in OTHERS:
-        return OTHERS[name]
+    from .plans import command_for  # plans are made of stages, which write results
+
+    # What no stage of `reproduce` measures, and what it writes at its end.
+    others = {"build_vs_tracr": "python benchmarks/build.py", "run": "sparsehead reproduce"}
+    if name in others:
+        return others[name]
     return f"{command_for(name)} --out {quote(str(folder))}"
 
 

@@ -6,15 +6,17 @@ collector turns what the store holds into records for the figures and the verdic
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from sparsehead._base.jsonable import ResultsRecord
 from sparsehead._base.rng import stream
 from sparsehead.functions.analysis import disagreement
 from sparsehead.functions.task import Task
 from sparsehead.heads.model import Model
+from sparsehead.laws.rounds import trial_seed
 from sparsehead.reading.appearance import appearance
 from sparsehead.reading.occam import occam_bound
 from sparsehead.reading.queries import Oracle
@@ -23,15 +25,126 @@ from sparsehead.store import Store
 from sparsehead.train.data import drawn_training_set
 from sparsehead.train.learn import learn_spec
 from sparsehead.train.outcome import TrialProgress
-from sparsehead.train.spec import TrainSpec, target_function, task_of
+from sparsehead.train.spec import TrainSpec, preset, target_function, task_of
 
-from .collect import known_records
-from .plans import Experiment
-from .reading_records import AppearanceRecord, AppearanceRun, ReadingRecord, ReadModel, ReadTrial
+from .stage import Experiment
 
 DELTA = 0.05  # probability with which a certificate may fail
 FRESH = 20_000  # inputs on which a model's true error is measured
 PLANTED, OTHER, NONE = "planted", "other", "none"
+READ_TRIALS = {
+    "and": ((30, 100, 300), (40, 60, 90, 140, 200)),
+    "or": ((30, 100, 300), (40, 60, 90, 140, 200)),
+    "majority": ((30, 100, 300), (60, 90, 140, 200, 300)),
+    "junta": ((30, 100, 300), (90, 140, 200, 300, 500)),
+    "parity": ((10, 15, 20), (90, 140, 200, 300, 500)),
+}
+READ_CELL = ("and", 300, 200)  # the cell in which reading is measured most closely
+READ_SEED = 1  # other trials than the law's, whose outcomes are stored without readings
+
+
+@dataclass(frozen=True)
+class TrainedTask:
+    """What a model was trained on, and whether its trial was solved."""
+
+    family: str
+    T: int
+    m: int
+    seed: int
+    solved: bool
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """What was read from one trained model.
+
+    Args:
+        planted, read: the function to be learned and the one found, as text; `read` is None where none was claimed.
+        found: "planted" (exactly it), "other" (another function) or "none".
+        method, queries: see `Reading`.
+        agreement: share of fresh inputs on which the model and the best function found agree.
+        function_error: P(the function read differs from the planted one), exactly; None where none was read.
+        model_error: share of `FRESH` inputs on which the model and the planted function differ.
+        bound, model_bound: the certificate's upper bounds on those two; None where none was read.
+    Paper: read-trained
+    """
+
+    planted: str
+    read: str | None
+    found: str
+    method: str
+    queries: int
+    agreement: float
+    function_error: float | None
+    model_error: float
+    bound: float | None
+    model_bound: float | None
+
+
+@dataclass(frozen=True)
+class ReadTrial(ReadModel, TrainedTask):
+    """One trained model, read; in the file the task stands first."""
+
+
+@dataclass(frozen=True)
+class ReadTrialsRecord(ResultsRecord):
+    """reading.json: what was read from trained models, and certificates that fail with probability `delta`."""
+
+    delta: float
+    trials: tuple[ReadTrial, ...]
+
+
+@dataclass(frozen=True)
+class AppearanceRun:
+    """One run of `steps` steps: from which step on the support leads in influence and in attention, and validation
+    accuracy is at least 3/4; None: not at the end."""
+
+    task: str
+    T: int
+    m: int
+    seed: int
+    solved: bool
+    steps: int
+    influence: int | None
+    attention: int | None
+    accuracy: int | None
+
+
+@dataclass(frozen=True)
+class AppearanceRecord(ResultsRecord):
+    """appearance.json: when the support appears along training."""
+
+    runs: tuple[AppearanceRun, ...]
+
+
+def reading(trials: int = 3, cell: int = 60) -> Experiment:
+    """Ours: models trained on five families, read back.   Paper: read-trained
+
+    Args:
+        trials: for each family, T and m of READ_TRIALS; `cell` for READ_CELL.
+    """
+    cells = [(name, T, m) for name, (Ts, ms) in READ_TRIALS.items() for T in Ts for m in ms]
+    specs = [
+        preset("fast", function=name, s=3, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i))
+        for name, T, m in cells
+        for i in range(cell if (name, T, m) == READ_CELL else trials)
+    ]
+    runner = "sparsehead_paper.studies.read_trained:run_with_readings"
+    title = "Functions read from trained models"
+    return Experiment("reading", title, tuple(specs), {"reading": read_models}, runner, seconds_each=0.4)
+
+
+def appearance_plan(seeds: int = 12) -> Experiment:
+    """Ours: when the support appears in influence and in attention; runs of full length.   Paper: support-appears"""
+    settings = dict(s=3, n_steps=400, restarts=1, keep_training=True, stall=0)
+    specs = [
+        preset("fast", function=name, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i), **settings)
+        for name, T, m in (READ_CELL, ("majority", 300, 200), ("parity", 15, 400))
+        for i in range(seeds)
+    ]
+    title = "When the support appears along training"
+    files = {"appearance": appearances}
+    return Experiment("appearance", title, tuple(specs), files, options={"mass_every": 10})
 
 
 def read_model(model: Model, spec: TrainSpec) -> ReadModel:
@@ -80,10 +193,10 @@ def _packed(reading: ReadModel) -> Any:
     return np.frombuffer(json.dumps(asdict(reading), allow_nan=False).encode(), dtype=np.uint8)
 
 
-def read_models(store: Store, experiment: Experiment) -> ReadingRecord:
+def read_models(store: Store, experiment: Experiment) -> ReadTrialsRecord:
     """One row for each trained model.   Paper: read-trained, read-certificate"""
     rows = []
-    for record in known_records(store, experiment):
+    for record in experiment.records(store):
         packed = store.arrays(record.id).get("reading")
         if packed is None:
             continue
@@ -91,13 +204,13 @@ def read_models(store: Store, experiment: Experiment) -> ReadingRecord:
         reading = ReadModel(**json.loads(packed.tobytes()))
         about = {name: spec[name] for name in ("T", "m", "seed")}
         rows.append(ReadTrial(family=spec["function"], solved=record.solved, **about, **asdict(reading)))
-    return ReadingRecord(DELTA, tuple(rows))
+    return ReadTrialsRecord(DELTA, tuple(rows))
 
 
 def appearances(store: Store, experiment: Experiment) -> AppearanceRecord:
     """One row for each run whose support was looked at.   Paper: support-appears"""
     rows = []
-    for record in known_records(store, experiment):
+    for record in experiment.records(store):
         when = appearance(store.history(record.id))
         if when is None:
             continue

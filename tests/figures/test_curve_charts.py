@@ -6,8 +6,8 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.jsonable import json_values
 from sparsehead_paper.figures import curves as module
 from sparsehead_paper.figures.curves import learned, parity_curves, thin, validation_curves
-from sparsehead_paper.studies.falls import learned_step
-from sparsehead_paper.studies.records import AccuracyPoint, LossPoint, ParityRun
+from sparsehead_paper.studies.curves import AccuracyPoint
+from sparsehead_paper.studies.parity import LossPoint, ParityRun, learned_step
 
 
 def run(m, replicate, solved_at, last=100):

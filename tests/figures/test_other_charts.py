@@ -15,7 +15,7 @@ from sparsehead.figures.theme import CONFIG, interval, number, plain
 from sparsehead_paper.figures.bound_training import bound_along_training
 from sparsehead_paper.figures.certificates import CAPACITY, READ, certificates_chart
 from sparsehead_paper.figures.norms import learned_vs_built_norms, norms_chart
-from sparsehead_paper.studies.records import BoundPoint, NormPoint
+from sparsehead_paper.studies.norms import BoundPoint, NormPoint
 
 POINTS = [(0.5, 0.7), (0.2, 0.3), (0.6, 0.65)]
 COVER = {"points": POINTS, "eps": 0.5, "centers": [(0.5, 0.7)], "name": "the set"}

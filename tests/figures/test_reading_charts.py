@@ -2,7 +2,7 @@
 
 from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.figures.read_trained import LEARNED, READ, certificate_chart, read_trained_chart
-from sparsehead_paper.studies.reading_records import ReadTrial
+from sparsehead_paper.studies.read_trained import ReadTrial
 
 
 def trials(n, exact, *, error=0.001, broken=0, solved=True):

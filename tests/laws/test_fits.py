@@ -16,7 +16,7 @@ from sparsehead.laws.fits import _between_ends, _crossing, _maximise, _with_fixe
 from sparsehead.laws.law import LawResult
 from sparsehead.laws.scoring import Trials
 from sparsehead_paper.studies.folder import read_results
-from sparsehead_paper.studies.study_records import LawsRecord
+from sparsehead_paper.studies.law_stage import LawsRecord
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -16,7 +16,8 @@ from sparsehead.train.data import training_set
 from sparsehead.train.spec import preset
 from sparsehead.train.transformer.layout import layout
 from sparsehead.train.transformer.weights import initial
-from sparsehead_paper.studies import plans
+from sparsehead_paper.studies.norms import norms
+from sparsehead_paper.studies.parity import parity
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +102,7 @@ def test_trials_at_two_context_lengths_are_independent():
 
 
 def test_a_plan_shares_no_seed_between_context_lengths():
-    for experiment in (plans.parity(), plans.norms((30, 100, 300), 5)):
+    for experiment in (parity(), norms((30, 100, 300), 5)):
         assert len({spec.seed for spec in experiment.specs}) == len(experiment.specs)
 
 

@@ -15,7 +15,7 @@ from sparsehead.cli.app import main
 from sparsehead.figures.training import support_chart
 from sparsehead.reading.appearance import OTHERS, Appearance, appearance, for_good, look
 from sparsehead_paper.figures.appearance import appearance_chart
-from sparsehead_paper.studies.reading_records import AppearanceRun
+from sparsehead_paper.studies.read_trained import AppearanceRun
 
 
 @pytest.mark.claim("support-appears")

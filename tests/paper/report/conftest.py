@@ -14,38 +14,21 @@ from sparsehead.laws.fits import LawFit
 from sparsehead.laws.law import LawResult
 from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.report.catalogue import draw_all
+from sparsehead_paper.studies.attention import AttentionRecord
+from sparsehead_paper.studies.curves import AccuracyPoint, CurvesRecord
+from sparsehead_paper.studies.failures import FailureRun, FailuresRecord
 from sparsehead_paper.studies.folder import write_results
-from sparsehead_paper.studies.reading_records import (
-    AppearanceRecord,
-    AppearanceRun,
-    ReadingRecord,
-    ReadTrial,
-)
-from sparsehead_paper.studies.records import (
-    AccuracyPoint,
-    AttentionRecord,
-    BoundPoint,
-    BoundRecord,
-    CurvesRecord,
-    LossPoint,
-    NormPoint,
-    NormsRecord,
-    ParityRecord,
-    SuccessRecord,
-)
-from sparsehead_paper.studies.study_records import (
-    FailureRun,
-    FailuresRecord,
-    LabelledLaw,
-    LawsRecord,
-    NumberRow,
+from sparsehead_paper.studies.interpretations import (
+    ComparedInterpretation,
+    InterpretationsRecord,
+    NumberEvidence,
     PaperNumber,
-    ParitySettingRun,
-    ParitySettingsRecord,
-    ReadingRow,
-    ReadingsRecord,
-    StandingRow,
+    Standing,
 )
+from sparsehead_paper.studies.law_stage import LabelledLaw, LawsRecord, SuccessRecord
+from sparsehead_paper.studies.norms import BoundAlongRecord, BoundPoint, NormPoint, NormsRecord
+from sparsehead_paper.studies.parity import LossPoint, ParityRecord, ParitySettingRun, ParitySettingsRecord
+from sparsehead_paper.studies.read_trained import AppearanceRecord, AppearanceRun, ReadTrial, ReadTrialsRecord
 
 
 def made_up_results():
@@ -66,9 +49,11 @@ def made_up_results():
     losses = tuple(LossPoint(T, 0, s, 0.69 / (1 + s * s)) for T in (10, 15) for s in steps)
     norms = tuple(NormPoint(T, "learned", 9.0, 8.0, 11.0) for T in Ts)
     along = tuple(BoundPoint(s, 10.0 + s, 0.5 + s / 200) for s in steps)
-    number = NumberRow("solved", 4, -2.0, "3/4")
+    number = NumberEvidence("solved", 4, -2.0, "3/4")
     readings = tuple(
-        ReadingRow(name, "L2 on all", clip, "mingpt", 0.1, (number,), {"law": StandingRow(behind, left)})
+        ComparedInterpretation(
+            name, "L2 on all", clip, "mingpt", 0.1, (number,), {"law": Standing(behind, left)}
+        )
         for name, clip, behind, left in (
             ("one", "clipped", 0.0, ""),
             ("other", "not clipped", 8.0, "solved, 4 trials"),
@@ -96,7 +81,7 @@ def made_up_results():
         "law-literal": law,
         "law-matched-decades": law,
         "law-best": law,
-        "readings": ReadingsRecord(
+        "readings": InterpretationsRecord(
             (PaperNumber("solved", "law", "24/40"),), readings, "law: solved", complete=False
         ),
         "slope": several,
@@ -111,10 +96,10 @@ def made_up_results():
         "attention": attention,
         "attention-paper": attention,
         "parity": ParityRecord(losses),
-        "reading": ReadingRecord(0.05, read),
+        "reading": ReadTrialsRecord(0.05, read),
         "appearance": AppearanceRecord(appeared),
         "learned-norms": NormsRecord(norms),
-        "bound-training": BoundRecord(along),
+        "bound-training": BoundAlongRecord(along),
     }
 
 

@@ -12,7 +12,8 @@ from sparsehead_paper.report.catalogue import FIGURES
 from sparsehead_paper.report.reproduce import Reproduction, _line, minutes, plan_text, reproduce
 from sparsehead_paper.report.story import LONGEST, TOPICS, story
 from sparsehead_paper.studies import plans
-from sparsehead_paper.studies.times import REPORT, TimeToGo, stage_seconds, trial_seconds
+from sparsehead_paper.studies.stage import trial_seconds
+from sparsehead_paper.studies.times import REPORT_SECONDS, TimeToGo
 
 
 def test_every_chapter_has_a_claim_and_a_figure():
@@ -95,13 +96,13 @@ def test_the_time_told_at_the_end_has_the_drawing_in_it(tmp_path, monkeypatch):
 
 def test_the_plan_names_every_stage_with_its_time_and_adds_up(tmp_path):
     stages = plans.plan("default")
-    expected = [stage_seconds(stage, tmp_path / "none.db") / 2 for stage in stages]
+    expected = [stage.seconds(tmp_path / "none.db") / 2 for stage in stages]
     text = plan_text(stages, expected, 2)
     for stage in stages:
         assert getattr(stage, "title", stage.name) in text
     assert min(expected) > 1
-    assert minutes(sum(expected) + REPORT) in text.splitlines()[-1]
-    assert 120 < sum(expected) + REPORT < 1800  # minutes, not hours: what the command promises
+    assert minutes(sum(expected) + REPORT_SECONDS) in text.splitlines()[-1]
+    assert 120 < sum(expected) + REPORT_SECONDS < 1800  # minutes, not hours: what the command promises
 
 
 def test_a_trial_takes_longer_with_more_samples_positions_and_steps():

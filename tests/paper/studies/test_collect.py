@@ -16,37 +16,36 @@ from sparsehead_paper.claims import laws
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.registry import SECTIONS, run_checks
 from sparsehead_paper.published import printed_misfit
-from sparsehead_paper.studies import collect, plans
+from sparsehead_paper.studies import plans
+from sparsehead_paper.studies.attention import AttentionRecord, AttentionRun, attention, collect_attention
+from sparsehead_paper.studies.curves import CurvesRecord, CurveTrial
+from sparsehead_paper.studies.dropout import DropoutRecord, DropoutRun
 from sparsehead_paper.studies.folder import write_results
-from sparsehead_paper.studies.records import (
-    AttentionRecord,
-    AttentionRun,
+from sparsehead_paper.studies.norms import (
+    BoundAlongRecord,
     BoundPoint,
-    BoundRecord,
-    CurvesRecord,
-    CurveTrial,
-    DropoutRecord,
-    DropoutRun,
     NormPoint,
     NormsRecord,
-    ParityRecord,
-    ParityRun,
+    collect_bound,
+    collect_norms,
+    norms,
 )
-from sparsehead_paper.studies.run import run_experiment, write_experiment
+from sparsehead_paper.studies.parity import ParityRecord, ParityRun
+from sparsehead_paper.studies.stage import Experiment, Workplace
 
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "results.db"
-    run_experiment(plans.attention(seeds=1), path, workers=1)
-    run_experiment(plans.norms((30, 60), 1), path, workers=1)
+    for plan in (attention(seeds=1), norms((30, 60), 1)):
+        plan.run_trials(Workplace(path, path.parent, workers=1), plan.specs)
     return path
 
 
 @pytest.mark.claim("attention-and")
 def test_the_attention_map_is_kept_and_lies_on_the_support(db):
     with Store(db, readonly=True) as store:
-        data = collect.attention(store, plans.attention(seeds=1))
+        data = collect_attention(store, attention(seeds=1))
     assert np.shape(data.weights) == (100, 51) and data.support == (5, 20, 30)
     run = data.runs[0]
     assert run.solved and run.total > 0.8  # three of 51 tokens; uniform attention would give .06
@@ -56,8 +55,8 @@ def test_the_attention_map_is_kept_and_lies_on_the_support(db):
 @pytest.mark.claim("bound-along-training", "norms-learned")
 def test_learned_norms_stand_beside_written_ones(db):
     with Store(db, readonly=True) as store:
-        points = collect.learned_norms(store, plans.norms((30, 60), 1)).points
-        along = collect.bound_along(store, plans.norms((30, 60), 1), T=30).points
+        points = collect_norms(store, norms((30, 60), 1)).points
+        along = collect_bound(store, norms((30, 60), 1)).points
     written = {p.T: p.norm for p in points if p.source == "written"}
     # beta sqrt s; tokens bit + position have squared norm 2
     assert written[60] == pytest.approx(2 * 3**0.5 * np.log((60 - 3 + 1) * 7 / 3))
@@ -70,8 +69,8 @@ def test_an_empty_store_gives_empty_records_and_checks_say_what_to_run(tmp_path)
     path = tmp_path / "empty.db"
     Store(path).close()
     for stage in plans.plan("full"):
-        if isinstance(stage, plans.Experiment):
-            write_experiment(stage, path, tmp_path)
+        if isinstance(stage, Experiment):
+            stage.write(path, tmp_path)
     full = {"law-grid", "law-dropout", "law-decades", "dropout-cost"}
     alone = {
         "readings": "readings",
@@ -334,7 +333,7 @@ def test_learned_norms_lie_between_start_and_written(learned, verdict, tmp_path)
 )
 def test_the_bound_along_training_must_grow_and_stay_far_above_m(bounds, accuracy, verdict, tmp_path):
     points = tuple(BoundPoint(10 * i, b, accuracy) for i, b in enumerate(bounds))
-    write_results(tmp_path, "bound-training", BoundRecord(points, T=100, m=300))
+    write_results(tmp_path, "bound-training", BoundAlongRecord(points, T=100, m=300))
     assert checks.check_bound_along_training(Context(options={"results": str(tmp_path)})).verdict == verdict
 
 

@@ -12,12 +12,17 @@ from sparsehead.train.spec import target_function
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.studies import check_failures, exact_test
 from sparsehead_paper.figures.failures import failures_chart
-from sparsehead_paper.studies import plans
-from sparsehead_paper.studies.failures import MOVED, agreement, lean
+from sparsehead_paper.studies.failures import (
+    FAILURES,
+    MOVED,
+    FailureRun,
+    FailuresRecord,
+    agreement,
+    failures,
+    lean,
+)
 from sparsehead_paper.studies.folder import read_results, write_results
-from sparsehead_paper.studies.run import run_experiment, write_experiment
-from sparsehead_paper.studies.studies import FAILURES, FAILURES_RUNNER, failures
-from sparsehead_paper.studies.study_records import FailureRun, FailuresRecord
+from sparsehead_paper.studies.stage import Workplace, conjunctions
 
 
 @pytest.mark.claim("failures-sign")
@@ -42,11 +47,10 @@ def test_the_lean_is_that_of_the_longest_vectors_only():
 
 @pytest.mark.claim("failures-sign")
 def test_a_run_and_what_it_moved_go_into_the_results(tmp_path):
-    specs = tuple(replace(spec, n_steps=200, holdout=500) for spec in plans.conjunctions(
-        T=40, m=60, trials=range(2), preset_name="best", restarts=1))  # fmt: skip
-    plan = plans.Experiment("failures", "small", specs, FAILURES_RUNNER)
-    assert run_experiment(plan, tmp_path / "f.db", workers=1) == []
-    write_experiment(plan, tmp_path / "f.db", tmp_path)
+    specs = tuple(replace(spec, n_steps=200, holdout=500) for spec in conjunctions(
+        T=40, m=60, trials=range(2), preset="best", restarts=1))  # fmt: skip
+    plan = replace(failures(), specs=specs)
+    assert plan.run(Workplace(tmp_path / "f.db", tmp_path, workers=1)) == []
     record = read_results(tmp_path, "failures", FailuresRecord)
     assert (len(record.runs), record.planned) == (2, 2)
     for run, spec in zip(record.runs, specs, strict=True):

@@ -1,6 +1,7 @@
 """Trained models, read: the runner, the records, the verdicts from intervals."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +10,9 @@ from sparsehead.functions.analysis import disagreement
 from sparsehead.train.spec import preset
 from sparsehead_paper.claims import trained
 from sparsehead_paper.claims.claim import Context
-from sparsehead_paper.studies import plans, read_trained
-from sparsehead_paper.studies.run import run_experiment, write_experiment
+from sparsehead_paper.studies import read_trained
+from sparsehead_paper.studies.read_trained import READ_CELL, reading
+from sparsehead_paper.studies.stage import Workplace
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +24,8 @@ def small(tmp_path_factory):
         preset("fast", function="parity", m=12, unique=False, n_steps=20, restarts=1, **shape),
     )
     folder = tmp_path_factory.mktemp("read")
-    plan = plans.Experiment("reading", "small", specs, plans.READ_RUNNER)
-    assert run_experiment(plan, folder / "r.db", workers=1) == []
-    write_experiment(plan, folder / "r.db", folder)
+    plan = replace(reading(), specs=specs)
+    assert plan.run(Workplace(folder / "r.db", folder, workers=1)) == []
     return json.loads((folder / "reading.json").read_text())["trials"]
 
 
@@ -51,7 +52,7 @@ def test_disagreement_is_exact():
     assert disagreement(f, f, p=p) == 0
 
 
-def trials(n, exact, *, error=0.001, bound=0.1, broken=0, cell=plans.READ_CELL):
+def trials(n, exact, *, error=0.001, bound=0.1, broken=0, cell=READ_CELL):
     family, T, m = cell
     row = {"family": family, "T": T, "m": m, "seed": 0, "solved": True, "planted": "x1", "agreement": 1.0}
     row |= {"method": "sampling", "queries": 9, "bound": bound}
@@ -112,8 +113,8 @@ def test_who_leads_is_judged_by_a_sign_test(only_influence, only_attention, verd
 
 
 def test_the_plan_has_the_cell_that_is_measured_most_closely():
-    specs = plans.reading(2, 30).specs
-    cell = [s for s in specs if (s.function, s.T, s.m) == plans.READ_CELL]
+    specs = reading(2, 30).specs
+    cell = [s for s in specs if (s.function, s.T, s.m) == READ_CELL]
     assert len(cell) == 30
     assert len({s.seed for s in cell}) == 30
     assert len(specs) == 2 * (5 * 15 - 1) + 30

@@ -11,9 +11,8 @@ from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.studies.folder import read_results, write_results
-from sparsehead_paper.studies.reading_records import READING_RECORDS
-from sparsehead_paper.studies.records import RECORDS, SuccessRecord
-from sparsehead_paper.studies.study_records import STUDY_RECORDS
+from sparsehead_paper.studies.law_stage import SuccessRecord
+from sparsehead_paper.studies.records import RECORDS
 
 RESULTS = Path(__file__).parents[3] / "results"
 # Summaries of benchmarks/, which nothing in the package reads.
@@ -28,8 +27,7 @@ COMMITTED = sorted(file.stem for file in RESULTS.glob("*.json") if file.stem not
 
 
 def kind_of(name):
-    known = {**RECORDS, **READING_RECORDS, **STUDY_RECORDS}
-    return known.get(name) or known[name.split("-")[0]]
+    return RECORDS.get(name) or RECORDS[name.split("-")[0]]
 
 
 @pytest.mark.parametrize("name", COMMITTED)

@@ -22,38 +22,37 @@ from sparsehead_paper.figures.parity_settings import parity_settings_chart
 from sparsehead_paper.figures.readings import readings_chart
 from sparsehead_paper.figures.side_by_side import laws_chart
 from sparsehead_paper.studies import plans
+from sparsehead_paper.studies.comparison import compare
+from sparsehead_paper.studies.curves import curves
 from sparsehead_paper.studies.evidence import log_count
 from sparsehead_paper.studies.folder import read_results, write_results
-from sparsehead_paper.studies.odds import compared_races, shares, shares_by_choice
-from sparsehead_paper.studies.race import race_readings
-from sparsehead_paper.studies.readings import NUMBERS, READINGS, Number, PaperReading
-from sparsehead_paper.studies.run import run_stage
-from sparsehead_paper.studies.side_by_side import parity_missing, parity_settings
-from sparsehead_paper.studies.studies import (
-    FACTORS,
-    MATCHED_READING,
-    functions,
-    norm_specs,
-    parity_specs,
-    slope,
-    studies,
-)
-from sparsehead_paper.studies.study_records import (
-    CapacityRow,
-    LabelledLaw,
-    LawsRecord,
-    NumberRow,
+from sparsehead_paper.studies.functions import functions
+from sparsehead_paper.studies.interpretations import (
+    INTERPRETATIONS,
+    NUMBERS,
+    ComparedInterpretation,
+    Interpretation,
+    InterpretationsRecord,
+    Number,
+    NumberEvidence,
     PaperNumber,
+    Standing,
+)
+from sparsehead_paper.studies.law_stage import LabelledLaw, Law, Laws, LawsRecord
+from sparsehead_paper.studies.parity import (
+    MATCHED_READING,
     ParitySettingRun,
     ParitySettingsRecord,
-    ReadingRow,
-    ReadingsRecord,
-    SlopeNormsRecord,
-    StandingRow,
+    collect_settings,
+    parity_missing,
+    parity_specs,
 )
+from sparsehead_paper.studies.shares import compared_races, shares, shares_by_choice
+from sparsehead_paper.studies.slope import FACTORS, SettingCapacity, SlopeNormsRecord, norm_specs, slope
+from sparsehead_paper.studies.stage import Workplace
 
-LITERAL = PaperReading("L2 on all", "not clipped", "mingpt", 0.1)
-MATCHED = PaperReading("AdamW on matrices", "clipped", "torch-default", 0.1)
+LITERAL = Interpretation("L2 on all", "not clipped", "mingpt", 0.1)
+MATCHED = Interpretation("AdamW on matrices", "clipped", "torch-default", 0.1)
 CASE = {"function": "and", "s": 3, "T": 30, "m": 40, "seed": 0}
 
 
@@ -84,13 +83,13 @@ FAKE = (
     Number("first", "law", "1", quick, verdict_by_clip, told),
     Number("second", "parity", "2", quick, verdict_by_clip, told),
 )
-TWO = tuple(PaperReading("L2 on all", clip, "mingpt", 0.1) for clip in ("clipped", "not clipped"))
+TWO = tuple(Interpretation("L2 on all", clip, "mingpt", 0.1) for clip in ("clipped", "not clipped"))
 
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory):
     db = tmp_path_factory.mktemp("race") / "r.db"
-    return db, race_readings(db, workers=1, readings=TWO, numbers=FAKE, rounds=(2, 4))
+    return db, compare(Workplace(db, db.parent, workers=1), readings=TWO, numbers=FAKE, rounds=(2, 4))
 
 
 @pytest.mark.claim("readings")
@@ -106,19 +105,19 @@ def test_the_worse_reading_leaves_the_race_and_gets_no_more_trials(raced):
 @pytest.mark.claim("readings")
 def test_what_the_store_holds_of_a_race_is_told_without_running(raced):
     db, found = raced
-    assert race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4)) == found
-    more = race_readings(db, run=False, readings=TWO, numbers=FAKE, rounds=(2, 4, 6))
+    assert compare(Workplace(db, db.parent, stored=True), readings=TWO, numbers=FAKE, rounds=(2, 4)) == found
+    more = compare(Workplace(db, db.parent, stored=True), readings=TWO, numbers=FAKE, rounds=(2, 4, 6))
     assert not more.complete and "first with 4 trials" in more.state
     with LocalSweep(db, workers=1, batch=1) as sweep:  # the first reading has 4 trials, the second one 6
         sweep.run(quick(TWO[1], 6))
-    gap = race_readings(db, run=False, readings=TWO, numbers=FAKE[:1], rounds=(6,))
+    gap = compare(Workplace(db, db.parent, stored=True), readings=TWO, numbers=FAKE[:1], rounds=(6,))
     assert not gap.complete and [len(row.numbers) for row in gap.readings] == [0, 1]
 
 
 @pytest.mark.claim("readings")
 def test_the_readings_are_those_of_the_text_and_share_trials_with_the_curves():
-    assert len(READINGS) == len({reading.name for reading in READINGS}) == 36
-    ids = [spec_id(spec) for spec in plans.curves("paper").specs]
+    assert len(INTERPRETATIONS) == len({reading.name for reading in INTERPRETATIONS}) == 36
+    ids = [spec_id(spec) for spec in curves("paper").specs]
     by_name = {number.name: number for number in NUMBERS}
     ours = by_name["first steps, T=300, m=200"].specs(MATCHED, 40) + by_name["solved, T=300, m=50"].specs(
         MATCHED, 40
@@ -142,12 +141,12 @@ def test_the_numbers_of_the_paper_are_likelier_under_what_it_saw(tmp_path):
     fast = [50, 60, 40, 50, 60, 50, 40, 60, 50, 50, 60, 50, 40, 60, 50, 50]
     evidence = [steps.log_evidence([seen(True, s) for s in values], store) for values in (papers, fast)]
     assert evidence[0] > evidence[1] + 5
-    assert steps.told([seen(True, 70), seen(False, 1000)], store) == "1/2, 70/70/70"
+    assert steps.in_words([seen(True, 70), seen(False, 1000)], store) == "1/2, 70/70/70"
     store.close()
 
 
 def test_every_study_has_its_own_trials_and_a_name():
-    names = [stage.name for stage in studies()]
+    names = [stage.name for stage in plans.settings_studies()]
     assert len(names) == len(set(names)) and {
         "readings",
         "law-matched",
@@ -166,11 +165,9 @@ def test_every_study_has_its_own_trials_and_a_name():
 
 @pytest.mark.claim("law-matched")
 def test_every_law_starts_within_its_own_bounds_on_m():
-    stages = studies()
-    alone = [stage for stage in stages if isinstance(stage, plans.Law)]
-    for own in alone + [
-        own for stage in stages if isinstance(stage, plans.Laws) for own in stage.laws.values()
-    ]:
+    stages = plans.settings_studies()
+    alone = [stage for stage in stages if isinstance(stage, Law)]
+    for own in alone + [own for stage in stages if isinstance(stage, Laws) for own in stage.laws.values()]:
         policy = Adaptive(start=own.start, width=own.width, max_trials=own.most_trials)
         for T, changes in own.settings.get("exceptions", {}).items():
             replace(policy, **changes)  # raises where start is below m_min
@@ -228,9 +225,9 @@ def test_the_reading_meets_the_papers_parity_only_with_all_seeds(tmp_path):
 
 @pytest.mark.claim("law-functions")
 def test_several_laws_go_into_one_file_that_says_how_far_it_is(tmp_path):
-    one = plans.Law("x", (8, 16), 8, {"learner": "exhaustive"}, s=2, start=14)
-    stage = plans.Laws("functions", "two", {"a": one, "b": replace(one, s=1)}, {"a": "g", "b": "g"})
-    assert run_stage(stage, tmp_path / "r.db", tmp_path, workers=1) == []
+    one = Law("x", (8, 16), 8, {"learner": "exhaustive"}, s=2, start=14)
+    stage = Laws("functions", "two", {"a": one, "b": replace(one, s=1)}, {"a": "g", "b": "g"})
+    assert stage.run(Workplace(tmp_path / "r.db", tmp_path, workers=1)) == []
     record = read_results(tmp_path, "functions", LawsRecord)
     assert record.complete and [law.label for law in record.laws] == ["a", "b"]
     assert (tmp_path / "functions.csv").read_text().count("\n") == 5
@@ -241,14 +238,14 @@ def test_shares_of_the_evidence_are_probabilities():
     """Two readings ln 3 apart in one race and ln 3 the other way in another; a third has left at odds of 12."""
     nats = {"a": (0.0, math.log(3)), "b": (math.log(3), 0.0), "c": (math.log(12), 0.0)}
     rows = tuple(
-        ReadingRow(
+        ComparedInterpretation(
             name, "L2 on all", "clipped" if name == "a" else "not clipped", "mingpt", 0.1, (),
-            {"law": StandingRow(law, "n, 4 trials" if name == "c" else ""), "parity": StandingRow(parity)},
+            {"law": Standing(law, "n, 4 trials" if name == "c" else ""), "parity": Standing(parity)},
         )
         for name, (law, parity) in nats.items()
     )  # fmt: skip
     numbers = tuple(PaperNumber(race, race, "1") for race in ("law", "parity"))
-    record = ReadingsRecord(numbers, rows, "", complete=False)
+    record = InterpretationsRecord(numbers, rows, "", complete=False)
     assert [share for _, share in shares(record, ["law"])] == pytest.approx([12 / 17, 4 / 17, 1 / 17])
     assert [share for _, share in shares(record, ["parity"])] == pytest.approx([1 / 7, 3 / 7, 3 / 7])
     assert [share for _, share in shares(record, ["law", "parity"])] == pytest.approx([4 / 9, 4 / 9, 1 / 9])
@@ -266,40 +263,43 @@ def test_who_has_left_is_compared_with_who_leads_now():
     evidence = {"A": (0.0, -20.0), "B": (-6.0, 0.0), "L": (-9.0,)}
     behind = {"A": (14.0, "n2, 4 trials"), "B": (0.0, ""), "L": (9.0, "n1, 4 trials")}
     rows = tuple(
-        ReadingRow(
+        ComparedInterpretation(
             name, "L2 on all", "clipped", "mingpt", 0.1,
-            tuple(NumberRow(f"n{i + 1}", 4, nats, "") for i, nats in enumerate(evidence[name])),
-            {"law": StandingRow(*behind[name])},
+            tuple(NumberEvidence(f"n{i + 1}", 4, nats, "") for i, nats in enumerate(evidence[name])),
+            {"law": Standing(*behind[name])},
         )
         for name in evidence
     )  # fmt: skip
     numbers = tuple(PaperNumber(name, "law", "1") for name in ("n1", "n2"))
     found = {
-        row.name: share for row, share in shares(ReadingsRecord(numbers, rows, "", complete=False), ["law"])
+        row.name: share
+        for row, share in shares(InterpretationsRecord(numbers, rows, "", complete=False), ["law"])
     }
     assert found["L"] / found["B"] == pytest.approx(math.exp(-3))
 
 
 def test_a_race_that_has_not_compared_every_reading_has_no_shares():
     rows = tuple(
-        ReadingRow(name, "L2 on all", "clipped", "mingpt", 0.1, (), standings)
-        for name, standings in (("a", {"law": StandingRow(0.0)}), ("b", {}))
+        ComparedInterpretation(name, "L2 on all", "clipped", "mingpt", 0.1, (), standings)
+        for name, standings in (("a", {"law": Standing(0.0)}), ("b", {}))
     )
-    record = ReadingsRecord((PaperNumber("n", "law", "1"),), rows, "", complete=False)
+    record = InterpretationsRecord((PaperNumber("n", "law", "1"),), rows, "", complete=False)
     assert compared_races(record) == () and shares(record, ["law"]) == []
     assert "choices" not in readings_chart(record).to_dict()["datasets"]
 
 
 def standing(law, parity=0.0, left=""):
-    return {"law": StandingRow(law, left), "parity": StandingRow(parity, "")}
+    return {"law": Standing(law, left), "parity": Standing(parity, "")}
 
 
 def readings_record(matched, other, *, complete=True):
     rows = tuple(
-        ReadingRow(r.name, r.decay, r.clip, r.init, r.dropout, (NumberRow("n", 4, -1.0, "3/4"),), standings)
+        ComparedInterpretation(
+            r.name, r.decay, r.clip, r.init, r.dropout, (NumberEvidence("n", 4, -1.0, "3/4"),), standings
+        )
         for r, standings in ((MATCHED, matched), (LITERAL, other))
     )
-    return ReadingsRecord(
+    return InterpretationsRecord(
         (PaperNumber("n", "law", "24/40"),), rows, "law: n with 4 trials, 1 left", complete=complete
     )
 
@@ -397,7 +397,7 @@ def test_samples_follow_the_norms_only_if_the_ranks_say_so(sign, verdict, tmp_pa
     order = [3, 1, 4, 2, 5, 0] if sign == 0 else range(6)
     laws = tuple(one_law(f"l{i}", {}, m80=50.0 + i) for i in range(6))
     rows = tuple(
-        CapacityRow(f"l{i}", 1000, 1.0, math.exp((sign or 1) * rank), 3) for i, rank in enumerate(order)
+        SettingCapacity(f"l{i}", 1000, 1.0, math.exp((sign or 1) * rank), 3) for i, rank in enumerate(order)
     )
     write_results(tmp_path, "slope", LawsRecord(laws, "6 of 6", complete=True))
     write_results(tmp_path, "slope-norms", SlopeNormsRecord(rows))
@@ -517,9 +517,9 @@ def assert_cells_are_those_of_both(cells, before, after):
 
 def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
     """The store of the first trials is gone; what is added has other numbers, and the cells are those of both."""
-    few = plans.Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
-    run_stage(few, tmp_path / "gone.db", tmp_path, workers=1)
-    run_stage(replace(few, most_trials=24), tmp_path / "new.db", tmp_path, workers=1, add=True)
+    few = Law("law-best", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    few.run(Workplace(tmp_path / "gone.db", tmp_path, workers=1))
+    replace(few, most_trials=24).run(Workplace(tmp_path / "new.db", tmp_path, workers=1, add=True))
     cells = read_results(tmp_path, "law-best", LawResult).cells
     assert_cells_are_those_of_both(
         cells, stored_trials(tmp_path / "gone.db"), stored_trials(tmp_path / "new.db")
@@ -528,26 +528,26 @@ def test_trials_of_a_results_file_count_and_are_not_run_again(tmp_path):
 
 def test_laws_side_by_side_are_added_to_with_their_own_trials(tmp_path):
     """The same for each of several laws in one file."""
-    few = plans.Law("x", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
-    stage = plans.Laws("functions", "two", {"2": few, "1": replace(few, s=1)}, {"2": "g", "1": "g"})
+    few = Law("x", (8, 12), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    stage = Laws("functions", "two", {"2": few, "1": replace(few, s=1)}, {"2": "g", "1": "g"})
     more = {label: replace(plan, most_trials=24) for label, plan in stage.laws.items()}
-    run_stage(stage, tmp_path / "gone.db", tmp_path, workers=1)
-    run_stage(replace(stage, laws=more), tmp_path / "new.db", tmp_path, workers=1, add=True)
+    stage.run(Workplace(tmp_path / "gone.db", tmp_path, workers=1))
+    replace(stage, laws=more).run(Workplace(tmp_path / "new.db", tmp_path, workers=1, add=True))
     for one in read_results(tmp_path, "functions", LawsRecord).laws:
         before, after = (stored_trials(tmp_path / db, s=int(one.label)) for db in ("gone.db", "new.db"))
         assert_cells_are_those_of_both(one.cells, before, after)
 
 
 def test_laws_whose_file_lacks_their_trials_are_not_added_to(tmp_path):
-    one = plans.Law("x", (8,), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
-    stage = plans.Laws("functions", "one", {"a": one}, {"a": "g"})
-    run_stage(stage, tmp_path / "r.db", tmp_path, workers=1)
+    one = Law("x", (8,), 8, {"learner": "exhaustive", "method": "adaptive"}, s=2, start=10)
+    stage = Laws("functions", "one", {"a": one}, {"a": "g"})
+    stage.run(Workplace(tmp_path / "r.db", tmp_path, workers=1))
     record = read_results(tmp_path, "functions", LawsRecord)
     write_results(
         tmp_path, "functions", replace(record, laws=tuple(replace(law, cells={}) for law in record.laws))
     )
     with pytest.raises(DomainError, match="cannot be added to"):
-        run_stage(stage, tmp_path / "new.db", tmp_path, workers=1, add=True)
+        stage.run(Workplace(tmp_path / "new.db", tmp_path, workers=1, add=True))
 
 
 def test_the_grid_and_experiments_without_their_trials_are_not_added_to(tmp_path):
@@ -555,18 +555,28 @@ def test_the_grid_and_experiments_without_their_trials_are_not_added_to(tmp_path
     with pytest.raises(DomainError, match="joint or adaptive"):
         law("and", s=2, T=8, db=tmp_path / "r.db", learner="exhaustive", method="grid", known=cells)
     with pytest.raises(DomainError, match="cannot be added to"):
-        run_stage(plans.curves(replicates=1), tmp_path / "r.db", tmp_path, add=True)
+        curves(replicates=1).run(Workplace(tmp_path / "r.db", tmp_path, add=True))
 
 
 def test_a_race_takes_what_is_known_of_as_many_trials_as_the_round_has(raced, tmp_path):
     _, record = raced
-    first = race_readings(tmp_path / "a.db", workers=1, readings=TWO, numbers=FAKE[:1], rounds=(2,))
-    again = race_readings(
-        tmp_path / "b.db", workers=1, readings=TWO, numbers=FAKE, rounds=(2, 4), known=first
+    first = compare(
+        Workplace(tmp_path / "a.db", tmp_path, workers=1), readings=TWO, numbers=FAKE[:1], rounds=(2,)
+    )
+    again = compare(
+        Workplace(tmp_path / "b.db", tmp_path, workers=1),
+        readings=TWO,
+        numbers=FAKE,
+        rounds=(2, 4),
+        known=first,
     )
     assert again.readings == record.readings
-    same = race_readings(
-        tmp_path / "c.db", workers=1, readings=TWO, numbers=FAKE[:1], rounds=(2,), known=first
+    same = compare(
+        Workplace(tmp_path / "c.db", tmp_path, workers=1),
+        readings=TWO,
+        numbers=FAKE[:1],
+        rounds=(2,),
+        known=first,
     )
     assert same.readings == first.readings
     with Store(tmp_path / "c.db", readonly=True) as store:
@@ -577,7 +587,7 @@ def test_runs_on_parity_of_another_store_stand_beside_those_of_this_one(tmp_path
     spec = parity_specs(MATCHED_READING, 10)[3]
     known = (ParitySettingRun(MATCHED_READING, 10, spec.seed, 231, 1000),)
     with Store(tmp_path / "r.db") as store:
-        record = parity_settings(store, known)
+        record = collect_settings(store, known=known)
     assert record.runs == known
     missing = parity_missing(known)
     assert spec not in missing and len(missing) + 1 == record.planned

@@ -1,13 +1,12 @@
-"""Which reading of the paper's text gives its numbers? A race between readings, by the evidence for each.
+"""Which interpretation of the paper's text gives its numbers? Interpretations are compared by the evidence for each.
 
-The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. A reading settles what that leaves
-open: how the decay enters and what it touches, whether gradients are clipped, how linear maps begin, whether there is
-dropout. For each of the paper's numbers (`NUMBERS`) a reading's own trials give the probability of that number (see
-`measure.evidence`). The numbers come from three experiments of the paper, which may have been run with different
-settings, so there are three races: "law" (thresholds and training curves), "attention" and "parity".
+The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. An interpretation settles what that
+leaves open: how the decay enters and what it touches, whether gradients are clipped, how linear maps begin, whether
+there is dropout. For each of the paper's numbers (`NUMBERS`) an interpretation's trials give the probability of that
+number (see `evidence`). The numbers come from three experiments of the paper, which may have been run with different
+settings, so there are three comparisons: "law" (thresholds and training curves), "attention" and "parity".
 
-A race goes in rounds of more and more trials. Within a round the numbers come in order of cost, and after each of them
-the readings whose evidence is less than e^-DROP of the best leave the race.   Paper: readings
+Results files and charts call an interpretation a reading of the text, and a comparison a race.   Paper: readings
 """
 
 import math
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
 from sparsehead.laws.rounds import trial_seed
@@ -24,7 +24,8 @@ from sparsehead.train.spec import INITS, TrainSpec, preset
 
 from ..published import ATTENTION_AND, CURVES_AND, PARITY
 from .evidence import Shapes, Values, log_count, log_threshold
-from .plans import PARITY_STEPS, conjunctions
+from .parity import PARITY_STEPS
+from .stage import conjunctions
 
 DECAY_SETTINGS = {
     "AdamW on matrices": {"optimiser": "adamw", "decay": "matrices"},
@@ -32,18 +33,15 @@ DECAY_SETTINGS = {
     "L2 on all": {"optimiser": "adam", "decay": "all"},
 }
 CLIPS = {"clipped": 1.0, "not clipped": 0.0}
-DROPOUTS = (0.1, 0.0)
 ROUNDS = (4, 8, 16)  # trials of each number, round by round
 RACES = ("attention", "law", "parity")  # in order of cost
-LOG_STEPS = Shapes(
-    centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0)
-)  # steps are known to 10 of 100
-LOGITS = Shapes(centres=(-14.0, 14.0), widths=(0.5, 5.0))  # of attention on the support
+# steps are known to 10 of 100
+LOG_STEPS = Shapes(centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0))
 
 
 @dataclass(frozen=True)
-class PaperReading:
-    """One way to read the text."""
+class Interpretation:
+    """One way to read the paper's text."""
 
     decay: str
     clip: str
@@ -67,10 +65,62 @@ class PaperReading:
         }
 
 
-READINGS = tuple(PaperReading(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, DROPOUTS))
+INTERPRETATIONS = tuple(
+    Interpretation(*choice) for choice in product(DECAY_SETTINGS, CLIPS, INITS, (0.1, 0.0))
+)
 # By Markov's inequality a wrong reading's evidence exceeds the true one's e^x times with probability at most e^-x; over
 # all readings, the true one is dropped by a comparison with probability at most 1/100.
-DROP = math.log(100 * len(READINGS))
+DROP = math.log(100 * len(INTERPRETATIONS))
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """One of the paper's numbers, and the race that it belongs to."""
+
+    name: str
+    race: str
+    paper: str
+
+
+@dataclass(frozen=True)
+class NumberEvidence:
+    """What a reading's trials say about one of the paper's numbers: ln P(the number | the trials), and in words."""
+
+    name: str
+    trials: int
+    log_evidence: float
+    ours: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A reading in one race: how far its evidence is behind the best, in nats, when they were last compared; and after
+    which number it left the race ("": it has not)."""
+
+    behind: float | None
+    left: str = ""
+
+
+@dataclass(frozen=True)
+class ComparedInterpretation:
+    """One interpretation, with its numbers and its standing by race."""
+
+    name: str
+    decay: str
+    clip: str
+    init: str
+    dropout: float
+    numbers: tuple[NumberEvidence, ...]
+    standings: dict[str, Standing]
+
+
+@dataclass(frozen=True)
+class InterpretationsRecord(ResultsRecord):
+    """readings.json; `state` says how far each race is."""
+
+    numbers: tuple[PaperNumber, ...]
+    readings: tuple[ComparedInterpretation, ...]
+    state: str
 
 
 @dataclass(frozen=True)
@@ -80,21 +130,21 @@ class Number:
     Args:
         name, race: what it is, and which race it belongs to.
         paper: the number in print, or digitised.
-        specs: (reading, n) -> the reading's first n trials for it.
+        specs: (interpretation, n) -> its first n trials for it.
         log_evidence: ln P(the paper's number | these records and what the store keeps of them).
-        told: what the records say, in words.
+        in_words: what the records say.
     """
 
     name: str
     race: str
     paper: str
-    specs: Callable[[PaperReading, int], list[TrainSpec]]
+    specs: Callable[[Interpretation, int], list[TrainSpec]]
     log_evidence: Callable[[Sequence[Record], Store], float]
-    told: Callable[[Sequence[Record], Store], str]
+    in_words: Callable[[Sequence[Record], Store], str]
 
 
-def _and_trials(T: int, m: int) -> Callable[[PaperReading, int], list[TrainSpec]]:
-    return lambda reading, n: conjunctions(T=T, m=m, trials=range(n), preset_name="fast", **reading.settings)
+def _and_trials(T: int, m: int) -> Callable[[Interpretation, int], list[TrainSpec]]:
+    return lambda reading, n: conjunctions(T=T, m=m, trials=range(n), **reading.settings)
 
 
 def _count(records: Sequence[Record]) -> str:
@@ -119,11 +169,11 @@ def _first_steps() -> Number:
             [float(r.outcome["steps"]) for r in records if r.solved], len(records), n, low, middle, high
         )
 
-    def told(records: Sequence[Record], _: Store) -> str:
+    def in_words(records: Sequence[Record], _: Store) -> str:
         return f"{_count(records)}, {_steps([r.outcome['steps'] for r in records if r.solved])}"
 
     paper = f"40/40, {low:g}/{middle:g}/{high:g}"
-    return Number("first steps, T=300, m=200", "law", paper, _and_trials(300, 200), log_evidence, told)
+    return Number("first steps, T=300, m=200", "law", paper, _and_trials(300, 200), log_evidence, in_words)
 
 
 def _solved_after(steps: Sequence[float], runs: int, n: int, low: float, middle: float, high: float) -> float:
@@ -158,21 +208,21 @@ def _attention() -> Number:
     a = ATTENTION_AND
     text, total = " & ".join(f"x{t}" for t in a.support), sum(a.on_support)
 
-    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
+    def specs(reading: Interpretation, n: int) -> list[TrainSpec]:
         shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
         return [
             preset("fast", function=text, T=a.T, m=a.m, seed=i, **shape, **reading.settings) for i in range(n)
         ]
 
     def log_evidence(records: Sequence[Record], _: Store) -> float:
-        seen = Values.seen([_logit(mass) for mass in _masses(records)], LOGITS)
+        seen = Values.seen([_logit(mass) for mass in _masses(records)], Shapes((-14.0, 14.0), (0.5, 5.0)))
         return seen.log_density(_logit(total))
 
-    def told(records: Sequence[Record], _: Store) -> str:
+    def in_words(records: Sequence[Record], _: Store) -> str:
         x = sorted(_masses(records))
         return f"{x[0]:.3f}/{x[len(x) // 2]:.3f}/{x[-1]:.3f}"
 
-    return Number("attention on the support", "attention", f"{total:.3f}", specs, log_evidence, told)
+    return Number("attention on the support", "attention", f"{total:.3f}", specs, log_evidence, in_words)
 
 
 def _masses(records: Sequence[Record]) -> list[float]:
@@ -188,7 +238,7 @@ def _logit(x: float) -> float:
 def _parity(T: int) -> Number:
     p = next(curve for curve in PARITY if curve.T == T)
 
-    def specs(reading: PaperReading, n: int) -> list[TrainSpec]:
+    def specs(reading: Interpretation, n: int) -> list[TrainSpec]:
         shape = dict(
             function="parity", s=p.s, T=T, m=p.batch, online=True, restarts=1, n_steps=PARITY_STEPS[T]
         )
@@ -201,12 +251,12 @@ def _parity(T: int) -> Number:
     def log_evidence(records: Sequence[Record], store: Store) -> float:
         return _solved_after(steps(records, store), len(records), p.seeds, *map(float, p.first_below))
 
-    def told(records: Sequence[Record], store: Store) -> str:
+    def in_words(records: Sequence[Record], store: Store) -> str:
         found = steps(records, store)
         return f"{len(found)}/{len(records)} in {PARITY_STEPS[T]}, {_steps(found)}"
 
     low, middle, high = p.first_below
-    return Number(f"parity, T={T}", "parity", f"10/10, {low}/{middle}/{high}", specs, log_evidence, told)
+    return Number(f"parity, T={T}", "parity", f"10/10, {low}/{middle}/{high}", specs, log_evidence, in_words)
 
 
 def _first_below(history: dict[str, list[float]], level: float) -> float | None:

@@ -1,24 +1,22 @@
-"""How sure the race of the readings is: the share of the evidence that each reading, and each choice, has.
+"""The share of the evidence that each interpretation of the paper's text has, and each choice that they make.
 
-Shares are probabilities where all readings are equally likely before the paper's numbers are seen, the paper's reading
-is one of them, and each race stands by itself.   Paper: readings, readings-together
+Shares are probabilities if all interpretations are equally likely before the paper's numbers are seen, the paper's is
+one of them, and races are independent.   Paper: readings, readings-together
 """
 
 import math
 from collections.abc import Sequence
 
-from .study_records import ReadingRow, ReadingsRecord
-
-CHOICES = ("decay", "clip", "init", "dropout")  # what a reading settles
+from .interpretations import ComparedInterpretation, InterpretationsRecord
 
 
-def compared_races(record: ReadingsRecord) -> tuple[str, ...]:
+def compared_races(record: InterpretationsRecord) -> tuple[str, ...]:
     """Races in which every reading was compared at least once."""
     races = dict.fromkeys(number.race for number in record.numbers)
     return tuple(race for race in races if all(race in row.standings for row in record.readings))
 
 
-def shares(record: ReadingsRecord, races: Sequence[str]) -> list[tuple[ReadingRow, float]]:
+def shares(record: InterpretationsRecord, races: Sequence[str]) -> list[tuple[ComparedInterpretation, float]]:
     """Each reading's share of the evidence from these races together.
 
     One that has left a race is compared with the best that is still in it, by the numbers that it has.
@@ -34,19 +32,19 @@ def shares(record: ReadingsRecord, races: Sequence[str]) -> list[tuple[ReadingRo
     return [(row, weight / sum(weights)) for row, weight in zip(record.readings, weights, strict=True)]
 
 
-def shares_by_choice(record: ReadingsRecord, races: Sequence[str]) -> dict[tuple[str, str], float]:
+def shares_by_choice(record: InterpretationsRecord, races: Sequence[str]) -> dict[tuple[str, str], float]:
     """The same summed over all readings that agree in one choice, by the choice and what was chosen."""
     found: dict[tuple[str, str], float] = {}
     for row, share in shares(record, races):
-        for choice in CHOICES:
+        for choice in ("decay", "clip", "init", "dropout"):
             chosen = getattr(row, choice)
             key = choice, chosen if isinstance(chosen, str) else f"{chosen:g}"
             found[key] = found.get(key, 0.0) + share
     return found
 
 
-def _behind(record: ReadingsRecord, row: ReadingRow, race: str) -> float:
-    """Nats behind the best of a race. Where the numbers of one that has left cannot be compared: as it left."""
+def _behind(record: InterpretationsRecord, row: ComparedInterpretation, race: str) -> float:
+    """Nats behind the best of a race; if one that has left cannot be compared, its deficit when it left."""
     standing = row.standings[race]
     if standing.behind is None:
         return math.inf
@@ -60,5 +58,5 @@ def _behind(record: ReadingsRecord, row: ReadingRow, race: str) -> float:
     return sum(theirs[name].log_evidence - n.log_evidence for name, n in ours.items())
 
 
-def _numbers(record: ReadingsRecord, race: str) -> set[str]:
+def _numbers(record: InterpretationsRecord, race: str) -> set[str]:
     return {number.name for number in record.numbers if number.race == race}

@@ -1,0 +1,100 @@
+"""Figure 3 right: the attention map of one head.   Paper: attention-and"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.store import Store
+from sparsehead.train.data import Holdout
+from sparsehead.train.learn import learn_spec
+from sparsehead.train.outcome import TrialProgress
+from sparsehead.train.spec import TrainSpec
+from sparsehead.train.spec import preset as preset_spec
+
+from ..published import ATTENTION_AND
+from .stage import Experiment
+
+
+@dataclass(frozen=True)
+class AttentionRun:
+    """Mean attention of one run: on each position of the support, on it in all, on [CLS], and elsewhere."""
+
+    seed: int
+    solved: bool
+    on_support: tuple[float, ...]
+    total: float
+    on_cls: float
+    irrelevant_median: float
+    irrelevant_total: float
+
+
+@dataclass(frozen=True)
+class AttentionRecord(ResultsRecord):
+    """attention.json, attention-paper.json: `weights` has a row per input and T + 1 columns, [CLS] last."""
+
+    weights: tuple[tuple[float, ...], ...]
+    support: tuple[int, ...]
+    runs: tuple[AttentionRun, ...] = ()
+
+
+def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
+    """Figure 3 right: one head of width 64, trained 500 steps on m = 300; maps are kept.   Paper: attention-and"""
+    a = ATTENTION_AND
+    text = " & ".join(f"x{t}" for t in a.support)
+    settings = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True, stall=0)
+    specs = [preset_spec(preset, function=text, T=a.T, m=a.m, seed=i, **settings) for i in range(seeds)]
+    name = "attention" if preset == "fast" else f"attention-{preset}"
+    title = f"Attention of one head at T = 50 (preset {preset})"
+    runner = "sparsehead_paper.studies.attention:run_with_maps"
+    return Experiment(name, title, tuple(specs), {name: collect_attention}, runner)
+
+
+def run_with_maps(
+    specs: Sequence[TrainSpec],
+    *,
+    on_outcome: Callable[..., None],
+    progress: TrialProgress | None = None,
+    **options: Any,
+) -> None:
+    """`run_trials`, and for each spec the [CLS] attention (n, H, T+1) of its last weights on holdout samples.
+
+    The array is handed to `on_outcome` as {"attention": weights}.   Paper: attention-and
+    """
+    for spec in specs:
+        run = learn_spec(spec, progress=progress, **options)
+        bits, _ = Holdout(spec).chunk(0)
+        arrays = {} if run.model is None else {"attention": run.model.attention(bits[: ATTENTION_AND.inputs])}
+        on_outcome(spec, run.outcome, arrays)
+
+
+def collect_attention(store: Store, experiment: Experiment) -> AttentionRecord:
+    """Maps of the one-head runs: per seed the mean weights, and all inputs of the first solved seed.
+
+    Paper: attention-and
+    """
+    runs: list[AttentionRun] = []
+    shown: list[list[float]] = []
+    support = list(ATTENTION_AND.support)
+    for record in experiment.records(store):
+        weights = store.arrays(record.id).get("attention")
+        if weights is None:
+            continue
+        mean = weights.mean(axis=(0, 1))
+        rest = np.delete(mean[:-1], support)
+        runs.append(
+            AttentionRun(
+                seed=record.spec["seed"],
+                solved=record.solved,
+                on_support=tuple(mean[support].tolist()),
+                total=float(mean[support].sum()),
+                on_cls=float(mean[-1]),
+                irrelevant_median=float(np.median(rest)),
+                irrelevant_total=float(rest.sum()),
+            )
+        )
+        if not shown and record.solved:
+            shown = weights[:, 0].round(6).tolist()
+    return AttentionRecord(tuple(map(tuple, shown)), tuple(support), tuple(runs))

@@ -1,0 +1,136 @@
+"""The norms that gradient descent reaches, and the capacity bound along training.
+
+Paper: norms-learned, bound-along-training
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.capacity.attention_stages import token_radius
+from sparsehead.capacity.state_dicts import norms as norms_of
+from sparsehead.capacity.trajectory import bounds_along
+from sparsehead.construct import build
+from sparsehead.functions import conjunction
+from sparsehead.heads.encoding import positional
+from sparsehead.store import Store
+
+from .stage import Experiment, conjunctions
+
+
+@dataclass(frozen=True)
+class NormPoint:
+    """A norm at T from one source ("learned", "random", "written"): median and middle half over `runs` runs."""
+
+    T: int
+    source: str
+    norm: float
+    low: float | None = None
+    high: float | None = None
+    runs: int = 1
+
+
+@dataclass(frozen=True)
+class NormsRecord(ResultsRecord):
+    """learned-norms.json: norms of learned heads beside written ones; `norm` says which norm it is."""
+
+    points: tuple[NormPoint, ...]
+    norm: str = "Frobenius norm of W_QK"
+
+
+@dataclass(frozen=True)
+class BoundPoint:
+    """The capacity C = eps^2 ln N of a head at one step of its training, and its validation accuracy there."""
+
+    step: int
+    bound: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class BoundAlongRecord(ResultsRecord):
+    """bound-training.json: the bound along the training of one head at T from m samples; None without such a run."""
+
+    points: tuple[BoundPoint, ...]
+    T: int | None = None
+    m: int | None = None
+
+
+def norms(Ts: Iterable[int], seeds: int) -> Experiment:
+    """Ours: the norms that gradient descent reaches with one head, against T.   Paper: norms-learned"""
+    # 300 samples are well above the threshold at every T used
+    specs = [
+        spec
+        for T in Ts
+        for spec in conjunctions(T=T, m=300, trials=range(seeds), H=1, k=64, n_steps=500, stall=0)
+    ]
+    files = {"learned-norms": collect_norms, "bound-training": collect_bound}
+    title = "Norms of learned heads against T"
+    return Experiment("norms", title, tuple(specs), files, options={"mass_every": 10})
+
+
+def collect_norms(store: Store, experiment: Experiment) -> NormsRecord:
+    """||W_QK||_F B_X^2 of learned heads at success and at their first recorded step, and of written heads.
+
+    It bounds x W_QK z, the part of a score that no bias enters; written heads have no biases. B_X is the norm of the
+    largest token that the head sees: about sqrt(d) behind a LayerNorm, sqrt 2 where tokens are written down. The norms
+    alone could not be compared. Medians over seeds, with the range of the middle half.
+    Paper: norms-learned
+    """
+    found: dict[int, list[dict[str, list[float]]]] = {}
+    for record in experiment.records(store):
+        history = store.history(record.id)
+        if record.solved and history.get("norm_X"):
+            found.setdefault(record.spec["T"], []).append(history)
+    points: list[NormPoint] = []
+    for T, histories in sorted(found.items()):
+        ranges = [[qk * x**2 for qk, x in zip(h["norm_QK"], h["norm_X"], strict=True)] for h in histories]
+        points += [
+            _quartiles(T, "learned", [along[-1] for along in ranges]),
+            _quartiles(T, "random", [along[0] for along in ranges]),
+            _quartiles(T, "written", [_written(T)]),
+        ]
+    return NormsRecord(tuple(points), "score bound ||W_QK||_F B_X^2")
+
+
+def _quartiles(T: int, source: str, values: list[float]) -> NormPoint:
+    low, high = np.quantile(values, [0.25, 0.75])
+    return NormPoint(T, source, float(median(values)), float(low), float(high), len(values))
+
+
+def _written(T: int) -> float:
+    """The same of the written AND of three positions."""
+    model = build(conjunction((0, 1, 2), T=T), encoding=positional(T))
+    return max(head.QK.frobenius for head in norms_of(model)["layer0"]) * token_radius(model) ** 2
+
+
+def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
+    """The capacity bound of one learned head at the last T but one, at every recorded step, beside its accuracy.
+
+    `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
+    """
+    T = sorted({spec.T for spec in experiment.specs})[-2]
+    for record in experiment.records(store):
+        history = store.history(record.id)
+        if record.spec["T"] != T or not record.solved or "norm_X" not in history:
+            continue
+        accuracy = dict(zip(history["check_step"], history["val_accuracy"], strict=True))
+        records = [
+            {"step": step, "V21": v21, "V": v, "QK": qk, "BX": bx}
+            for step, v21, v, qk, bx in zip(
+                history["mass_step"],
+                history["norm_V_21"],
+                history["norm_V"],
+                history["norm_QK"],
+                history["norm_X"],
+            )
+        ]
+        along = bounds_along(records, T=T, m=record.spec["m"])
+        points = [
+            BoundPoint(int(b.step), float(np.exp(b.log_capacity)), accuracy[float(b.step)]) for b in along
+        ]
+        return BoundAlongRecord(tuple(points), T, record.spec["m"])
+    return BoundAlongRecord(())

@@ -1,0 +1,66 @@
+"""The law of the paper's AND of three bits under other settings, and far beyond the paper's range of T.
+
+Paper: law-matched, law-literal, law-matched-beyond, law-matched-decades, law-best
+"""
+
+from sparsehead.laws.published import LAW_AND
+
+from .law_stage import Law
+
+PAPER_TS = tuple(point.T for point in LAW_AND)
+# The paper's thresholds have standard deviations of about 9 % (median over its 17 bars), so that a 95 % interval has
+# ln(high/low) of about 4 * 0.09.
+PAPER_WIDTH = 0.35
+DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+# Under preset "paper" without dropout a failure takes five minutes at T = 3*10^4, a success up to 24 at 10^5: so few
+# trials are made there that intervals stay wider than PAPER_WIDTH, and none lie far below the threshold.
+FEW = {
+    10_000: {"max_trials": 20, "m_min": 500, "start": 850},
+    30_000: {"max_trials": 12, "m_min": 1000, "start": 1500},
+    100_000: {"max_trials": 4, "m_min": 2500, "start": 3000},
+}
+# Under preset "best" a failure takes a minute at T = 10^4 and ten to thirty at 10^5, many times a success: trials are
+# fewer there, and not far below the threshold.
+NOT_FAR_BELOW = {
+    3000: {"max_trials": 80, "m_min": 42, "start": 50},
+    10_000: {"max_trials": 72, "m_min": 48, "start": 56},
+    30_000: {"max_trials": 44, "m_min": 66, "start": 70},
+    100_000: {"max_trials": 10, "m_min": 74, "start": 80},
+}
+
+
+def _on_the_papers_lengths(name: str, preset: str) -> Law:
+    return Law(name, PAPER_TS, 64, {"preset": preset}, width=PAPER_WIDTH, start=70)
+
+
+def matched() -> Law:
+    """The paper's 18 context lengths under the reading that fits most of its figures.   Paper: law-matched"""
+    return _on_the_papers_lengths("law-matched", "paper")
+
+
+def matched_beyond() -> Law:
+    """The same at T = 3000, beyond the paper's range, with its dropout: a failure takes a quarter of an hour.
+
+    Paper: law-matched-beyond
+    """
+    settings = {"preset": "paper", "method": "adaptive", "exceptions": {3000: {"batch": 4}}}
+    return Law("law-matched-beyond", (3000,), 8, settings, width=PAPER_WIDTH, start=140)
+
+
+def literal() -> Law:
+    """The same under the text read literally.   Paper: law-literal"""
+    return _on_the_papers_lengths("law-literal", "literal")
+
+
+def matched_decades() -> Law:
+    """The same without dropout, far beyond the paper's range; stalled runs are given up.
+
+    Paper: law-matched-decades
+    """
+    settings = {"preset": "paper", "dropout": 0.0, "stall": 200, "exceptions": FEW}
+    return Law("law-matched-decades", DECADES, 64, settings, width=PAPER_WIDTH, start=70)
+
+
+def best() -> Law:
+    """A recipe meant to need few samples, over three decades of T.   Paper: law-best"""
+    return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": NOT_FAR_BELOW}, start=40)

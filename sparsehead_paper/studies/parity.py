@@ -1,0 +1,218 @@
+"""Parity: loss curves as in the paper's figure 4, and under settings that it does not print.
+
+Paper: parity-curves, parity-settings
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.laws.rounds import trial_seed
+from sparsehead.store import Store
+from sparsehead.train.loop import origin_of
+from sparsehead.train.spec import TrainSpec, preset, spec_id
+
+from ..published import PARITY
+from .folder import read_results, write_results
+from .stage import Experiment, Workplace
+
+PARITY_STEPS = {10: 1000, 15: 2000, 20: 3000}  # the paper's runs end earlier at T = 10 and 15; T = 20 is ours
+MATCHED_READING = "the paper's reading"  # under which the paper's law and curves are met: preset "paper"
+LITERAL_READING = "the literal reading"
+PARITY_SETTINGS: dict[str, dict[str, Any]] = {
+    MATCHED_READING: {"preset": "paper"},
+    LITERAL_READING: {"preset": "literal"},
+    "the literal reading, no dropout": {"preset": "literal", "dropout": 0.0},
+    "torch init": {"init": "torch"},
+    "torch init, not clipped": {"init": "torch", "clip": 0.0},
+    "torch default": {"init": "torch-default"},
+    "torch default, not clipped": {"init": "torch-default", "clip": 0.0},
+}
+
+
+@dataclass(frozen=True)
+class LossPoint:
+    """The training loss of one run at one step."""
+
+    T: int
+    seed: int
+    step: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class ParityRun:
+    """When one run's loss passed the paper's level: the first step below it, and the step from which the smoothed
+    loss stays below; None: never."""
+
+    T: int
+    seed: int
+    first_below: int | None
+    learned: int | None
+
+
+@dataclass(frozen=True)
+class ParityRecord(ResultsRecord):
+    """parity.json: loss curves on parity; `first_below` has one row per run."""
+
+    curves: tuple[LossPoint, ...]
+    first_below: tuple[ParityRun, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParitySettingRun:
+    """One run of `steps` steps on parity under a setting: the step from which the smoothed loss stays below the paper's
+    level; None: never."""
+
+    setting: str
+    T: int
+    seed: int
+    learned: int | None
+    steps: int
+
+
+@dataclass(frozen=True)
+class ParitySettingsRecord(ResultsRecord):
+    """parity-settings.json. `planned`: how many runs the study has when it is complete."""
+
+    runs: tuple[ParitySettingRun, ...]
+    planned: int
+
+
+def parity(seeds: int = PARITY[0].seeds, n_steps: int = 3000) -> Experiment:
+    """Figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3.   Paper: parity-curves"""
+    settings = dict(
+        online=True, restarts=1, n_steps=n_steps, weight_decay=0.0, stall=0, s=3, function="parity"
+    )
+    specs = [
+        preset("fast", T=p.T, m=p.batch, seed=trial_seed(0, T=p.T, m=p.batch, trial=i), **settings)
+        for p in PARITY
+        for i in range(seeds)
+    ]
+    title = "Loss on parity at T = 10 and 15"
+    return Experiment("parity", title, tuple(specs), {"parity": collect_parity}, options={"record_every": 1})
+
+
+def collect_parity(store: Store, experiment: Experiment) -> ParityRecord:
+    """Loss curves, and for each run when its loss passed the paper's level (None: never).
+
+    `first_below` is the first step below it, which is what the paper's figure shows; `learned` the step from which the
+    smoothed loss stays below, which a passing dip does not move.   Paper: parity-curves
+    """
+    points: list[LossPoint] = []
+    runs: list[ParityRun] = []
+    for record in experiment.records(store):
+        T, seed = record.spec["T"], record.spec["seed"]
+        history = store.history(record.id)
+        steps, losses = history["step"], history["loss"]
+        below = next((int(s) for s, loss in zip(steps, losses) if loss < PARITY[0].level), None)
+        runs.append(ParityRun(T, seed, below, learned_step(steps, losses, PARITY[0].level)))
+        keep = range(0, len(steps), 5)
+        points += [LossPoint(T, seed, int(steps[i]), round(losses[i], 4)) for i in keep]
+    return ParityRecord(tuple(points), tuple(runs))
+
+
+def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
+    """The settings of parity with the context lengths at which each is run.   Paper: parity-settings
+
+    The literal reading with dropout hardly learns at T = 10, and a run takes minutes: longer contexts are left out.
+    """
+    return [
+        (label, T, parity_specs(label, T))
+        for label in PARITY_SETTINGS
+        for T in (PARITY_STEPS if label != LITERAL_READING else (10,))
+    ]
+
+
+def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
+    """Runs on parity of 3 of T bits, fresh batches of the paper's size, under one setting.   Paper: parity-settings"""
+    settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
+    name, m = settings.pop("preset"), PARITY[0].batch
+    return [
+        preset(
+            name, function="parity", s=3, T=T, m=m, seed=trial_seed(0, T=T, m=m, trial=i),
+            online=True, restarts=1, n_steps=PARITY_STEPS[T], **settings,
+        )
+        for i in range(seeds)
+    ]  # fmt: skip
+
+
+class ParitySettings(Experiment):
+    """Parity under several settings; its results file holds every run, so it can be added to."""
+
+    def run(self, place: Workplace) -> list[str]:
+        """Run what neither the store nor, with `add`, the results file has, and write both together."""
+        done = read_results(place.folder, self.name, ParitySettingsRecord).runs if place.add else ()
+        problems = [] if place.stored else self.run_trials(place, parity_missing(done))
+        with Store(place.db, readonly=True) as store:
+            write_results(place.folder, self.name, collect_settings(store, known=done))
+        return problems
+
+
+def parity_settings() -> Experiment:
+    """Parity under the matched reading and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
+    specs = [spec for _, _, own in parity_plan() for spec in own]
+    title = "Parity under several settings"
+    return ParitySettings(
+        "parity-settings",
+        title,
+        tuple(specs),
+        {"parity-settings": collect_settings},
+        options={"record_every": 1},
+    )
+
+
+def collect_settings(
+    store: Store, _: Experiment | None = None, *, known: Sequence[ParitySettingRun] = ()
+) -> ParitySettingsRecord:
+    """When each run on parity was learned for good, under each setting; `known` has runs of another store.
+
+    Paper: parity-settings
+    """
+    elsewhere = {(run.setting, run.T, run.seed): run for run in known}
+    runs: list[ParitySettingRun] = []
+    planned = 0
+    for label, T, specs in parity_plan():
+        planned += len(specs)
+        found = store.find(specs, origin_of)
+        for spec in specs:
+            if (record := found.get(spec_id(spec))) is not None:
+                history = store.history(record.id)
+                learned = learned_step(history["step"], history["loss"], PARITY[0].level)
+                runs.append(ParitySettingRun(label, T, spec.seed, learned, PARITY_STEPS[T]))
+            elif (run := elsewhere.get((label, T, spec.seed))) is not None:
+                runs.append(run)
+    return ParitySettingsRecord(tuple(runs), planned, complete=len(runs) == planned)
+
+
+def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:
+    """The runs on parity that are planned and not in `known`."""
+    done = {(run.setting, run.T, run.seed) for run in known}
+    return tuple(
+        spec for label, T, specs in parity_plan() for spec in specs if (label, T, spec.seed) not in done
+    )
+
+
+def learned_step(
+    steps: Sequence[int | float], losses: Sequence[int | float], level: float, *, window: int = 10
+) -> int | None:
+    """The first step whose loss is below `level` and from which the smoothed loss stays below it to the end of the run.
+
+    None if there is none. The smoothed loss at a recorded step is the median of the losses recorded there and in the
+    `window` steps that follow, fewer at the end. A dip or a spike of a few steps therefore changes nothing, and a loss
+    that falls and comes back counts from its last fall. The last recorded loss must itself be below the level. `steps`
+    ascend; a thinned curve is judged by the records that it has.
+
+    >>> learned_step(range(8), [1, 0, 1, 1, 1, 0, 0, 0], 0.5, window=2)
+    5
+    """
+    found = None
+    for i in range(len(steps) - 1, -1, -1):
+        if not median(losses[i : bisect_right(steps, steps[i] + window)]) < level:
+            break
+        if losses[i] < level:
+            found = int(steps[i])
+    return found

@@ -1,0 +1,178 @@
+"""A stage of `reproduce`: the trials that it runs, the results files that it writes, the time that it takes.
+
+One step of the compiled engine takes about 0.5 ms + 3.5 us m + 10 ns m T on the machine that made the committed
+results; with dropout, where the whole attention matrix is formed, four times that. How many steps a trial takes is
+known where it runs to its end; else it is the mean over solved and failed trials near the threshold. Times are right
+to within a factor of two; `times` corrects them while stages run.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sparsehead._base.errors import DomainError
+from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.laws.rounds import RoundProgress, trial_seed
+from sparsehead.store import Record, Store
+from sparsehead.sweep import LocalSweep, Progress
+from sparsehead.sweep.dispatch import RUNNER
+from sparsehead.train.loop import origin_of
+from sparsehead.train.spec import TrainSpec, spec_id
+from sparsehead.train.spec import preset as preset_spec
+
+from .folder import write_results
+
+Report = Callable[[str, Progress | RoundProgress], None]  # title of what runs, and how far it is
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where stages run and what they may do there.
+
+    Args:
+        db, folder: the store of trials, and the folder of results files.
+        stored: run nothing, and write how far the store is.
+        add: trials in the folder's results file count as done, for their store may be elsewhere.
+        report: told how far a stage is. say: gets sentences that a user should see.
+    """
+
+    db: Path
+    folder: Path
+    workers: int = 2
+    stored: bool = False
+    add: bool = False
+    report: Report | None = None
+    say: Callable[[str], None] | None = None
+
+    def progress(self, title: str) -> Callable[[Progress | RoundProgress], None] | None:
+        """`report` for what has this title."""
+        report = self.report
+        return None if report is None else lambda progress: report(title, progress)
+
+
+class Stage(ABC):
+    """What `reproduce` measures at a time. `name` is what `reproduce --only` calls it."""
+
+    name: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The results files, without .json, that it writes."""
+        return (self.name,)
+
+    @abstractmethod
+    def summary(self) -> tuple[str, str]:
+        """For the plan: what is measured, and with how many trials."""
+
+    @abstractmethod
+    def seconds(self, db: Path) -> float:
+        """Core-seconds that it is expected to take, without the trials that the store holds where that is known."""
+
+    @abstractmethod
+    def run(self, place: Workplace) -> list[str]:
+        """Run what the store lacks and write the results files; return why some trials could not be run.
+
+        Raises:
+            DomainError: `place.add`, and the results file does not hold the stage's trials.
+        """
+
+    def not_addable(self) -> DomainError:
+        """The error of a stage whose results file does not hold its trials."""
+        return DomainError(
+            f"{self.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
+            "on the grid, readings and parity-settings can."
+        )
+
+
+@dataclass(frozen=True)
+class Experiment(Stage):
+    """Specs to run with one runner.
+
+    Args:
+        title: one line for the progress display.
+        collect: by results file, the function that makes its record from the store.
+        runner, options: see `LocalSweep`; None is the engine's own.
+        seconds_each: what the runner does beside training a model.
+    """
+
+    name: str
+    title: str
+    specs: tuple[TrainSpec, ...]
+    collect: Mapping[str, Callable[[Store, Any], ResultsRecord]]
+    runner: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    seconds_each: float = 0.0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The results files, without .json, that it writes."""
+        return tuple(self.collect)
+
+    def summary(self) -> tuple[str, str]:
+        """Its title, and how many specs it has."""
+        return self.title, f"{len(self.specs)} trials"
+
+    def seconds(self, db: Path) -> float:
+        """The sum over trials that the store lacks; a look at attention, influence and norms takes 0.02 s."""
+        known: Mapping[str, Record] = {}
+        if db.exists():
+            with Store(db, readonly=True) as store:
+                known = store.find(self.specs, origin_of)
+        every = self.options.get("mass_every", 0)
+        missing = [spec for spec in self.specs if spec_id(spec) not in known]
+        looks = sum(0.02 * spec.n_steps / every for spec in missing) if every else 0.0
+        return sum(trial_seconds(spec) + self.seconds_each for spec in missing) + looks
+
+    def run(self, place: Workplace) -> list[str]:
+        """Run the missing trials and write one file for each entry of `collect`."""
+        if place.add:
+            raise self.not_addable()
+        problems = [] if place.stored else self.run_trials(place, self.specs)
+        self.write(place.db, place.folder)
+        return problems
+
+    def run_trials(self, place: Workplace, specs: Sequence[TrainSpec]) -> list[str]:
+        """Run those of the specs that the store lacks; the reasons of those that could not be run."""
+        settings: dict[str, Any] = {"runner": self.runner or RUNNER, "options": self.options}
+        with LocalSweep(place.db, workers=place.workers, batch=1, say=place.say, **settings) as sweep:
+            result = sweep.run(specs, progress=place.progress(self.title))
+        return sorted(set(result.errors.values()))
+
+    def write(self, db: Path, folder: Path) -> None:
+        """Write the results files from whatever the store holds."""
+        with Store(db, readonly=True) as store:
+            whole = len(self.records(store)) == len(self.specs)
+            for name, collect in self.collect.items():
+                write_results(folder, name, replace(collect(store, self), complete=whole))
+
+    def records(self, store: Store) -> list[Record]:
+        """What the store holds of the specs, in their order."""
+        found = store.find(self.specs, origin_of)
+        return [found[key] for key in map(spec_id, self.specs) if key in found]
+
+
+def conjunctions(
+    *, T: int, m: int, trials: Iterable[int], preset: str = "fast", **settings: Any
+) -> list[TrainSpec]:
+    """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
+    seeds = [trial_seed(0, T=T, m=m, trial=i) for i in trials]
+    return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
+
+
+def trial_seconds(spec: TrainSpec) -> float:
+    """Core-seconds that one trial is expected to take.
+
+    >>> spec = TrainSpec(
+    ...     function="and", s=3, T=300, m=200, seed=0, n_steps=100, keep_training=True, restarts=1
+    ... )
+    >>> round(trial_seconds(spec), 2)
+    0.18
+    """
+    step = 5e-4 + 3.5e-6 * spec.m + 1e-8 * spec.m * spec.T
+    if spec.dropout:
+        step *= 4.0
+    # trials that end when they are solved take 300 steps over restarts, or 1200 where stalled runs are not given up
+    steps = spec.n_steps if spec.keep_training or spec.online else 300 if spec.stall else 1200
+    return step * min(steps, spec.n_steps * spec.restarts)
