@@ -6,19 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .._base.rng import stream
-from ..sweep import Progress
 from ..sweep.shards import Shard
 from .adaptive import Adaptive
 from .curves import Cell
 from .joint import Joint
 from .published import GRID_M, GRID_TRIALS
-from .rounds import AnySweep, MakeSpec, Propose, RoundProgress, adaptive_cells, each_alone, grid_cells
+from .rounds import AnySweep, MakeSpec, RoundProgress, adaptive_cells, each_alone, grid_cells
 from .thresholds import Threshold, fitted
 from .thresholds import grid as grid_threshold
-
-SIDE_BY_SIDE = 1500  # context lengths up to here are measured side by side (adaptive)
-LEAST_OF_FLOOR = 0.8  # no m below this share of the information floor is tried
-GUESS_CAUTION = 1.15  # a first guess is raised by this: trials that fail cost five times those that succeed
 
 
 @dataclass(frozen=True)
@@ -32,23 +27,15 @@ class TrialSource:
     progress: Callable[[RoundProgress], None] | None
     known: Mapping[int, Sequence[Cell]] = field(default_factory=dict)
 
-    def cells(self, policies: Mapping[int, Adaptive], propose: Propose) -> dict[int, list[Cell]]:
-        """Rounds of trials at the T of `policies` until `propose` has no more of them."""
-        known = {T: self.known[T] for T in policies if T in self.known}
-        return adaptive_cells(
-            self.make, propose, self.sweep, seed=self.seed, known=known, progress=self.progress
-        )
-
 
 Measured = tuple[dict[int, list[Cell]], dict[int, Threshold]]
 
 
 def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measured:
     """The paper's protocol: 40 trials at every m of its grid."""
-    inside = _outside(trials.progress, lengths)
     found = grid_cells(
         trials.make, lengths, GRID_M, trials.sweep,
-        trials=GRID_TRIALS, seed=trials.seed, shard=part, progress=inside,
+        trials=GRID_TRIALS, seed=trials.seed, shard=part, progress=trials.progress,
     )  # fmt: skip
     cells = {T: found.get(T, []) for T in lengths}
     return cells, {T: grid_threshold(cells[T], T=T, rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
@@ -57,48 +44,48 @@ def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measure
 def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """All T together: each round of trials goes where it tells most about all thresholds."""
     joint = Joint(policies)
-    found = trials.cells(policies, joint.propose)
+    known = {T: trials.known[T] for T in policies if T in trials.known}
+    found = adaptive_cells(
+        trials.make, joint.propose, trials.sweep, seed=trials.seed, known=known, progress=trials.progress
+    )
     cells = {T: found.get(T, []) for T in policies}
     return cells, joint.thresholds(cells)
 
 
 def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
-    """Each T by itself."""
-    found = _adaptive(trials, policies)
+    """Each T by itself, all up to T = 1500 at the same time.
+
+    Longer contexts, whose trials cost most, follow one after another, each from the law through those before it.
+    """
+    short = {T: policy for T, policy in policies.items() if T <= 1500}
+    found: dict[int, list[Cell]] = {}
+    for own in [short, *({T: policy} for T, policy in policies.items() if T not in short)]:
+        if own is not short:
+            own = {T: replace(policy, start=_first_guess(T, found, policy)) for T, policy in own.items()}
+        known = {T: trials.known[T] for T in own if T in trials.known}
+        found |= adaptive_cells(
+            trials.make,
+            each_alone(own),
+            trials.sweep,
+            seed=trials.seed,
+            known=known,
+            progress=trials.progress,
+        )
     cells = {T: found.get(T, []) for T in policies}
     return cells, {T: fitted(cells[T], T=T) for T in policies}
 
 
 def above_floor(policy: Adaptive, floor: int) -> Adaptive:
-    """The policy, kept from sample sizes so far below the floor that unambiguous training sets hardly exist."""
-    m_min = max(policy.m_min, round(LEAST_OF_FLOOR * floor))
+    """The policy without sample sizes below 0.8 of the floor, where unambiguous training sets hardly exist."""
+    m_min = max(policy.m_min, round(0.8 * floor))
     return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
-def _adaptive(trials: TrialSource, policies: dict[int, Adaptive]) -> dict[int, list[Cell]]:
-    """Short contexts together; then long ones, whose trials cost most, each from the law through those before it."""
-    short = {T: policy for T, policy in policies.items() if T <= SIDE_BY_SIDE}
-    cells = trials.cells(short, each_alone(short))
-    for T, policy in policies.items():
-        if T not in short:
-            own = {T: replace(policy, start=_first_guess(T, cells, policy))}
-            cells |= trials.cells(own, each_alone(own))
-    return cells
-
-
-def _outside(
-    progress: Callable[[RoundProgress], None] | None, Ts: Sequence[int]
-) -> Callable[[Progress], None] | None:
-    """A grid is one round over all T."""
-    return (
-        None if progress is None else lambda state: progress(RoundProgress(1, tuple(Ts), state.done, state))
-    )
-
-
 def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
-    """Where to look first at T: the line through the last known thresholds against ln T, raised a little."""
+    """The line through the last known thresholds against ln T, raised by 15 %: trials that fail cost five times those
+    that succeed."""
     known = [(t, m80) for t in cells if (m80 := fitted(cells[t], T=t).m80) is not None][-4:]
     if len(known) < 2:
         return policy.start
     slope, intercept = np.polyfit(np.log([t for t, _ in known]), [m for _, m in known], 1)
-    return int(max(policy.m_min, round(GUESS_CAUTION * (intercept + max(0.0, slope) * np.log(T)))))
+    return int(max(policy.m_min, round(1.15 * (intercept + max(0.0, slope) * np.log(T)))))

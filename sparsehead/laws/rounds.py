@@ -96,17 +96,18 @@ def grid_cells(
     trials: int = 40,
     seed: int,
     shard: Shard | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RoundProgress], None] | None = None,
 ) -> dict[int, list[Cell]]:
     """The paper's protocol: `trials` trials at every (T, m), or the shard's part of them.   Paper: law-and, law-grid"""
+    lengths = tuple(Ts)
     specs = [
         make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
-        for T in Ts
+        for T in lengths
         for m in ms
         for trial in range(trials)
     ]
     specs = specs if shard is None else shard.part(specs)
-    return {T: merge(found) for T, found in _run(specs, sweep, progress).items()}
+    return {T: merge(found) for T, found in _run(specs, sweep, _inside(progress, 1, lengths, 0)).items()}
 
 
 def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
