@@ -139,3 +139,19 @@ def test_every_link_leads_somewhere():
             assert target.exists(), f"{name_of(page)}: {link}"
             generated = "<!-- generated:" in target.read_text() if target.suffix == ".md" else True
             assert not anchor or generated or anchor in anchors(target), f"{name_of(page)}: {link}"
+
+
+def test_every_file_and_folder_named_in_a_document_is_there():
+    """A path in backticks starts at the root of the checkout or in one of the two packages."""
+    starts = [ROOT, ROOT / "sparsehead", ROOT / "sparsehead_paper"]
+    pages = [*PAGES, *ROOT.glob("*.md"), ROOT / "results" / "README.md"]
+    named = [
+        (page.name, path)
+        for page in pages
+        if page.name.lower() != "changelog.md"  # which tells of files as they were
+        for path in re.findall(
+            r"(?<!`)`([a-z_]+/(?:[\w-]+/)*(?:[\w-]+\.py)?)(?:::\w+)?`(?!`)", page.read_text()
+        )
+    ]
+    assert len(named) >= 50
+    assert [(page, path) for page, path in named if not any((at / path).exists() for at in starts)] == []
