@@ -10,7 +10,6 @@ representation, selection, limits, decoders
 reading
 laws, experiments, measured  verdicts on measured results, and where they are read
 studies, trained             verdicts on studies of settings, and on reading trained models
-errata_paper, errata_paper_weights
-errata_notes_covering, errata_notes_capacity, errata_notes_sparse
+errata_paper, errata_notes_covering, errata_notes_capacity, errata_notes_sparse
 registry, tally, document    all chapters together and their checks; counts of verdicts; docs/paper.md
 """

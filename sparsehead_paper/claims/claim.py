@@ -1,16 +1,6 @@
 """The contract of claims, which is the library's, and what the paper's reproduction knows of a claim besides."""
 
-from sparsehead._base.claim import (
-    VERDICTS,
-    Check,
-    Claim,
-    Context,
-    Finding,
-    NotRun,
-    claim,
-    finding,
-    judged,
-)
+from sparsehead._base.claim import VERDICTS, Check, Claim, Context, Finding, NotRun, claim, finding, judged
 
 from .evidence import evidence
 from .formulas import plain

@@ -13,8 +13,11 @@ from sparsehead.covering.function_classes import class_covering_number, evaluate
 
 from .claim import Context, Finding, claim, finding
 
-FIRST = (("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5"))  # the notes' set as first printed
-SECOND = (("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65"))  # as used from eps = 0.5 on
+# The example of the notes: three points as first printed, and as used from eps = 0.5 on.
+EXAMPLE_SETS = {
+    "as printed": (("0.5", "0.7"), ("0.2", "3"), ("0.6", "2.5")),
+    "as used at 0.5": (("0.5", "0.7"), ("0.2", "0.3"), ("0.6", "0.65")),
+}
 
 
 def brute_force(D: np.ndarray, eps: float) -> int:
@@ -62,10 +65,9 @@ def check_covering_example(context: Context) -> Finding:
     """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the set
     as first printed and 1 for the set as used later; the printed 2 belongs to neither.
     """
-    sets = {"as printed": FIRST, "as used at 0.5": SECOND}
     found = {
         name: [covering_number(points, eps=Fraction(eps)).size for eps in ("0.05", "0.5")]
-        for name, points in sets.items()
+        for name, points in EXAMPLE_SETS.items()
     }
     right = found == {"as printed": [3, 3], "as used at 0.5": [3, 1]}
     return Finding(

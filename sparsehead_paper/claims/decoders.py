@@ -14,14 +14,7 @@ from sparsehead.construct import build, units
 from sparsehead.construct.code import best_code, count_changes
 from sparsehead.construct.decoder import plateaus
 from sparsehead.construct.paper import bump, bump_net, smallest_distance
-from sparsehead.functions import (
-    SparseFunction,
-    assignments,
-    conjunction,
-    from_table,
-    parity,
-    random_function,
-)
+from sparsehead.functions import SparseFunction, assignments, conjunction, from_table, parity, random_function
 from sparsehead.heads.block import Layer
 from sparsehead.heads.encoding import positional
 from sparsehead.heads.model import Dense, Model

@@ -47,12 +47,7 @@ def _row_by_row(X: Float[Array, "T d"], W: HeadWeights, z: Float[Array, " d"]) -
 
 
 def agreement(paper: str, error: float, detail: str) -> Finding:
-    return finding(
-        error < ROUNDING,
-        paper=paper,
-        ours=f"largest difference ${error:.1e}$",
-        detail=detail,
-    )
+    return finding(error < ROUNDING, paper=paper, ours=f"largest difference ${error:.1e}$", detail=detail)
 
 
 @claim("matrix-norms", kind="definition", where="paper section 3, notation; notes section 2")
@@ -177,9 +172,7 @@ def check_tf_deep(context: Context) -> Finding:
     error = float(max(np.abs(ours - theirs).max() for ours, theirs in cases))
     longest = float(np.linalg.norm(step(X), axis=1).max())
     return agreement(
-        "unit-ball projection",
-        max(error, longest - 1),
-        f"Three layers; longest row ${longest:.3f} <= 1$.",
+        "unit-ball projection", max(error, longest - 1), f"Three layers; longest row ${longest:.3f} <= 1$."
     )
 
 

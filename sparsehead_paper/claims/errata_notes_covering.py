@@ -17,7 +17,7 @@ from sparsehead.covering.relations import (
 )
 
 from .claim import Claim, Context, Finding, claim, finding
-from .covering import FIRST, SECOND
+from .covering import EXAMPLE_SETS
 
 
 @claim("errata-notes-1", kind="erratum", where="notes section 2.1.1", about="pseudometric-cover")
@@ -49,8 +49,8 @@ def check_errata_notes_2(context: Context) -> Finding:
     """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is false for
     both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
     """
-    sizes = [covering_number(points, eps="0.5").size for points in (FIRST, SECOND)]
-    first = np.array(FIRST, dtype=np.float64)
+    sizes = [covering_number(points, eps="0.5").size for points in EXAMPLE_SETS.values()]
+    first = np.array(EXAMPLE_SETS["as printed"], dtype=np.float64)
     uncovered = float(np.linalg.norm(first[0] - first[1:], axis=1).min())
     return finding(
         sizes == [3, 1] and uncovered > 0.5,
@@ -67,7 +67,8 @@ def check_errata_notes_3(context: Context) -> Finding:
     """'As $eps$ increases the covering number can only increase' is the wrong way round: an $eps$-cover is also an
     $eps'$-cover for every $eps' >= eps$.
     """
-    sizes = [covering_number(SECOND, eps=eps).size or 0 for eps in ("0.05", "0.2", "0.5")]
+    second = EXAMPLE_SETS["as used at 0.5"]
+    sizes = [covering_number(second, eps=eps).size or 0 for eps in ("0.05", "0.2", "0.5")]
     return finding(
         sizes == [3, 2, 1],
         paper="as $eps$ increases the number can only increase",

@@ -20,7 +20,6 @@ from . import (
     errata_notes_covering,
     errata_notes_sparse,
     errata_paper,
-    errata_paper_weights,
     experiments,
     floor,
     generalization,
@@ -53,7 +52,7 @@ SECTIONS: dict[str, tuple[Claim, ...]] = {
     "Representation": _claims(representation, selection, limits, decoders),
     "Reading": _claims(reading),
     "Experiments": _claims(laws, experiments, studies, trained),
-    "Errata of the paper": _claims(errata_paper, errata_paper_weights),
+    "Errata of the paper": _claims(errata_paper),
     "Errata of the lecture notes": _claims(errata_notes_covering, errata_notes_capacity, errata_notes_sparse),
 }
 if added := tuple(Registry[Claim]("claim", {}).values()):
