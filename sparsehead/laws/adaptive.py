@@ -11,7 +11,6 @@ from .thresholds import curve_interval, rising_bounds
 
 PROBE = 2  # trials at one m while all agree
 OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80, whatever the curve
-NEAR = 0.02  # in ln m: trials are put together that lie no further apart
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,14 @@ class Adaptive:
         return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
 
     def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
-        """Whole numbers within bounds, at an m tried before if one is near; no more trials than are left."""
+        """Whole numbers within bounds, at an m tried before if one is within 2 %; no more trials than are left."""
         spent, proposals = sum(cell.trials for cell in merged), dict[int, int]()
         for m in wanted:
             n = min(most, self.batch, self.max_trials - spent)
             if n > 0:
                 place = min(self.m_max, max(self.m_min, round(m)))
                 tried = min((cell.m for cell in merged), key=lambda at: abs(at - place), default=place)
-                place = tried if abs(math.log(tried / place)) <= NEAR else place
+                place = tried if abs(math.log(tried / place)) <= 0.02 else place
                 proposals[place] = proposals.get(place, 0) + n
                 spent += n
         return list(proposals.items())

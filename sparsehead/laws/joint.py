@@ -21,11 +21,6 @@ SPREAD_CAUTION = 1.15
 LAW_CAUTION = 1.4  # on the drop in likelihood of a law fitted to such trials, for the same reasons
 RESTARTS = 5  # initialisations that a trial fails with
 SETUP = 31_000  # what an initialisation costs before it trains, in units of one bit (T m): measured, T = 100 .. 1000
-SLOPE_KNOWN = 0.12  # s.d. of ln slope: stopping sooner would favour slopes that came out too steep
-NEAR = (
-    30  # the first trials are at T up to so many times the least: a wrong first guess at a long one is dear
-)
-LEAST_ROUND = 32  # trials
 BATCH = 4  # trials placed at once
 
 
@@ -68,7 +63,8 @@ class Joint:
         merged = {T: merge(cells.get(T, ())) for T in Ts}
         spent = {T: sum(cell.trials for cell in merged[T]) for T in Ts}
         if not any(spent.values()):
-            near = [T for T in Ts if NEAR * Ts[0] >= T]
+            # a wrong first guess at a long context is dear: the first trials are at T up to 30 times the least
+            near = [T for T in Ts if 30 * Ts[0] >= T]
             ends = {near[0], near[len(near) // 2], near[-1]}
             return {T: self.policies[T].propose([]) for T in Ts if T in ends}
         if all(agree(merged[T]) for T in Ts):
@@ -124,7 +120,8 @@ class Joint:
         spreads = [
             self.policies[T].width / (2 * SPREAD_CAUTION * quantiles[T]) for T in sorted(self.policies)
         ]
-        return np.array([*spreads, SLOPE_KNOWN])
+        # of ln slope, an s.d. of 0.12: stopping sooner would favour slopes that came out too steep
+        return np.array([*spreads, 0.12])
 
     def _last_batches(
         self, known: Posterior, merged: Mapping[int, Sequence[Cell]]
@@ -150,8 +147,8 @@ class Joint:
         self, known: Posterior, wanted: Float[Array, " k"], spent: dict[int, int]
     ) -> dict[int, list[tuple[int, int]]]:
         Ts, done = sorted(self.policies), sum(spent.values())
-        left = max(min(LEAST_ROUND, done), done // 2)
-        places = _Places.around(known, self.policies)
+        left = max(min(32, done), done // 2)
+        places = _Candidates.around(known, self.policies)
         covariance, proposals = known.covariance, dict[int, dict[int, int]]()
         spent = dict(spent)
         while left > 0:
@@ -179,7 +176,7 @@ def _widened(together: Threshold, alone: Threshold) -> Threshold:
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _Candidates:
     """Where a batch may go: the index of its T, its m, the gradient of x (see `curves`) by (ln m_80, ln slope) there,
     the information of a batch about x, and its cost."""
 
@@ -190,7 +187,7 @@ class _Places:
     cost: Float[Array, " places"]
 
     @staticmethod
-    def around(known: Posterior, policies: Mapping[int, Adaptive]) -> "_Places":
+    def around(known: Posterior, policies: Mapping[int, Adaptive]) -> "_Candidates":
         """At every T the m at which each share of SHARES is expected to succeed."""
         Ts, slope, n = sorted(policies), known.slope, len(policies)
         which = [i for i in range(n) for _ in SHARES]
@@ -209,7 +206,7 @@ class _Places:
         _, information = score_and_information(x, np.zeros_like(x), np.full_like(x, BATCH))
         share = 1 / (1 + np.exp(-x))
         cost = [expected_cost(Ts[i], float(m[j]), float(share[j])) for j, i in enumerate(which)]
-        return _Places(which, m, gradient, information, BATCH * np.array(cost))
+        return _Candidates(which, m, gradient, information, BATCH * np.array(cost))
 
     def gains(
         self, covariance: Float[Array, "k k"], wanted: Float[Array, " k"]

@@ -16,12 +16,6 @@ from .curves import LAPSE, SLOPE_SPREAD, Cell, merge, offset
 from .intervals import chi2_quantile
 
 LEVEL = 0.99  # of each test
-WORDS = {
-    "lapse": "trials fail at large m more often than the fitted curve has it",
-    "floor": "below some m trials fail more often than the fitted curve has it",
-    "plateau": "the curve bends where the fitted one does not",
-    "slope": "the success curve's slope changes with T",
-}
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,13 @@ class Misfit:
     @property
     def words(self) -> str:
         """The departure as a sentence."""
-        return f"misfit: {WORDS[self.name]} (chi2 = {self.statistic:.1f} on 1)"
+        found = {
+            "lapse": "trials fail at large m more often than the fitted curve has it",
+            "floor": "below some m trials fail more often than the fitted curve has it",
+            "plateau": "the curve bends where the fitted one does not",
+            "slope": "the success curve's slope changes with T",
+        }[self.name]
+        return f"misfit: {found} (chi2 = {self.statistic:.1f} on 1)"
 
 
 def misfits(

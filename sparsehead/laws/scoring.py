@@ -22,8 +22,6 @@ from .curves import (
     slope_penalty_score,
 )
 
-MOST_STEPS = 60
-LONGEST_STEP = 2.0  # in ln m and ln slope: nothing is learned from a jump by more than e^2
 LARGEST_LOG_SLOPE = 9.0  # a step function, in effect
 
 
@@ -100,11 +98,12 @@ def minimise(trials: Trials, family: CurveFamily, start: Sequence[float]) -> tup
     x = np.array(start, dtype=float)
     curve = family(x)
     loss = trials.loss(curve.log_m80, curve.log_slope)
-    for _ in range(MOST_STEPS):
+    for _ in range(60):
         gradient, information = trials.derivatives(curve)
         step = np.linalg.solve(information + 1e-9 * np.eye(len(x)), gradient)
         promised = float(gradient @ step)
-        step *= min(1.0, LONGEST_STEP / max(1e-300, float(np.abs(step).max())))
+        # nothing is learned from a jump by more than e^2 in m or in the slope
+        step *= min(1.0, 2.0 / max(1e-300, float(np.abs(step).max())))
         if promised < 1e-9:
             break
         for _ in range(30):

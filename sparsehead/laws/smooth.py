@@ -15,13 +15,6 @@ import numpy as np
 from .._base.types import Array, Float
 from .curves import SLOPE_SPREAD, TYPICAL_SLOPE, Cell, log_likelihood, merge, offset, score_and_information
 
-LEVEL_SPREAD = 1.5  # s.d. of ln m_80 about the first guess: a factor of 20 either way is within two
-TILT_SPREAD = 0.5  # s.d. of d ln m_80 / d ln T
-AMPLITUDES = (0.1, 0.3)  # s.d. of ln m_80 about its straight line
-LENGTHS = (0.6, 1.8)  # in ln T, over which it bends
-NUGGET = 1e-4  # variance of its own that every threshold has: 1 %, and the matrix keeps its rank
-MOST_STEPS = 40
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -62,12 +55,16 @@ def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target
 
 
 def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
-    """The prior covariance of ln m_80 for each amplitude and length."""
+    """The prior covariance of ln m_80 for each amplitude (s.d. about the straight line) and length (in ln T).
+
+    The level has s.d. 1.5 about the first guess (a factor of 20 either way is within two), d ln m_80 / d ln T has 0.5,
+    and every threshold a variance of 1e-4 of its own: 1 %, and the matrix keeps its rank.
+    """
     z = z - z.mean()
     gap = (z[:, None] - z[None, :]) ** 2
-    straight = LEVEL_SPREAD**2 + TILT_SPREAD**2 * np.outer(z, z) + NUGGET * np.eye(len(z))
+    straight = 1.5**2 + 0.5**2 * np.outer(z, z) + 1e-4 * np.eye(len(z))
     return np.stack(
-        [straight + a**2 * np.exp(-gap / (2 * length**2)) for a in AMPLITUDES for length in LENGTHS]
+        [straight + a**2 * np.exp(-gap / (2 * length**2)) for a in (0.1, 0.3) for length in (0.6, 1.8)]
     )
 
 
@@ -104,7 +101,7 @@ def _modes(
     penalty[:, n, n] = 1 / SLOPE_SPREAD**2
     y = np.tile(centre, (h, 1))
     value = _objective(data, y, centre, penalty, target)
-    for _ in range(MOST_STEPS):
+    for _ in range(40):
         gradient, precision = _derivatives(data, y, centre, penalty, target)
         step = np.linalg.solve(precision, gradient[:, :, None])[:, :, 0]
         if float((gradient * step).sum(axis=1).max()) < 1e-6:

@@ -10,10 +10,6 @@ from .dask_crew import DaskCrew
 from .dispatch import Sweep, SweepSettings
 from .local import LocalSweep
 
-MOST_LOCAL = 1000
-ADDRESS = re.compile(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", re.ASCII)
-LOCAL = re.compile(r"local:(\d{1,4})", re.ASCII)
-
 
 def parse_cluster(text: str) -> int | str:
     """The number of workers of "local:N", or the address of a scheduler.
@@ -25,8 +21,9 @@ def parse_cluster(text: str) -> int | str:
     (2, 'tcp://node7:8786')
     """
     text = text.strip()
-    local, address = LOCAL.fullmatch(text), ADDRESS.fullmatch(text)
-    if local and 1 <= int(local[1]) <= MOST_LOCAL:
+    local = re.fullmatch(r"local:(\d{1,4})", text, re.ASCII)
+    address = re.fullmatch(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", text, re.ASCII)
+    if local and 1 <= int(local[1]) <= 1000:
         return int(local[1])
     if address and 1 <= int(address[1]) <= 65535:
         return text

@@ -25,10 +25,6 @@ from .local import SAFE_PATH
 from .tls import changed_environment, first_line, require_certificate, scratch_folder, temporary_security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
-LOOK = 0.5  # seconds between looks at who is there
-GONE = 20.0  # seconds without an answer after which a scheduler counts as lost
-HELD = 0.9  # share of a worker's memory limit that trials may take; Dask ends a worker at 0.95
-REPORTS = 20  # progress reports a second, from all workers together
 NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
 
 
@@ -36,7 +32,8 @@ class DaskWorker(Worker):
     """One worker of the cluster, and the futures of its units."""
 
     def __init__(self, address: str, memory: float, threads: int) -> None:
-        super().__init__(HELD * memory / threads if memory else None, threads)
+        # Dask ends a worker at 0.95 of its memory limit
+        super().__init__(0.9 * memory / threads if memory else None, threads)
         self.address = address
         self.futures: dict[int, Any] = {}  # by id of the unit
 
@@ -135,7 +132,7 @@ class DaskCrew(Crew):
 
     def give(self, worker: DaskWorker, unit: Unit) -> None:
         """Submit the unit to this worker and no other; the answer is fetched as soon as it is there."""
-        every = max(0.5, self.threads() / REPORTS)
+        every = max(0.5, self.threads() / 20)  # seconds: 20 reports a second from all workers together
         specs = [asdict(spec) for spec in unit.specs]
         text = json.dumps({"unit": specs, "topic": self._topic, "every": every, **self._settings})
         try:
@@ -219,17 +216,20 @@ class DaskCrew(Crew):
         return heard
 
     def _look(self) -> None:
-        """In a thread: who has come, with what they say of themselves, and who has left."""
+        """In a thread, twice a second: who has come, with what they say of themselves, and who has left.
+
+        A scheduler that has not answered for 20 s counts as lost.
+        """
         known: set[str] = set()
         answered = time.monotonic()
-        while not self._ended.wait(LOOK):
+        while not self._ended.wait(0.5):
             try:
                 there = set(self._client.nthreads())
                 new = sorted(there - known)
                 own = self._cluster is not None
                 said = self._client.run(remote.introduce, own, workers=new, on_error="return") if new else {}
             except Exception as error:
-                if time.monotonic() - answered > GONE or self._client.status in ("closed", "closing"):
+                if time.monotonic() - answered > 20.0 or self._client.status in ("closed", "closing"):
                     self._inbox.put(("lost", first_line(error)))
                     return
                 continue

@@ -25,9 +25,6 @@ from .units import MOST_TRIALS, Backlog
 
 RUNNER = "sparsehead.train.loop:run_trials"
 MAX_DEATHS = 3  # a spec whose worker ends this often is given up
-AHEAD_BELOW = (
-    1.0  # seconds; while a worker of a cluster runs a unit shorter than this it already gets the next
-)
 NO_ENGINE = {"engine": "none"}  # what made the row of a spec that was given up
 
 Message = dict[str, Any]
@@ -236,7 +233,8 @@ class Sweep:
         """
         while backlog:
             each = backlog.seconds(backlog.first)
-            short = each is not None and each < AHEAD_BELOW
+            # while a worker of a cluster runs a trial shorter than a second it already gets the next unit
+            short = each is not None and each < 1.0
             worker = self.crew.free(self._bytes(backlog.first), ahead=ahead and short)
             if worker is None:
                 if self.crew.workers and not any(worker.units for worker in self.crew.workers):

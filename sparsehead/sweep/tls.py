@@ -14,10 +14,6 @@ from .._base.errors import SparseheadError
 if TYPE_CHECKING:
     from distributed.security import Security
 
-CERTIFICATE = (
-    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=sparsehead"
-)
-
 
 def temporary_security() -> "Security":
     """TLS for one cluster: a new certificate that is its own authority, and whose key is only in memory afterwards.
@@ -32,7 +28,8 @@ def temporary_security() -> "Security":
 
     with tempfile.TemporaryDirectory(prefix="sparsehead-tls-") as folder:  # readable by this user only
         key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
-        command = [*CERTIFICATE.split(), "-keyout", str(key), "-out", str(certificate)]
+        request = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365"
+        command = [*request.split(), "-subj", "/CN=sparsehead", "-keyout", str(key), "-out", str(certificate)]
         try:
             subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, text=True)
             secret, public = key.read_text(), certificate.read_text()

@@ -8,20 +8,20 @@ from dataclasses import asdict
 from .._base.errors import DomainError
 from ..train.spec import TrainSpec
 
-# Handing out a unit and taking its outcomes takes the client some milliseconds (benchmarks/scale.py). In units of half
-# a second that is about 2 % of a worker's time; with many workers the client would fall behind, and units are longer.
-UNIT_SECONDS = 0.5
-CLIENT_SECONDS = 0.02  # of a unit's time, for each worker
 MOST_TRIALS = 500  # in one unit, however short they are
 
 
 def unit_seconds(workers: int) -> float:
     """How long a unit should take.
 
+    Handing out a unit and taking its outcomes takes the client some milliseconds (benchmarks/scale.py). In units of
+    half a second that is about 2 % of a worker's time. With many workers the client would fall behind: units then take
+    0.02 s for each worker.
+
     >>> unit_seconds(2), unit_seconds(1000)
     (0.5, 20.0)
     """
-    return max(UNIT_SECONDS, CLIENT_SECONDS * workers)
+    return max(0.5, 0.02 * workers)
 
 
 def cost(spec: TrainSpec) -> float:

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TextIO
 
-PROGRESS_EVERY = 0.5  # seconds between progress lines
-
 
 def main() -> None:
     """Serve units until standard input ends."""
@@ -81,7 +79,7 @@ def run_unit(
     options: dict[str, Any],
     keep: Callable[[Any, Any, dict[str, Any] | None], None],
     tell: Callable[[dict[str, Any]], None],
-    progress_every: float = PROGRESS_EVERY,
+    progress_every: float = 0.5,
 ) -> None:
     """Run the specs of a unit: outcomes go to `keep`, messages to `tell`. A StoreError of `keep` ends it."""
     from .._base.errors import StoreError
