@@ -1,4 +1,4 @@
-"""What every chart is made of: its rows, numbers in words, the common look, and how a chart is finished.
+"""The parts of every chart: rows, numbers in words, the common look, and `finish`.
 
 A row maps the names of fields to numbers, texts or None. Sizes are those of a figure one column wide in print.
 """

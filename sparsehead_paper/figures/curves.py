@@ -190,7 +190,7 @@ def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
 
 
 def learned(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
-    """For each seed, the step from which its smoothed loss stays below `level`; None where there is none."""
+    """For each seed, the step from which its smoothed loss stays below `level`; None if it never does."""
     found = []
     for seed in sorted({r["seed"] for r in rows if r["T"] == T}):
         curve = sorted((r["step"], r["loss"]) for r in rows if r["T"] == T and r["seed"] == seed)

@@ -111,7 +111,7 @@ def report_html(
     everything = list(claims)
     specs = {f.name: specification(f.chart) for f in figures if f.chart is not None}
     counts = tally(everything, findings)
-    told = {chapter.figure for chapter in story(findings)}
+    in_story = {chapter.figure for chapter in story(findings)}
     package = files(__package__)
     css, script = (
         Markup((package / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")  # our own files
@@ -128,7 +128,7 @@ def report_html(
         css=css,
         notes=_notes(findings, figures, problems),
         story=story(findings),
-        pictures={f.name: _picture(f.chart) for f in figures if f.chart is not None and f.name in told},
+        pictures={f.name: _picture(f.chart) for f in figures if f.chart is not None and f.name in in_story},
         marks=MARKS,
         tally=[
             {"verdict": v, "count": n, "meaning": VERDICTS.get(v, "there is nothing to compute")}

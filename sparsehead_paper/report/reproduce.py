@@ -44,11 +44,11 @@ class Reproduction:
 
     @property
     def tally(self) -> Tally:
-        """How many statements have which verdict, and how many errata were demonstrated."""
+        """The number of statements by verdict, and of errata demonstrated."""
         return tally(CLAIMS.values(), self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
+        """JSON values of this result."""
         return {
             "report": str(self.path),
             "statements": self.tally.statements,
@@ -134,7 +134,7 @@ def reproduce(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What `measure` did: the results files that were written, charts drawn from them, trials that could not be run."""
+    """Results files that `measure` wrote, charts drawn from them, and problems."""
 
     folder: Path
     files: tuple[str, ...]
@@ -142,7 +142,7 @@ class Measurement:
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
+        """JSON values of this result."""
         return {
             "folder": str(self.folder),
             "files": list(self.files),
@@ -236,7 +236,7 @@ def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
 
 
 def _read_run(folder: Path) -> dict[str, str]:
-    """What was run, by name; a sentence in its place where that is not known."""
+    """The fields of run.json by name, or a sentence that says why they are not known."""
     if not has_results(folder, "run"):
         return {"Command": "not recorded: the run has not finished"}
     try:
@@ -249,7 +249,7 @@ def _read_run(folder: Path) -> dict[str, str]:
 
 
 def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
-    """What was run, on what, how long: for the report's last section."""
+    """Command, version, machine and time of a run, for the last section of the report."""
     version, commit = version_and_commit()
     with Store(db, readonly=True) as store:
         each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
