@@ -14,11 +14,7 @@ from .._base.rng import stream
 from .._base.types import Array
 from .load import Source, quiet
 
-MOST_TEXT = 2**26  # bytes of a text file
 RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was given
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
-FIRST = 8  # tokens that are shown
-HALF = 32  # tokens of the random sequence that is repeated once
 
 Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
 
@@ -45,7 +41,7 @@ class Inputs:
 
 def read_texts(path: str | Path) -> tuple[str, ...]:
     """The lines of a UTF-8 text file that are not empty: one sequence each."""
-    source = check_source(path, wanted="a text file with one sequence per line", most=MOST_TEXT)
+    source = check_source(path, wanted="a text file with one sequence per line", most=2**26)
     try:
         lines = source.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
@@ -166,7 +162,7 @@ def _known(name: str, encode: Any, rows: list[Array], special: tuple[int | None,
     if unknown is None:
         return ()
     ids = [int(i) for row in rows for i in row if i not in special]
-    count, first = ids.count(unknown), ids[:FIRST]
+    count, first = ids.count(unknown), ids[:8]
     words = encode.convert_ids_to_tokens(first) if hasattr(encode, "convert_ids_to_tokens") else first
     found = f"{count} of {len(ids)} tokens ({count / max(len(ids), 1):.0%}) are unknown to the tokenizer"
     shown = clipped(" ".join(map(str, words)), 120)
@@ -207,7 +203,8 @@ def _ids(encoded: Any) -> Array:
 
 def _tokenizer(folder: Path) -> Any:
     """The tokenizer in a folder, None where there is none; without files transformers would make up an empty one."""
-    if not any((folder / name).is_file() for name in TOKENIZERS):
+    files = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+    if not any((folder / name).is_file() for name in files):
         return None
     with quiet():
         from transformers import AutoTokenizer
@@ -253,6 +250,6 @@ def repeated(source: Source, seed: int) -> Array | None:
     """Random tokens, twice over: where a token stood before, the next one is known. None without a vocabulary."""
     if not source.takes_ids:
         return None
-    half = min(HALF, (source.longest or 2 * HALF) // 2)
+    half = min(32, (source.longest or 64) // 2)
     ids = stream(seed, "repeated").integers(0, int(source.config.vocab_size), half)
     return np.concatenate([ids, ids])

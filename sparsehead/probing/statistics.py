@@ -34,9 +34,7 @@ from ..heads.torch_activations import TORCH_ACTIVATIONS
 from .recompute import Call, row_blocks
 
 SIZES = (1, 2, 4, 8, 16, 32)
-SINK = 0.3
 STABLE = 4  # positions compared between sequences
-MOST_SUPPORT = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,7 +203,7 @@ class HeadTally:
     def close(self) -> None:
         """A sequence is over: count its sink, compare its attended sets with those of the sequence before."""
         first = self._first.value
-        self.sinks.add(torch.tensor([float(first is not None and first > SINK)]))
+        self.sinks.add(torch.tensor([float(first is not None and first > 0.3)]))
         self._first = _Mean()
         rows = torch.cat([rows for rows, _ in self._top]).tolist()
         sets = [frozenset(row) for row in torch.cat([where for _, where in self._top]).tolist()]
@@ -244,13 +242,13 @@ class HeadTally:
 
 
 def support_of(mean: Array) -> tuple[int, ...]:
-    """Positions before the largest drop of the sorted mean weights, at most MOST_SUPPORT; sorted.
+    """Positions before the largest drop of the sorted mean weights, at most 16; sorted.
 
     >>> support_of(np.array([0.01, 0.4, 0.02, 0.39, 0.01, 0.17]))
     (1, 3, 5)
     """
     order = np.argsort(-mean, kind="stable")
-    tops = np.maximum(mean[order][: MOST_SUPPORT + 1], 1e-12)
+    tops = np.maximum(mean[order][: 16 + 1], 1e-12)
     drops = tops[:-1] / tops[1:]
     return tuple(sorted(int(t) for t in order[: int(np.argmax(drops)) + 1])) if len(drops) else (0,)
 
