@@ -24,11 +24,7 @@ Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 
 
-def _known_preset(name: str) -> str:
-    return choice("preset", name, PRESETS)
-
-
-Preset = Annotated[str, AfterValidator(_known_preset), Field(json_schema_extra={"enum": [*PRESETS]})]
+Preset = Annotated[str, OneOf("preset", PRESETS)]
 # The largest whole numbers that the pages take: with them a trial fits into memory and ends within minutes.
 MOST = {
     "d": 256, "H": 16, "k": 64, "L": 4, "mlp": 1024, "s": 8, "warmup": 5000, "n_steps": 5000, "check_every": 100,
@@ -45,15 +41,9 @@ def _field(setting: Setting, default: str | None = None) -> Any:
     }  # fmt: skip
     given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
     kind: Any = Annotated[setting.kind, Field(**given)]
-    extra = None
     if setting.choices:
-
-        def known(value: str) -> str:
-            return choice(setting.name, value, setting.choices)
-
-        kind = Annotated[setting.kind, AfterValidator(known)]
-        extra = {"enum": [*setting.choices, None]}
-    return kind | None, Field(default, description=setting.help, json_schema_extra=extra)
+        kind = Annotated[setting.kind, OneOf(setting.name, setting.choices)]
+    return kind | None, Field(default, description=setting.help)
 
 
 def _request(name: str, *, without: Collection[str], **defaults: str) -> Any:
@@ -65,7 +55,7 @@ def _request(name: str, *, without: Collection[str], **defaults: str) -> Any:
 _Trial = _request("TrialRequest", without=("function", "T", "m", "seed"))
 
 
-class LearnRequest(_Trial):  # type: ignore[misc]
+class LearnRequest(_Trial):  # type: ignore[valid-type,misc]
     """One trial; the fields are options of `sparsehead learn`. What is null is left to the preset."""
 
     function: Text
@@ -81,7 +71,7 @@ _Sweep = _request(
 )  # fmt: skip
 
 
-class LawRequest(_Sweep):  # type: ignore[misc]
+class LawRequest(_Sweep):  # type: ignore[valid-type,misc]
     """A measurement of m_80(T); the fields are options of `sparsehead law`. What is null is left to the preset."""
 
     function: Text = "and"
@@ -122,7 +112,8 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
 
 @router.get("/api/settings")
 def settings_list() -> dict[str, Any]:
-    """What the forms of Learn and Law offer: families, presets, and each setting with its help, limits and choices."""
+    """What forms offer, plugins included: settings with help, limits and choices; presets, families, constructions,
+    forms of the bound."""
     rows = [
         {
             "name": name, "group": each.group, "help": each.help, "kind": each.kind.__name__,
@@ -131,7 +122,8 @@ def settings_list() -> dict[str, Any]:
         }
         for name, each in SETTINGS.items()
     ]  # fmt: skip
-    return {"settings": rows, "presets": list(PRESETS), "families": list(FAMILIES)}
+    others = {"presets": PRESETS, "families": FAMILIES, "constructions": CONSTRUCTIONS, "forms": FORMS}
+    return {"settings": rows, **{name: list(known) for name, known in others.items()}}
 
 
 # The requests of a journal pass the checks of the endpoints that made them.
