@@ -1,4 +1,7 @@
-"""Checks of arguments, shared by the public functions: what arrived, under its name, and what would work."""
+"""Checks of arguments, shared by the public functions: what arrived, under its name, and what would work.
+
+Beside them, values as messages show them.
+"""
 
 import math
 import operator
@@ -88,3 +91,14 @@ def shown(value: Any) -> str:
         return text
     kind = f"a {type(value).__name__}"
     return f"{kind}, {text}" if 0 < len(text) <= SHOWN else kind
+
+
+def duration(seconds: float, digits: int = 1) -> str:
+    """A time for people: seconds, minutes or hours; `digits` are those of the minutes.
+
+    >>> duration(57.2), duration(312.0), duration(312.0, 0), duration(9000.0)
+    ('57 s', '5.2 min', '5 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.{digits}f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,10 +1,10 @@
-"""`sparsehead`: the commands, how they fail, and nothing else.
+"""`sparsehead`: the list of commands, and how they fail.
 
 Exit codes: 0, the command did its work, or whoever read its output (`| head`) stopped reading; 2, it could not, and
 one line on standard error says why: a mistake in the call, a file that cannot be read or written, memory, a full disk,
 a number or a nesting that is too large; 130, interrupted. `--debug` shows the traceback as well. Any other exception
-is our bug and keeps its traceback (exit code 1). The verbs' modules import the library inside their functions, so
-`--help` needs none of it.
+is our bug and keeps its traceback (exit code 1). A command's module is imported when the command is needed, so that
+`sparsehead --help` imports nothing of the library.
 """
 
 import os

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .._base.arguments import shown
 from .._base.errors import ParseError
 from .._base.fields import about, setting
 from .._base.files import check_apart
@@ -97,19 +98,19 @@ def _lengths(text: str) -> list[int]:
         return [whole_number(part) for part in text.split(",")]
     except typer.BadParameter:
         raise ParseError(
-            f"--T takes whole numbers with commas between them, such as 100,300,1e3; got {text[:60]!r}."
+            f"--T takes whole numbers with commas between them, such as 100,300,1e3; got {shown(text)}."
         ) from None
 
 
 def _show(console: Console, found: "LawResult", chart: Path | None = None) -> None:
     floor = found.floor
-    runs = next((own.guesses for own in floor.values() if own.guesses > 1), None)
+    runs = next((each.guesses for each in floor.values() if each.guesses > 1), None)
     floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer"] if floor else [])]
     table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
     for row in found.thresholds.values():
         m80 = "-" if row.m80 is None else f"{row.m80:.1f}"
-        own = floor.get(row.T)
-        beside = ["" if own is None else str(own.m_guesses or "?"), "" if own is None else _bracket(own)]
+        at_T = floor.get(row.T)
+        beside = ["" if at_T is None else str(at_T.m_guesses or "?"), "" if at_T is None else _bracket(at_T)]
         table.add_row(str(row.T), m80, _interval(row), str(row.trials), *beside[2 - len(floors) :], row.note)
     console.print(table)
     if floor:

@@ -1,4 +1,4 @@
-"""What every command does with its result: a table for people, or one JSON object for scripts."""
+"""Print a command's result: a table for people, or one JSON object for scripts."""
 
 import json
 from collections.abc import Callable, Iterator

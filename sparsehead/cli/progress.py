@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._base.arguments import duration
 from .output import literal, status_console
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class SweepLine:
         where, sweep = _inside(progress)
         if sweep is None:
             return
-        eta = "" if sweep.eta is None else f"  about {_time(sweep.eta)} to go"
+        eta = "" if sweep.eta is None else f"  about {duration(sweep.eta, 0)} to go"
         if total is not None:
-            eta = f"  about {_time(total)} to go in all"
+            eta = f"  about {duration(total, 0)} to go in all"
         trial = sweep.trial
         now = (
             ""
@@ -57,7 +58,3 @@ def _inside(progress: "Progress | RoundProgress") -> "tuple[str, Progress | None
     Ts = progress.open_Ts
     which = f"T = {Ts[0]}" if len(Ts) == 1 else f"{len(Ts)} values of T up to {Ts[-1]}"
     return f"round {progress.round}, {which}: ", progress.sweep
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

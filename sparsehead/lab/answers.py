@@ -20,7 +20,7 @@ class Problem(BaseModel):
 
 
 class Busy(SparseheadError):
-    """The server does as much as it may at once; the same request will do later."""
+    """The server is as busy as it may be; the request can be repeated later."""
 
 
 class Unknown(SparseheadError):

@@ -2,8 +2,8 @@
 
 A job's id is a hash of its kind and request, so that equal requests are one job. `running` jobs run at a time and
 `waiting` may wait; one more is refused. What a job finishes lands in the store at once; cancelling or losing it costs
-only what was under way. What has not finished stands in a journal beside the store: after a kill the next server offers
-to resume it.
+only what was under way. Unfinished jobs are listed in a journal beside the store, and the next server offers to resume
+them.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Job:
         id: made from kind and request.
         kind, request: what is asked; see `work.KINDS`.
         state: waiting, running, done, failed, cancelled or interrupted (the server ended).
-        progress: the last that the worker said; points: what it said one by one; notes: sentences for people.
+        progress: the worker's last report; points: its reports that make a curve; notes: sentences for people.
         result, error: how it ended.
         since: how many points were dropped or replaced, so that a page that follows knows when to begin anew.
     """
@@ -86,8 +86,8 @@ class Jobs:
     """The queue; made and used in the server's event loop.
 
     Args:
-        db: the store; the journal stands beside it.
-        kinds: what a request found in the journal must pass.
+        db: the store; the journal is the file beside it.
+        kinds: the checks that a request found in the journal must pass.
         running, waiting: see the top of this file.
         models: the paths behind the names in requests to probe; a request never holds a path.
         pickle: whether their weights may be pickled.
@@ -116,10 +116,10 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, kind: str, request: dict[str, Any], *, again: bool = False) -> Job:
-        """The job that does this, started if it is not there; `again` repeats one that is done.
+        """The job of this kind and request, started unless it is open or done; `again` repeats one that is done.
 
         Raises:
-            Busy: as many as may wait do.
+            Busy: the queue is full.
         """
         key = job_id(kind, request)
         job = self.jobs.get(key)
@@ -164,7 +164,7 @@ class Jobs:
         return self.start(job.kind, job.request)
 
     async def close(self) -> None:
-        """End every process; jobs that ran or waited are interrupted, and stand in the journal."""
+        """End every process; jobs that ran or waited are interrupted, and listed in the journal."""
         self.stopping.set()
         for job in self.jobs.values():
             if job.state in OPEN:

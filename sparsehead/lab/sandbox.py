@@ -50,7 +50,7 @@ async def uploaded(request: Any, kind: str = "application/octet-stream") -> byte
 
 
 class Sandbox:
-    """The processes that parse files: AT_ONCE of them, and so many files that wait."""
+    """The processes that parse files: AT_ONCE of them, while WAITING files may wait."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(AT_ONCE)
@@ -60,8 +60,8 @@ class Sandbox:
         """The answer of `task` on `content`, as JSON.
 
         Raises:
-            SparseheadError: the file is not what the task takes, or needs more memory or time than it gets; Busy when
-                as many files as may be are being parsed or wait.
+            SparseheadError: the file is not what the task takes, or needs more memory or time than it gets.
+            Busy: the queue of files is full.
         """
         from .answers import Busy
 

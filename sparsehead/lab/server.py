@@ -94,7 +94,7 @@ def redirecting_file(address: str) -> Iterator[str]:
 
 
 def check_store(db: Path) -> None:
-    """Refuse what is no store, and a damaged one, as `law` does; nothing is made, the first job makes the store."""
+    """Refuse, as `law` does, a file that is no store or a damaged one. The first job makes the store."""
     if inspect(db, readonly=False):
         Store(db, readonly=True).close()
 
@@ -162,17 +162,17 @@ def listen(host: str, port: int) -> socket.socket:
         raise DomainError(f"--port is a number from 0 to 65535, got {port}; 0 picks a free one.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small packets at once (TCP_NODELAY) only where the protocol is named; else an answer waits 40 ms
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
-        made.listen(512)
+        listening.bind((host, port))
+        listening.listen(512)
     except OSError as error:
-        made.close()
+        listening.close()
         raise DomainError(
             f"cannot serve at {host}, port {port}: {error.strerror}; --port 0 picks a free port."
         ) from None
-    return made
+    return listening
 
 
 def _written(host: str) -> str:

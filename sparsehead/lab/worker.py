@@ -55,7 +55,7 @@ def _write(answers: TextIO, event: dict[str, Any]) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for."""
+    """The value with None for numbers that are not finite, which JSON does not have."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from sparsehead._base.arguments import shown
 from sparsehead.lab.answers import Unknown, packed_json, sent
 from sparsehead.lab.endpoints.jobs import jobs_of
 from sparsehead.lab.extension import Tell, Values
@@ -20,7 +21,7 @@ router = APIRouter(tags=["Claims"])
 
 
 class ClaimsRequest(BaseModel):
-    """Claims to check, by label; none stands for all of them."""
+    """Claims to check, by label; an empty list checks all of them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +34,7 @@ class ClaimsRequest(BaseModel):
     def _known(cls, labels: list[str]) -> list[str]:
         unknown = [label for label in labels if label not in CLAIMS]
         if unknown:
-            raise ValueError(f"there is no claim {unknown[0][:80]!r}")
+            raise ValueError(f"there is no claim {shown(unknown[0])}")
         return labels
 
 

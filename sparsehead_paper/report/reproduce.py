@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparsehead._base.arguments import duration
 from sparsehead._base.errors import FileError
 from sparsehead._base.files import make_folder, write_whole
 from sparsehead._base.jsonable import json_values
@@ -74,7 +75,7 @@ class Reproduction:
         lines += [f"{v}: {', '.join(labels)}" for v, labels in by_verdict.items() if v != "holds"]
         if missing:
             lines.append(f"not run: {', '.join(missing)}; the report names what runs them")
-        return "\n".join([*lines, *self.problems, f"{took(self.seconds)}; the report is {self.path}"])
+        return "\n".join([*lines, *self.problems, f"{duration(self.seconds)}; the report is {self.path}"])
 
 
 def reproduce(
@@ -207,24 +208,9 @@ def minutes(seconds: float) -> str:
     """A time to go, as one says it.
 
     >>> minutes(0.0), minutes(42.0), minutes(310.0), minutes(9000.0)
-    ('no time', 'about 40 s', 'about 5 min', 'about 2.5 h')
+    ('no time', 'about 42 s', 'about 5 min', 'about 2.5 h')
     """
-    if seconds < 1:
-        return "no time"
-    if seconds < 90:
-        return f"about {max(10, round(seconds, -1)):.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
-def took(seconds: float) -> str:
-    """A time that has passed.
-
-    >>> took(57.2), took(312.0), took(9000.0)
-    ('57 s', '5.2 min', '2.5 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return "no time" if seconds < 1 else f"about {duration(seconds, 0)}"
 
 
 def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
@@ -260,7 +246,7 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
         version=version + (f" ({commit})" if commit else ""),
         machine=f"{processor()}; {_processes(workers)} of one thread",
         python=platform.python_version(),
-        time=f"{took(seconds)} in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
+        time=f"{duration(seconds)} in this call; {trials} stored trials took {spent / 3600:.2f} core-hours",
         finished=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     )
 

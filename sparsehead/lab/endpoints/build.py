@@ -42,9 +42,13 @@ class BuildRequest(BaseModel):
 def build_head(asked: BuildRequest) -> Response:
     """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `head` (the tables from which
     the page computes attention and output itself; null if it is too large or too deep) and `weights` (matrices)."""
-    made = built_for(asked)
-    more = {"verdict": made.verdict, "head": head_tables(made.model), "weights": weight_matrices(made.model)}
-    return sent(packed_json({**made.to_dict(), **more}))
+    written = built_for(asked)
+    more = {
+        "verdict": written.verdict,
+        "head": head_tables(written.model),
+        "weights": weight_matrices(written.model),
+    }
+    return sent(packed_json({**written.to_dict(), **more}))
 
 
 @router.post("/api/build/model")
@@ -64,7 +68,7 @@ def build_chart(asked: BuildRequest) -> Response:
 
 @router.post("/api/build/picture")
 def build_picture(asked: BuildRequest) -> Response:
-    """The same figure as PNG."""
+    """The figure of /api/build/chart as PNG."""
     from ...figures.render import render
 
     name = {"content-disposition": 'attachment; filename="head.png"'}
@@ -85,5 +89,5 @@ def built_for(asked: BuildRequest) -> WrittenModel:
 def _figure(asked: BuildRequest) -> Any:
     from ...figures.built import written_figure
 
-    made = built_for(asked)
-    return written_figure(made.model, made.function, exact=made.certificate.exact)
+    written = built_for(asked)
+    return written_figure(written.model, written.function, exact=written.certificate.exact)

@@ -97,17 +97,17 @@ def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
     All rules of the preset must fit: a single value may be that of a rule at this T by chance.
     """
     ruled: dict[str, str] = {}
-    for own in PRESETS.values():
-        rules = {field: rule for field, rule in own.items() if isinstance(rule, OverT)}
+    for changes in PRESETS.values():
+        rules = {field: rule for field, rule in changes.items() if isinstance(rule, OverT)}
         if all(spec.get(field) == rule.at(spec["T"]) for field, rule in rules.items()):
             ruled |= {field: str(rule) for field, rule in rules.items()}
     return ruled
 
 
 def _name(spec: Mapping[str, Any]) -> str:
-    """What tells a series from others: function, learner, preset, and settings that are not the preset's."""
-    own = ("function", "s", "T", "m", "seed", "learner")
-    known_settings = {n: v for n, v in spec.items() if n in SETTINGS and n not in own}
+    """The name of a series: function, learner, preset, and settings that are not the preset's."""
+    named = ("function", "s", "T", "m", "seed", "learner")
+    known_settings = {n: v for n, v in spec.items() if n in SETTINGS and n not in named}
     changed = {n: v for n, v in known_settings.items() if v != SETTINGS[n].default}
     fitting = [name for name in PRESETS if preset_settings(name, spec["T"]).items() <= spec.items()]
     known = max(fitting, key=lambda name: len(PRESETS[name]), default=None)
@@ -115,7 +115,7 @@ def _name(spec: Mapping[str, Any]) -> str:
         changed = {name: value for name, value in changed.items() if name not in PRESETS[known]}
     learner = spec.get("learner", "transformer")
     if learner in LEARNERS and LEARNERS.find(learner).as_drawn:
-        changed.pop("unique", None)  # as it is for this learner, without being asked
+        changed.pop("unique", None)  # `law` sets it for this learner
     of = "" if spec.get("s") is None else f" of {spec['s']} bits"
     function = spec["function"].upper() if spec["function"] in FAMILIES else spec["function"]
     ruled = _ruled(spec)

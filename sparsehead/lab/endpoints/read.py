@@ -27,5 +27,5 @@ async def read_file(
 
 @router.post("/api/read/built")
 def read_built(asked: BuildRequest) -> Response:
-    """The same for the head that `build` writes: the function comes back."""
+    """The record of `read` for the head that `build` writes: the function comes back."""
     return sent(packed_json(read_answer(built_for(asked).model, seed=0)))
