@@ -23,9 +23,6 @@ from ..train.spec import SETTINGS
 from . import Record, Store
 
 FORMATS = (".csv", ".parquet", ".json")
-BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
-BATCH = 5000  # rows of a Parquet file written at a time
-MOST_DIGITS = 1000  # of a whole number; 1e999999999 would fill the memory with zeros
 
 
 def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -124,7 +121,7 @@ def _value(setting: Setting, text: str) -> Any:
     if setting.optional and word in ("None", "null"):
         return None
     read, wanted = {
-        bool: (BOOLEANS.__getitem__, "True or False"),
+        bool: ({"True": True, "true": True, "False": False, "false": False}.__getitem__, "True or False"),
         int: (_whole, "a whole number, such as 300"),
         float: (_real, "a number, such as 0.1 or 1e-8"),
     }[setting.kind]
@@ -136,8 +133,8 @@ def _value(setting: Setting, text: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    number = Decimal(text)
-    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != number.to_integral_value():
+    number = Decimal(text)  # at most 1000 digits: 1e999999999 would fill the memory with zeros
+    if not number.is_finite() or number.adjusted() > 1000 or number != number.to_integral_value():
         raise ValueError
     return int(number)
 
@@ -261,7 +258,7 @@ def _parquet(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
     schema = pyarrow.schema(types.items())
     count, source = 0, iter(rows)
     with parquet.ParquetWriter(file, schema) as writer:
-        while batch := list(islice(source, BATCH)):
+        while batch := list(islice(source, 5000)):
             columns = {
                 name: [_fitting(row.get(name), types[name] == pyarrow.string()) for row in batch]
                 for name in types

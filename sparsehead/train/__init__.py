@@ -5,7 +5,6 @@ Read in this order:
 architecture, spec   the shape of a Transformer; everything that one trial depends on
 data                 training sets, fresh batches, the holdout
 learners, transformer   what is trained: one folder of learners for comparison, one for the Transformer
-origin               what an engine says of itself
 trial                one trial in progress: restarts, checks, verdict
 outcome              what came of it
 loop, learn          many trials (`run_trials`); one (the public `learn`)

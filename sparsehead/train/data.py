@@ -10,9 +10,7 @@ from .._base.types import Array, Shaped
 from ..functions.task import Sample
 from .spec import TrainSpec, task_of
 
-FIRST = 256  # rows of the first holdout chunk: enough to stop at chance level
-MOST = 2**25  # bits in one chunk
-CACHED = 2**26  # packed bytes of holdout kept per trial; the rest is drawn again when needed
+CHUNK_BITS = 2**25  # at most, in one chunk of the holdout
 
 
 def training_set(spec: TrainSpec) -> Sample:
@@ -46,9 +44,9 @@ class Holdout:
     def __init__(self, spec: TrainSpec) -> None:
         self._task = replace(task_of(spec), noise=0.0)
         self._seed, self._T = spec.seed, spec.T
-        self.sizes = _chunks(spec.holdout, max(1, MOST // spec.T))
+        self.sizes = _chunks(spec.holdout, max(1, CHUNK_BITS // spec.T))
         self._kept: dict[int, Sample] = {}
-        self._room = CACHED
+        self._free_bytes = 2**26  # for chunks that are kept; the others are drawn again when needed
 
     def chunk(self, i: int) -> Sample:
         """Bits (n, T) and labels (n,) of chunk i, uint8."""
@@ -57,14 +55,14 @@ class Holdout:
             return np.unpackbits(packed, axis=1, count=self._T), labels
         bits, labels = self._task.sample(self.sizes[i], rng=stream(self._seed, "holdout", i))
         packed = np.packbits(bits, axis=1)
-        if packed.nbytes <= self._room:
-            self._room -= packed.nbytes
+        if packed.nbytes <= self._free_bytes:
+            self._free_bytes -= packed.nbytes
             self._kept[i] = packed, labels
         return bits, labels
 
 
 def _chunks(total: int, most: int) -> list[int]:
-    sizes, done, size = [], 0, min(FIRST, most)
+    sizes, done, size = [], 0, min(256, most)  # 256 are enough to stop at chance level
     while done < total:
         sizes.append(min(size, total - done))
         done += sizes[-1]

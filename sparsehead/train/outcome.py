@@ -1,4 +1,4 @@
-"""What became of a trial: values, never exceptions."""
+"""The outcome of a trial; failing to learn is a value, not an exception."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,12 +11,6 @@ from ..reading.appearance import Appearance, appearance
 from .spec import TrainSpec
 
 TrialProgress = Callable[[dict[str, Any]], None]
-# The curves of a history by the list that has their steps.
-CURVES = {
-    "step": ("loss",),
-    "check_step": ("train_accuracy", "val_accuracy"),
-    "mass_step": ("support_mass",),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,22 +18,20 @@ class Outcome(Short):
     """One trial's verdict.
 
     Args:
-        spec_id: which spec.
         status: "solved", "budget_spent" (no restart reached the target) or "diverged" (every restart hit NaN or
-            infinity; `steps` tells where the last one did).
+            infinity, the last one at `steps`).
         steps: step of the first check above the target in the solving run; otherwise steps done in the last run.
         restarts_used: initialisations tried, from 1.
-        train_accuracy: on the training set at the last check of the last run; 0 where that run had none.
+        train_accuracy: on the training set at the last check of the last run; 0 if that run had none.
         val_accuracy: the best seen at any check of any run. Exact when solved; otherwise estimated on the part of
             the holdout that was walked before success was excluded.
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
-            samples (at most 100); None where the learner has no attention, or its weights are not finite.
-        seconds: wall-clock time.
+            samples (at most 100); None if the learner has no attention, or its weights are not finite.
+        seconds: of wall-clock time.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
             support_ and other_attention, support_ and other_influence (see `reading.appearance`) and norms; all of
             the solving run, or else of the run with the best validation accuracy.
-        made_by: what trained it: engine, instructions, dtype, device, version. Empty in rows of version
-            0.1, which did not say.
+        made_by: engine, instructions, dtype, device and version.
     """
 
     spec_id: str
@@ -61,7 +53,7 @@ class Outcome(Short):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Plotted):
-    """A trial with its weights: what `learn` returns."""
+    """A trial with its weights."""
 
     _CHART = "figures.training:run_chart"
 
@@ -86,7 +78,7 @@ class Run(Plotted):
 
     @property
     def appearance(self) -> Appearance | None:
-        """When the support led in influence and in attention, and when accuracy rose; None where nobody looked."""
+        """When the support led in influence and in attention, and when accuracy rose; None if neither was recorded."""
         return appearance(self.outcome.history)
 
     @property
@@ -104,14 +96,17 @@ class Run(Plotted):
         return f"<Run: {self.verdict}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The spec and what became of it, JSON-able; the curves are in `to_frame`, the weights in `model`."""
+        """The spec and the outcome as JSON values; the curves are in `to_frame`, the weights in `model`."""
         outcome = {name: getattr(self.outcome, name) for name in fields_of(self.outcome) if name != "history"}
         return {"spec": {name: getattr(self.spec, name) for name in fields_of(self.spec)}, **outcome}
 
     def to_frame(self) -> Frame:
-        """The curves, one row for each recorded step; None where a curve was not recorded at a step."""
+        """The curves, one row for each recorded step; None if a curve was not recorded at a step."""
         rows: dict[int | float, dict[str, Any]] = {}
-        for at, names in CURVES.items():
+        curves = {
+            "step": ("loss",), "check_step": ("train_accuracy", "val_accuracy"), "mass_step": ("support_mass",)
+        }  # fmt: skip
+        for at, names in curves.items():
             for i, step in enumerate(self.history.get(at, ())):
                 row = rows.setdefault(step, {"step": step})
                 row |= {n: self.history[n][i] for n in names if i < len(self.history.get(n, ()))}

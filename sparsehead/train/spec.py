@@ -31,14 +31,14 @@ class OverT:
     c: float
 
     def at(self, T: int) -> float:
-        """Its value at T."""
+        """The value at T."""
         return self.c / whole("T", T, least=1)
 
     def __str__(self) -> str:
         return f"{self.c:g}/T"
 
 
-# What each preset changes in the defaults of TrainSpec; `preset` says what each is for.
+# The changes of each preset to the defaults of TrainSpec; `preset` says what each is for.
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"stall": 100},
     "paper": {"dropout": 0.1, "init": "torch-default"},
@@ -176,7 +176,6 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         thresholds (results/law-literal: 23.9 [17.9, 30.4] per ln T) and the curves (29 of 40 and 40 of 40), but its
         estimates from T = 400 on lie below the paper's, attention is .636, and parity is not learned.
     "mingpt": the text read with minGPT's training loop for what it leaves open: "paper" with minGPT's initialisation.
-        Version 0.1 called this reading "paper".
     "best": few samples. A thin model (d = 16, four heads) without dropout, linear maps from PyTorch's default,
         embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient of
         one position is of the order 1/T. With an eps below it Adam moves all T positions at one speed, those that only
@@ -197,7 +196,7 @@ def preset(name: str, **settings: Any) -> TrainSpec:
 
 
 def preset_settings(name: str, T: int) -> dict[str, Any]:
-    """What a preset changes in the defaults of `TrainSpec` at context length T.
+    """The changes of a preset to the defaults of `TrainSpec` at context length T.
 
     >>> preset_settings("best", 1000)["adam_eps"]
     0.001

@@ -1,4 +1,4 @@
-"""How many threads one process may use. One is best when processes run side by side."""
+"""Limit the threads of a process; one is best when processes run side by side."""
 
 from .._base.errors import DomainError
 

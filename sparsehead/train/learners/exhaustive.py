@@ -1,6 +1,6 @@
-"""Trying all s-subsets: what the data allow at all.
+"""Try all s-subsets: the fewest samples that any learner of the family could do with.
 
-It knows the family and s, and succeeds when the first consistent subset predicts the holdout.
+The learner knows the family and s, and succeeds if the first consistent subset predicts the holdout.
 """
 
 import numpy as np

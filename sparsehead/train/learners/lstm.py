@@ -6,17 +6,15 @@ from ..footprint import lstm_bytes
 from .learner import Learner
 from .networks import network
 
-STATE = 64
-
 
 class Lstm(nn.Module):
-    """Reads the bits from left to right; the last state decides."""
+    """Reads the bits from left to right with a state of 64; the last state decides."""
 
     def __init__(self, T: int) -> None:
         super().__init__()
-        self.embed = nn.Embedding(2, STATE)
-        self.body = nn.LSTM(STATE, STATE, batch_first=True)
-        self.head = nn.Linear(STATE, 1)
+        self.embed = nn.Embedding(2, 64)
+        self.body = nn.LSTM(64, 64, batch_first=True)
+        self.head = nn.Linear(64, 1)
 
     def forward(self, bits: Tensor) -> Tensor:
         """Margins (m,) of bits (m, T)."""

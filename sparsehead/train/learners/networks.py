@@ -17,11 +17,10 @@ from ...functions.task import Sample
 from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
-from ..origin import torch_origin
 from ..spec import TrainSpec
 from ..transformer.engine import NamedEngine
 from ..transformer.forward import losses
-from ..transformer.torch_engine import TORCH_OPTIMISERS, warmed_up
+from ..transformer.torch_engine import TORCH_OPTIMISERS, torch_origin, warmed_up
 from .learner import ChooseEngine
 
 

@@ -49,14 +49,14 @@ def levels() -> dict[str, list[str]]:
 
 
 def source_hash() -> str:
-    """A hash of everything that a built library depends on, compiler apart."""
+    """A hash of everything that a built library depends on, except the compiler."""
     texts = [path.read_bytes() for path in sorted(KERNEL.iterdir()) if path.suffix in (".c", ".h")]
     settings = json.dumps([FLAGS, levels()], sort_keys=True).encode()
     return hashlib.sha256(b"\0".join([*texts, settings])).hexdigest()
 
 
 def manifest() -> dict[str, Any]:
-    """What was recorded when the kernel was built; empty where that is missing or unreadable."""
+    """The record of the last build; empty if it is missing or unreadable."""
     try:
         found = json.loads((BUILT / MANIFEST).read_text())
     except (OSError, ValueError):
@@ -72,7 +72,7 @@ def compiler() -> str | None:
 
 
 def _compile(command: list[str], target: Path) -> str:
-    """Run the compiler; the reason why it failed, or nothing."""
+    """Run the compiler; return the reason why it failed, or ""."""
     try:
         done = subprocess.run(
             [*command, "-o", str(target), "-lm"], capture_output=True, text=True, timeout=SECONDS, check=False

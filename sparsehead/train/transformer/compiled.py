@@ -18,7 +18,6 @@ from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..architecture import SIGMAS
 from ..data import FreshBatches
-from ..origin import compiled_origin
 from ..spec import DECAYS, OPTIMISERS, TrainSpec
 from .engine import NamedEngine, Refusal
 from .layout import layout
@@ -53,6 +52,11 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
     for name, *_ in kernel.spec._fields_:
         setattr(out, name, given.get(name, -1))  # a weight that the architecture lacks has offset -1
     return out
+
+
+def compiled_origin(level: str, dtype: str) -> dict[str, str]:
+    """`made_by` of the compiled engine at an instruction-set level such as x86-64-v3."""
+    return {"engine": "compiled", "instructions": level, "dtype": dtype, "device": "cpu"}
 
 
 class CompiledEngine:

@@ -20,7 +20,6 @@ from ..._base.types import Array, Shaped
 EMBEDDING = 0  # places; each layer has three more
 PLACES_PER_LAYER = 3
 ATTENTION, ATTENTION_OUTPUT, MLP_OUTPUT = 1, 2, 3
-WORD = 2**16
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -41,7 +40,7 @@ def keys(seed: int, step: int, place: int, samples: range) -> tuple[Shaped[Array
 
 def threshold(p: float) -> int:
     """Of 2^16 values, those below this drop: p is met to 2^-17."""
-    return round(p * WORD)
+    return round(p * 2**16)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where each weight of a model lies in one flat row, and how it starts out.
+"""The place of each weight of a model in one flat row, and its kind of initial value.
 
 A row holds first the matrices, then the other trained entries, then the fixed ones; so the optimiser works on two
 contiguous pieces and knows nothing of the model. Segments start at multiples of sixteen entries; the gaps are zero.
@@ -14,8 +14,6 @@ from functools import cache
 from typing import Any
 
 from ..architecture import Architecture
-
-ALIGN = 16
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def _vectors(a: Architecture) -> list[Segment]:
 
 @cache
 def layout(a: Architecture) -> Layout:
-    """Where each weight of `a` lies in a row."""
+    """The layout of the weights of `a`."""
     bits = [Segment("E", (3, a.d), "embedding")]
     positions = [Segment("P_cls", (a.d,), "embedding"), Segment("P", (a.d, a.T), "embedding")]
     trained = (bits if a.trains_encoding else []) + (positions if a.trains_positions else [])
@@ -95,6 +93,6 @@ def layout(a: Architecture) -> Layout:
     for block in (_matrices(a), _vectors(a) + trained, fixed):
         for s in block:
             segments.append(Segment(s.name, s.shape, s.kind, s.fan_in, s.is_bias, at))
-            at += -(-s.size // ALIGN) * ALIGN
+            at += -(-s.size // 16) * 16
         ends.append(at)
     return Layout(tuple(segments), *ends)

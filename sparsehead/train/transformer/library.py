@@ -1,7 +1,7 @@
-"""The built kernel, loaded: only a file that we made, only if it is whole, and never fatally.
+"""Load the built kernel, if it is a file that we made and whole; otherwise return the reason.
 
 `build.py` recorded the hash of every library that it made. A file that is missing, is a symbolic link, belongs to
-another user, may be written by others, or has another hash is not loaded; the reason is told and torch does the work.
+another user, may be written by others, or has another hash is not loaded; torch then does the work and says why.
 SPARSEHEAD_KERNEL names a lower level to use (x86-64, x86-64-v3, ..), or "off".
 """
 
@@ -35,7 +35,7 @@ class Kernel:
 
 
 def _wrong(path: Path, expected: str) -> str:
-    """What is wrong with a file, or nothing. The file is opened once, and never through a link."""
+    """The reason not to load a file, or "". The file is opened once, and never through a link."""
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:

@@ -1,6 +1,7 @@
 """The engine in torch: any depth, any device; gradients by autograd."""
 
 import math
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from ...functions.task import Sample
 from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
-from ..origin import torch_origin
 from ..spec import TrainSpec
 from .dropout import Dropout
 from .engine import NamedEngine
@@ -28,6 +28,11 @@ TORCH_OPTIMISERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd":
 def warmed_up(spec: TrainSpec, step: int) -> float:
     """The learning rate at a step, counted from 1: it rises in a line over the first `warmup` steps."""
     return spec.learning_rate * min(1.0, step / spec.warmup)
+
+
+def torch_origin(dtype: str, device: str) -> dict[str, str]:
+    """`made_by` of engines in PyTorch, whose version decides the numbers."""
+    return {"engine": f"torch {version('torch')}", "instructions": "", "dtype": dtype, "device": device}
 
 
 class TorchEngine:

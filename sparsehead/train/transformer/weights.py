@@ -1,4 +1,4 @@
-"""Between a flat row of weights and the rest of the library: initialisation in, `Model` out. NumPy only."""
+"""Make a flat row of initial weights from a spec, and a `Model` from a row. NumPy only."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ Weights = dict[str, Float[Array, "..."]]
 
 
 def own_name(e: Encoding) -> str:
-    """How a spec names an encoding that was given as an object: its kind and a hash of its numbers."""
+    """The name in a spec of an encoding that was given as an object: its kind and a hash of its numbers."""
     numbers = b"".join(x.astype("<f8").tobytes() for x in (e.E, e.positions(), e.cls))
     return (OWN if e.additive else OWN_BAG) + hashlib.sha256(numbers).hexdigest()[:16]
 
@@ -50,7 +50,7 @@ def sinusoids(n: int, d: int, std: float) -> Float[Array, "n d"]:
 
 
 def _drawn(spec: TrainSpec, s: Segment, rng: np.random.Generator) -> Float[Array, "..."] | float:
-    """How one segment starts."""
+    """The initial values of one segment."""
     if s.kind in ("one", "zero"):
         return float(s.kind == "one")
     if s.kind == "embedding":
@@ -63,8 +63,7 @@ def _drawn(spec: TrainSpec, s: Segment, rng: np.random.Generator) -> Float[Array
 def initial(spec: TrainSpec, restart: int, own: Encoding | None = None) -> Float[Array, " n"]:
     """A row of fresh weights from stream(seed, "init", restart); see `TrainSpec.init`.
 
-    Theory heads start wider than 0.02 only if `init_std` says so. `own` is the encoding that the spec names, where it
-    was given as an object.   Paper: law-and
+    `own` is the encoding that the spec names, if it was given as an object.   Paper: law-and
     """
     a = spec.architecture
     at, rng = layout(a), stream(spec.seed, "init", restart)
