@@ -81,14 +81,18 @@ def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
     return float(weights[values[0] != values[1]].sum())
 
 
-def influences(f: SparseFunction) -> Float[Array, " s"]:
-    """For each relevant position, the probability under uniform bits that flipping it flips f; in (0, 1].
+def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
+    """For each relevant position, the probability under Bernoulli(p) bits that flipping it flips f; in (0, 1].
 
-    Equals the sum of coefficient(S)^2 over the S that contain the position, where coefficient(S) is the mean of
-    (-1)^{f(b) + sum_{i in S} b_i} over all b.
+    At p = 1/2 it equals the sum of coefficient(S)^2 over the S that contain the position, where coefficient(S) is the
+    mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
     """
-    pairs = [halves(f.values, i) for i in range(f.s)]
-    return np.array([float((low != high).mean()) for low, high in pairs])
+    on = ones(f.s).astype(np.int64)
+    weights = p**on * (1 - p) ** (f.s - on)
+    pairs = [(halves(f.values, i), halves(weights, i)) for i in range(f.s)]
+    return np.array(
+        [float(((low != high) * (of_low + of_high)).sum()) for (low, high), (of_low, of_high) in pairs]
+    )
 
 
 def kind(f: SparseFunction) -> str | None:

@@ -7,9 +7,8 @@ junta         exact reading: relevant positions by binary search, then all 2^s p
 sampling      reading of a nearly sparse model: the best junta under the input distribution
 examples      labelled examples from a file; whether they can be independent draws
 occam         a bound on the errors of function and model, from labelled examples
-evidence      attention, influence and single flips, position by position
+evidence      attention, influence and single flips, position by position; which head carries which position
 breaking      the fewest irrelevant flips found that change a prediction
-ablation      which head carries which position
 appearance    the step of training at which the support appears
 result, read  the result; the public `read`
 """

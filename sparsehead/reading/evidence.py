@@ -1,21 +1,24 @@
-"""Attention, influence and single flips of each position: shown beside a reading, never used to find it.
+"""Evidence beside a reading, never used to find it: attention, influence and single flips by position, and ablation.
 
-The three can disagree: a head may attend to a position without using it, and a position may matter through one of
-sixteen heads with little of the total attention.
+Attention, influence and flips can disagree: a head may attend to a position without using it, and a position may matter
+through one of sixteen heads with little of the total attention. Ablation measures how often a one-layer model still
+agrees with the function read when parts of its attention are removed. Removing positions sets their weights to 0 and
+rescales the others to sum to 1; removing a head sets its mixed value to 0 before the output projection W_C, so that
+nothing of it reaches the residual stream.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from .._base.types import Array, Float, Shaped
-from ..functions import SparseFunction
-from ..functions.tables import halves
+from .._base.display import Short
+from .._base.types import Array, Bool, Float, Shaped
+from ..functions import SparseFunction, influences
 from ..heads.model import Model
 from .queries import Oracle, flip_shares
 
-WEIGHTS_AT_ONCE = 2**23  # attention weights computed at once: 64 MB
+WEIGHTS_AT_ONCE = 2**23  # attention weights computed at once: 64 MB; ablations hold half as many
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def gather_evidence(
     positions = sorted({*f.support, *also[:8], *attended})
     sample = bits[:256]
     flips = flip_shares(oracle, sample, oracle(sample), positions)
-    exact = dict(zip(f.support, exact_influences(f, p).tolist(), strict=True))
+    exact = dict(zip(f.support, influences(f, p=p).tolist(), strict=True))
     return {
         t: Evidence(None if attention is None else float(attention[t]), exact.get(t, 0.0), flips[t])
         for t in positions
@@ -53,19 +56,6 @@ def mean_attention(model: Model, bits: Shaped[Array, "n T"]) -> Float[Array, " T
     """Mean weight on each position in the last layer, over inputs and heads; [CLS] is left out."""
     n = max(16, min(len(bits), 100, WEIGHTS_AT_ONCE // (model.H * model.T)))
     return model.attention(bits[: n if model.L == 1 else 4])[:, :, :-1].mean(axis=(0, 1))
-
-
-def exact_influences(f: SparseFunction, p: float) -> Float[Array, " s"]:
-    """For each relevant position, the probability under Bernoulli(p) bits that flipping it flips f."""
-    index = np.arange(2**f.s, dtype=np.uint32)
-    on = np.bitwise_count(index).astype(np.int64)
-    weights = p**on * (1 - p) ** (f.s - on)
-    found = []
-    for i in range(f.s):
-        low, high = halves(f.values, i)
-        weight_low, weight_high = halves(weights, i)
-        found.append(float(((low != high) * (weight_low + weight_high)).sum()))
-    return np.array(found)
 
 
 def disagreement(evidence: dict[int, Evidence], support: tuple[int, ...]) -> str | None:
@@ -81,3 +71,66 @@ def disagreement(evidence: dict[int, Evidence], support: tuple[int, ...]) -> str
         if set(top) != set(support)
     ]
     return f"The evidence disagrees: {'; '.join(wrong)}." if wrong else None
+
+
+@dataclass(frozen=True, repr=False)
+class Ablation(Short):
+    """Shares of inputs on which the changed model still agrees with f.
+
+    Args:
+        whole: nothing removed.
+        support_only: all attention outside the support removed; [CLS] counts as outside.
+        without_position: attention to this position removed, in all heads.
+        without_head: this head removed.
+        carried: for every position of the support, the head whose attention to it matters most, or None if
+            removing it from a single head never changes the agreement.
+    """
+
+    whole: float
+    support_only: float
+    without_position: dict[int, float]
+    without_head: tuple[float, ...]
+    carried: dict[int, int | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        by_position = {
+            name: {str(t): v for t, v in getattr(self, name).items()}
+            for name in ("without_position", "carried")
+        }
+        return {**asdict(self), **by_position, "without_head": list(self.without_head)}
+
+
+def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablation | None:
+    """The ablations of a one-layer model on these inputs; None for deeper models, and if f is constant."""
+    if model.L != 1 or not f.s:
+        return None
+    n = max(32, min(len(bits), WEIGHTS_AT_ONCE // 2 // (model.H * (model.T + 1))))
+    b = bits[:n].astype(np.int64)
+    labels, A = f(b), model.cls_weights(b)
+
+    def agreement(weights: Float[Array, "n H tokens"]) -> float:
+        outputs = model.read_out(model.state_from_weights(b, weights))
+        return float(((outputs > model.threshold) == labels).mean())
+
+    def without(removed: Bool[Array, " tokens"], heads: list[int]) -> float:
+        """Agreement without the attention of these heads to the removed tokens, the rest rescaled to sum to 1."""
+        kept = A.copy()
+        part = np.where(removed, 0.0, kept[:, heads])
+        total = part.sum(axis=-1, keepdims=True)
+        kept[:, heads] = np.divide(part, total, out=np.zeros_like(part), where=total > 0)
+        return agreement(kept)
+
+    def without_head(h: int) -> float:
+        kept = A.copy()
+        kept[:, h] = 0.0
+        return agreement(kept)
+
+    whole, every, at = agreement(A), list(range(model.H)), np.arange(model.T + 1)
+    losses = {t: [whole - without(at == t, [h]) for h in every] for t in f.support}
+    return Ablation(
+        whole=whole,
+        support_only=without(~np.isin(at, f.support), every),
+        without_position={t: without(at == t, every) for t in f.support},
+        without_head=tuple(without_head(h) for h in every),
+        carried={t: int(np.argmax(lost)) if max(lost) > 0 else None for t, lost in losses.items()},
+    )

@@ -17,9 +17,8 @@ from ..functions import SparseFunction, check_bits
 from ..functions.task import bernoulli
 from ..heads.model import Model
 from ..heads.model_file import load
-from .ablation import ablate
 from .breaking import fewest_flips
-from .evidence import gather_evidence
+from .evidence import ablate, gather_evidence
 from .examples import copies, unlike
 from .junta import query_bound, read_junta
 from .occam import OccamBound, occam_bound

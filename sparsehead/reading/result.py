@@ -7,9 +7,8 @@ from .._base.display import Card, Plotted, clipped
 from .._base.frame import Frame
 from ..certify.certificate import Certificate, spell_bits
 from ..functions import SparseFunction
-from .ablation import Ablation
 from .breaking import Breaking
-from .evidence import Evidence, disagreement
+from .evidence import Ablation, Evidence, disagreement
 from .occam import OccamBound
 from .sampling import Agreement
 

@@ -14,10 +14,9 @@ from sparsehead._base.rng import stream
 from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.model import Model
-from sparsehead.reading import ablation, breaking, evidence, examples, read
-from sparsehead.reading.ablation import ablate
+from sparsehead.reading import breaking, evidence, examples, read
 from sparsehead.reading.breaking import _search, _shifts, _strongest, fewest_flips
-from sparsehead.reading.evidence import Evidence, disagreement, gather_evidence, mean_attention
+from sparsehead.reading.evidence import Evidence, ablate, disagreement, gather_evidence, mean_attention
 from sparsehead.reading.junta import _backgrounds, backgrounds_for, sensitive_position
 from sparsehead.reading.queries import Oracle, flip_shares
 from sparsehead.reading.read import _examples, _query_limit, find_function
@@ -42,7 +41,7 @@ def test_limits_of_work_are_the_documented_ones():
     """Memory and time: at T = 10^5 the sums over pairs compare 414 rows; a ranking evaluates 335 flips."""
     assert math.isqrt(examples.MOST_PRODUCTS // 10**5) == 414 and examples.BITS_AT_ONCE == 2**22
     assert breaking.MOST_BITS // 10**5 == 335 and (breaking.STARTS, breaking.MOST_FLIPS) == (8, 512)
-    assert ablation.WEIGHTS_AT_ONCE == 2**22 and evidence.WEIGHTS_AT_ONCE == 2**23
+    assert evidence.WEIGHTS_AT_ONCE == 2**23
     assert examples.LARGEST_BYTES == 2**30 and (examples.LEVEL, examples.DEVIATIONS) == (1e-3, 6)
 
 

@@ -12,13 +12,14 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.errors import DomainError, FileError, ParseError, ShapeError
 from sparsehead._base.rng import stream
+from sparsehead.functions import influences
 from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.evaluate import evaluator
 from sparsehead.heads.model import Model
 from sparsehead.reading import read
 from sparsehead.reading.breaking import Breaking, fewest_flips
-from sparsehead.reading.evidence import disagreement, exact_influences
+from sparsehead.reading.evidence import disagreement
 from sparsehead.reading.examples import read_examples
 from sparsehead.reading.junta import query_bound, read_junta
 from sparsehead.reading.queries import Oracle
@@ -322,7 +323,7 @@ def test_exact_influences_by_enumeration():
         for i in range(3):
             other = [b ^ (j == i) for j, b in enumerate(bits)]
             expected[i] += weight * (f(np.array(bits)) != f(np.array(other)))
-    assert exact_influences(f, p) == pytest.approx(expected, abs=1e-12)
+    assert influences(f, p=p) == pytest.approx(expected, abs=1e-12)
 
 
 def test_evidence_names_the_support_and_says_when_attention_does_not():
