@@ -23,30 +23,28 @@ def query_and_key(
     return (size * cls)[:, None], (key / size)[:, None]
 
 
-def intervals(
-    encoding: Encoding, selection: Selection, support: tuple[int, ...], *, attends_cls: bool
-) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
+def intervals(selection: Selection) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
     """The smallest and the largest o of each pattern of the relevant bits, over all inputs.
 
     Raises:
         TooNarrow: the scores are too far apart for float64, as they are where some irrelevant ones nearly reach the
             relevant ones.
     """
-    tokens, cls = encoding.project(np.stack([selection.key, selection.value], axis=1))
+    tokens, cls = selection.encoding.project(np.stack([selection.key, selection.value], axis=1))
     table = np.concatenate([tokens, np.broadcast_to(cls, (1, 2, 2))])
-    if not attends_cls:
+    if not selection.attends_cls:
         table[-1, :, 0] = -np.inf
-    choices = Choices.of(table[..., 0], table[..., 1], support)
+    choices = Choices.of(table[..., 0], table[..., 1], selection.support)
     try:
         return extremes(choices, largest=False), extremes(choices, largest=True)
     except DomainError as error:
         raise TooNarrow(str(error)) from error
 
 
-def one_head(encoding: Encoding, selection: Selection) -> Layer:
+def one_head(selection: Selection) -> Layer:
     """The layer of a head that puts o on the first axis."""
-    W_Q, W_K = query_and_key(encoding, selection.key)
-    axis = np.eye(1, encoding.d)
+    W_Q, W_K = query_and_key(selection.encoding, selection.key)
+    axis = np.eye(1, selection.encoding.d)
     return Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=selection.value[None, :, None], W_C=axis[None])
 
 
@@ -59,12 +57,12 @@ def decoded(encoding: Encoding, layer: Layer, decoder: Decoder, *, attends_cls: 
     )
 
 
-def with_mlp(encoding: Encoding, selection: Selection, decoder: Decoder, *, attends_cls: bool) -> Model:
+def with_mlp(selection: Selection, decoder: Decoder) -> Model:
     """f_tf+mlp with one head.   Paper: symmetric-representation, general-representation"""
-    return decoded(encoding, one_head(encoding, selection), decoder, attends_cls=attends_cls)
+    return decoded(selection.encoding, one_head(selection), decoder, attends_cls=selection.attends_cls)
 
 
-def head_alone(encoding: Encoding, selection: Selection, decoder: Decoder, *, attends_cls: bool) -> Model:
+def head_alone(selection: Selection, decoder: Decoder) -> Model:
     """f_tf-scalar with sigma = ReLU: the decoder's units are the head's value coordinates.
 
     If the inner product of every token with E_0 + E_1 (+ [CLS]) is 1, that vector carries the constant 1, and unit k
@@ -72,6 +70,7 @@ def head_alone(encoding: Encoding, selection: Selection, decoder: Decoder, *, at
     orthogonal to the bits) the value bias b_V holds -t_k.
     Paper: single-head, monotone-symmetric-representation
     """
+    encoding, attends_cls = selection.encoding, selection.attends_cls
     W_Q, W_K = query_and_key(encoding, selection.key)
     W_V = np.repeat(selection.value[:, None], len(decoder.kinks), axis=1)
     one = encoding.E.sum(axis=0) + (encoding.cls if attends_cls else 0)

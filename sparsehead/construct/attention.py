@@ -22,11 +22,20 @@ from .code import Code
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Key u, value w, and rho = max <u_1, x_t> over irrelevant tokens, for the dual u_1 that is 1 on the support."""
+    """One head on an encoding.
 
+    Args:
+        attends_cls: whether [CLS] is among the attended tokens.
+        key, value: u and w.
+        rho: max <u_1, x_t> over irrelevant tokens, for the dual u_1 that is 1 on the support.
+    """
+
+    encoding: Encoding
+    support: tuple[int, ...]
+    attends_cls: bool
     key: Float[Array, " d"]
     value: Float[Array, " d"]
-    rho: float
+    rho: float = 0.0
 
 
 class TooNarrow(DomainError):
@@ -99,7 +108,7 @@ def additive_selection(
     U = dual(rows, targets)
     slope, offset, rho = _irrelevant_scores(encoding, support, U[:, :2], attends_cls)
     beta = scale_for_leak(slope, offset, total=code.total, leak=leak)
-    return Selection(key=beta * U[:, 0] + U[:, 1], value=U[:, 2], rho=rho)
+    return Selection(encoding, support, attends_cls, beta * U[:, 0] + U[:, 1], U[:, 2], rho)
 
 
 def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
@@ -128,7 +137,7 @@ def trainable_positions(
 
 def trainable_selection(
     T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
-) -> tuple[Encoding, Selection]:
+) -> Selection:
     """Positions chosen together with the head: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
 
     o is that of one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the values of
@@ -148,7 +157,7 @@ def trainable_selection(
     u[3], u[1], w[1] = eta.max(), move, at_one
     if code.mixed:
         w[4] = np.abs(at_support).max()
-    return encoding, Selection(key=u, value=w, rho=0.0)
+    return Selection(encoding, support, attends_cls, key=u, value=w)
 
 
 def _irrelevant_scores(
@@ -214,4 +223,4 @@ def bag_selection(
     targets = np.zeros((len(rows), 2))
     targets[: len(c)] = np.stack([eta, np.sign(c) * -np.expm1(-eta) / tau], axis=1)
     U = dual(rows, targets)
-    return Selection(key=U[:, 0], value=U[:, 1], rho=0.0)
+    return Selection(encoding, support, attends_cls, key=U[:, 0], value=U[:, 1])

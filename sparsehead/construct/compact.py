@@ -69,10 +69,9 @@ def compact(
             return _bit_by_bit(f, fixed, heads, attends_cls=attends_cls), {}
         return linear_head(f, fixed, epsilon=within, attends_cls=attends_cls), {"epsilon": within}
     code = best_code(f.values)
-    fixed, selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
+    selection, decoder, leak = _separate(f, encoding, code, d=d, attends_cls=attends_cls)
     alone = readout == "head" or (readout is None and code.changes == 1)
-    model = (head_alone if alone else with_mlp)(fixed, selection, decoder, attends_cls=attends_cls)
-    return model, {
+    return (head_alone if alone else with_mlp)(selection, decoder), {
         "code": list(code.weights),
         "readout": "head" if alone else "mlp",
         "leak": leak,
@@ -98,29 +97,26 @@ def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cl
 
 def _separate(
     f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
-) -> tuple[Encoding, Selection, Decoder, float]:
+) -> tuple[Selection, Decoder, float]:
     """Halve the leak until the values of o are at least 1/(8 total) apart; 12 times at most, then the widest gap."""
     leak, best = default_leak(code), None
     for _ in range(12):
         if encoding is None:
-            fixed, selection = trainable_selection(
-                f.T, f.support, code, leak=leak, attends_cls=attends_cls, d=d
-            )
+            selection = trainable_selection(f.T, f.support, code, leak=leak, attends_cls=attends_cls, d=d)
         elif encoding.additive:
-            fixed = encoding
-            selection = additive_selection(fixed, f.support, code, leak=leak, attends_cls=attends_cls)
+            selection = additive_selection(encoding, f.support, code, leak=leak, attends_cls=attends_cls)
         else:
-            fixed, selection = encoding, bag_selection(encoding, f.support, code, attends_cls=attends_cls)
-        low, high = intervals(fixed, selection, f.support, attends_cls=attends_cls)
+            selection = bag_selection(encoding, f.support, code, attends_cls=attends_cls)
+        low, high = intervals(selection)
         try:
             decoder = plateaus(low, high, f.values)
         except DomainError:
             decoder = None
-        if decoder is not None and (best is None or decoder.gap > best[2].gap):
-            best = (fixed, selection, decoder, leak)
-        if best is not None and best[2].gap >= code.tilt:
+        if decoder is not None and (best is None or decoder.gap > best[1].gap):
+            best = (selection, decoder, leak)
+        if best is not None and best[1].gap >= code.tilt:
             return best
         leak /= 2
     if best is None:
-        raise TooNarrow(f"d={fixed.d} is too small for T={f.T} and these positions.")
+        raise TooNarrow(f"d={selection.encoding.d} is too small for T={f.T} and these positions.")
     return best

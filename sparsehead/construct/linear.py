@@ -49,11 +49,12 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
     target = 1 - target if negated else target
     sign, bias = (-1.0, 1.0) if negated else (1.0, 0.0)
     for _ in range(40):
-        selection = Selection(b_1 * U[:, 0] + b_2 * U[:, 1], U[:, 2], rho)
-        low, high = intervals(encoding, selection, f.support, attends_cls=attends_cls)
+        key = b_1 * U[:, 0] + b_2 * U[:, 1]
+        selection = Selection(encoding, f.support, attends_cls, key, U[:, 2], rho)
+        low, high = intervals(selection)
         if max(np.abs(low - target).max(), np.abs(high - target).max()) <= epsilon:
             w = sign * np.eye(1, encoding.d)[0]
-            return Model(encoding, (one_head(encoding, selection),), w=w, bias=bias, attends_cls=attends_cls)
+            return Model(encoding, (one_head(selection),), w=w, bias=bias, attends_cls=attends_cls)
         b_1 += 1.0
     raise TooNarrow(
         f"no linear head within epsilon={epsilon} was found at d={encoding.d}; epsilon=None builds an exact one."

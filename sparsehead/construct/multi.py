@@ -39,8 +39,7 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
         W_V=np.stack([pick.value[:, None] for pick in picks]),
         W_C=np.eye(f.s, encoding.d)[:, None, :],
     )
-    edges = [_edges(encoding, pick, i, attends_cls=attends_cls) for pick, i in zip(picks, f.support)]
-    return _read_bits(f, encoding, layer, edges, attends_cls=attends_cls)
+    return _read_bits(f, layer, picks)
 
 
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
@@ -64,43 +63,32 @@ def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mod
     beta = scale_for_leak(np.full(n, rho), np.zeros(n), total=1, leak=1 / (2 * s + 2))
     W_Q, W_K = query_and_key(encoding, beta * U[:, 0])
     layer = Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=U[None, :, 1:], W_C=np.eye(s, encoding.d)[None])
-    edges = [
-        _edges(encoding, Selection(beta * U[:, 0], U[:, 1 + j], rho), i, attends_cls=attends_cls)
+    picks = [
+        Selection(encoding, (i,), attends_cls, beta * U[:, 0], U[:, 1 + j], rho)
         for j, i in enumerate(f.support)
     ]
-    return _read_bits(f, encoding, layer, edges, attends_cls=attends_cls)
+    return _read_bits(f, layer, picks)
 
 
-def _edges(encoding: Encoding, pick: Selection, i: int, *, attends_cls: bool) -> tuple[float, float]:
-    """The largest reading of bit i when it is 0, and the smallest when it is 1, over all inputs."""
-    low, high = intervals(encoding, pick, (i,), attends_cls=attends_cls)
-    if high[0] >= low[1]:
-        raise TooNarrow(
-            f"position {i} reads up to {high[0]:.3f} when its bit is 0 and down to {low[1]:.3f} when it is 1; "
-            f"d={encoding.d} is too small for T={encoding.T}."
-        )
-    return float(high[0]), float(low[1])
-
-
-def _read_bits(
-    f: SparseFunction,
-    encoding: Encoding,
-    layer: Layer,
-    edges: list[tuple[float, float]],
-    *,
-    attends_cls: bool,
-) -> Model:
-    """Two units clean each bit exactly; a second hidden layer computes f of clean bits."""
-    s = f.s
+def _read_bits(f: SparseFunction, layer: Layer, picks: list[Selection]) -> Model:
+    """The model in which picks[i] reads bit i: two units clean each bit, a second hidden layer computes f of them."""
+    s, encoding = f.s, picks[0].encoding
     W_1, b_1, clean = np.zeros((encoding.d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
-    for i, (zero, one) in enumerate(edges):
+    for i, pick in enumerate(picks):
+        low, high = intervals(pick)
+        zero, one = high[0], low[1]  # the largest reading of a 0, and the smallest of a 1
+        if zero >= one:
+            raise TooNarrow(
+                f"position {f.support[i]} reads up to {zero:.3f} when its bit is 0 and down to {one:.3f} when it is 1; "
+                f"d={encoding.d} is too small for T={encoding.T}."
+            )
         start, stop = zero + GUARD * (one - zero), one - GUARD * (one - zero)
         W_1[i, 2 * i : 2 * i + 2] = 1 / (stop - start)
         b_1[2 * i : 2 * i + 2] = -start / (stop - start), -stop / (stop - start)
         clean[2 * i : 2 * i + 2, i] = 1.0, -1.0
     W_2, b_2, w, bias = of_clean_bits(f)
     decoder = Dense(W_1, b_1), Dense(clean @ W_2, b_2)
-    return Model(encoding, (layer,), w=w, bias=bias, decoder=decoder, attends_cls=attends_cls)
+    return Model(encoding, (layer,), w=w, bias=bias, decoder=decoder, attends_cls=picks[0].attends_cls)
 
 
 def of_clean_bits(

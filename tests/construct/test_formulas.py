@@ -70,7 +70,8 @@ def test_an_additive_head_reads_the_code_and_leaks_as_much_as_asked(code, attend
     leak = default_leak(code)
     assert leak == 1 / (2 * (sum(map(abs, code.weights)) + 1))
     encoding = positional(T)
-    own, trained = trainable_selection(T, SUPPORT, code, leak=leak, attends_cls=attends_cls)
+    trained = trainable_selection(T, SUPPORT, code, leak=leak, attends_cls=attends_cls)
+    own = trained.encoding
     written = additive_selection(encoding, SUPPORT, code, leak=leak, attends_cls=attends_cls)
     for bits in BITS:
         wanted = predicted(code, bits, leak, attends_cls)

@@ -268,7 +268,7 @@ def test_single_head_random_dual_vectors_beat_the_sum_of_positions():
         gaps = []
         for beta in np.linspace(2, 60, 30):
             key = beta * encoding.P[list(support)].sum(axis=0)
-            low, high = intervals(encoding, Selection(key, encoding.E[1], 0.0), support, attends_cls=True)
+            low, high = intervals(Selection(encoding, support, True, key, encoding.E[1]))
             gaps.append(min(low[count == j + 1].min() - high[count == j].max() for j in range(3)))
         assert max(gaps) < 0
 
