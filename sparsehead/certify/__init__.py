@@ -8,6 +8,8 @@ chain, regions        bounds on the rest of the model: along a line, or over a s
 search                inputs that are likely to be the worst
 patterns              the proof from the 2^s patterns on the support
 certificate, verify   the result; the public `verify`
+check                 a checker of certificate files that needs nothing of this package
+certificate_file      the content of such a file
 written               a model that `build` wrote, with its certificate, norms and attention
 """
 

@@ -31,6 +31,8 @@ VERBS = {
     "law": "Measure m_80(T): samples needed against context length.",
     "learn": "Train on one sparse function: curves, attention, the model.",
     "build": "Write down the weights that compute a sparse function, certified.",
+    "verify": "Prove on all inputs that a model computes a function, or refute it.",
+    "check": "Check a certificate that `verify --out` wrote.",
     "bound": "Capacity and generalisation bounds, term by term.",
     "read": "The sparse function that a model computes, and how far to trust it.",
     "probe": "The heads of a pretrained model: sparsity, norms, bounds, beside baselines.",

@@ -1,0 +1,105 @@
+"""Certificates as files that `check` checks: for each pattern of the relevant bits, the bounds that the proof rests on.
+
+A file is one JSON object:
+
+    format      "sparsehead certificate 1"
+    model       SHA-256 of the model file, in hexadecimal
+    support     the positions that the function reads, ascending
+    max_error   the claim: |output - f| is at most this on every input, in exact arithmetic
+    patterns    for each of the 2^s patterns: bits, such as "101", in the order of the support; value, f's; bounds, the
+                pairs [L, U] of the linear forms of mixed values, in the order in which `check.output_range` needs them
+
+Numbers are float64 in hexadecimal, such as "0x1.8p+1", so that nothing is rounded on the way.
+"""
+
+import hashlib
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from ..functions import SparseFunction
+from .check import FORMAT, ONE, Head, Refused, output_range, read_model
+
+
+def certificate_content(raw: bytes, f: SparseFunction) -> dict[str, Any]:
+    """What a certificate file says of the model in a file's bytes.
+
+    Raises:
+        DomainError: the checker does not know such models, or the bounds do not prove that the model computes f.
+    """
+    model = read_model(raw)
+    heads = [Head(model, h) for h in range(len(model["layers"][0]["W_Q"]))]
+    rows, error = [], Fraction(0)
+    for bits, value in zip(product((0, 1), repeat=f.s), _values(f)):
+        row, low, high = _pattern(model, heads, dict(zip(f.support, bits)))
+        if not (low > model["threshold"] if value else high <= model["threshold"]):
+            raise DomainError(
+                f"no certificate file: with bits {bits} at {f.support} the output is only known to lie between "
+                f"{float(low):.6g} and {float(high):.6g}."
+            )
+        error = max(error, high - value, value - low)
+        rows.append({"bits": "".join(map(str, bits)), "value": value, "bounds": row})
+    claimed = np.nextafter(float(error), np.inf)
+    support = [int(i) for i in f.support]
+    return {
+        "format": FORMAT, "model": hashlib.sha256(raw).hexdigest(), "support": support,
+        "max_error": float(claimed).hex(), "patterns": rows,
+    }  # fmt: skip
+
+
+def _values(f: SparseFunction) -> list[int]:
+    """f on every pattern of its support, in the order of itertools.product."""
+    inputs = np.zeros((2**f.s, f.T), dtype=np.uint8)
+    inputs[:, list(f.support)] = np.array(list(product((0, 1), repeat=f.s)), dtype=np.uint8).reshape(
+        2**f.s, f.s
+    )
+    return [int(value) for value in f(inputs)]
+
+
+def _pattern(
+    model: dict[str, Any], heads: list[Head], pattern: dict[int, int]
+) -> tuple[list[list[str]], Fraction, Fraction]:
+    """The bounds of one pattern, as the file has them, and the range of outputs that follows from them."""
+    row: list[list[str]] = []
+
+    def bounds(h: int, g: tuple[Fraction, ...]) -> tuple[Fraction, Fraction]:
+        U = _least_bound(heads[h], g, pattern)
+        L = -_least_bound(heads[h], tuple(-x for x in g), pattern)
+        row.append([L.hex(), U.hex()])
+        return Fraction(L), Fraction(U)
+
+    try:
+        return row, *output_range(model, bounds)
+    except Refused as reason:
+        raise DomainError(f"no certificate file: {reason}.") from None
+
+
+def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
+    """A number that g . m never exceeds on the pattern: the zero of F in float64, raised until the checker agrees."""
+    allowed = np.ones((len(head.weights), 2), dtype=bool)
+    allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
+    values = _floats(head.form(g))
+    low, high = values[allowed].min(), values[allowed].max()
+    largest, weights = float(np.nextafter(high, np.inf)), _floats(head.weights)
+    while low < (middle := low + (high - low) / 2) < high:
+        gain = np.where(allowed, weights * (values - middle), -np.inf).max(axis=1).sum()
+        low, high = (middle, high) if gain > 0 else (low, middle)
+    step = max(np.spacing(abs(high)), 2.0**-250)
+    for _ in range(300):
+        candidate = min(float(high + step), largest + 2.0**-250)
+        if head.never_exceeds(g, Fraction(candidate), pattern):
+            return candidate
+        step *= 16
+    raise DomainError("no certificate file: the values of a head are too small or too large for the checker.")
+
+
+def _floats(enclosures: list[list[tuple[int, int]]]) -> Float[Array, "n 2"]:
+    """Upper ends as float64 numbers."""
+    try:
+        return np.array([[ends[1] / ONE for ends in pair] for pair in enclosures])
+    except OverflowError:
+        raise DomainError("no certificate file: a value of a head is larger than a float64 number.") from None

@@ -1,0 +1,213 @@
+"""The checker of certificates: it needs nothing of ours, accepts what is proved, and refuses what is not."""
+
+import ast
+import json
+import math
+import shutil
+import subprocess
+import sys
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsehead._base.errors import DomainError
+from sparsehead._base.rng import stream
+from sparsehead.certify import check as checker
+from sparsehead.certify import verify
+from sparsehead.certify.certificate_file import certificate_content
+from sparsehead.cli.app import main
+from sparsehead.construct import build
+from sparsehead.functions import assignments, from_table, parse
+from sparsehead.heads.block import Layer
+from sparsehead.heads.encoding import trainable
+from sparsehead.heads.model import Dense, Model
+from sparsehead.heads.model_file import packed, save
+
+BUILDS = [
+    ("x2 & x5 & x11", 50, {}),
+    ("x2 ^ x5 ^ x11", 30, {}),
+    ("maj(x1,x4,x9) ^ x12", 20, {"readout": "mlp"}),
+    ("x2 | x5", 40, {"encoding": "bag"}),
+    ("x2 & x5", 40, {"encoding": "random", "d": 40, "seed": 0}),
+    ("x2 & !x5", 40, {"encoding": "trainable"}),
+    ("x1 ^ x2", 20, {"heads": "s"}),
+    ("x1 ^ x2 ^ x3", 20, {"method": "paper"}),
+    ("1", 20, {}),
+]
+
+
+def test_the_checker_is_one_short_file_of_the_standard_library():
+    text = Path(checker.__file__).read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            assert (
+                getattr(node, "level", 0) == 0 and {n.split(".")[0] for n in names} <= sys.stdlib_module_names
+            )
+
+
+@pytest.mark.parametrize(("text", "T", "settings"), BUILDS)
+def test_certificates_of_built_heads_hold(text, T, settings):
+    f = parse(text, T=T)
+    raw = packed(build(f, **settings))
+    content = json.loads(json.dumps(certificate_content(raw, f)))
+    assert checker.check(raw, content).startswith(f"holds: on all 2^{T} inputs")
+    assert float.fromhex(content["max_error"]) < 1e-12
+
+
+def test_the_checker_runs_alone(tmp_path):
+    """In an isolated Python, from a copy, beside nothing else."""
+    path = save(build("x2 & x5", T=20), tmp_path / "m.safetensors")
+    other = save(build("x2 | x5", T=20), tmp_path / "o.safetensors")
+    (tmp_path / "c.json").write_text(
+        json.dumps(certificate_content(path.read_bytes(), parse("x2 & x5", T=20)))
+    )
+    shutil.copy(checker.__file__, tmp_path / "alone.py")
+    said = [
+        subprocess.run(
+            [sys.executable, "-I", tmp_path / "alone.py", *files], capture_output=True, text=True, timeout=120
+        )
+        for files in ([path, tmp_path / "c.json"], [other, tmp_path / "c.json"], [tmp_path / "c.json", path])
+    ]
+    assert [done.returncode for done in said] == [0, 1, 2]
+    assert "f = 1 where (x2, x5) is 11" in said[0].stdout and "another model" in said[1].stdout
+    assert said[2].stderr.startswith("cannot be read: ") and "Traceback" not in said[2].stderr
+
+
+@pytest.mark.parametrize("x", [0, -1e-30, -0.3, -0.5, -1, -7.25, -40, -170.5, -400, -2047, -3000])
+def test_exponentials_are_enclosed(x):
+    low, high = checker.exp_bounds(Fraction(x))
+    with localcontext() as context:
+        context.prec = 200
+        true = Decimal(Fraction(x).numerator) / Decimal(Fraction(x).denominator)
+        scaled = true.exp() * Decimal(2) ** checker.BITS
+        assert Decimal(low) <= scaled <= Decimal(high)
+    assert high - low <= 2
+
+
+def changed(content, rng):
+    """A copy with one bound moved towards the other end."""
+    content = json.loads(json.dumps(content))
+    rows = [row for row in content["patterns"] if row["bounds"]]
+    pair = rows[rng.integers(len(rows))]["bounds"]
+    pair = pair[rng.integers(len(pair))]
+    side = int(rng.integers(2))
+    value = float.fromhex(pair[side])
+    pair[side] = (
+        value + (1 if side == 0 else -1) * 10.0 ** rng.integers(-12, 1) * max(1.0, abs(value))
+    ).hex()
+    return content
+
+
+def test_bounds_that_claim_too_much_are_refused():
+    f = parse("x2 & x5 & x11", T=50)
+    raw, rng = packed(build(f)), stream(0, "check", "changed")
+    content = certificate_content(raw, f)
+    for _ in range(40):
+        with pytest.raises(checker.Refused, match="is not proved"):
+            checker.check(raw, changed(content, rng))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda c: c["patterns"].pop(), "every pattern"),
+        (lambda c: c["patterns"][0].update(bits="11"), "every pattern"),
+        (lambda c: c["patterns"][0]["bounds"].pop(), "missing"),
+        (lambda c: c["patterns"][0].update(value=1), "do not all predict"),
+        (lambda c: c.update(support=[5, 2]), "support"),
+        (lambda c: c.update(support=[2, 50]), "support"),
+        (lambda c: c.update(max_error="0x0p+0"), "exceed the claimed error"),
+        (lambda c: c.update(format="another"), "format"),
+        (lambda c: c.update(model="0" * 64), "another model"),
+    ],
+)
+def test_other_changes_are_refused(change, reason):
+    f = parse("x2 & x5", T=50)
+    raw = packed(build(f))
+    content = certificate_content(raw, f)
+    change(content)
+    with pytest.raises(checker.Refused, match=reason):
+        checker.check(raw, content)
+
+
+def random_model(rng, T):
+    """One layer with everything that the checker knows, far from any construction."""
+    d, H, k, v = 4, int(rng.integers(1, 3)), 2, int(rng.integers(1, 3))
+    shape = {"W_Q": (H, d, k), "W_K": (H, d, k), "W_V": (H, d, v), "W_C": (H, v, d)}
+    bias = {"b_Q": (H, k), "b_K": (H, k), "b_V": (H, v), "b_C": (d,)}
+    parts = {name: rng.standard_normal(size) for name, size in shape.items()}
+    parts |= {name: rng.standard_normal(size) for name, size in bias.items() if rng.integers(2)}
+    sigma, residual = str(rng.choice(["relu", "identity"])), bool(rng.integers(2))
+    layer = Layer(**parts, temperature=float(rng.uniform(0.5, 2)), sigma=sigma, residual=residual)
+    hidden = int(rng.integers(0, 4))
+    decoder = (Dense(rng.standard_normal((d, hidden)), rng.standard_normal(hidden)),) if hidden else ()
+    encoding = trainable(rng.standard_normal((T, d)), rng.standard_normal((2, d)), rng.standard_normal(d))
+    w = rng.standard_normal(hidden or d)
+    return Model(encoding, (layer,), w=w, decoder=decoder, threshold=0.1, attends_cls=bool(rng.integers(2)))
+
+
+def test_what_is_certified_of_random_models_is_true_on_every_input():
+    rng, T, certified = stream(0, "check", "random"), 4, 0
+    every = np.array(list(product((0, 1), repeat=T)))
+    for _ in range(60):
+        model = random_model(rng, T)
+        f = from_table(T=T, support=range(T), table=model.predict(assignments(T)))
+        raw = packed(model)
+        try:
+            content = certificate_content(raw, f)
+        except DomainError:
+            continue
+        certified += 1
+        checker.check(raw, content)
+        error = float.fromhex(content["max_error"])
+        assert np.abs(model(every) - f(every)).max() <= error + 1e-12
+        assert f.s < T or math.isclose(verify(model, f).max_error, error, abs_tol=1e-9)
+        wrong = json.loads(json.dumps(content))
+        wrong["patterns"][0]["value"] ^= 1
+        with pytest.raises(checker.Refused):
+            checker.check(raw, wrong)
+    assert certified >= 40
+
+
+def test_heads_that_cancel_each_other_get_no_certificate():
+    """Bounds of one head at a time do not see it; `verify` proves such models itself."""
+    f = parse("x1 & x2", T=20)
+    model = build(f, heads="cancel")
+    assert verify(model, f).exact
+    with pytest.raises(DomainError, match="no certificate file"):
+        certificate_content(packed(model), f)
+
+
+def test_a_wrong_function_gets_no_certificate():
+    with pytest.raises(DomainError, match="only known to lie between"):
+        certificate_content(packed(build("x2 & x5", T=20)), parse("x2 | x5", T=20))
+
+
+def test_the_commands_write_and_check(tmp_path, capsys):
+    path = str(save(build("x2 & x5", T=20), tmp_path / "m.safetensors"))
+    out = str(tmp_path / "c.json")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        return ended.value.code, capsys.readouterr().out
+
+    code, said = run("verify", path, "x2 & x5", "--out", out, "--json")
+    assert code == 0 and json.loads(said)["correct"] and json.loads(said)["certificate"] == out
+    assert run("check", path, out) == (
+        0,
+        checker.check(Path(path).read_bytes(), json.loads(Path(out).read_text())) + "\n",
+    )
+    other = str(save(build("x2 | x5", T=20), tmp_path / "o.safetensors"))
+    code, said = run("check", other, out, "--json")
+    assert code == 1 and json.loads(said) == {
+        "holds": False, "sentence": "does not hold: the certificate belongs to another model file."
+    }  # fmt: skip
+    assert run("check", out, path)[0] == 2
+    assert run("verify", path, "x2 & x5", "--out", out)[0] == 2  # it is there already
