@@ -2,7 +2,7 @@
 
 A file is one JSON object:
 
-    format      "sparsehead certificate 1"
+    format      "certificate of sparsehead, version 1"
     model       SHA-256 of the model file, in hexadecimal
     support     the positions that the function reads, ascending
     max_error   the claim: |output - f| is at most this on every input, in exact arithmetic

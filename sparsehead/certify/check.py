@@ -35,7 +35,7 @@ from typing import Any
 
 BITS = 256  # weights and values are enclosed between multiples of 2^-BITS
 ONE = 1 << BITS
-FORMAT = "sparsehead certificate 1"
+FORMAT = "certificate of sparsehead, version 1"
 Vector = list[Fraction]
 Form = tuple[
     dict[tuple[int, int], Fraction], Fraction, Fraction
