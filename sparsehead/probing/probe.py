@@ -105,7 +105,6 @@ def probe(
             for our own models.
         queries: rows to measure, such as [0] for [CLS] in BERT or [-1]; by default all rows, and for our own models
             the row of [CLS], [-1], which is all they read.
-    Options:
         heads: heads per layer of a state dict, which does not say; another model must have as many.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4 (the default), 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too (True).
