@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from .._base.errors import StoreError
+from .._base.files import shown_path
 from .._base.provenance import engine_identity
 from .._base.types import Array, Shaped
 from ..train.spec import TrainSpec, spec_id, spec_text
 from .arrays import HISTORY, MAX_BYTES, MAX_HISTORY_BYTES, digest, unpack
-from .opening import connect, damaged, explained, inspect
+from .opening import REASONS, connect, damaged, explained, inspect
 from .rows import COLUMNS, FAILED, Damage, Record, SealedRow, new_row, read_row, row_id
 from .schema import create
 
@@ -208,10 +209,7 @@ class Store:
         except OSError:
             status = None
         if status is None or (status.st_dev, status.st_ino) != self._file:
-            raise StoreError(
-                f"{self.path} was removed or replaced while it was in use; what was added to it is lost with it: "
-                "put the file back, or repeat the command to run everything again."
-            )
+            raise StoreError(f"{shown_path(self.path)} {REASONS['READONLY_DBMOVED']}.")
 
     def _records(
         self, where: str, values: tuple[Any, ...], damage: list[str] | None = None
