@@ -1,6 +1,6 @@
 """Short reprs everywhere; in a notebook a card with a chart; pictures.
 
-A class takes part by inheriting from `Short` (the repr of a dataclass) or `Displayed`, which also needs `_card`. A
+A class takes part by inheriting from `ShortRepr` (the repr of a dataclass) or `WithCard`, which also needs `_card`. A
 chart is named as "module:function" in `_CHART` and imported when it is drawn, since charts are below the results that
 they show and need an extra. Cards are plain HTML: every text is escaped, the chart is an image of its own, and nothing
 is run or fetched.
@@ -23,7 +23,7 @@ from .frame import clipped as clipped
 from .lazy import missing_extra
 
 
-class Short:
+class ShortRepr:
     """A repr for dataclasses declared with repr=False: fields by name, arrays by shape, defaults left out."""
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Card:
     table: Frame | None = None
 
 
-class Displayed:
+class WithCard:
     """An object with a card, and a chart where `_CHART` names the function that draws it."""
 
     _CHART: ClassVar[str] = ""
@@ -106,8 +106,8 @@ class Displayed:
             return None
 
 
-class Plotted(Displayed):
-    """A displayed object whose chart can be had by itself."""
+class WithChart(WithCard):
+    """An object with a card, whose chart can also be drawn by itself."""
 
     def plot(self, out: str | Path | None = None, *, force: bool = False) -> "Picture":
         """The chart of this object; a notebook shows it, and `.chart` is Altair's.

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from .._base.arguments import choice, instance, whole
-from .._base.display import Card, Plotted, Short, clipped
+from .._base.display import Card, ShortRepr, WithChart, clipped
 from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.jsonable import json_values
@@ -23,7 +23,7 @@ from .verdict import Verdict, finite, judge, smallest
 
 
 @dataclass(frozen=True, repr=False)
-class Term(Short):
+class Term(ShortRepr):
     """One item of the bound: price c/x^2 at resolution x, weight p at the output, share of ln N.
 
     copies counts equal items (heads of a class given by norms); c and p are those of one copy, share is that of all.
@@ -40,7 +40,7 @@ class Term(Short):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Bound(Plotted, Verdict):
+class Bound(WithChart, Verdict):
     """The verdict of one form on a class and m samples, with the account behind it and the other forms beside it.
 
     - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.

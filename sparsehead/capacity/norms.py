@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError, ShapeError
 from .._base.log_math import Real
 from .._base.types import Array, Float
@@ -46,7 +46,7 @@ def spectral_norm(M: Float[Array, "a b"]) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class MatrixNorms(Short):
+class MatrixNorms(ShortRepr):
     """Norms, or bounds on the norms, of a linear map x -> x W.
 
     n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|.
@@ -110,7 +110,7 @@ def with_bias(W: Float[Array, "a b"], b: Float[Array, " b"] | None) -> Float[Arr
 
 
 @dataclass(frozen=True, repr=False)
-class HeadNorms(Short):
+class HeadNorms(ShortRepr):
     """Norms of one head: W_QK = W_Q W_K^T / temperature, W_V, W_C and W_VO = W_V W_C, biases as rows."""
 
     QK: MatrixNorms

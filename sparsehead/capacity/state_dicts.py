@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from .._base.arguments import instance, shown, whole
-from .._base.display import Card, Displayed, clipped
+from .._base.display import Card, WithCard, clipped
 from .._base.errors import DomainError, ShapeError
 from .._base.files import read_json
 from .._base.frame import Frame
@@ -44,7 +44,7 @@ SEPARATE = (
 OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_lin", "o", "W_O")
 
 
-class Norms(Displayed, dict[str, tuple[HeadNorms, ...]]):
+class Norms(WithCard, dict[str, tuple[HeadNorms, ...]]):
     """Norms of every head by layer, as a dict that shows itself as a table; notes are about the scores."""
 
     notes: tuple[str, ...] = ()

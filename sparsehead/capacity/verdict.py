@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.log_math import LOG_ZERO
 from .declared import DeclaredClass
 from .forms import FORMS, covering
@@ -12,7 +12,7 @@ from .items import Covering
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Verdict(Short):
+class Verdict(ShortRepr):
     """What one form says about a class on m sequences of T tokens.
 
     proven: whether it is a certificate: the form is proven, and the model is in the class.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base.display import Card, Displayed, clipped
+from .._base.display import Card, WithCard, clipped
 from .._base.frame import Frame
 from .._base.types import Array, Shaped
 
@@ -45,7 +45,7 @@ class Proof:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(Displayed):
+class Certificate(WithCard):
     """A statement about all 2^T inputs, or a counterexample, or the admission that neither was found.
 
     Args:

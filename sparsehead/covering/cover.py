@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._base.arguments import real
-from .._base.display import Card, Plotted
+from .._base.display import Card, WithChart
 from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real
@@ -46,7 +46,7 @@ class Bracket:
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Cover(Plotted, Bracket):
+class Cover(WithChart, Bracket):
     """A covering number with the cover of `upper` balls that was found.
 
     rows are the indices of the centres among the points, None if centres lie anywhere. greedy, packing and lp are

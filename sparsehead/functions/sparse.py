@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from .._base.arguments import several
-from .._base.display import Card, Displayed, clipped
+from .._base.display import Card, WithCard, clipped
 from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.types import Array, Shaped
@@ -25,7 +25,7 @@ WHOLE_TABLE = 6  # positions up to which a card has the truth table
 
 
 @dataclass(frozen=True, repr=False)
-class SparseFunction(Displayed):
+class SparseFunction(WithCard):
     """f: {0,1}^T -> {0,1}, depending on the positions in `support` and on all of them.
 
     The support is minimal, so two functions are equal as objects iff they are equal on every input. The

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from .._base.arguments import instance, real
-from .._base.display import Card, Displayed, Short, clipped
+from .._base.display import Card, ShortRepr, WithCard, clipped
 from .._base.errors import DomainError
 from .._base.types import Array, Float, Shaped
 from . import SparseFunction, as_function, kind
@@ -25,7 +25,7 @@ Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, ui
 
 
 @dataclass(frozen=True, repr=False)
-class Task(Short, Displayed):
+class Task(ShortRepr, WithCard):
     """f with independent Bernoulli(p) bits, each label flipped with probability `noise`.
 
     Args:

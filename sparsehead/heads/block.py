@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Float
 from .heads import activation, layer_norm, project_rows, softmax
@@ -22,7 +22,7 @@ from .weights import check_shapes, to_float64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayerNorm(Short):
+class LayerNorm(ShortRepr):
     """gain * (x - mean) / sqrt(variance + eps) + bias, along the last axis."""
 
     gain: Float[Array, " d"]
@@ -37,7 +37,7 @@ class LayerNorm(Short):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mlp(Short):
+class Mlp(ShortRepr):
     """act(x W_1 + b_1) W_2 + b_2, applied to every row."""
 
     W_1: Float[Array, "d f"]
@@ -54,7 +54,7 @@ class Mlp(Short):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Layer(Short):
+class Layer(ShortRepr):
     """H heads of query/key width k and value width v, with whatever stands around them.
 
     Args:

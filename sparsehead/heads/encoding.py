@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from .._base.display import Card, Displayed
+from .._base.display import Card, WithCard
 from .._base.errors import DomainError, ShapeError
 from .._base.plugins import Registry
 from .._base.types import Array, Float, Shaped
@@ -30,7 +30,7 @@ PIECE = 2**22  # numbers of the position vectors that are worked on at once
 
 
 @dataclass(frozen=True, repr=False)
-class Encoding(Displayed):
+class Encoding(WithCard):
     """The map b -> X(b). Built by `positional`, `random_positions`, `trainable`, `bag`, `random_bag`.
 
     Args:

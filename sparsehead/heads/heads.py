@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.types import Array, Float
 
@@ -83,7 +83,7 @@ def attention_head(
 
 
 @dataclass(frozen=True, repr=False)
-class HeadWeights(Short):
+class HeadWeights(ShortRepr):
     """Weights of one head, wherever they came from; never mutated. v, the width of the values, is mostly k."""
 
     W_Q: Float[Array, "d k"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base.display import Card, Plotted, Short, clipped
+from .._base.display import Card, ShortRepr, WithChart, clipped
 from .._base.errors import DomainError, ShapeError
 from .._base.frame import Frame
 from .._base.types import Array, Float, Int, Shaped
@@ -26,7 +26,7 @@ CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dense(Short):
+class Dense(ShortRepr):
     """One ReLU layer of the decoder: y -> (y W + b)_+."""
 
     W: Float[Array, "a c"]
@@ -40,7 +40,7 @@ class Dense(Short):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model(Plotted):
+class Model(WithChart):
     """bits (n, T) -> (n,): w . decoder(final_norm(y_[CLS])) + bias, with y the last layer's output.
 
     Args:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.types import Array, Float
 from .curves import TYPICAL_SLOPE, Cell
@@ -25,7 +25,7 @@ N_PARAMETERS = 3  # a, b, slope
 
 
 @dataclass(frozen=True, repr=False)
-class LawFit(Short):
+class LawFit(ShortRepr):
     """One law's fit: a, b and the slope in ln m, profile intervals (None: open), AIC and its excess over the best."""
 
     in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
@@ -48,7 +48,7 @@ class LawFit(Short):
 
 
 @dataclass(frozen=True, repr=False)
-class LawFits(Short):
+class LawFits(ShortRepr):
     """The fits by name, which is best, and what should be said of them.
 
     `lack_of_fit`: for each law, twice the log-likelihood that free thresholds gain over it, on `degrees` degrees of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .._base.arguments import instance, several, shown, whole
-from .._base.display import Card, Plotted, clipped
+from .._base.display import Card, WithChart, clipped
 from .._base.errors import DomainError
 from .._base.fields import check_names
 from .._base.frame import Frame
@@ -37,7 +37,7 @@ ALONE_UP_TO = 2  # so many T have too little to share: jointly they take twice t
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class LawResult(ResultsRecord, Plotted):
+class LawResult(ResultsRecord, WithChart):
     """A measured law: what `law` returns, a results file (law.json, law-grid.json, ..) holds and a chart draws.
 
     Args:

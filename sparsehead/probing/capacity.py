@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.types import Array, Float
 from ..capacity.declared import declare_layer, declare_model
 from ..capacity.families import outside
@@ -49,7 +49,7 @@ class HeadBound(Verdict):
 
 
 @dataclass(frozen=True, repr=False)
-class HeadWeightsReport(Short):
+class HeadWeightsReport(ShortRepr):
     """What the weights alone say about one head: all norms of `bound`, and effective ranks of W_QK and W_VO.
 
     The effective rank is exp of the entropy of the normalised singular values (Roy and Vetterli); the stable rank is

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.types import Array
 from .inputs import Inputs
@@ -41,7 +41,7 @@ Rows = Callable[[int], Tensor]  # the query rows to measure, given T
 
 
 @dataclass(frozen=True, repr=False)
-class Influence(Short):
+class Influence(ShortRepr):
     """Influence of positions on one head, averaged over sequences; positions by index.
 
     correlation: Spearman's, between influence and mean attention, averaged over sequences; None where one is constant.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._base.display import Card, Plotted, Short
+from .._base.display import Card, ShortRepr, WithChart
 from .._base.frame import Frame
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
@@ -13,7 +13,7 @@ from .statistics import HeadStatistics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoundHead(Short):
+class FoundHead(ShortRepr):
     """One head. measured is None where nothing could be run; baselines has the same statistics for the baselines.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
@@ -80,7 +80,7 @@ class FoundHead(Short):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Probe(Plotted):
+class Probe(WithChart):
     """Every head of a model, sorted by its score, and what was measured on what.
 
     Args:

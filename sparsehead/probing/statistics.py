@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.types import Array
 from ..heads.torch_activations import TORCH_ACTIVATIONS
 from .recompute import Call, row_blocks
@@ -38,7 +38,7 @@ STABLE = 4  # positions compared between sequences
 
 
 @dataclass(frozen=True, repr=False)
-class HeadStatistics(Short):
+class HeadStatistics(ShortRepr):
     """Averages for one head; the file's head says what each is. None where it cannot be measured.
 
     top_mass, score, error: by size s, without sizes that cannot be measured: score takes two rows that may attend to

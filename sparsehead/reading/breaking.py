@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction
 from ..heads.evaluate import evaluator
@@ -26,7 +26,7 @@ MOST_BITS = 2**25  # inputs x T that one ranking may evaluate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Breaking(Short):
+class Breaking(ShortRepr):
     """Flips of irrelevant positions that make the model disagree with the function read.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.types import Array, Bool, Float, Shaped
 from ..functions import SparseFunction, influences
 from ..heads.model import Model
@@ -74,7 +74,7 @@ def disagreement(evidence: dict[int, Evidence], support: tuple[int, ...]) -> str
 
 
 @dataclass(frozen=True, repr=False)
-class Ablation(Short):
+class Ablation(ShortRepr):
     """Shares of inputs on which the changed model still agrees with f.
 
     Args:

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from .._base import arguments
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.log_math import log_binomial
 from .._base.types import Array, Shaped
@@ -42,7 +42,7 @@ from ..functions import SparseFunction
 
 
 @dataclass(frozen=True, repr=False)
-class OccamBound(Short):
+class OccamBound(ShortRepr):
     """An upper bound on the error of the function read, and on that of the model if there is evidence about it.
 
     Args:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .._base.display import Card, Plotted, clipped
+from .._base.display import Card, WithChart, clipped
 from .._base.frame import Frame
 from ..certify.certificate import Certificate, spell_bits
 from ..functions import SparseFunction
@@ -14,7 +14,7 @@ from .sampling import Agreement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reading(Plotted):
+class Reading(WithChart):
     """The function inside a model, and how far it can be trusted.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._base.display import Card, Plotted, Short, clipped
+from .._base.display import Card, ShortRepr, WithChart, clipped
 from .._base.frame import Frame
 from ..heads.model import Model
 from ..reading.appearance import Appearance, appearance
@@ -14,7 +14,7 @@ TrialProgress = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome(Short):
+class Outcome(ShortRepr):
     """One trial's verdict.
 
     Args:
@@ -52,7 +52,7 @@ class Outcome(Short):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Plotted):
+class Run(WithChart):
     """A trial with its weights."""
 
     _CHART = "figures.training:run_chart"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from .._base.arguments import meant, shown, whole
-from .._base.display import Short
+from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.fields import about, check_names, setting, settings_of
 from .._base.plugins import Registry
@@ -68,7 +68,7 @@ INITS = ("mingpt", "torch", "torch-default")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TrainSpec(Short, Shape):
+class TrainSpec(ShortRepr, Shape):
     """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
 
     The defaults are the settings of preset "mingpt" with dropout 0; `preset` adds what the others differ in. Of the

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead._base.display import Card, Displayed
+from sparsehead._base.display import Card, WithCard
 from sparsehead._base.frame import Frame, table_html
 from sparsehead.floor.floor import Floor
 from sparsehead.laws.curves import Cell
@@ -229,7 +229,7 @@ def test_a_card_without_the_charts_extra_has_everything_but_the_chart(name, obje
 
 
 def test_what_a_card_says_is_escaped():
-    class Hostile(Displayed):
+    class Hostile(WithCard):
         def _card(self):
             evil = "<script>alert(1)</script>\"'&"
             return Card(evil, [evil], {evil: evil}, Frame([{evil: evil}]))
