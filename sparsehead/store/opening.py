@@ -32,8 +32,8 @@ REASONS = {
     ),
     "IOERR_READ": "cannot be read: the disk reports an error; repeat the command, or copy the file to another disk",
     "INTERRUPT": "takes SQLite more steps than a store of its size needs; it was not read further",
-    "READONLY_DBMOVED": "was removed or replaced while it was in use; what was added to it is lost with it: put the file "
-    "back, or repeat the command to run everything again",
+    "READONLY_DBMOVED": "was removed or replaced while it was in use; what was added to it is lost with it: put the "
+    "file back, or repeat the command to run everything again",
     "readonly": "is read-only; make it writable or point --db at another file",
     "full": "cannot grow, the disk is full; make room and repeat the command, finished outcomes are kept",
     "locked": f"was held by another process for {BUSY_SECONDS:.0f} s; repeat the command when it is free",
