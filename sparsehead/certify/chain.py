@@ -60,7 +60,7 @@ class Step:
         return Step(W, b, self.relu, W_size, b_size, units)
 
     def allowance(self, size: Float[Array, "*n a"]) -> Float[Array, "*n c"]:
-        """What rounding may move the pre-activation of an x with |x| <= size."""
+        """A bound on how far rounding moves the pre-activation of an x with |x| <= size."""
         return self.units * (size @ self.W_size + self.b_size) * UP
 
 

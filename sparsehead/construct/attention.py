@@ -112,7 +112,7 @@ def additive_selection(
 
 
 def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
-    """What bit 1 adds to a score, the values of the relevant positions, and the value of bit 1."""
+    """The score that bit 1 adds, the values of the relevant positions, and the value of bit 1."""
     if not code.mixed:
         return 0.0, np.zeros(len(code.weights)), 1.0
     eps, mean = code.tilt, sum(code.weights) / code.total

@@ -28,9 +28,8 @@ from .._base.types import Array, Int, Shaped
 from ..functions import assignments
 from .candidates import fewest_changes_in_place, interchangeable, threshold_weights
 
-NEVER = (
-    1 << 30
-)  # more changes than any table has: for codes that give two inputs with different values the same sum
+# More changes than any table has: for codes that give two inputs of different value the same sum.
+NEVER = 1 << 30
 
 
 @dataclass(frozen=True)

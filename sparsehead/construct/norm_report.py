@@ -18,7 +18,7 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
     """Every norm of every matrix, per head: Frobenius, spectral, (2,1), its transpose, (1,1).
 
     Beside them, for compact models of one head, `predicted` (||W_QK|| from the scores eta: |eta|_2 and |eta|_1) and
-    `paper`, the sizes of the paper's own weights. The temperature is inside W_QK.   Paper: representation-norms
+    `paper`, the sizes of the paper's weights. The temperature is inside W_QK.   Paper: representation-norms
     """
     if model.L != 1:
         raise DomainError(f"a norm report is about one layer, this model has L={model.L}.")

@@ -113,8 +113,8 @@ def smallest_step(values: Float[Array, " n"]) -> float:
 
 def smallest_distance(targets: Float[Array, "n k"]) -> float:
     """g: the smallest l_inf distance of two targets, for which they are g-injective.   Paper: gamma-injective"""
-    apart = np.abs(targets[:, None] - targets[None]).max(axis=2)
-    return float(apart[~np.eye(len(targets), dtype=bool)].min())
+    distances = np.abs(targets[:, None] - targets[None]).max(axis=2)
+    return float(distances[~np.eye(len(targets), dtype=bool)].min())
 
 
 def _additive_layer(

@@ -96,7 +96,7 @@ class TorchModel(Part):
 
 
 def _read_back(part: Any, module: Any) -> Any:
-    """The dataclass `part` with the parameters of the module that was made from it."""
+    """The dataclass `part` with the current parameters of its module."""
     changed: dict[str, Any] = {}
     for field in fields(part):
         old, new = getattr(part, field.name), getattr(module, field.name)

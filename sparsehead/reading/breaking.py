@@ -122,7 +122,7 @@ def _strongest(
 
 
 def _shifts(model: Model) -> Float[Array, " T"] | None:
-    """How far raising each bit moves the one mixed scalar towards larger outputs; None if that depends on other bits.
+    """The shift of the one mixed scalar towards larger outputs when a bit is raised; None if it depends on other bits.
 
     It does not depend on them for one layer and one head of value width 1 whose scores do not depend on the bits, read
     without LayerNorm or MLP through one monotone activation.

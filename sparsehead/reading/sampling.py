@@ -44,7 +44,7 @@ class Agreement:
 
 
 def inputs_for(T: int) -> int:
-    """How many random inputs of length T are drawn for a table or an agreement: 4096, fewer beyond 2^27 bits."""
+    """The number of random inputs of length T for a table or an agreement: 4096, fewer beyond 2^27 bits."""
     return max(256, min(4096, 2**27 // T))
 
 
@@ -107,7 +107,7 @@ def majority_junta(
 def measure_agreement(
     oracle: Oracle, f: SparseFunction, *, rng: np.random.Generator, p: float, n: int | None = None
 ) -> Agreement:
-    """How often oracle and f agree on n fresh inputs with independent Bernoulli(p) bits."""
+    """The agreement of oracle and f on n fresh inputs with independent Bernoulli(p) bits."""
     n = inputs_for(oracle.T) if n is None else n
     bits = bernoulli(p, (n, oracle.T), rng).view(np.uint8)
     same = int((oracle(bits) == f(bits)).sum())
