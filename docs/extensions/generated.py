@@ -51,11 +51,13 @@ def expand(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def commands(_: str) -> str:
     """A section per command, subcommands below theirs."""
-    from sparsehead.cli.app import VERBS
+    import typer.main
 
-    parts = []
-    for verb, line in VERBS.items():
-        text = help_of(verb)
+    from sparsehead.cli.app import app
+
+    parts, group = [], typer.main.get_command(app)
+    for verb, command in group.commands.items():  # type: ignore[attr-defined]
+        text, line = help_of(verb), command.short_help or command.help
         parts.append(f"## sparsehead {verb}\n\n{line}\n\n```text\n{text}\n```\n")
         below = re.findall(r"^  (\w+) ", text.partition("Commands:")[2], flags=re.M)
         parts += [f"### {verb} {name}\n\n```text\n{help_of(verb, name)}\n```\n" for name in below]
