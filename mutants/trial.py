@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import Any
 
 LEFT_OUT = (
-    ".*",
+    ".git",
+    ".venv",
+    ".*_cache",
+    ".hypothesis",
     "__pycache__",
     "*.db",
     "*.db-*",

@@ -90,6 +90,17 @@ def test_exponentials_are_enclosed(x):
     assert high - low <= 2
 
 
+def test_each_term_takes_the_end_of_its_weight_that_makes_it_largest():
+    """One token of value 0 or 1 and [CLS] of value 0, weights in [1, 3]: 3 (1 - U) - U <= 0 from U = 3/4 on."""
+    head = checker.Head.__new__(checker.Head)
+    head.T, head._forms = 1, {}
+    head.weights = [[(checker.ONE, 3 * checker.ONE)] * 2] * 2
+    head.values = [[[Fraction(0)], [Fraction(1)]], [[Fraction(0)]] * 2]
+    g = (Fraction(1),)
+    assert head.never_exceeds(g, Fraction(3, 4), {})
+    assert not head.never_exceeds(g, Fraction(3, 4) - Fraction(1, 2**200), {})
+
+
 def changed(content, rng):
     """A copy with one bound moved towards the other end."""
     content = json.loads(json.dumps(content))
