@@ -21,6 +21,7 @@ from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..train.footprint import require_trial
 from ..train.keywords import Settings
+from ..train.learners.learner import Learner
 from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function
 from ..train.spec import preset as preset_spec
 from .adaptive import Adaptive
@@ -209,14 +210,25 @@ def law(
 
 def _trials_of(function: str, s: int | None, preset: str, settings: dict[str, Any]) -> MakeSpec:
     """(T, m, seed) -> the trial."""
-    require_module("torch")
-    if LEARNERS.find(settings.get("learner", "transformer")).as_drawn:
+    if _learner(settings.get("learner", "transformer")).as_drawn:
         settings = {"unique": False, **settings}
 
     def make(T: int, m: int, seed: int) -> TrainSpec:
         return preset_spec(preset, function=function, s=s, T=T, m=m, seed=seed, **settings)
 
     return make
+
+
+def _learner(name: str) -> Learner:
+    """The learner of that name; one that is trained step by step needs torch."""
+    try:
+        learner: Learner = LEARNERS.find(name)
+    except ModuleNotFoundError:
+        require_module("torch")
+        raise
+    if learner.fit is None:
+        require_module("torch")
+    return learner
 
 
 def _refuse_early(

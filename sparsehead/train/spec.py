@@ -59,6 +59,12 @@ LEARNERS: Registry[Any] = Registry(
         "logistic": "sparsehead.train.learners.logistic:LOGISTIC",
         "tree": "sparsehead.train.learners.tree:TREE",
         "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
+        "comp": "sparsehead.train.learners.comp:COMP",
+        "dd": "sparsehead.train.learners.dd:DD",
+        "scomp": "sparsehead.train.learners.scomp:SCOMP",
+        "greedy": "sparsehead.train.learners.greedy:GREEDY",
+        "one-step": "sparsehead.train.learners.one_step:ONE_STEP",
+        "lp": "sparsehead.train.learners.lp:LP",
     },
 )
 # The order of these is known to the kernel, which gets an index.

@@ -46,8 +46,8 @@ class Learner:
 
     Args:
         repeats: False if every attempt gives the same answer, so that one is enough.
-        as_drawn: True if no training set that a single support explains can make it fail; `law` then does not redraw
-            ambiguous training sets.
+        as_drawn: True if `law` does not redraw ambiguous training sets unless it is asked to: no other set can make the
+            learner fail, or it is there to be compared with the floor, which is for independent samples.
         has_model: whether a run ends with an attention `Model`.
         memory: (spec, T, m, dtype) -> bytes at the peak of one trial.
     """

@@ -1,0 +1,122 @@
+"""A training set of a conjunction or a disjunction as group tests.
+
+Group testing looks for s defective items among T by tests of many items at once, each positive iff a defective one is
+among them. A sample is such a test:
+
+    AND of s positions   a position is in the test iff its bit is 0; the test is positive iff the label is 0
+    OR of s positions    a position is in the test iff its bit is 1; the test is positive iff the label is 1
+
+The learners are told the kind, s, the probability of a one and the rate of label noise, as the floor is; not the
+positions. They answer with a set of positions.
+
+Sources: M. Aldridge, O. Johnson, J. Scarlett, Group Testing: An Information Theory Perspective (2019), for the learners
+without noise; each file names that of its noisy form.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..._base.errors import DomainError
+from ..._base.types import Array, Bool, Int, Shaped
+from ...functions import kind
+from ...functions.task import Sample
+from ..spec import TrainSpec, task_of
+from .named import NamedSet
+from .packed import counts, packed
+
+
+@dataclass(frozen=True)
+class GroupTests:
+    """m tests of T positions, s of which are defective.
+
+    Args:
+        share: probability that a position is in a test.
+        inside: [i, t] is 1 iff position t is in test i.
+        positive: the outcome of each test; wrong with probability `noise`.
+    """
+
+    kind: str
+    s: int
+    share: float
+    noise: float
+    inside: Shaped[Array, "m T"]
+    positive: Bool[Array, " m"]
+
+    @cached_property
+    def columns(self) -> Shaped[Array, "bytes T"]:
+        return packed(self.inside)
+
+    def possible(self) -> Int[Array, " n"]:
+        """The positions that the negative tests do not exclude.
+
+        Without noise these are the positions in no negative test. With noise, a position in n tests, e of them
+        negative, is kept iff it is more probably defective than not, given n and e:
+
+            (rho/a)^e ((1-rho)/(1-a))^(n-e) > (T-s)/s,
+
+        rho the noise, a the probability that a test is negative. This is the threshold of Chan, Che, Jaggi and
+        Saligrama's noisy COMP (2011) on e/n, with Bayes' rule in place of their free parameter.
+        """
+        excluding = counts(self.columns, ~self.positive)
+        if not self.noise:
+            return np.flatnonzero(excluding == 0)
+        member = counts(self.columns, np.ones(len(self.positive), dtype=bool))
+        clean = (1 - self.share) ** self.s
+        a = clean * (1 - self.noise) + (1 - clean) * self.noise
+        evidence = excluding * math.log(self.noise / a)
+        evidence += (member - excluding) * math.log((1 - self.noise) / (1 - a))
+        T = self.inside.shape[1]
+        return np.flatnonzero(evidence > math.log(max(T - self.s, 1) / self.s))
+
+    def explained_by(self, positions: Int[Array, " n"]) -> Shaped[Array, "positives n"]:
+        """[i, j] is 1 iff position j of `positions` is in the i-th positive test."""
+        return self.inside[np.ix_(self.positive, positions)]
+
+    def answer(self, positions: Int[Array, " n"]) -> NamedSet:
+        """The function of these positions."""
+        return NamedSet(self.kind, tuple(sorted(positions.tolist())))
+
+
+def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
+    """The sample as tests.
+
+    Raises:
+        DomainError: the function is neither a conjunction nor a disjunction.
+    """
+    task = task_of(spec)
+    name = kind(task.f)
+    if name not in ("and", "or"):
+        raise DomainError(
+            f"the learner {spec.learner} finds conjunctions and disjunctions; {task.f} is neither. greedy and one-step "
+            "take every function."
+        )
+    bits, labels = sample
+    conjunction = name == "and"
+    return GroupTests(
+        kind=name,
+        s=task.f.s,
+        share=1 - task.p if conjunction else task.p,
+        noise=task.noise,
+        inside=bits ^ 1 if conjunction else bits,
+        positive=labels == (0 if conjunction else 1),
+    )
+
+
+def definite(explained: Shaped[Array, "positives n"]) -> Int[Array, " n"]:
+    """For each candidate, the number of positive tests that contain it and no other candidate."""
+    alone = explained.sum(axis=1, dtype=np.int64) == 1
+    return explained[alone].sum(axis=0, dtype=np.int64)
+
+
+def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
+    """The s largest, at most; equal ones in order, and none that is 0."""
+    first = np.argsort(-count, kind="stable")[:s]
+    return first[count[first] > 0]
+
+
+def tests_memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
+    """Bytes at the peak: bits as drawn, as tests and packed, and a few numbers for each position."""
+    return 100e6 + 4.0 * m * T + 100.0 * T

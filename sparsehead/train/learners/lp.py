@@ -1,0 +1,75 @@
+"""LP: the linear relaxation of the smallest set of positions that explains all tests; its s largest weights.
+
+Without noise (Malioutov and Malyutov 2012): weights z in [0, 1] of COMP's positions with the least sum such that every
+positive test holds a sum of at least 1. With label noise a slack per test makes up for what it lacks, or for what a
+negative test holds. They weigh slacks against the sum by a free parameter; here the sum is s, which is told, and the
+slacks are minimised.
+
+The program is solved on the columns of a few positions first. Those whose reduced cost is negative are added until
+there are none, which proves that the weights are optimal for all.
+"""
+
+import numpy as np
+
+from ..._base.types import Array, Float, Int, Shaped
+from ...functions import Predict
+from ...functions.task import Sample
+from ..spec import TrainSpec
+from .group_tests import group_tests, tests_memory
+from .learner import Learner
+
+ADDED = 200  # columns that enter the program at a time
+
+
+def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    tests = group_tests(spec, sample)
+    if tests.noise:
+        positions = np.arange(tests.inside.shape[1])
+        weights = relaxed(tests.inside, tests.positive, total=tests.s)
+    else:
+        positions = tests.possible()
+        explained = tests.explained_by(positions)
+        weights = relaxed(explained, np.ones(len(explained), dtype=bool), total=None)
+    return tests.answer(positions[np.argsort(-np.round(weights, 6), kind="stable")[: tests.s]])
+
+
+def relaxed(
+    inside: Shaped[Array, "m n"], positive: Shaped[Array, " m"], *, total: int | None
+) -> Float[Array, " n"]:
+    """The optimal weights. With `total` their sum is that, and slacks are minimised; else the sum is minimised.
+
+    In the latter case a unit of slack costs 2. A test's dual price is at most 1, the cost of a column that it
+    contains, so that the optimum has no slack where every test contains a column.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, hstack, identity
+
+    m, n = inside.shape
+    sign = np.where(positive, -1.0, 1.0)  # rows are  -sum - slack <= -1  (positive)  and  sum - slack <= 0
+    chosen: Int[Array, " k"] = np.argsort(-(-sign @ inside), kind="stable")[: min(ADDED, n)]
+    cost, slack_cost = (1.0, 2.0) if total is None else (0.0, 1.0)
+    while True:
+        k = len(chosen)
+        rows = hstack([csr_array(sign[:, None] * inside[:, chosen]), -identity(m)], format="csr")
+        equal = (
+            {} if total is None else {"A_eq": np.r_[np.ones(k), np.zeros(m)][None], "b_eq": [float(total)]}
+        )
+        found = linprog(
+            np.r_[np.full(k, cost), np.full(m, slack_cost)], A_ub=rows, b_ub=np.where(positive, -1.0, 0.0),
+            bounds=[(0, 1)] * k + [(0, None)] * m, method="highs", **equal,
+        )  # fmt: skip
+        price = cost - (sign * found.ineqlin.marginals) @ inside
+        if total is not None:
+            price -= found.eqlin.marginals[0]
+        price[chosen] = 0.0
+        entering = np.argsort(price, kind="stable")[:ADDED]
+        entering = entering[price[entering] < -1e-7]  # HiGHS's own tolerance
+        if not len(entering):
+            break
+        chosen = np.r_[chosen, entering]
+    weights = np.zeros(n)
+    weights[chosen] = found.x[:k]
+    return weights
+
+
+LP = Learner(fit=fit, repeats=False, as_drawn=True, memory=tests_memory)

@@ -1,0 +1,33 @@
+"""SCOMP: DD's positions, then greedily the one of COMP's that explains the most positive tests not yet explained.
+
+Aldridge, Baldassini and Johnson 2014; Chvatal's greedy set cover (1979). Without noise it ends when all tests are
+explained, with s positions or not. With label noise tests may be positive by mistake and DD's positions are not
+certain: the cover starts empty and ends with s positions, which is our choice, as no form with noise is established.
+"""
+
+import numpy as np
+
+from ...functions import Predict
+from ...functions.task import Sample
+from ..spec import TrainSpec
+from .group_tests import definite, group_tests, tests_memory
+from .learner import Learner
+
+
+def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
+    tests = group_tests(spec, sample)
+    possible = tests.possible()
+    explained = tests.explained_by(possible)
+    chosen = [] if tests.noise else np.flatnonzero(definite(explained)).tolist()
+    left = explained[~explained[:, chosen].any(axis=1)]
+    while len(left) and possible.size and not (tests.noise and len(chosen) == tests.s):
+        gains = left.sum(axis=0, dtype=np.int64)
+        best = int(gains.argmax())
+        if not gains[best]:
+            break
+        chosen.append(best)
+        left = left[left[:, best] == 0]
+    return tests.answer(possible[chosen])
+
+
+SCOMP = Learner(fit=fit, repeats=False, as_drawn=True, memory=tests_memory)
