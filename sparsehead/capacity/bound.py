@@ -12,7 +12,6 @@ from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real, check_count, check_delta, check_eps, exp
 from ..heads.block import Layer
-from ..heads.model import Model
 from .declared import DeclaredClass, declare_layer, declare_model, declare_norms
 from .families import outside
 from .forms import FORMS
@@ -191,13 +190,6 @@ def bound(
         assumptions=declared.assumptions,
         notes=(*declared.notes, *declared.outside, f"form {chosen}: {FORMS[chosen].description}"),
     )
-
-
-def smallest_gap(model: Model, *, m: int, delta: float) -> float:
-    """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
-    declared = declare_model(model)
-    coverings, gaps = declared.by_form(m, declared.usual_eps, delta)
-    return gaps[smallest(coverings, gaps)]
 
 
 def _declare(

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from .._base.log_math import Real, check_eps, ln, log_ln
+from .._base.log_math import Real, check_eps, ln, log1p_exp, log_ln, log_sum
 from .._base.plugins import Registry
 from .items import Covering, Item, closed_covering, numeric_covering
-from .linear import log_Lambda
 from .norms import MatrixNorms
 
 
@@ -69,6 +68,13 @@ class Form:
     needs: tuple[str, ...] = ()
     charges: str = ""
     proven: bool = True
+
+
+def log_Lambda(d_1: Real, log_N: float) -> float:
+    """ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, from ln N."""
+    rows = ln(log1p_exp(ln(d_1)))
+    updates = ln(log1p_exp(math.log(2) + log_N + ln(d_1)))
+    return 3 * log_sum([rows / 3, updates / 3])
 
 
 def linear(W: MatrixNorms, log_N: float) -> Charge:

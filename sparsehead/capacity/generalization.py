@@ -58,37 +58,6 @@ def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
     return A * min((j + 1) * exp(log_ratio * j / (j + 1)) for j in (0, n - 1, n, n + 1))
 
 
-def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
-    """The textbook shape with its constant: e sqrt2 r (1 + ln^+(A/(sqrt2 r))), r = sqrt(C/m).
-
-    Paper: rademacher-cover
-    """
-    r = math.sqrt(2 * C / m)
-    return math.e * r * (1 + max(0.0, math.log(A / r))) if r > 0 else 0.0
-
-
-def entropy_integral(log_covering: Callable[[float], float], *, A: Real, m: Real, alpha: Real) -> float:
-    """R^ <= 4 alpha + 4 sqrt2 m^{-1/2} int_alpha^{A/2} sqrt(ln N(eps)) d eps, for any 0 < alpha <= A/2.
-
-    A class within A of one function, with proper covers. Chaining at q = 1/2 (`rademacher`) has
-    A 2^{-J} + m^{-1/2} sum_j A 2^{1-j} sqrt(2 ln N(A 2^{-j})); each term is at most 4 sqrt2 times the integral
-    over [A 2^{-j-1}, A 2^{-j}], where ln N is no smaller. Take the largest J with A 2^{-J-1} >= alpha.
-
-    The integral is replaced by an upper sum on a geometric grid, which errs upwards only. For alpha > A/2 the
-    trivial bound A is returned.   Paper: entropy-integral
-    Differs: the paper leaves the constant open; textbooks have 12 in place of 4 sqrt2.
-    """
-    A, alpha = check_norm("A", A), check_eps(alpha, "alpha")
-    total, high = 0.0, A / 2
-    if alpha > high:
-        return A
-    while high > alpha:
-        low = max(alpha, high / 1.05)  # the upper sum exceeds the integral by at most 5 %
-        total += (high - low) * math.sqrt(log_covering(low))
-        high = low
-    return min(A, 4 * alpha + 4 * math.sqrt(2 / check_count("m", m)) * total)
-
-
 def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> float:
     """b sqrt( (ln(1/delta) + penalty) / (2m) ); penalty is added by a union bound over norms read off the weights."""
     return b * math.sqrt((penalty - math.log(check_delta(delta))) / (2 * check_count("m", m)))
@@ -143,14 +112,6 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
     """
     bits = (log_covering_2m + penalty) / math.log(2) + (1 - math.log2(check_delta(delta)))
     return 2 * bits / check_count("m", m)
-
-
-def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
-    """m >= (ln|F| + ln(1/delta))/eps suffices for a consistent learner over a finite class.
-
-    Paper: sample-size
-    """
-    return math.ceil((log_size - math.log(check_delta(delta))) / check_eps(eps))
 
 
 def samples_needed(gap: Callable[[Real], float], *, accuracy: Real) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from .._base.errors import DomainError
-from .._base.log_math import Real, check_count, check_eps, check_norm, exp, ln
+from .._base.log_math import Real, check_count, check_norm, exp, ln
 from .forms import FORMS, Form
 from .items import Item
 from .norms import MatrixNorms
@@ -109,19 +109,3 @@ def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
 def column(length: float, rows: int) -> MatrixNorms:
     """Norms of a map with one column of this length; its absolute sum is at most sqrt(rows) times that."""
     return MatrixNorms(length, length, length, length, length * exp(ln(rows) / 2), rows, 1)
-
-
-def printed_corollary(
-    *, V21: Real, V: Real, QK21: Real, BX: Real, L: Real, m: Real, T: Real, eps: Real
-) -> float:
-    """The single-layer bound as the notes print it, constant 1:
-
-        (L B_X)^2 ( V21^{2/3} + (QK21 V)^{2/3} )^3 / eps^2  log(mT).
-
-    Right for B_X = 1 only: rescaling X by c and the weights by 1/c^2, 1/c leaves all functions unchanged, but
-    not this number.   Paper: single-layer-capacity
-    """
-    third = 2 / 3
-    inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third
-    log_scale = 2 * (ln(L) + ln(check_norm("BX", BX)) - math.log(check_eps(eps)))
-    return exp(log_scale + 3 * ln(inner)) * (ln(m) + ln(T))

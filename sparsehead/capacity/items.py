@@ -7,7 +7,7 @@ becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole
     h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),   and 0 for x >= r_k.
 
 The first price is the perceptron cover of `linear.py`, c_k = r_k^2 lambda_k; the second counts parameters.
-With the first alone the best split is known (`split`), and the bound is C/eps^2 with
+With the first alone the best split is known, x_k proportional to (c_k/p_k)^{1/3}, and the bound is C/eps^2 with
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
 
@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._base.log_math import LOG_ZERO, Real, check_eps, check_norm, exp, ln, log_sum
+from .._base.log_math import LOG_ZERO, exp, ln, log_sum
 from .._base.types import Array
 
 CHOICES_TRIED = 729  # up to so many choices of prices are all tried: six items with three prices each
@@ -67,26 +67,6 @@ class Item:
     def live(self) -> bool:
         """False for an item of a zero weight, or one that cannot reach the output: it costs nothing."""
         return self.log_r > LOG_ZERO and self.log_p > LOG_ZERO
-
-
-def item(name: str, *, c: Real, p: Real, dim: Real = math.inf) -> Item:
-    """An item from the two numbers of the split lemma, when the price is c/x^2 and nothing else is known."""
-    return Item(name, ln(check_norm("c", c)) / 2, 0.0, ln(check_norm("p", p)), float(dim))
-
-
-def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
-    """The x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps.
-
-    x_k = (eps/g)(c_k/p_k)^{1/3},  g = sum c^{1/3} p^{2/3}.
-
-    By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf, and an
-    item with copies counts that often in both sums.
-
-    Paper: split-lemma
-    """
-    log_g = log_sum(k.log_total for k in items)
-    log_eps = math.log(check_eps(eps))
-    return tuple(exp(log_eps - log_g + (k.log_c - k.log_p) / 3) if k.live else math.inf for k in items)
 
 
 def log_capacity(items: Sequence[Item]) -> float:

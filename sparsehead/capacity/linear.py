@@ -7,6 +7,8 @@ points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however m
 
 import math
 
+from sparsehead.capacity.forms import log_Lambda
+
 from .._base.errors import DomainError
 from .._base.log_math import (
     Real,
@@ -17,7 +19,6 @@ from .._base.log_math import (
     ln,
     log1p_exp,
     log_binomial,
-    log_sum,
 )
 
 
@@ -78,13 +79,6 @@ def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
     log_r = ratio(a, b, 2 * eps)
     k = min(int(check_count("N", N)), math.ceil(math.exp(2 * log_r) * (1 - 2e-12)) - 1)
     return log_binomial(N, k) + k * math.log(2) if k > 0 else 0.0
-
-
-def log_Lambda(d_1: Real, log_N: float) -> float:
-    """ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, from ln N."""
-    rows = ln(log1p_exp(ln(d_1)))
-    updates = ln(log1p_exp(math.log(2) + log_N + ln(d_1)))
-    return 3 * log_sum([rows / 3, updates / 3])
 
 
 def log_cover_matrix(

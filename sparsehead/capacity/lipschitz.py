@@ -10,9 +10,6 @@ import math
 from .._base.log_math import Real, check_norm
 from .._base.types import Array, Float
 
-# of the activations; for gelu its slope at sqrt 2, rounded up
-LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu": 1.1289042}
-
 
 def softmax_l1_bound(delta: Real) -> float:
     """||softmax(a) - softmax(b)||_1 <= 2 tanh(delta/2) <= delta  whenever  ||a - b||_inf <= delta.

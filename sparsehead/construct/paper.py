@@ -104,13 +104,6 @@ def paper_model(
     return Model(encoding, (layer,), w=w, decoder=decoder, attends_cls=attends_cls)
 
 
-def smallest_step(values: Float[Array, " n"]) -> float:
-    """The largest gamma for which a symmetric function with these values at 0, 1, .., s ones is gamma-strictly
-    monotone: the least rise from r ones to r + 1. Not positive unless it always rises.   Paper: gamma-monotone
-    """
-    return float(np.diff(values).min())
-
-
 def smallest_distance(targets: Float[Array, "n k"]) -> float:
     """g: the smallest l_inf distance of two targets, for which they are g-injective.   Paper: gamma-injective"""
     distances = np.abs(targets[:, None] - targets[None]).max(axis=2)

@@ -17,9 +17,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from .._base.errors import DomainError
 from .._base.types import Array, Float, Int
 from .chances import binomial, likely_counts, log_choose, poisson
-from .elimination import check_class
 
 # sums of at most 1e6 positive terms, each within 1e-10: exponentials of sums of logarithms below 1e5
 ROUNDING = 1e-9
@@ -194,3 +194,12 @@ def _quadrature() -> list[tuple[float, float]]:
     nodes = 24
     x, w = roots_jacobi(nodes - 1, 1, 0)
     return [*zip(((1 + x) / 2).tolist(), (w / (1 - x) / 2).tolist()), (1.0, 1 / nodes**2)]
+
+
+def check_class(*, s: int, T: int, m: int, p: float) -> None:
+    if not 1 <= s <= T:
+        raise DomainError(f"a support has 1 <= s <= T positions, got s={s}, T={T}.")
+    if m < 0:
+        raise DomainError(f"m counts samples, so m >= 0; got {m}.")
+    if not 0 < p < 1:
+        raise DomainError(f"p is the probability of a one, strictly between 0 and 1; got {p}.")

@@ -8,11 +8,14 @@ that the positive examples have already ruled out.
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._base.errors import DomainError
 from .._base.types import Array, Bool, Int, Shaped
+from .bracket import check_class
+from .floor import entropy
 
 CAP = 200  # counting stops here: 1/N is then known to within 1/200
 
@@ -153,10 +156,49 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
     return packed.view(np.uint64)
 
 
-def check_class(*, s: int, T: int, m: int, p: float) -> None:
-    if not 1 <= s <= T:
-        raise DomainError(f"a support has 1 <= s <= T positions, got s={s}, T={T}.")
-    if m < 0:
-        raise DomainError(f"m counts samples, so m >= 0; got {m}.")
-    if not 0 < p < 1:
-        raise DomainError(f"p is the probability of a one, strictly between 0 and 1; got {p}.")
+@dataclass(frozen=True)
+class Identification:
+    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the CAP)."""
+
+    T: int
+    m: int
+    opt: float
+    opt_error: float
+    unique: float
+    unique_error: float
+
+
+def identification(
+    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
+) -> list[Identification]:
+    """P_opt and P_unique for s-conjunctions at m samples, one entry per T, by simulation.   Paper: information-floor"""
+    N = consistent_counts(s=s, Ts=Ts, m=m, p=p, trials=trials, rng=rng)
+    share, alone = 1 / N, N == 1
+    cut = (N >= CAP).mean(axis=0) / CAP
+    return [
+        Identification(
+            T=int(T),
+            m=m,
+            opt=float(share[:, j].mean()),
+            opt_error=float(share[:, j].std() / math.sqrt(trials) + cut[j]),
+            unique=float(alone[:, j].mean()),
+            unique_error=float(alone[:, j].std() / math.sqrt(trials)),
+        )
+        for j, T in enumerate(Ts)
+    ]
+
+
+def floor_slope(*, s: int, p: float) -> float:
+    """Samples per ln T that identifying an s-conjunction takes as T grows:  max_r (s-r) / (ln 2 p^r h(p^(s-r))).
+
+    To tell I* from the sets that share exactly r of its positions, (s-r) log2 T bits are needed, and a sample
+    gives H(label | the r shared bits) = p^r h(p^(s-r)) bits. At r = 0 this is s log2 T / h(p^s), the number of
+    bits in I* over the entropy of a label.
+
+    The first moment of a single swap alone would give 1 / -ln(1 - 2 p^s (1-p)), 7.5 at s = 3, p = 1/2, less than
+    the 7.96 of r = 0. For balanced labels, p = 2^(-1/s), both are s / ln 2 (4.33 at s = 3).
+
+    >>> round(floor_slope(s=3, p=0.5), 2), round(floor_slope(s=3, p=0.5 ** (1 / 3)), 2)
+    (7.96, 4.33)
+    """
+    return max((s - r) / (math.log(2) * p**r * entropy(p ** (s - r), 1 - p ** (s - r))) for r in range(s))

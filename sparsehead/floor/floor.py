@@ -24,9 +24,8 @@ from .._base.errors import DomainError
 from .._base.types import Array, Shaped
 from ..functions import EXPLAINED, labels
 from ..functions.task import conjunction_p
-from .bracket import identification_bounds
+from .bracket import check_class, identification_bounds
 from .chances import binomial
-from .elimination import CAP, check_class, consistent_counts
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,6 @@ class Floor:
     def to_dict(self) -> dict[str, Any]:
         """The bracket as `sparsehead bound --json` prints it."""
         return {"m": self.m, "enough": self.enough, "status": self.status}
-
-
-@dataclass(frozen=True)
-class Identification:
-    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the CAP)."""
-
-    T: int
-    m: int
-    opt: float
-    opt_error: float
-    unique: float
-    unique_error: float
 
 
 def floor(
@@ -127,26 +114,6 @@ def floor_curve(kind: str, *, s: int, Ts: Sequence[int], p: float, **options: An
     return tuple(floor(kind, s=s, T=T, p=p, **options) for T in Ts)
 
 
-def identification(
-    *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
-) -> list[Identification]:
-    """P_opt and P_unique for s-conjunctions at m samples, one entry per T, by simulation.   Paper: information-floor"""
-    N = consistent_counts(s=s, Ts=Ts, m=m, p=p, trials=trials, rng=rng)
-    share, alone = 1 / N, N == 1
-    cut = (N >= CAP).mean(axis=0) / CAP
-    return [
-        Identification(
-            T=int(T),
-            m=m,
-            opt=float(share[:, j].mean()),
-            opt_error=float(share[:, j].std() / math.sqrt(trials) + cut[j]),
-            unique=float(alone[:, j].mean()),
-            unique_error=float(alone[:, j].std() / math.sqrt(trials)),
-        )
-        for j, T in enumerate(Ts)
-    ]
-
-
 def difference(kind: str, *, s: int, r: int, p: float) -> float:
     """Probability that two s-sets with r positions in common give different labels to a Bernoulli(p) input.
 
@@ -198,25 +165,9 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     input its probability varies around that mean, and h is concave.   Paper: sample-lower-bound
     """
     one, zero = _label_chances(labels(kind, s), _binomial(s, p))
-    bits = target * math.log2(math.comb(T, s)) - _entropy(target, 1 - target)
+    bits = target * math.log2(math.comb(T, s)) - entropy(target, 1 - target)
     # rounded down by more than the arithmetic can be off, so that the bound is never a sample too high
-    return max(0, math.ceil(bits / _entropy(one, zero) * (1 - 1e-12)))
-
-
-def floor_slope(*, s: int, p: float) -> float:
-    """Samples per ln T that identifying an s-conjunction takes as T grows:  max_r (s-r) / (ln 2 p^r h(p^(s-r))).
-
-    To tell I* from the sets that share exactly r of its positions, (s-r) log2 T bits are needed, and a sample
-    gives H(label | the r shared bits) = p^r h(p^(s-r)) bits. At r = 0 this is s log2 T / h(p^s), the number of
-    bits in I* over the entropy of a label.
-
-    The first moment of a single swap alone would give 1 / -ln(1 - 2 p^s (1-p)), 7.5 at s = 3, p = 1/2, less than
-    the 7.96 of r = 0. For balanced labels, p = 2^(-1/s), both are s / ln 2 (4.33 at s = 3).
-
-    >>> round(floor_slope(s=3, p=0.5), 2), round(floor_slope(s=3, p=0.5 ** (1 / 3)), 2)
-    (7.96, 4.33)
-    """
-    return max((s - r) / (math.log(2) * p**r * _entropy(p ** (s - r), 1 - p ** (s - r))) for r in range(s))
+    return max(0, math.ceil(bits / entropy(one, zero) * (1 - 1e-12)))
 
 
 @dataclass(frozen=True)
@@ -278,7 +229,7 @@ def _binomial(n: int, p: float) -> list[float]:
     return binomial(np.arange(n + 1), n, p).tolist()
 
 
-def _entropy(one: float, zero: float) -> float:
+def entropy(one: float, zero: float) -> float:
     """The binary entropy h in bits of two probabilities that sum to 1; both are given, since 1 - q loses a small q."""
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)

@@ -10,9 +10,8 @@ import numpy as np
 from sparsehead._base.log_math import log_ln
 from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float, Int
-from sparsehead.capacity.forms import covering
+from sparsehead.capacity.forms import covering, log_Lambda
 from sparsehead.capacity.items import Item
-from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.norms import matrix_norms
 from sparsehead.capacity.pricing import Pricing

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparsehead._base.rng import stream
 from sparsehead.floor.bracket import counting_bound, swap_bounds
-from sparsehead.floor.elimination import parity_counts
-from sparsehead.floor.floor import fano, floor, floor_curve, floor_slope, identification, parity_bounds
+from sparsehead.floor.elimination import floor_slope, identification, parity_counts
+from sparsehead.floor.floor import fano, floor, floor_curve, parity_bounds
 from sparsehead.functions.task import conjunction_p
 
 from .claim import Context, Finding, claim, finding

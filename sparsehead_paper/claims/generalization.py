@@ -9,12 +9,9 @@ import numpy as np
 from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
 from sparsehead.capacity.generalization import (
-    entropy_integral,
-    finite_class_samples,
     margin_gap,
     rademacher,
     rademacher_closed,
-    rademacher_simple,
     realizable_error,
     samples_needed,
     uniform_gap,
@@ -28,6 +25,7 @@ from sparsehead.covering.relations import (
     vc_dimension,
 )
 
+from ..theory.printed import entropy_integral, finite_class_samples, rademacher_simple
 from .claim import Context, Finding, claim, finding
 
 

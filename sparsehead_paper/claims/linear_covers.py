@@ -7,7 +7,7 @@ import numpy as np
 
 from sparsehead._base.rng import stream
 from sparsehead.capacity.forms import covering
-from sparsehead.capacity.items import Item, item, log_capacity, split
+from sparsehead.capacity.items import Item, log_capacity
 from sparsehead.capacity.linear import (
     log_cover_lower,
     log_cover_matrix,
@@ -21,6 +21,7 @@ from sparsehead.capacity.perceptron import cover_matrix, cover_vector, replay_ma
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.covering.function_classes import class_packing_number
 
+from ..theory.printed import item, split
 from .claim import EXACT, Context, Finding, claim, finding
 
 

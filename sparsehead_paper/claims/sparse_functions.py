@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from sparsehead._base.rng import stream
-from sparsehead.construct.paper import smallest_distance, smallest_step
+from sparsehead.construct.paper import smallest_distance
 from sparsehead.functions import (
     from_table,
     is_monotone,
@@ -18,6 +18,7 @@ from sparsehead.functions import (
 from sparsehead.heads import encoding as encodings
 from sparsehead.heads.heads import HeadWeights, tf_scalar
 
+from ..theory.printed import smallest_step
 from .claim import ROUNDING, Claim, Context, Finding, claim, finding
 from .definitions import agreement
 

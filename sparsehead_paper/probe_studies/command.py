@@ -13,10 +13,11 @@ from typing import Any
 
 from sparsehead._base.files import make_folder, read_json, write_whole
 from sparsehead._base.provenance import made_by
-from sparsehead.figures.heads import head_map, head_strips, maps
+from sparsehead.figures.heads import head_map, maps
 from sparsehead.figures.render import render
 from sparsehead.figures.theme import Chart
 
+from ..figures.head_strips import head_strips
 from .minilm import minilm_study
 from .packages import package_folder, weight_hashes
 from .rxn import rxn_study

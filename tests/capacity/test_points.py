@@ -10,9 +10,8 @@ import pytest
 from sparsehead._base.log_math import log_ln
 from sparsehead._base.rng import stream
 from sparsehead.capacity import bound
-from sparsehead.capacity.forms import covering
+from sparsehead.capacity.forms import covering, log_Lambda
 from sparsehead.capacity.head_class import head_class, head_class_items
-from sparsehead.capacity.linear import log_Lambda
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.heads.heads import activation, softmax

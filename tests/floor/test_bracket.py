@@ -9,7 +9,8 @@ import pytest
 from sparsehead._base.rng import stream
 from sparsehead.floor import bracket
 from sparsehead.floor.bracket import counting_bound, identification_bounds, swap_bounds
-from sparsehead.floor.floor import floor, identification
+from sparsehead.floor.elimination import identification
+from sparsehead.floor.floor import floor
 
 BALANCED = 0.5 ** (1 / 3)
 

@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 
 from sparsehead._base.rng import stream
 from sparsehead.capacity.lipschitz import (
-    LIPSCHITZ,
     attention_lipschitz,
     head_error_bound,
     jacobian_entries,
@@ -20,6 +19,7 @@ from sparsehead.capacity.lipschitz import (
     layer_norm_radius,
     softmax_l1_bound,
 )
+from sparsehead.capacity.stages import LIPSCHITZ
 from sparsehead.heads.heads import activation, attention_head, layer_norm, softmax
 
 

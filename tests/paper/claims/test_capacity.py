@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsehead._base.rng import stream
-from sparsehead.capacity.forms import FORMS, covering
-from sparsehead.capacity.head_class import head_class, head_class_items, printed_corollary
-from sparsehead.capacity.items import item, log_capacity, split
-from sparsehead.capacity.linear import log_Lambda
+from sparsehead.capacity.forms import FORMS, covering, log_Lambda
+from sparsehead.capacity.head_class import head_class, head_class_items
+from sparsehead.capacity.items import log_capacity
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.covering.function_classes import class_packing_number
@@ -23,6 +22,7 @@ from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer
 from sparsehead.heads.heads import softmax
 from sparsehead.heads.model import Model
+from sparsehead_paper.theory.printed import item, printed_corollary, split
 
 sizes = st.floats(1e-3, 1e3)
 NORMS = {"V21": 2.0, "V": 1.5, "QK": 7.0, "BX": 1.2, "d": 20, "k": 5, "V11": 4.0, "QK11": 30.0}

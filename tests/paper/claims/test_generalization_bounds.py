@@ -13,11 +13,9 @@ from scipy.stats import binom
 from sparsehead._base.rng import stream
 from sparsehead.capacity.generalization import (
     confidence,
-    finite_class_samples,
     margin_gap,
     rademacher,
     rademacher_closed,
-    rademacher_simple,
     realizable_error,
     samples_needed,
     uniform_gap,
@@ -32,6 +30,7 @@ from sparsehead.covering.relations import (
     log_sauer,
     vc_dimension,
 )
+from sparsehead_paper.theory.printed import finite_class_samples, rademacher_simple
 
 
 def exact_cover(values):

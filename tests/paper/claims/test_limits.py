@@ -9,11 +9,12 @@ import pytest
 from sparsehead._base.rng import stream
 from sparsehead.construct import build
 from sparsehead.construct.attention import dual
-from sparsehead.construct.paper import bump_net, smallest_distance, smallest_step
+from sparsehead.construct.paper import bump_net, smallest_distance
 from sparsehead.functions import from_table
 from sparsehead.heads.encoding import bag, positional
 from sparsehead.heads.heads import HeadWeights, softmax, tf_heads, tf_scalar
 from sparsehead_paper.claims.errata_notes_sparse import log_sign_patterns
+from sparsehead_paper.theory.printed import smallest_step
 
 
 @pytest.mark.claim("averaging-head")
