@@ -3,15 +3,13 @@
 Read in this order:
 
 norms, families, state_dicts          norms of matrices, of heads, of checkpoints; how each architecture scores
-lipschitz                             Lipschitz constants of softmax, heads and LayerNorm
-linear, perceptron                    linear classes: the bound, and the cover that proves it
 items, forms, pricing                 items (c, p), the charges of each form for them, the account of a bound
 head_class                            the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
 generalization                        from covering numbers to error and sample size
 declared                              the class of a bound: of a model, of norms, or of another network's layer
 verdict                               whether a bound says anything at m samples
-bound, trajectory                     the public `bound`, and bounds along training
+bound                                 the public `bound`
 """
 
 from .bound import Bound, bound

@@ -6,7 +6,8 @@ becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole
     ln N_inf(eps) <= sum_k h_k(x_k),
     h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),   and 0 for x >= r_k.
 
-The first price is the perceptron cover of `linear.py`, c_k = r_k^2 lambda_k; the second counts parameters.
+The first price is that of a perceptron cover (claim `linear-cover`), c_k = r_k^2 lambda_k; the second counts
+parameters.
 With the first alone the best split is known, x_k proportional to (c_k/p_k)^{1/3}, and the bound is C/eps^2 with
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.

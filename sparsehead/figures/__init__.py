@@ -9,5 +9,4 @@ attention, built         attention by position; a head written down, with its de
 training                 one run along training, and the step at which the support appears
 law, overlay             samples needed against T; several laws on the same axes
 covers, bounds, heads    covers in the plane; a bound by term; maps of the heads of pretrained models
-diagram                  drawings of attention modules
 """

@@ -3,7 +3,6 @@
 Read in this order:
 
 chances       binomial and Poisson probabilities
-elimination   how many functions of the class agree with a sample: exact counts, by simulation
 bracket       proven upper bounds on the best possible success rate, summed and not simulated
 floor         from these bounds to the least m, as a bracket; Fano's inequality; parities
 """

@@ -11,17 +11,17 @@ from sparsehead._base.types import Array, Float
 from sparsehead.capacity.forms import covering
 from sparsehead.capacity.head_class import head_class, head_class_items
 from sparsehead.capacity.items import log_capacity
-from sparsehead.capacity.linear import log_cover_maurey
-from sparsehead.capacity.lipschitz import head_error_bound, softmax_l1_bound
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.covering.function_classes import class_covering_number, evaluate_parameters
-from sparsehead.covering.shattering import shatters
 from sparsehead.heads.block import Layer
 from sparsehead.heads.encoding import positional
 from sparsehead.heads.heads import softmax, tf_head
 from sparsehead.heads.model import Model
 
+from ..theory.function_classes import class_covering_number, evaluate_parameters
+from ..theory.linear import log_cover_maurey
+from ..theory.lipschitz import head_error_bound, softmax_l1_bound
+from ..theory.shattering import shatters
 from .claim import EXACT, Context, Finding, claim, finding
 
 NORMS = {"V21": 2.0, "V": 1.0, "QK": 5.0, "BX": 1.5}

@@ -9,8 +9,8 @@ import numpy as np
 
 from sparsehead._base.rng import stream
 from sparsehead.covering.cover import covering_number, packing_number
-from sparsehead.covering.function_classes import class_covering_number, evaluate, evaluate_parameters
 
+from ..theory.function_classes import class_covering_number, evaluate, evaluate_parameters
 from .claim import Context, Finding, claim, finding
 
 # The example of the notes: three points as first printed, and as used from eps = 0.5 on.

@@ -7,10 +7,10 @@ import numpy as np
 from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
 from sparsehead.capacity import bound
-from sparsehead.capacity.linear import log_cover_lower
-from sparsehead.covering.function_classes import class_covering_number, evaluate_parameters
 from sparsehead.heads.heads import HeadWeights, attention_head, softmax, tf_head, tf_heads, tf_layer
 
+from ..theory.function_classes import class_covering_number, evaluate_parameters
+from ..theory.linear import log_cover_lower
 from .claim import Claim, Context, Finding, claim, finding
 
 

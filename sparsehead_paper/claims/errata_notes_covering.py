@@ -7,15 +7,15 @@ import numpy as np
 
 from sparsehead.capacity.generalization import rademacher_closed, uniform_gap
 from sparsehead.covering.cover import cover_graph, covering_number
-from sparsehead.covering.function_classes import class_covering_number, evaluate
-from sparsehead.covering.relations import (
+
+from ..theory.function_classes import class_covering_number, evaluate
+from ..theory.relations import (
     cover_vc_printed,
     empirical_rademacher,
     log_cover_fat,
     log_cover_vc,
     vc_dimension,
 )
-
 from .claim import Claim, Context, Finding, claim, finding
 from .covering import EXAMPLE_SETS
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from sparsehead._base.rng import stream
-from sparsehead.capacity.linear import log_cover_lower, log_cover_vector
 from sparsehead.capacity.norms import matrix_norm
 from sparsehead.certify import verify
 from sparsehead.construct.paper import bump, bump_net, paper_model
@@ -16,6 +15,7 @@ from sparsehead.heads import encoding as encodings
 from sparsehead.heads.encoding import Encoding
 from sparsehead.heads.heads import HeadWeights, tf_head, tf_layer
 
+from ..theory.linear import log_cover_lower, log_cover_vector
 from ..theory.printed import printed_corollary
 from .capacity import _log_covering
 from .claim import Context, Finding, claim, finding

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparsehead._base.rng import stream
 from sparsehead.floor.bracket import counting_bound, swap_bounds
-from sparsehead.floor.elimination import floor_slope, identification, parity_counts
 from sparsehead.floor.floor import fano, floor, floor_curve, parity_bounds
 from sparsehead.functions.task import conjunction_p
 
+from ..theory.elimination import floor_slope, identification, parity_counts
 from .claim import Context, Finding, claim, finding
 
 BALANCED = conjunction_p(3)  # a 3-AND of such bits is 1 half of the time

@@ -16,16 +16,16 @@ from sparsehead.capacity.generalization import (
     samples_needed,
     uniform_gap,
 )
-from sparsehead.covering.function_classes import class_covering_number, class_packing_number
-from sparsehead.covering.relations import (
+
+from ..theory.function_classes import class_covering_number, class_packing_number
+from ..theory.printed import entropy_integral, finite_class_samples, rademacher_simple
+from ..theory.relations import (
     empirical_rademacher,
     fat_dimension,
     log_cover_fat,
     log_cover_vc,
     vc_dimension,
 )
-
-from ..theory.printed import entropy_integral, finite_class_samples, rademacher_simple
 from .claim import Context, Finding, claim, finding
 
 

@@ -8,7 +8,11 @@ import numpy as np
 from sparsehead._base.rng import stream
 from sparsehead.capacity.forms import covering
 from sparsehead.capacity.items import Item, log_capacity
-from sparsehead.capacity.linear import (
+from sparsehead.capacity.norms import matrix_norm, matrix_norms, spectral_norm
+from sparsehead.capacity.pricing import Pricing
+
+from ..theory.function_classes import class_packing_number
+from ..theory.linear import (
     log_cover_lower,
     log_cover_matrix,
     log_cover_matrix_closed,
@@ -16,11 +20,7 @@ from sparsehead.capacity.linear import (
     log_cover_vector,
     log_cover_zhang,
 )
-from sparsehead.capacity.norms import matrix_norm, matrix_norms, spectral_norm
-from sparsehead.capacity.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
-from sparsehead.capacity.pricing import Pricing
-from sparsehead.covering.function_classes import class_packing_number
-
+from ..theory.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
 from ..theory.printed import item, split
 from .claim import EXACT, Context, Finding, claim, finding
 

@@ -8,7 +8,13 @@ import numpy as np
 from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
 from sparsehead.capacity.attention_stages import Counts, attention_stage
-from sparsehead.capacity.lipschitz import (
+from sparsehead.capacity.norms import spectral_norm
+from sparsehead.capacity.pricing import Pricing
+from sparsehead.capacity.stages import LIPSCHITZ, mlp_stage
+from sparsehead.heads.block import Layer, Mlp, block
+from sparsehead.heads.heads import activation, layer_norm, project_rows, softmax, tf_head
+
+from ..theory.lipschitz import (
     attention_lipschitz,
     head_error_bound,
     jacobian_entries,
@@ -17,12 +23,6 @@ from sparsehead.capacity.lipschitz import (
     norm_l1_bound,
     softmax_l1_bound,
 )
-from sparsehead.capacity.norms import spectral_norm
-from sparsehead.capacity.pricing import Pricing
-from sparsehead.capacity.stages import LIPSCHITZ, mlp_stage
-from sparsehead.heads.block import Layer, Mlp, block
-from sparsehead.heads.heads import activation, layer_norm, project_rows, softmax, tf_head
-
 from .claim import EXACT, Context, Finding, claim, finding
 
 

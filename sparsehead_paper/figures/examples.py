@@ -17,7 +17,6 @@ from sparsehead.covering import covering_number
 from sparsehead.figures.bounds import terms_figure
 from sparsehead.figures.built import written_figure
 from sparsehead.figures.covers import NOTES_SETS, cover_chart
-from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
 from sparsehead.figures.theme import Chart, Fields, Rows
 from sparsehead.floor.floor import floor
 from sparsehead.functions import conjunction, parse
@@ -29,6 +28,7 @@ from sparsehead.laws.thresholds import Threshold
 from sparsehead.reading.occam import log_price, tail_inversion
 
 from .certificates import CAPACITY, READ, certificates_chart
+from .diagram import attention_module_diagram, head_reads_chart
 from .norms import norms_chart
 from .story import story_chart
 

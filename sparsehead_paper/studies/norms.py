@@ -12,12 +12,12 @@ import numpy as np
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.capacity.attention_stages import token_radius
 from sparsehead.capacity.state_dicts import norms as norms_of
-from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.construct import build
 from sparsehead.functions import conjunction
 from sparsehead.heads.encoding import positional
 from sparsehead.store import Store
 
+from ..theory.trajectory import bounds_along
 from .stage import Experiment, conjunctions
 
 

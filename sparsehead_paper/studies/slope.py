@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsehead._base.jsonable import ResultsRecord
-from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.store import Record, Store
 from sparsehead.train.loop import origin_of
 from sparsehead.train.spec import OverT, TrainSpec
 
+from ..theory.trajectory import bounds_along
 from .law_stage import Law, Laws
 from .paper_laws import PAPER_WIDTH
 from .stage import Experiment, conjunctions

@@ -16,7 +16,6 @@ from sparsehead.capacity import bound
 from sparsehead.capacity.attention_stages import token_radius
 from sparsehead.capacity.forms import FORMS
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.capacity.trajectory import bounds_along
 from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.model import Model
@@ -140,14 +139,6 @@ def test_the_practical_block_has_a_bound_with_its_verdict():
 def test_more_norm_needs_more_samples():
     sizes = [bound(small_model(scale), m=100, form="ours").samples_needed for scale in (1, 4, 16)]
     assert sizes == sorted(sizes) and sizes[0] < sizes[2]
-
-
-def test_bounds_along_a_history():
-    history = [{"step": 10 * i, **NORMS, "QK": float(i)} for i in range(1, 6)]
-    found = bounds_along(history, T=300, m=10**7)
-    assert [b.step for b in found] == [10, 20, 30, 40, 50]
-    capacities = [b.log_capacity for b in found]
-    assert capacities == sorted(capacities) and found[0].gap < found[-1].gap
 
 
 def test_dropping_cls_from_attention_changes_counts_only():

@@ -12,7 +12,6 @@ from sparsehead._base.errors import DomainError, ParseError, ShapeError
 from sparsehead._base.rng import stream
 from sparsehead.covering import covering_number
 from sparsehead.covering.cover import packing_number
-from sparsehead.covering.function_classes import evaluate
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
@@ -105,10 +104,3 @@ def test_bad_norms_and_times():
         covering_number([1, 2], eps=1, p=0.5)
     with pytest.raises(DomainError, match="time_limit"):
         covering_number([1, 2], eps=1, time_limit=0.0)
-
-
-def test_classes_on_a_sample_refuse_nonsense():
-    with pytest.raises(ShapeError, match="different lengths"):
-        evaluate([lambda z: [1.0], lambda z: [1.0, 2.0]], [0])
-    with pytest.raises(DomainError, match="at least one function"):
-        evaluate([], [0])

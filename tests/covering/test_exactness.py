@@ -12,8 +12,8 @@ from sparsehead._base.errors import ParseError, ShapeError
 from sparsehead._base.rng import stream
 from sparsehead.covering import covering_number, metrics
 from sparsehead.covering.cover import packing_number
-from sparsehead.covering.function_classes import class_covering_number, class_packing_number, evaluate
 from sparsehead.covering.metrics import read_points, within
+from sparsehead_paper.theory.function_classes import class_covering_number, evaluate
 
 FAST, ALL = 300, 10_000
 
@@ -230,15 +230,6 @@ def test_two_floats_settle_all_but_ties(monkeypatch):
     assert len(asked) <= 40
     within(read_points(points), Fraction(51, 10), 2.0)
     assert len(asked) <= 40
-
-
-def test_function_classes_with_vector_values_keep_exact_numbers():
-    values = evaluate([lambda z, a=a: [10**17 + a, a * z] for a in (0, 3, 6)], [Fraction(4, 3), 0])  # type: ignore[misc]
-    assert values.dtype == object and values.shape == (3, 2, 2)
-    assert class_covering_number(values, eps=5).size == 1  # (3, 4) from its neighbours
-    assert class_covering_number(values, eps="4.9999999999999999").size == 3
-    assert class_packing_number(values, r="4.9999999999999999").size == 3
-    assert class_covering_number(values.astype(float), eps=5.0).ties == metrics.Ties.FLOAT
 
 
 @pytest.mark.parametrize("points", [np.array([1j, 2]), [1j, 2], np.array([1, 2], dtype=np.complex64)])

@@ -6,8 +6,8 @@ import pytest
 from sparsehead._base.errors import DomainError
 from sparsehead.construct import build
 from sparsehead.figures.colours import BLUE, GREY
-from sparsehead.figures.diagram import attention_module_diagram, head_reads_chart
 from sparsehead.functions import conjunction
+from sparsehead_paper.figures.diagram import attention_module_diagram, head_reads_chart
 
 BITS = np.array([1, 1, 0, 1, 0])
 

@@ -9,8 +9,8 @@ import pytest
 from sparsehead._base.rng import stream
 from sparsehead.floor import bracket
 from sparsehead.floor.bracket import counting_bound, identification_bounds, swap_bounds
-from sparsehead.floor.elimination import identification
 from sparsehead.floor.floor import floor
+from sparsehead_paper.theory.elimination import identification
 
 BALANCED = 0.5 ** (1 / 3)
 

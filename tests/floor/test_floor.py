@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import mpmath
@@ -7,7 +6,6 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
-from sparsehead.floor.elimination import consistent_counts, parity_counts
 from sparsehead.floor.floor import (
     Floor,
     difference,
@@ -18,44 +16,9 @@ from sparsehead.floor.floor import (
     parity_bounds,
     union_bound,
 )
+from sparsehead_paper.theory.elimination import consistent_counts, parity_counts
 
 BALANCED = 0.5 ** (1 / 3)
-
-
-def brute_force(*, T, s, m, p, trials, rng):
-    """Draw whole data sets and try every s-set."""
-    sets = list(itertools.combinations(range(T), s))
-    counts = []
-    for _ in range(trials):
-        bits = rng.random((m, T)) < p
-        labels = bits[:, :s].all(axis=1)
-        counts.append(sum((bits[:, J].all(axis=1) == labels).all() for J in sets))
-    return np.array(counts)
-
-
-@pytest.mark.claim("information-floor")
-@pytest.mark.parametrize(
-    ("T", "s", "m", "p"), [(8, 3, 12, 0.5), (9, 3, 9, BALANCED), (9, 2, 6, 0.6), (8, 1, 3, 0.5)]
-)
-def test_elimination_equals_brute_force(T, s, m, p):
-    trials = 1500
-    slow = brute_force(T=T, s=s, m=m, p=p, trials=trials, rng=stream(0, "brute"))
-    fast = consistent_counts(s=s, Ts=[T], m=m, p=p, trials=trials, rng=stream(0, "fast"))[:, 0]
-    for statistic in (lambda N: 1 / N, lambda N: N == 1, lambda N: N):
-        a, b = statistic(slow), statistic(fast)
-        error = math.sqrt((a.var() + b.var()) / trials)
-        assert abs(a.mean() - b.mean()) < 4 * error  # four standard errors: 1 in 16,000 per comparison
-
-
-def test_the_count_grows_with_T_in_every_trial_and_spans_words():
-    # Two 64-bit words.
-    N = consistent_counts(s=3, Ts=[20, 60, 200], m=70, p=0.5, trials=300, rng=stream(1, "N"))
-    assert (np.diff(N, axis=1) >= 0).all()
-    assert N.min() == 1
-
-
-def test_no_samples_leave_every_set():
-    assert consistent_counts(s=2, Ts=[6], m=0, p=0.5, trials=3, rng=stream(0, "N"))[:, 0].tolist() == [15] * 3
 
 
 def test_agreement_of_symmetric_functions():

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparsehead._base.rng import stream
 from sparsehead.floor.bracket import MOST_SAMPLES, identification_bounds
-from sparsehead.floor.elimination import consistent_counts, parity_counts
 from sparsehead.floor.floor import fano, parity_bounds
 
 
@@ -34,26 +32,6 @@ def test_parity_brackets_are_those_of_the_first_two_moments(s, T, m):
 
 def test_beyond_the_samples_that_are_summed_the_bound_is_one():
     assert identification_bounds(s=2, T=50, m=MOST_SAMPLES + 1, p=0.5) == (1.0, 1.0)
-
-
-def test_masks_of_many_bits_are_made_one_trial_at_a_time():
-    """Seven bits: the masks of one trial alone are beyond the room for a chunk. The set itself always explains."""
-    counts = consistent_counts(s=7, Ts=[7, 8], m=2, p=0.5, trials=3, rng=stream(0, "room"))
-    assert counts.shape == (3, 2)
-    assert (counts[:, 0] == 1).all() and ((counts[:, 1] >= 1) & (counts[:, 1] <= 8)).all()
-
-
-def test_parities_of_one_sample_agree_on_every_pattern_of_its_bits():
-    """One fair sample of three bits: the columns equal to the relevant one explain it, so N is 1, 2 or 3; E N = 2."""
-    counts = parity_counts(s=1, T=3, m=1, trials=400, rng=stream(0, "one sample"))
-    assert set(counts.tolist()) == {1, 2, 3}
-    assert counts.mean() == pytest.approx(2, abs=0.2)  # six standard errors
-
-
-def test_counts_are_exact_up_to_two_hundred_and_stop_there():
-    """Without samples every position explains: N is T."""
-    counts = consistent_counts(s=1, Ts=[100, 199, 200, 300], m=0, p=0.5, trials=2, rng=stream(0, "cap"))
-    assert counts.tolist() == [[100, 199, 200, 200]] * 2
 
 
 def test_fano_is_not_a_sample_too_high_at_a_tie():

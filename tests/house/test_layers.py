@@ -24,7 +24,7 @@ FLOW = """
     _base functions heads covering capacity floor construct certify reading train store sweep laws
     probing figures lab cli extend __main__
 """
-PAPER_FLOW = "published studies figures claims report probe_studies lab commands"
+PAPER_FLOW = "published theory studies figures claims report probe_studies lab commands"
 ORDER = {"sparsehead": FLOW.split(), "sparsehead_paper": PAPER_FLOW.split()}
 HEAVY = ("torch", "fastapi", "distributed", "sklearn", "altair")
 

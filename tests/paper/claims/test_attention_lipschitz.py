@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sparsehead._base.rng import stream
-from sparsehead.capacity.lipschitz import (
+from sparsehead.capacity.stages import LIPSCHITZ
+from sparsehead.heads.heads import activation, attention_head, layer_norm, softmax
+from sparsehead_paper.theory.lipschitz import (
     attention_lipschitz,
     head_error_bound,
     jacobian_entries,
@@ -19,8 +21,6 @@ from sparsehead.capacity.lipschitz import (
     layer_norm_radius,
     softmax_l1_bound,
 )
-from sparsehead.capacity.stages import LIPSCHITZ
-from sparsehead.heads.heads import activation, attention_head, layer_norm, softmax
 
 
 @pytest.mark.claim("softmax-lipschitz")

@@ -16,13 +16,13 @@ from sparsehead.capacity.head_class import head_class, head_class_items
 from sparsehead.capacity.items import log_capacity
 from sparsehead.capacity.networks import model_items
 from sparsehead.capacity.pricing import Pricing
-from sparsehead.covering.function_classes import class_packing_number
-from sparsehead.covering.shattering import shattered_inputs, shattering_head, shatters
 from sparsehead.heads import encoding
 from sparsehead.heads.block import Layer
 from sparsehead.heads.heads import softmax
 from sparsehead.heads.model import Model
+from sparsehead_paper.theory.function_classes import class_packing_number
 from sparsehead_paper.theory.printed import item, printed_corollary, split
+from sparsehead_paper.theory.shattering import shattered_inputs, shattering_head, shatters
 
 sizes = st.floats(1e-3, 1e3)
 NORMS = {"V21": 2.0, "V": 1.5, "QK": 7.0, "BX": 1.2, "d": 20, "k": 5, "V11": 4.0, "QK11": 30.0}

@@ -8,13 +8,13 @@ import pytest
 from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.capacity.generalization import rademacher, uniform_gap
-from sparsehead.capacity.linear import log_cover_vector
-from sparsehead.capacity.lipschitz import norm_l1_bound, softmax_l1_bound
 from sparsehead.capacity.norms import matrix_norms
 from sparsehead.capacity.pricing import Pricing
 from sparsehead_paper.claims.claim import Context
 from sparsehead_paper.claims.lipschitz import _hardest_rows, _stretch
 from sparsehead_paper.claims.registry import CLAIMS
+from sparsehead_paper.theory.linear import log_cover_vector
+from sparsehead_paper.theory.lipschitz import norm_l1_bound, softmax_l1_bound
 from sparsehead_paper.theory.printed import entropy_integral
 
 

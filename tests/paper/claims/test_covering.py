@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sparsehead._base.rng import stream
 from sparsehead.covering import covering_number
 from sparsehead.covering.cover import packing_number
-from sparsehead.covering.function_classes import (
+from sparsehead_paper.theory.function_classes import (
     class_covering_number,
     class_packing_number,
     evaluate,

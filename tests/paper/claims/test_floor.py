@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparsehead._base.rng import stream
-from sparsehead.floor.elimination import floor_slope, identification
 from sparsehead.floor.floor import fano, floor_curve, union_bound
+from sparsehead_paper.theory.elimination import floor_slope, identification
 
 BALANCED = 0.5 ** (1 / 3)
 PAPER_T = [100, 150, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100]

@@ -20,8 +20,9 @@ from sparsehead.capacity.generalization import (
     samples_needed,
     uniform_gap,
 )
-from sparsehead.covering.function_classes import class_covering_number, class_packing_number
-from sparsehead.covering.relations import (
+from sparsehead_paper.theory.function_classes import class_covering_number, class_packing_number
+from sparsehead_paper.theory.printed import finite_class_samples, rademacher_simple
+from sparsehead_paper.theory.relations import (
     cover_vc_printed,
     empirical_rademacher,
     fat_dimension,
@@ -30,7 +31,6 @@ from sparsehead.covering.relations import (
     log_sauer,
     vc_dimension,
 )
-from sparsehead_paper.theory.printed import finite_class_samples, rademacher_simple
 
 
 def exact_cover(values):

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from sparsehead._base.log_math import log_binomial
 from sparsehead._base.rng import stream
-from sparsehead.capacity.linear import (
+from sparsehead.capacity.norms import matrix_norms
+from sparsehead.capacity.pricing import Pricing
+from sparsehead_paper.theory.linear import (
     log_cover_lower,
     log_cover_matrix,
     log_cover_matrix_closed,
@@ -20,9 +22,7 @@ from sparsehead.capacity.linear import (
     log_cover_zhang,
     updates_allowed,
 )
-from sparsehead.capacity.norms import matrix_norms
-from sparsehead.capacity.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
-from sparsehead.capacity.pricing import Pricing
+from sparsehead_paper.theory.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
 
 
 def in_ball(rng, n, d, radius=1.0):

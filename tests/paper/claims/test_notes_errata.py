@@ -14,16 +14,16 @@ from sparsehead._base.rng import stream
 from sparsehead.capacity.forms import covering
 from sparsehead.capacity.generalization import rademacher_closed
 from sparsehead.capacity.head_class import head_class, head_class_items
-from sparsehead.capacity.linear import log_cover_lower, log_cover_vector
-from sparsehead.capacity.lipschitz import head_error_bound
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.covering import covering_number
 from sparsehead.covering.cover import cover_graph
-from sparsehead.covering.function_classes import class_covering_number, evaluate_parameters
-from sparsehead.covering.relations import cover_vc_printed, log_cover_fat, log_cover_vc
 from sparsehead.heads.encoding import random_bag, random_positions
 from sparsehead.heads.heads import softmax, tf_head
+from sparsehead_paper.theory.function_classes import class_covering_number, evaluate_parameters
+from sparsehead_paper.theory.linear import log_cover_lower, log_cover_vector
+from sparsehead_paper.theory.lipschitz import head_error_bound
 from sparsehead_paper.theory.printed import item, printed_corollary
+from sparsehead_paper.theory.relations import cover_vc_printed, log_cover_fat, log_cover_vc
 
 T_1 = [["0.5", "0.7"], ["0.2", "3"], ["0.6", "2.5"]]
 T_2 = [["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]]

@@ -6,9 +6,9 @@ from itertools import combinations, product
 
 import numpy as np
 
-from .._base.errors import DomainError
-from .._base.log_math import check_count, check_eps, exp, log_binomial, log_sum
-from .._base.types import Array, Float
+from sparsehead._base.errors import DomainError
+from sparsehead._base.log_math import check_count, check_eps, exp, log_binomial, log_sum
+from sparsehead._base.types import Array, Float
 
 
 def log_sauer(*, m: int, d: int) -> float:

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from .._base.errors import DomainError
-from .._base.types import Array, Float
-from ..heads.heads import softmax
+from sparsehead._base.errors import DomainError
+from sparsehead._base.types import Array, Float
+from sparsehead.heads.heads import softmax
 
 
 def shattered_inputs(T: int) -> Float[Array, "n T 3"]:

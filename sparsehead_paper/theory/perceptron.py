@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.errors import DomainError, ShapeError
-from .._base.log_math import Real, check_eps, check_norm, ln
-from .._base.types import Array, Float
+from sparsehead._base.errors import DomainError, ShapeError
+from sparsehead._base.log_math import Real, check_eps, check_norm, ln
+from sparsehead._base.types import Array, Float
+
 from .linear import updates_allowed
 
 ROUNDING = 1e-12  # relative; a constraint met up to rounding counts as met

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .._base.log_math import Real
-from .bound import bound
-from .head_class import head_class, head_class_items
-from .items import log_capacity
-from .pricing import Pricing
+from sparsehead._base.log_math import Real
+from sparsehead.capacity.bound import bound
+from sparsehead.capacity.head_class import head_class, head_class_items
+from sparsehead.capacity.items import log_capacity
+from sparsehead.capacity.pricing import Pricing
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ the sup-norm to the l1-norm, and that is at most 1.
 
 import math
 
-from .._base.log_math import Real, check_norm
-from .._base.types import Array, Float
+from sparsehead._base.log_math import Real, check_norm
+from sparsehead._base.types import Array, Float
 
 
 def softmax_l1_bound(delta: Real) -> float:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.errors import DomainError
-from .._base.types import Array, Bool, Int, Shaped
-from .bracket import check_class
-from .floor import entropy
+from sparsehead._base.errors import DomainError
+from sparsehead._base.types import Array, Bool, Int, Shaped
+from sparsehead.floor.bracket import check_class
+from sparsehead.floor.floor import entropy
 
 CAP = 200  # counting stops here: 1/N is then known to within 1/200
 

@@ -11,14 +11,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from .._base.errors import DomainError
-from .._base.log_math import Real
-from .._base.types import Array, Float, Shaped
-from ..functions import check_bits
-from ..heads.block import attention_rows
-from ..heads.model import Model
-from .colours import BLUE, GREY, ORANGE, PALE, SKY
-from .theme import Chart, Panel, finish, named, number
+from sparsehead._base.errors import DomainError
+from sparsehead._base.log_math import Real
+from sparsehead._base.types import Array, Float, Shaped
+from sparsehead.figures.colours import BLUE, GREY, ORANGE, PALE, SKY
+from sparsehead.figures.theme import Chart, Panel, finish, named, number
+from sparsehead.functions import check_bits
+from sparsehead.heads.block import attention_rows
+from sparsehead.heads.model import Model
 
 MODULES = {
     "head": "f_tf-head: a context z asks, y answers",

@@ -7,10 +7,8 @@ points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however m
 
 import math
 
-from sparsehead.capacity.forms import log_Lambda
-
-from .._base.errors import DomainError
-from .._base.log_math import (
+from sparsehead._base.errors import DomainError
+from sparsehead._base.log_math import (
     Real,
     check_count,
     check_eps,
@@ -20,6 +18,7 @@ from .._base.log_math import (
     log1p_exp,
     log_binomial,
 )
+from sparsehead.capacity.forms import log_Lambda
 
 
 def ratio(a: Real, b: Real, eps: Real) -> float:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .._base.errors import DomainError, ShapeError
-from .._base.log_math import Real
-from .._base.types import Array, Shaped
-from .cover import Cover, Packing, cover_graph, pack_graph
-from .metrics import Points, check_p, read_points, read_radius, within
+from sparsehead._base.errors import DomainError, ShapeError
+from sparsehead._base.log_math import Real
+from sparsehead._base.types import Array, Shaped
+from sparsehead.covering.cover import Cover, Packing, cover_graph, pack_graph
+from sparsehead.covering.metrics import Points, check_p, read_points, read_radius, within
 
 
 def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -> Shaped[Array, "n m out"]:
