@@ -9,7 +9,9 @@ from operators import Change, changes, parses
 
 ROOT = Path(__file__).resolve().parents[1]
 COUNT, LEAST = 480, 50
-# by folder of sparsehead/, its tests: tests/FOLDER, tests/house/test_doctests.py, and these
+# by folder, where it lies in the checkout and beside tests/, unless it is a folder of sparsehead/ with tests/FOLDER
+PLACES = {"theory": ("sparsehead_paper/theory", "tests/paper/theory")}
+# by folder, tests besides those of its place and tests/house/test_doctests.py
 TESTS = {
     "certify": (),
     "capacity": (
@@ -22,6 +24,14 @@ TESTS = {
     "reading": (),
     "floor": ("tests/paper/claims/test_floor.py",),
     "laws": (),
+    "theory": (
+        "tests/floor/test_bracket.py", "tests/paper/claims/test_attention_lipschitz.py",
+        "tests/paper/claims/test_capacity.py", "tests/paper/claims/test_capacity_lemmas.py",
+        "tests/paper/claims/test_covering.py", "tests/paper/claims/test_floor.py",
+        "tests/paper/claims/test_generalization_bounds.py", "tests/paper/claims/test_limits.py",
+        "tests/paper/claims/test_linear_covers.py", "tests/paper/claims/test_notes_errata.py",
+        "tests/paper/claims/test_paper_errata.py", "tests/paper/claims/test_sparse_functions.py",
+    ),
     "covering": (
         "tests/paper/claims/test_capacity.py", "tests/paper/claims/test_covering.py",
         "tests/paper/claims/test_generalization_bounds.py", "tests/paper/claims/test_notes_errata.py",
@@ -38,9 +48,14 @@ class Broken(Exception):
     """What was asked for cannot be judged."""
 
 
+def place(folder: str) -> tuple[str, str]:
+    """The paths of a folder and of its tests."""
+    return PLACES.get(folder, (f"sparsehead/{folder}", f"tests/{folder}"))
+
+
 @cache
 def candidates(folder: str) -> tuple[Change, ...]:
-    files = sorted((ROOT / "sparsehead" / folder).rglob("*.py"))
+    files = sorted((ROOT / place(folder)[0]).rglob("*.py"))
     return tuple(c for file in files for c in changes(str(file.relative_to(ROOT)), text_of(file)))
 
 
@@ -80,12 +95,12 @@ def find(start: str) -> list[Change]:
     found = [c for c in candidates(folder) if c.id.startswith(start)] if folder in TESTS else []
     if not found:
         raise Broken(
-            f"no change begins with {start!r}; ids look like capacity/linear:ratio:arithmetic.1@01234567."
+            f"no change begins with {start!r}; ids look like floor/bracket:_cut:arithmetic.1@01234567."
         )
     return found
 
 
 def test_files(folder: str) -> list[str]:
     """The files whose tests a folder's changes are shown to."""
-    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / "tests" / folder).glob("test_*.py"))
+    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / place(folder)[1]).glob("test_*.py"))
     return [*own, *TESTS[folder], "tests/house/test_doctests.py"]

@@ -51,7 +51,7 @@ def changes(file: str, text: str) -> list[Change]:
     marks: dict[ast.AST, str] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for scope, node, statement, inside in _statements(source.tree):
-        where = f"{file.removeprefix('sparsehead/').removesuffix('.py')}:{scope}"
+        where = f"{file.partition('/')[2].removesuffix('.py')}:{scope}"
         mark = marks[node] = marks.get(node) or _code_hash(node)
         for operator, edit in _edits(source, statement, node if inside else None):
             if edit in seen or text[edit.start : edit.end] == edit.new:

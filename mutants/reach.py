@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from drawn import ROOT, TESTS, Broken, test_files, text_of
+from drawn import ROOT, TESTS, Broken, place, test_files, text_of
 from operators import Change
 from trial import ask, run_tests
 
@@ -40,10 +40,12 @@ class Tracer:
     test: what it would take from them, it computes.
     """
 
-    def __init__(self, package: Path) -> None:
+    def __init__(self, root: Path) -> None:
         import coverage
 
-        self.cover = coverage.Coverage(data_file=None, include=[f"{package}/*"], config_file=False)
+        self.cover = coverage.Coverage(
+            data_file=None, include=[f"{root}/sparsehead/*", f"{root}/sparsehead_paper/*"], config_file=False
+        )
         self.cover.set_option("run:disable_warnings", ["no-data-collected"])
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
@@ -84,14 +86,14 @@ class Tracer:
 
 def trace(file: str) -> dict[str, Any]:
     """Run in a fork: the quick tests of a file, traced."""
-    tracer = Tracer(Path.cwd() / "sparsehead")
+    tracer = Tracer(Path.cwd())
     code, _, failed = run_tests([file], "-m", "not slow", plugins=[Quiet({}), tracer])
     return {"code": code, "failed": failed, "tests": tracer.found(Path.cwd())}
 
 
 def trace_hash(test_file: str, folder: str, tests: dict[str, list[Any]]) -> str:
     """Of a test file and of the files of a folder that its tests ran; what it ran elsewhere hardly matters here."""
-    inside = f"sparsehead/{folder}/"
+    inside = f"{place(folder)[0]}/"
     ran = sorted({name for _, lines in tests.values() for name in lines if name.startswith(inside)})
     return hash_of(
         file_hash(test_file), *(text_of(ROOT / name) if (ROOT / name).is_file() else "" for name in ran)

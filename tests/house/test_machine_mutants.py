@@ -166,7 +166,16 @@ def test_drawn_changes_parse_and_differ(machine):
 
 def test_every_folder_gets_its_share(machine):
     counts = machine.shares(machine.COUNT)
-    assert set(counts) == {"certify", "capacity", "reading", "floor", "laws", "covering", "construct"}
+    assert set(counts) == {
+        "certify",
+        "capacity",
+        "reading",
+        "floor",
+        "laws",
+        "theory",
+        "covering",
+        "construct",
+    }
     assert min(counts.values()) >= 50 and sum(counts.values()) >= 400
     for folder in counts:
         assert all((ROOT / file).is_file() for file in machine.test_files(folder))
