@@ -25,54 +25,136 @@ it on; one whose form cannot be positive gives 0; any other gives something betw
 
 import hashlib
 import json
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 BITS = 256  # weights and values are enclosed between multiples of 2^-BITS
 ONE = 1 << BITS
 FORMAT = "certificate of sparsehead, version 1"
+# The fields of each part of a model: a number of axes stands for a tensor, a part's name for a part, a part's name in
+# brackets for a list of parts, a type for a value of that type.
+PARTS: dict[str, dict[str, Any]] = {
+    "Model": {
+        "encoding": "Encoding", "layers": ["Layer"], "w": 1, "bias": float, "final_norm": "LayerNorm",
+        "decoder": ["Dense"], "threshold": float, "attends_cls": bool, "meta": dict,
+    },
+    "Encoding": {"kind": str, "T": int, "E": 2, "P": 2, "cls": 1},
+    "Layer": {
+        "W_Q": 3, "W_K": 3, "W_V": 3, "W_C": 3, "b_Q": 2, "b_K": 2, "b_V": 2, "b_C": 1, "temperature": float,
+        "sigma": str, "residual": bool, "norm_attention": "LayerNorm", "norm_mlp": "LayerNorm", "mlp": "Mlp",
+        "project": bool,
+    },
+    "LayerNorm": {"gain": 1, "bias": 1, "eps": float},
+    "Mlp": {"W_1": 2, "b_1": 1, "W_2": 2, "b_2": 1, "activation": str},
+    "Dense": {"W": 2, "b": 1},
+}  # fmt: skip
+MAY_LACK = ("P", "b_Q", "b_K", "b_V", "b_C", "norm_attention", "norm_mlp", "mlp", "final_norm")
 Vector = list[Fraction]
-Form = tuple[
-    dict[tuple[int, int], Fraction], Fraction, Fraction
-]  # coefficients of mixed values; constant from, to
+# The coefficients of mixed values; a constant, from and to.
+Form = tuple[dict[tuple[int, int], Fraction], Fraction, Fraction]
 Bounds = Callable[[int, tuple[Fraction, ...]], tuple[Fraction, Fraction]]  # head, g -> L, U
 
 
 class Refused(Exception):
-    """Why a certificate does not hold, or a file cannot be read."""
+    """Why a certificate does not hold."""
+
+
+def needs(condition: bool, reason: str) -> None:
+    """Refuse the certificate for this reason unless the condition is true."""
+    if not condition:
+        raise Refused(reason)
+
+
+def whole(x: Any, least: int, most: int = 2**53) -> bool:
+    """Whether x is an integer between these; True is not one, and larger ones are not exact in float64."""
+    return type(x) is int and least <= x <= most
+
+
+def strict_json(raw: bytes | str) -> Any:
+    """JSON without repeated keys, NaN and infinity, which readers understand differently."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        needs(len(dict(pairs)) == len(pairs), "a key of a JSON object occurs twice")
+        return dict(pairs)
+
+    text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+    return json.loads(text, object_pairs_hook=once, parse_constant=int)  # int("NaN") raises ValueError
 
 
 def read_model(raw: bytes) -> dict[str, Any]:
     """The parts of a model file: numbers as fractions, tensors as nested lists."""
     (n,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8 : 8 + n])
-    content = json.loads(header.pop("__metadata__")["sparsehead"])
-    return _part(content["model"], {name: _tensor(raw[8 + n :], entry) for name, entry in header.items()})
+    needs(n <= len(raw) - 8, "the header is longer than the file")
+    header, data = strict_json(raw[8 : 8 + n]), raw[8 + n :]
+    content = strict_json(header.pop("__metadata__")["sparsehead"])
+    needs(whole(content["schema"], 2, 2), "the model file has another schema than 2")
+    end, tensors = 0, {}
+    for name, entry in header.items():
+        tensors[name] = _tensor(data, entry, end)
+        end = entry["data_offsets"][1]
+    needs(end == len(data), "the tensors do not fill the file")
+    model: dict[str, Any] = _part(content["model"], tensors, "Model")
+    _check_shapes(model["encoding"], model["layers"][0])
+    return model
 
 
-def _tensor(data: bytes, entry: dict[str, Any]) -> Any:
+def _tensor(data: bytes, entry: dict[str, Any], start: int) -> Any:
+    """A tensor of the file; each starts where the one before it ends."""
     code, width = {"F64": ("d", 8), "F32": ("f", 4)}[entry["dtype"]]
-    start, end = entry["data_offsets"]
-    flat = [Fraction(x) for x in struct.unpack(f"<{(end - start) // width}{code}", data[start:end])]
-    for size in reversed(entry["shape"][1:]):
+    (begin, end), shape = entry["data_offsets"], entry["shape"]
+    needs(whole(end, 0) and whole(begin, start, start), "tensors overlap, or are not one after the other")
+    needs(all(whole(size, 1) for size in shape), "a tensor's shape is not a list of positive numbers")
+    needs(prod(shape) * width == end - begin, "a tensor's shape does not fit its size")
+    flat = [Fraction(x) for x in struct.unpack(f"<{prod(shape)}{code}", data[begin:end])]
+    for size in reversed(shape[1:]):
         flat = [flat[i : i + size] for i in range(0, len(flat), size)]  # type: ignore[misc]
     return flat
 
 
-def _part(node: dict[str, Any], tensors: dict[str, Any]) -> Any:
-    if "tensor" in node:
+def _part(node: dict[str, Any], tensors: dict[str, Any], kind: Any, name: str = "model") -> Any:
+    """What a node of the structure stands for, if it is of the kind that PARTS names."""
+    if node == {"value": None} and name in MAY_LACK:
+        return None
+    keys = {list: {"tuple"}, str: {"part", "fields"}, int: {"tensor"}}.get(type(kind), {"value"})
+    needs(node.keys() == keys, f"{name} is malformed")
+    if isinstance(kind, list):
+        return [_part(inner, tensors, kind[0]) for inner in node["tuple"]]
+    if isinstance(kind, str):
+        needs(node["part"] == kind and node["fields"].keys() == PARTS[kind].keys(), f"{name} is not a {kind}")
+        return {key: _part(node["fields"][key], tensors, inner, key) for key, inner in PARTS[kind].items()}
+    if isinstance(kind, int):
+        needs(len(_shape(tensors[node["tensor"]])) == kind, f"{name} has not {kind} axes")
         return tensors[node["tensor"]]
-    if "fields" in node:
-        return {name: _part(inner, tensors) for name, inner in node["fields"].items()}
-    if "tuple" in node:
-        return [_part(inner, tensors) for inner in node["tuple"]]
     value = node["value"]
-    return Fraction(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    good = type(value) is kind or (kind is float and type(value) is int)
+    needs(good and (type(value) is not int or whole(abs(value), 0)), f"{name} is not of type {kind.__name__}")
+    return Fraction(value) if kind is float else value
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    return (len(array), *_shape(array[0])) if isinstance(array, list) else ()
+
+
+def _check_shapes(encoding: dict[str, Any], layer: dict[str, Any]) -> None:
+    """Refuse parts that do not fit together, and numbers out of their range."""
+    T, d, (H, _, k), v = encoding["T"], len(encoding["cls"]), _shape(layer["W_Q"]), _shape(layer["W_V"])[2]
+    known = {
+        "E": (2, d), "P": (T, d), "W_Q": (H, d, k), "W_K": (H, d, k), "W_V": (H, d, v), "W_C": (H, v, d),
+        "b_Q": (H, k), "b_K": (H, k), "b_V": (H, v), "b_C": (d,),
+    }  # fmt: skip
+    for name, array in (encoding | layer).items():
+        needs(name not in known or array is None or _shape(array) == known[name], f"{name} has a wrong shape")
+    needs(T >= 1 and (encoding["P"] is not None or d == T + 3), "T does not fit the encoding")
+    needs(layer["temperature"] > 0, "the temperature is not positive")
+    needs(encoding["kind"] in ("positional", "random", "trainable", "bag"), "the encoding is not known")
 
 
 def dot(a: Vector, b: Vector) -> Fraction:
@@ -84,29 +166,19 @@ class Head:
     """One head: weights and values of every token, enclosed; the last row is [CLS]'s, where it is attended."""
 
     def __init__(self, model: dict[str, Any], h: int) -> None:
-        layer, encoding = model["layers"][0], model["encoding"]
-        cls, key = encoding["cls"], list(zip(*layer["W_K"][h], strict=True))
-        bias = layer["b_Q"][h] if layer["b_Q"] else [Fraction(0)] * len(key)
-        query = [
-            dot(cls, list(column)) + b
-            for column, b in zip(zip(*layer["W_Q"][h], strict=True), bias, strict=True)
-        ]
-        kappa = [dot(list(row), query) / layer["temperature"] for row in layer["W_K"][h]]
-        columns = [kappa, *map(list, zip(*layer["W_V"][h], strict=True))]
-        shift = [dot(layer["b_K"][h], query) / layer["temperature"] if layer["b_K"] else Fraction(0)]
-        shift += layer["b_V"][h] if layer["b_V"] else [Fraction(0)] * (len(columns) - 1)
-        table = [
-            [[x + s for x, s in zip(token, shift, strict=True)] for token in pair]
-            for pair in _tokens(encoding, columns)
-        ]
+        layer, encoding, cls = model["layers"][0], model["encoding"], model["encoding"]["cls"]
+        W_Q, W_K, W_V = (layer[name][h] for name in ("W_Q", "W_K", "W_V"))
+        b_Q, b_K = (layer[name][h] if layer[name] else [Fraction(0)] * len(W_K[0]) for name in ("b_Q", "b_K"))
+        b_V = layer["b_V"][h] if layer["b_V"] else [Fraction(0)] * len(W_V[0])
+        query = [(dot(cls, c) + b) / layer["temperature"] for *c, b in zip(*W_Q, b_Q, strict=True)]
+        columns = [[dot(row, query) for row in W_K], *map(list, zip(*W_V, strict=True))]
+        shift = [dot(b_K, query), *b_V]
+        tokens = list(_tokens(encoding, columns))
         if model["attends_cls"]:
-            table.append([[dot(cls, c) + s for c, s in zip(columns, shift, strict=True)]] * 2)
+            tokens.append([[dot(cls, c) for c in columns]] * 2)
+        table = [[[x + s for x, s in zip(token, shift, strict=True)] for token in pair] for pair in tokens]
         top = max(token[0] for pair in table for token in pair)
-        known: dict[Fraction, tuple[int, int]] = {}
-        for pair in table:
-            for token in pair:
-                known[token[0]] = known.get(token[0]) or exp_bounds(token[0] - top)
-        self.T = int(encoding["T"])
+        known = {score: exp_bounds(score - top) for score in {token[0] for pair in table for token in pair}}
         self.weights = [[known[token[0]] for token in pair] for pair in table]
         self.values = [[token[1:] for token in pair] for pair in table]
         self._forms: dict[tuple[Fraction, ...], list[list[tuple[int, int]]]] = {}
@@ -122,29 +194,20 @@ class Head:
         low, _ = enclosed(U)  # F falls as U grows, so a smaller U is the harder claim
         total = 0
         for t, (values, weights) in enumerate(zip(self.form(g), self.weights, strict=True)):
-            allowed = (pattern[t],) if t in pattern else (0, 1) if t < self.T else (0,)
-            terms = []
-            for b in allowed:
-                gain = values[b][1] - low
-                terms.append(gain * weights[b][gain > 0])
-            total += max(terms)
+            allowed = (pattern[t],) if t in pattern else (0, 1)
+            gains = [(values[b][1] - low, weights[b]) for b in allowed]
+            total += max(gain * weight[gain > 0] for gain, weight in gains)
         return total <= 0
 
 
-def _tokens(encoding: dict[str, Any], columns: list[Vector]) -> Iterator[list[list[Fraction]]]:
+def _tokens(encoding: dict[str, Any], columns: list[Vector]) -> Iterator[list[Vector]]:
     """For each position the products of its two tokens with the columns."""
     ends = [[dot(e, c) for c in columns] for e in encoding["E"]]
-    for t in range(int(encoding["T"])):
-        if encoding["P"] is None:  # one-hot positions behind three reserved coordinates
-            place = [c[3 + t] for c in columns]
-        else:
-            place = [dot(encoding["P"][t], c) for c in columns]
-        if encoding["kind"] not in ("positional", "random", "trainable", "bag"):
-            raise Refused(f"the encoding {str(encoding['kind'])[:40]!r} is not known")
-        if encoding["kind"] == "bag":
-            yield [[Fraction(0)] * len(columns), place]
-        else:
-            yield [[x + y for x, y in zip(place, end, strict=True)] for end in ends]
+    for t in range(encoding["T"]):
+        # Without P, positions are one-hot behind three reserved coordinates.
+        place = [c[3 + t] if encoding["P"] is None else dot(encoding["P"][t], c) for c in columns]
+        added = [[x + y for x, y in zip(place, end, strict=True)] for end in ends]
+        yield [[Fraction(0)] * len(columns), place] if encoding["kind"] == "bag" else added
 
 
 def enclosed(x: Fraction) -> tuple[int, int]:
@@ -177,29 +240,23 @@ def exp_bounds(x: Fraction) -> tuple[int, int]:
 
 def stages(model: dict[str, Any]) -> list[tuple[Any, Any, bool]]:
     """The chain behind the mixed values as (W, b, ReLU after it), W by rows; None for W stands for the identity."""
-    layer = model["layers"][0]
+    layer, mlp = model["layers"][0], model["layers"][0]["mlp"]
     odd = [layer["norm_attention"], layer["norm_mlp"], model["final_norm"], layer["project"] or None]
-    if len(model["layers"]) != 1 or any(part is not None for part in odd):
-        raise Refused("this checker knows models of one layer without LayerNorm and projection")
-    mlp = layer["mlp"]
-    if layer["sigma"] not in ("identity", "relu") or (mlp and mlp["activation"] != "relu"):
-        raise Refused("this checker knows ReLU and the identity as activations")
-    if mlp and layer["residual"]:
-        raise Refused("this checker knows no residual around an MLP")
-    cls = model["encoding"]["cls"]
-    offset = layer["b_C"] or [Fraction(0)] * len(cls)
-    if layer["residual"]:
-        offset = [x + y for x, y in zip(offset, cls, strict=True)]
+    needs(len(model["layers"]) == 1, "this checker knows models of one layer")
+    needs(odd == [None] * 4, "this checker knows models without LayerNorm and projection")
+    known = layer["sigma"] in ("identity", "relu") and (mlp is None or mlp["activation"] == "relu")
+    needs(known, "this checker knows ReLU and the identity as activations")
+    needs(mlp is None or not layer["residual"], "this checker knows no residual around an MLP")
+    cls = [x if layer["residual"] else Fraction(0) for x in model["encoding"]["cls"]]
+    offset = [x + y for x, y in zip(layer["b_C"], cls, strict=True)] if layer["b_C"] else cls
     found: list[tuple[Any, Any, bool]] = [(None, None, True)] if layer["sigma"] == "relu" else []
     found.append(([row for head in layer["W_C"] for row in head], offset, False))
-    if mlp:
-        found += [(mlp["W_1"], mlp["b_1"], True), (mlp["W_2"], mlp["b_2"], False)]
+    found += [(mlp["W_1"], mlp["b_1"], True), (mlp["W_2"], mlp["b_2"], False)] if mlp else []
     found += [(dense["W"], dense["b"], True) for dense in model["decoder"]]
     found.append(([[x] for x in model["w"]], [model["bias"]], False))
     width = len(layer["W_V"]) * len(layer["W_V"][0][0])
     for W, b, _ in found:
-        if W is not None and (len(W) != width or any(len(row) != len(b) for row in W)):
-            raise Refused("the shapes of the model's matrices do not fit together")
+        needs(W is None or _shape(W) == (width, len(b)), "the model's matrices do not fit together")
         width = width if W is None else len(b)
     return found
 
@@ -207,21 +264,20 @@ def stages(model: dict[str, Any]) -> list[tuple[Any, Any, bool]]:
 def output_range(model: dict[str, Any], bounds: Bounds) -> tuple[Fraction, Fraction]:
     """The output over all inputs of a pattern, from the bounds of the forms that it needs, asked in a fixed order."""
     chain = stages(model)
-    layer = model["layers"][0]
-    k = len(layer["W_V"][0][0])
-    zero, one = Fraction(0), Fraction(1)
-    forms: dict[int, Form] = {i: ({(i // k, i % k): one}, zero, zero) for i in range(len(layer["W_V"]) * k)}
+    H, _, k = _shape(model["layers"][0]["W_V"])
+    zero = Fraction(0)
+    forms: dict[int, Form] = {i: ({divmod(i, k): Fraction(1)}, zero, zero) for i in range(H * k)}
     needed: list[list[int]] = [[0]]  # from the output backwards: the coordinates that matter
     for W, _, _ in reversed(chain):
-        columns = needed[0]
-        needed.insert(
-            0, columns if W is None else [a for a, row in enumerate(W) if any(row[c] for c in columns)]
-        )
+        last = needed[0]
+        needed.insert(0, last if W is None else [a for a, row in enumerate(W) if any(row[c] for c in last)])
     for (W, b, relu), columns in zip(chain, needed[1:], strict=True):
         if W is not None:
             forms = {c: _combined(forms, [row[c] for row in W], b[c]) for c in columns}
         if relu:
-            forms = {c: _relu(form, _range(form, k, bounds)) for c, form in forms.items()}
+            for c, form in forms.items():
+                low, high = _range(form, k, bounds)
+                forms[c] = form if low >= 0 else ({}, zero, max(zero, high))
     return _range(forms[0], k, bounds)
 
 
@@ -229,13 +285,11 @@ def _combined(forms: dict[int, Form], weights: Vector, bias: Fraction) -> Form:
     coefficients: dict[tuple[int, int], Fraction] = {}
     low = high = bias
     for a, w in enumerate(weights):
-        if not w:
-            continue
-        inner, inner_low, inner_high = forms[a]
-        for place, x in inner.items():
-            coefficients[place] = coefficients.get(place, Fraction(0)) + w * x
-        ends = (w * inner_low, w * inner_high)
-        low, high = low + min(ends), high + max(ends)
+        if w:
+            inner, *ends = forms[a]
+            for place, x in inner.items():
+                coefficients[place] = coefficients.get(place, Fraction(0)) + w * x
+            low, high = low + min(w * end for end in ends), high + max(w * end for end in ends)
     return {place: x for place, x in coefficients.items() if x}, low, high
 
 
@@ -247,95 +301,79 @@ def _range(form: Form, k: int, bounds: Bounds) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _relu(form: Form, ends: tuple[Fraction, Fraction]) -> Form:
-    if ends[0] >= 0:
-        return form
-    return {}, Fraction(0), max(Fraction(0), ends[1])
-
-
 def check(raw: bytes, certificate: dict[str, Any]) -> str:
-    """One sentence that says what holds.
-
-    Raises:
-        Refused: it does not, and why.
-    """
-    if certificate.get("format") != FORMAT:
-        raise Refused(f"the certificate's format is {str(certificate.get('format'))[:40]!r}, not {FORMAT!r}")
-    if certificate["model"] != hashlib.sha256(raw).hexdigest():
-        raise Refused("the certificate belongs to another model file")
+    """One sentence that says what holds; Refused is raised if it does not."""
+    keys = {"format", "model", "support", "max_error", "patterns"}
+    needs(certificate.get("format") == FORMAT, f"the certificate's format is not {FORMAT!r}")
+    needs(certificate.keys() == keys, "the certificate has unknown or missing entries")
+    needs(certificate["model"] == hashlib.sha256(raw).hexdigest(), "the certificate belongs to another model")
+    support, rows, error = certificate["support"], certificate["patterns"], _number(certificate["max_error"])
     model = read_model(raw)
-    layer = model["layers"][0]
-    if len({len(layer[name]) for name in ("W_Q", "W_K", "W_V", "W_C")}) != 1:
-        raise Refused("the model's matrices belong to different numbers of heads")
-    heads = [Head(model, h) for h in range(len(layer["W_Q"]))]
-    T, support = heads[0].T, certificate["support"]
-    if support != sorted(set(support)) or not all(type(i) is int and 0 <= i < T for i in support):
-        raise Refused("the support is not a list of ascending positions")
-    patterns = {row["bits"]: row for row in certificate["patterns"]}
-    if sorted(patterns) != ["".join(bits) for bits in product("01", repeat=len(support))]:
-        raise Refused("the certificate does not hold every pattern of the support's bits once")
-    claimed, threshold = _number(certificate["max_error"]), model["threshold"]
-    for bits, row in patterns.items():
-        low, high = output_range(model, _checked(heads, row, dict(zip(support, map(int, bits), strict=True))))
-        value = row["value"]
-        if value not in (0, 1) or not (low > threshold if value else high <= threshold):
-            raise Refused(
-                f"pattern {bits}: outputs from {float(low)!r} to {float(high)!r} do not all predict {value}"
-            )
-        if max(high - value, value - low) > claimed:
-            raise Refused(
-                f"pattern {bits}: outputs from {float(low)!r} to {float(high)!r} exceed the claimed error"
-            )
-    ones = [bits for bits in sorted(patterns) if patterns[bits]["value"]]
-    names = ", ".join(f"x{i}" for i in support)
-    where = (
-        f"1 where ({names}) is {' or '.join(ones[:8])}{' ..' if len(ones) > 8 else ''}, else 0"
-        if ones
-        else "0"
-    )
-    return f"holds: on all 2^{T} inputs |output - f| <= {float(claimed):.3g} and the prediction is f, with f = {where}."
+    T, threshold = model["encoding"]["T"], model["threshold"]
+    ascending = all(whole(i, 0, T - 1) for i in support) and support == sorted(set(support))
+    needs(ascending and len(support) <= 30, "the support is not a list of ascending positions, at most 30")
+    every = product("01", repeat=len(support)) if len(rows) == 1 << len(support) else []
+    complete = [row["bits"] for row in rows] == ["".join(bits) for bits in every]
+    needs(complete, "the certificate does not hold every pattern of the support once, in ascending order")
+    heads = [Head(model, h) for h in range(len(model["layers"][0]["W_Q"]))]
+    for row in rows:
+        bits, value = row["bits"], row["value"]
+        needs(whole(value, 0, 1) and row.keys() == {"bits", "value", "bounds"}, f"row {bits} is malformed")
+        low, high = _proved_range(model, heads, row, dict(zip(support, map(int, bits), strict=True)))
+        outputs = f"pattern {bits}: outputs from {digits(low, ROUND_FLOOR)} to {digits(high, ROUND_CEILING)}"
+        needs(low > threshold if value else high <= threshold, f"{outputs} do not all predict {value}")
+        needs(max(high - value, value - low) <= error, f"{outputs} exceed the claimed error")
+    ones = [row["bits"] for row in rows if row["value"]]
+    where = f"({', '.join(f'x{i}' for i in support)}) is {' or '.join(ones[:8])}{' ..' if ones[8:] else ''}"
+    f = f"1 where {where}, else 0" if 0 < len(ones) < len(rows) else "1" if ones else "0"
+    true = f"|output - f| <= {digits(error, ROUND_CEILING)} and the prediction is f"
+    return f"holds: on all 2^{T} inputs {true}, in exact arithmetic, with f = {f}."
 
 
-def _checked(heads: list[Head], row: dict[str, Any], pattern: dict[int, int]) -> Bounds:
-    """The certificate's bounds in their order, each refused unless it is true."""
+def _proved_range(
+    model: dict[str, Any], heads: list[Head], row: dict[str, Any], pattern: dict[int, int]
+) -> tuple[Fraction, Fraction]:
+    """The output's range from the certificate's bounds, each of which is checked where it is used."""
     claims = iter(row["bounds"])
 
     def bounds(h: int, g: tuple[Fraction, ...]) -> tuple[Fraction, Fraction]:
-        claim = next(claims, None)
-        if claim is None:
-            raise Refused(f"pattern {row['bits']}: a bound is missing")
+        claim: list[str] = next(claims, [])
+        where = f"pattern {row['bits']}, head {h}"
+        needs(len(claim) == 2, f"{where}: a bound is missing")
         L, U = map(_number, claim)
-        if not heads[h].never_exceeds(g, U, pattern):
-            raise Refused(f"pattern {row['bits']}, head {h}: the upper bound {float(U)!r} is not proved")
-        if not heads[h].never_exceeds(tuple(-x for x in g), -L, pattern):
-            raise Refused(f"pattern {row['bits']}, head {h}: the lower bound {float(L)!r} is not proved")
+        needs(heads[h].never_exceeds(g, U, pattern), f"{where}: the upper bound {claim[1]} is not proved")
+        below = heads[h].never_exceeds(tuple(-x for x in g), -L, pattern)
+        needs(below, f"{where}: the lower bound {claim[0]} is not proved")
         return L, U
 
-    return bounds
+    found = output_range(model, bounds)
+    needs(next(claims, None) is None, f"pattern {row['bits']} has more bounds than the proof needs")
+    return found
 
 
 def _number(text: str) -> Fraction:
-    """A float64 number written in hexadecimal, such as 0x1.8p+1."""
-    return Fraction(float.fromhex(text))
+    """A number written as float64 in hexadecimal, such as 0x1.8p+1."""
+    found = re.findall(r"\A(-?)0x([01])\.([0-9a-f]{1,13})p([+-][0-9]{1,4})\Z", text)
+    needs(len(found) == 1, "a number of the certificate is not written like 0x1.8p+1")
+    sign, ahead, behind, exponent = found[0]
+    return int(f"{sign}{ahead}{behind}", 16) * Fraction(2) ** (int(exponent) - 4 * len(behind))
+
+
+def digits(x: Fraction, rounding: str) -> str:
+    """x in three digits, rounded to the side on which a statement about it stays true."""
+    quotient = Context(prec=3, rounding=rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
+    return f"{quotient:.2e}" if x else "0"
 
 
 UNREADABLE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    struct.error,
-    RecursionError,
-)
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error, RecursionError
+)  # fmt: skip
 
 
-def read_certificate(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(content, dict):
-        raise ValueError("the certificate is not a JSON object")
+def parsed_certificate(raw: bytes) -> dict[str, Any]:
+    """The JSON object in a certificate file."""
+    content = strict_json(raw)
+    needs(isinstance(content, dict), "the certificate is not a JSON object")
     return content
 
 
@@ -345,7 +383,8 @@ def main(arguments: list[str]) -> int:
         print("usage: check.py MODEL.safetensors CERTIFICATE.json", file=sys.stderr)
         return 2
     try:
-        print(check(Path(arguments[0]).read_bytes(), read_certificate(Path(arguments[1]))))
+        raw, text = (Path(path).read_bytes() for path in arguments)
+        print(check(raw, parsed_certificate(text)))
     except Refused as reason:
         print(f"does not hold: {reason}.")
         return 1

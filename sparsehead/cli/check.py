@@ -19,12 +19,15 @@ def check(
     """
     from .._base.errors import FileError
     from .._base.files import check_source, shown_path
-    from ..certify.check import UNREADABLE, Refused, read_certificate
+    from ..certify.check import UNREADABLE, Refused, parsed_certificate
     from ..certify.check import check as check_content
 
     sources = [check_source(path, wanted="a model file and a certificate") for path in (model, certificate)]
     try:
-        sentence, holds = check_content(sources[0].read_bytes(), read_certificate(sources[1])), True
+        sentence, holds = (
+            check_content(sources[0].read_bytes(), parsed_certificate(sources[1].read_bytes())),
+            True,
+        )
     except Refused as reason:
         sentence, holds = f"does not hold: {reason}.", False
     except UNREADABLE as error:

@@ -93,7 +93,7 @@ def test_exponentials_are_enclosed(x):
 def test_each_term_takes_the_end_of_its_weight_that_makes_it_largest():
     """One token of value 0 or 1 and [CLS] of value 0, weights in [1, 3]: 3 (1 - U) - U <= 0 from U = 3/4 on."""
     head = checker.Head.__new__(checker.Head)
-    head.T, head._forms = 1, {}
+    head._forms = {}
     head.weights = [[(checker.ONE, 3 * checker.ONE)] * 2] * 2
     head.values = [[[Fraction(0)], [Fraction(1)]], [[Fraction(0)]] * 2]
     g = (Fraction(1),)
@@ -133,7 +133,7 @@ def test_bounds_that_claim_too_much_are_refused():
         (lambda c: c["patterns"][0].update(value=1), "do not all predict"),
         (lambda c: c.update(support=[5, 2]), "support"),
         (lambda c: c.update(support=[2, 50]), "support"),
-        (lambda c: c.update(max_error="0x0p+0"), "exceed the claimed error"),
+        (lambda c: c.update(max_error="0x0.0p+0"), "exceed the claimed error"),
         (lambda c: c.update(format="another"), "format"),
         (lambda c: c.update(model="0" * 64), "another model"),
     ],
@@ -218,7 +218,7 @@ def test_the_commands_write_and_check(tmp_path, capsys):
     other = str(save(build("x2 | x5", T=20), tmp_path / "o.safetensors"))
     code, said = run("check", other, out, "--json")
     assert code == 1 and json.loads(said) == {
-        "holds": False, "sentence": "does not hold: the certificate belongs to another model file."
+        "holds": False, "sentence": "does not hold: the certificate belongs to another model."
     }  # fmt: skip
     assert run("check", out, path)[0] == 2
     assert run("verify", path, "x2 & x5", "--out", out)[0] == 2  # it is there already
