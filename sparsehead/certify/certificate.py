@@ -1,14 +1,22 @@
 """The result of `verify`, and the proof that it rests on."""
 
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._base.display import Card, WithCard, clipped
+from .._base.errors import DomainError
+from .._base.files import check_target, write_whole
 from .._base.frame import Frame
 from .._base.types import Array, Shaped
+from ..functions import SparseFunction
+from ..heads.model import Model
+from ..heads.model_file import packed
+from .certificate_file import certificate_content
 
 TOLERANCE = 1e-9  # largest |output - f| of a model that is called exact
 EXACT_MEANS = (
@@ -67,6 +75,7 @@ class Certificate(WithCard):
         worst_input: the worst input that was met.
         counterexample: an input whose prediction is wrong, or whose output is not a finite number.
         note: one sentence on how this is known.
+        subject: the model, or the path of its file, and the function; what `save` writes about.
     """
 
     max_error: float
@@ -82,6 +91,7 @@ class Certificate(WithCard):
     worst_input: Shaped[Array, " T"] | None
     counterexample: Shaped[Array, " T"] | None
     note: str
+    subject: tuple[Model | Path, SparseFunction] | None = None
 
     @property
     def decided(self) -> bool:
@@ -111,11 +121,38 @@ class Certificate(WithCard):
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON-able values; long inputs are run-length coded."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "subject"}
         for name in ("worst_input", "counterexample"):
             plain[name] = None if plain[name] is None else spell_bits(plain[name])
         plain = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in plain.items()}
         return {**plain, "decided": self.decided}
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the proof to a file that `sparsehead check`, check.py and the lab's page Check check.
+
+        The file names its model by hash: the model file that `verify` was given, else the one that `sh.save` writes of
+        the model. It states what is true in exact arithmetic; the part about float64 rounding is not in it.
+
+        Raises:
+            DomainError: nothing is proved, or the model is of a kind that the checker does not know; docs/certificates
+                lists the kinds.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from sparsehead import build, verify
+        >>> with TemporaryDirectory() as folder:
+        ...     verify(build("x2 & x5", T=30), "x2 & x5").save(f"{folder}/head.cert.json").name
+        'head.cert.json'
+        """
+        check_target(path, force=force)
+        if self.subject is None:
+            raise DomainError("no certificate file: only what `verify` returns knows its model and function.")
+        if not self.correct:
+            raise DomainError(
+                f"no certificate file: nothing is proved, the model is {clipped(self.verdict, 120)}."
+            )
+        model, f = self.subject
+        raw = packed(model) if isinstance(model, Model) else model.read_bytes()
+        return write_whole(path, json.dumps(certificate_content(raw, f)).encode(), force=force)
 
     def to_frame(self) -> Frame:
         """`to_dict` as a table of one row."""

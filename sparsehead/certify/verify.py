@@ -17,7 +17,8 @@ together with an input on which the model, run on it, is wrong. NaN and infinity
 not finite is a counterexample.
 """
 
-from dataclasses import fields, is_dataclass
+import os
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | 
     >>> found.correct, found.method, found.max_error < 1e-9
     (True, 'scalar', True)
     """
+    path = Path(model) if isinstance(model, str | os.PathLike) else None
     model = as_model(model, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
     f = as_function(f, model.T if isinstance(f, str) else None, asker="verify")
     method = _chosen_method(model, f, method)
@@ -68,7 +70,8 @@ def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | 
             proof = prove_by_patterns(model, f)
         else:
             proof = nothing(f, "only chosen inputs were tried")
-        return _conclude(model, f, proof)
+        found = _conclude(model, f, proof)
+    return replace(found, subject=(path or model, f))
 
 
 def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:

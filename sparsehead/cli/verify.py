@@ -1,6 +1,5 @@
 """`sparsehead verify MODEL F`: does a model compute a function on every input?"""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,22 +22,16 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Prove on all 2^T inputs that the model computes the function, or find an input on which it does not."""
-    from .._base.files import check_apart, check_target, write_whole
+    from .._base.files import check_apart, check_target
     from ..certify import verify as prove
-    from ..certify.certificate_file import certificate_content
-    from ..functions import parse
-    from ..heads.model_file import load
 
     if out is not None:
         check_apart(out, model, what="certificate")
         check_target(out, force=force)
-    loaded = load(model)
-    f = parse(function, T=loaded.T)
-    found = prove(loaded, f, method=method)
+    found = prove(model, function, method=method)
     result = found.to_dict()
     if out is not None:
-        content = certificate_content(model.read_bytes(), f)
-        write_whole(out, json.dumps(content).encode(), force=force)
+        found.save(out, force=force)
         result["certificate"] = str(out)
     written = f"\nwrote {out}; `sparsehead check {model} {out}` checks it" if out is not None else ""
     emit(

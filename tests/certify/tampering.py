@@ -244,7 +244,8 @@ def attacks(raw, content):
         new = put_together(header, structure, data)
         found[f"model: {name}"] = new, json.dumps(for_file(content, new)).encode()
     for name, text in HEADER_TEXTS.items():
-        new = put_together(*taken_apart(raw), text)
+        header, structure, data = taken_apart(raw)
+        new = put_together(header, structure, data, text)
         found[f"header: {name}"] = new, json.dumps(for_file(content, new)).encode()
     for name, new in {"empty": b"", "short": raw[:6], "cut": raw[:-1], "long": b"\xff" * 8 + raw[8:]}.items():
         found[f"file: {name}"] = new, json.dumps(for_file(content, new)).encode()

@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsehead._base.errors import DomainError
+from sparsehead._base.errors import DomainError, FileError
 from sparsehead._base.rng import stream
 from sparsehead.certify import check as checker
 from sparsehead.certify import verify
@@ -184,6 +185,49 @@ def test_what_is_certified_of_random_models_is_true_on_every_input():
         with pytest.raises(checker.Refused):
             checker.check(raw, wrong)
     assert certified >= 40
+
+
+def test_a_certificate_is_saved_for_the_file_that_its_model_is_saved_to(tmp_path):
+    model = build("x2 & x5", T=20)
+    path = save(model, tmp_path / "m.safetensors")
+    certificates = [
+        verify(model, "x2 & x5"),
+        verify(path, "x2 & x5"),
+        verify(str(path), parse("x2 & x5", T=20)),
+    ]
+    saved = [found.save(tmp_path / f"{i}.cert.json") for i, found in enumerate(certificates)]
+    assert len({each.read_bytes() for each in saved}) == 1
+    said = checker.check(path.read_bytes(), checker.parsed_certificate(saved[0].read_bytes()))
+    assert said.startswith("holds: on all 2^20 inputs")
+
+
+def test_what_is_not_proved_is_not_saved(tmp_path):
+    target, model = tmp_path / "c.json", build("x2 & x5", T=20)
+    with pytest.raises(DomainError, match="nothing is proved, the model is wrong on 0"):
+        verify(model, "x2 | x5").save(target)
+    with pytest.raises(DomainError, match="nothing is proved, the model is undecided"):
+        verify(model, "x2 & x5", method="search").save(target)
+    with pytest.raises(DomainError, match="only what `verify` returns"):
+        replace(verify(model, "x2 & x5"), subject=None).save(target)
+    with pytest.raises(DomainError, match="no certificate file: with bits"):
+        verify(build("x1 & x2", T=20, heads="cancel"), "x1 & x2").save(target)
+    assert not target.exists()
+    target.write_text("here already")
+    with pytest.raises(FileError, match="it exists"):
+        verify(model, "x2 & x5").save(target)
+
+
+def test_certificates_of_long_inputs_are_small():
+    """Their size depends on the patterns, not on T: less than a megabyte at T = 10^4."""
+    f = parse("x1 ^ x70 ^ x300 ^ x999", T=1000)
+    size = len(json.dumps(certificate_content(packed(build(f)), f)))
+    shorter = parse("x1 ^ x3 ^ x5 ^ x7", T=20)
+    assert (
+        abs(size - len(json.dumps(certificate_content(packed(build(shorter)), shorter))))
+        < 200
+        < size
+        < 20_000
+    )
 
 
 def test_heads_that_cancel_each_other_get_no_certificate():
