@@ -255,3 +255,66 @@ def attacks(raw, content):
     for name, text in CERTIFICATE_TEXTS.items():
         found[f"certificate: {name}"] = raw, text(json.dumps(content)).encode()
     return found
+
+
+def moved(rng, x):
+    """A number near x, or far from it, or 0, or x with one bit of its representation flipped."""
+    choice = rng.integers(5)
+    if choice == 0:
+        return 0.0 if x else 1.0
+    if choice == 1:
+        return -x if x else -1.0
+    if choice == 2:
+        return float(np.nextafter(x, rng.choice([-np.inf, np.inf])))
+    if choice == 3:
+        return x + float(rng.choice([-1, 1]) * 10.0 ** rng.integers(-16, 2) * max(1.0, abs(x)))
+    bits = np.array(x, dtype="<f8").view("<u8") ^ (np.uint64(1) << np.uint64(rng.integers(64)))
+    return float(bits.view("<f8"))
+
+
+def changed_once(raw, content, rng):
+    """(model file, certificate's bytes, what changed): one number of the model or of the certificate is another.
+
+    The certificate names the changed model, as that of an attacker would.
+    """
+    if rng.integers(2):
+        header, structure, data = taken_apart(raw)
+        tensors = sorted(header.keys() - {"__metadata__"})
+        name = tensors[rng.integers(len(tensors))] if rng.integers(4) else "scalar"
+        if name == "scalar":
+            where = fields(structure), fields(structure, "layers", 0), fields(structure, "encoding")
+            part, name = [
+                (where[0], "bias"),
+                (where[0], "threshold"),
+                (where[1], "temperature"),
+                (where[2], "T"),
+            ][rng.integers(4)]
+            old = part[name]["value"]
+            part[name]["value"] = old + int(rng.choice([-1, 1])) if name == "T" else moved(rng, old)
+        else:
+            kind, (start, end) = number_kind(header[name]), header[name]["data_offsets"]
+            numbers = np.frombuffer(data[start:end], dtype=kind)
+            # Zeros are most of the numbers of a built head; half of the changes are of others.
+            others = np.flatnonzero(numbers) if rng.integers(2) else np.arange(len(numbers))
+            index = int(rng.choice(others if len(others) else np.arange(len(numbers))))
+            data = with_number(header, data, name, index, moved(rng, float(numbers[index])))
+        new = put_together(header, structure, data)
+        return new, json.dumps(for_file(content, new)).encode(), f"model {name}"
+    content = copy.deepcopy(content)
+    bounds = [pair for row in content["patterns"] for pair in row["bounds"]]
+    choice = rng.integers(8)
+    if choice == 0:
+        content["max_error"] = moved(rng, float.fromhex(content["max_error"])).hex()
+        what = "max_error"
+    elif choice == 1 and content["support"]:
+        content["support"][rng.integers(len(content["support"]))] += int(rng.choice([-1, 1]))
+        what = "support"
+    elif choice == 2 or not bounds:
+        row = content["patterns"][rng.integers(len(content["patterns"]))]
+        row["value"] = int(rng.choice([1 - row["value"], 2, -1]))
+        what = "value"
+    else:
+        pair, side = bounds[rng.integers(len(bounds))], int(rng.integers(2))
+        pair[side] = moved(rng, float.fromhex(pair[side])).hex()
+        what = "bound"
+    return raw, json.dumps(content).encode(), f"certificate {what}"

@@ -23,17 +23,16 @@ export function verdict(model, certificate) {
   }
 }
 
-/** The same without blocking the page; `progress` is called with the share that is done. */
-export async function verdictInSteps(model, certificate, progress) {
-  const steps = check(model, certificate);
-  let share = 0;
+/** The same without blocking the page; `proved` is called with the patterns that are proved so far, and their number. */
+export async function verdictInSteps(model, certificate, proved) {
+  const steps = check(model, certificate), rows = [];
   for (let paused = performance.now(); ;) {
     const step = settled(() => steps.next());
-    if (step.sentence) return step;
-    if (step.done) return { holds: true, sentence: step.value };
-    share = step.value ?? share;
+    if (step.sentence) return { ...step, rows };
+    if (step.done) return { holds: true, sentence: step.value, rows };
+    if (step.value) rows.push(step.value);
     if (performance.now() - paused > 30) {
-      progress(share);
+      proved([...rows]);
       await new Promise((resume) => setTimeout(resume, 0));
       paused = performance.now();
     }
@@ -49,7 +48,7 @@ function settled(run) {
   }
 }
 
-/** Yields the share of patterns that is done, or nothing in between; returns one sentence that says what holds. */
+/** Yields each pattern when it is proved, and nothing in between; returns one sentence that says what holds. */
 function* check(raw, text) {
   const certificate = parseJson(decoded(text));
   needs(certificate instanceof Map, "the certificate is not a JSON object");
@@ -67,8 +66,7 @@ function* check(raw, text) {
   const heads = [];
   for (let h = 0; h < model.layers[0].W_Q.shape[0]; h += 1) heads.push(yield* readHead(model, h));
   const places = support.map(Number);
-  for (const [i, row] of rows.entries()) {
-    yield i / rows.length;
+  for (const row of rows) {
     const bits = row.get("bits"), value = get(row, "value");
     needs(whole(value, 0, 1) && hasKeys(row, ["bits", "value", "bounds"]), `row ${bits} is malformed`);
     const pattern = new Map(places.map((t, j) => [t, Number(bits[j])]));
@@ -76,9 +74,9 @@ function* check(raw, text) {
     const outputs = `pattern ${bits}: outputs from ${digits(low, false)} to ${digits(high, true)}`;
     const right = value === 1n ? less(model.threshold, low) : !less(model.threshold, high);
     needs(right, `${outputs} do not all predict ${value}`);
-    const f = { m: value, e: 0 };
-    const far = less(error, subtract(high, f)) || less(error, subtract(f, low));
-    needs(!far, `${outputs} exceed the claimed error`);
+    const f = { m: value, e: 0 }, above = subtract(high, f), below = subtract(f, low), far = less(above, below) ? below : above;
+    needs(!less(error, far), `${outputs} exceed the claimed error`);
+    yield { bits, value: Number(value), error: digits(far, true), of: rows.length };
   }
   const ones = rows.filter((row) => row.get("value") === 1n).map((row) => row.get("bits"));
   const where = `(${support.map((t) => `x${t}`).join(", ")}) is ${ones.slice(0, 8).join(" or ")}${ones.length > 8 ? " .." : ""}`;

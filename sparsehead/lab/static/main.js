@@ -3,7 +3,7 @@ import { html, render, useEffect, useState } from "./vendor/preact-htm.js";
 import { Problem } from "./parts.js";
 
 const PAGES = {
-  learn: "Learn", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", probe: "Probe", claims: "Claims",
+  learn: "Learn", build: "Build", law: "Law", bound: "Bound", cover: "Cover", read: "Read", probe: "Probe", check: "Check", claims: "Claims",
 };
 const START = "build";
 const visited = new Map(); // the address of each page as it was left

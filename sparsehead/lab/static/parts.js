@@ -167,16 +167,16 @@ export function Button({ children, onClick, kind = "", disabled = false, label, 
     ${problem && html`<span class="problem small" role="alert">${problem}</span>`}`;
 }
 
-/** Where a file is dropped or chosen. */
-export function DropFile({ label, accept, onFile, note }) {
+/** Where a file is dropped or chosen, or several with `multiple`; `onFile` is called for each. */
+export function DropFile({ label, accept, onFile, note, multiple = false }) {
   const id = useName("file");
   const [over, setOver] = useState(false);
-  const take = (files) => { if (files && files[0]) onFile(files[0]); };
+  const take = (files) => [...(files || [])].slice(0, multiple ? files.length : 1).forEach((file) => onFile(file));
   return html`<div class=${`drop ${over ? "over" : ""}`}
       onDragOver=${(e) => { e.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)}
       onDrop=${(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer.files); }}>
     <label for=${id}>${label}</label>
-    <input id=${id} type="file" accept=${accept} onChange=${(e) => { take(e.target.files); e.target.value = ""; }} />
+    <input id=${id} type="file" accept=${accept} multiple=${multiple} onChange=${(e) => { take(e.target.files); e.target.value = ""; }} />
     ${note && html`<p class="hint">${note}</p>`}
   </div>`;
 }

@@ -1,0 +1,63 @@
+"""A page of the lab as one HTML file that needs no server and no network.
+
+The page's modules become data in an import map, under their paths below static/; imports of a relative path are
+rewritten to these names. The file's own policy forbids it to load or send anything.
+"""
+
+import base64
+import json
+import posixpath
+import re
+
+from .pages import assets
+
+IMPORT = re.compile(r'(?<=from ")(\.{1,2}/[^"]+)(?=";)')
+POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
+
+
+def single_page(name: str, *, title: str) -> str:
+    """The page static/pages/{name}.js as one HTML file. It must not ask an endpoint.
+
+    >>> "https://" in single_page("check", title="Check a certificate")
+    False
+    """
+    modules: dict[str, str] = {}
+    waiting = [f"pages/{name}.js", "vendor/preact-htm.js"]
+    found = {path.removeprefix("/static/"): asset.content.decode() for path, asset in assets().items()}
+    while waiting:
+        path = waiting.pop()
+        if path not in modules:
+            imported = {other: _resolved(path, other) for other in IMPORT.findall(found[path])}
+            modules[path] = IMPORT.sub(lambda match, names=imported: names[match[1]], found[path])  # type: ignore[misc]
+            waiting += imported.values()
+    encoded = {path: base64.b64encode(text.encode()).decode() for path, text in sorted(modules.items())}
+    imports = {path: f"data:text/javascript;base64,{text}" for path, text in encoded.items()}
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{found["lab.css"]}</style>
+<script type="importmap">{json.dumps({"imports": imports})}</script>
+<script type="module">
+import {{ html, render }} from "vendor/preact-htm.js";
+import Page from "pages/{name}.js";
+const root = document.getElementById("lab");
+root.replaceChildren();
+render(html`<main id="main"><${{Page}} /></main>`, root);
+</script>
+</head>
+<body>
+<div id="lab"><p class="starting">This page needs JavaScript.</p></div>
+</body>
+</html>
+"""
+
+
+def _resolved(path: str, relative: str) -> str:
+    """The path below static/ of what the module at `path` imports."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))

@@ -1,0 +1,80 @@
+// Check: drop a model and its certificate, see the proof checked. Everything happens in this page; it also works as one file.
+import { html, useEffect, useState } from "../vendor/preact-htm.js";
+import { verdictInSteps } from "../checker.js";
+import { Busy, Card, DropFile, Problem } from "../parts.js";
+
+const MOST_ROWS = 64; // patterns shown
+
+/** Which of the two files this is: a safetensors file starts with its header's length, a certificate with a brace. */
+async function sorted(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const json = file.name.endsWith(".json") || (!file.name.endsWith(".safetensors") && bytes[0] === 0x7b);
+  return [json ? "certificate" : "model", { name: file.name, bytes }];
+}
+
+export default function Check() {
+  const [files, setFiles] = useState({});
+  const [answer, setAnswer] = useState(null);
+  const [problem, setProblem] = useState("");
+  const take = async (file) => {
+    setProblem("");
+    try {
+      const [kind, content] = await sorted(file);
+      setFiles((old) => ({ ...old, [kind]: content }));
+    } catch (error) {
+      setProblem(`${file.name} cannot be read: ${error.message}`);
+    }
+  };
+  useEffect(() => {
+    const { model, certificate } = files;
+    setAnswer(null);
+    if (!model || !certificate) return undefined;
+    let gone = false;
+    const start = performance.now();
+    const show = (found) => { if (!gone) setAnswer(found); };
+    show({ rows: [] });
+    verdictInSteps(model.bytes, certificate.bytes, (rows) => { show({ rows }); if (gone) throw new Error("other files"); }).then(
+      (found) => show({ ...found, seconds: (performance.now() - start) / 1000 }), () => {},
+    );
+    return () => { gone = true; };
+  }, [files]);
+  const missing = ["model", "certificate"].filter((kind) => !files[kind]);
+  return html`
+    <header class="intro">
+      <h1>Check a certificate</h1>
+      <p>A certificate says that a model computes a function on every one of its 2<sup>T</sup> inputs, and names the numbers that prove it.
+        This page checks them with whole numbers alone; nothing is sent anywhere.</p>
+    </header>
+    <div class="two">
+      <div class="side"><${Card}>
+        <${DropFile} label="Drop a model (.safetensors) and its certificate (.json)" accept=".safetensors,.json" multiple=${true} onFile=${take}
+          note="Written by sparsehead build and sparsehead verify." />
+        <div class="gap"><dl class="pairs">
+          ${["model", "certificate"].map((kind) => html`<dt>${kind}</dt><dd data-file=${kind}>${files[kind] ? files[kind].name : "not yet"}</dd>`)}
+        </dl></div>
+      <//></div>
+      <div class="stack">
+        <${Problem}>${problem}<//>
+        ${answer ? html`<${Answer} ...${answer} />` : html`<${Card}><p>Waiting for the ${missing.join(" and the ")}.</p><//>`}
+      </div>
+    </div>`;
+}
+
+/** The verdict, and the patterns that were proved. */
+function Answer({ holds, sentence, rows, seconds }) {
+  const busy = sentence === undefined;
+  const [, kind, rest] = busy ? [] : /^(holds|does not hold|cannot be read): (.*)$/s.exec(sentence);
+  const title = busy ? "Checking" : kind === "cannot be read" ? "The files cannot be read" : `The certificate ${kind}`;
+  return html`<${Card} title=${title}>
+    <${Busy} busy=${busy} text="checking" />
+    ${!busy && html`<p class=${`verdict ${holds ? "good" : "bad"}`} role="status" data-holds=${String(holds)}>${rest[0].toUpperCase()}${rest.slice(1)}</p>
+      <p class="soft">Checked in ${seconds < 0.1 ? "less than 0.1" : seconds.toFixed(1)} s by this page.</p>`}
+    ${busy && html`<p>${rows.length ? `${rows.length} of ${rows[0].of} patterns proved` : "Reading the model"}.</p>`}
+    ${rows.length > 0 && html`<p class="hint gap">Proved for each pattern of the bits that f reads${rows.length > MOST_ROWS ? `, the first ${MOST_ROWS} of ${rows.length}` : ""}:</p>
+      <div class="scroll"><table>
+        <thead><tr><th>pattern</th><th>f</th><th>|output - f| at most</th></tr></thead>
+        <tbody>${rows.slice(0, MOST_ROWS).map((row) => html`<tr key=${row.bits}><td class="code">${row.bits || "all"}</td><td>${row.value}</td>
+          <td>${row.error}</td></tr>`)}</tbody>
+      </table></div>`}
+  <//>`;
+}
