@@ -134,8 +134,8 @@ class Certificate(WithCard):
         the model. It states what is true in exact arithmetic; the part about float64 rounding is not in it.
 
         Raises:
-            DomainError: nothing is proved, or the model is of a kind that the checker does not know; docs/certificates
-                lists the kinds.
+            DomainError: nothing is proved, or the model is of a kind that the checker does not know
+                (docs/howto/certificates.md lists them).
 
         >>> from tempfile import TemporaryDirectory
         >>> from sparsehead import build, verify
