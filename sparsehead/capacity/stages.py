@@ -83,10 +83,10 @@ def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float
     return math.log(d) / 2, -math.log(norm.eps) / 2
 
 
-def constant_item(price: Pricing, name: str, c: Float[Array, " n"], log_p: float = 0.0) -> Item:
+def constant_item(price: Pricing, name: str, c: Float[Array, " n"]) -> Item:
     """The item of an added constant vector: a linear map of the single point 1."""
     norms = price.measure(name, lambda: matrix_norms(c[None, :]))
-    return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=log_p)
+    return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=0.0)
 
 
 def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float, log_N: float) -> Stage:

@@ -22,27 +22,27 @@ from sparsehead.figures.theme import (
 )
 from sparsehead.laws.intervals import wilson
 
-from ..published import CURVES_AND, PARITY, SOLVED, Curves, ParityCurves
+from ..published import CURVES_AND, PARITY, SOLVED, Curves
 from ..studies.curves import AccuracyPoint
 from ..studies.parity import LossPoint, ParityRun, learned_step
 
 POINTS = 8000  # of all curves of a chart; more are thinned, which keeps a page small
 
 
-def validation_curves(
-    curves: Sequence[AccuracyPoint], *, T: int = 300, paper: Curves | None = CURVES_AND
-) -> Chart:
+def validation_curves(curves: Sequence[AccuracyPoint], *, T: int = 300) -> Chart:
     """Best-of-restarts validation accuracy against training step, one panel for each sample size.
+
+    The paper's counts and first steps are drawn and named beside ours where T and the sample sizes agree.
 
     Args:
         curves: points of all replicates; a curve may stop early, where it was solved.
-        paper: the paper's counts and first steps, drawn and named beside ours where the sample sizes agree.
     Paper: curves-and
     """
+    paper = CURVES_AND
     rows = rows_of(curves, "validation curves")
     ms = sorted({r["m"] for r in rows}, reverse=True)
     summary = [_solved(rows, m) for m in ms]
-    printed = _printed(paper, ms) if paper is not None and paper.T == T else []
+    printed = _printed(paper, ms) if paper.T == T else []
     last = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)
     panels = [_accuracy_panel(m, s, last, first=m == ms[-1]) for m, s in zip(ms, summary)]
     said = "; ".join(f"m = {number(s['m'])}: {s['solved']} of {s['replicates']} solved" for s in summary)
@@ -50,7 +50,7 @@ def validation_curves(
         f"{s['share']:.2f} [{s['low']:.2f}, {s['high']:.2f}] at m = {number(s['m'])}" for s in summary
     )
     lines = [f"Share solved: {shares}. Thick: the median curve; dashed: accuracy 0.99."]
-    if paper is not None and printed:
+    if printed:
         counts = [(200, paper.solved_m200), (50, paper.solved_m50)]
         theirs = "; ".join(f"{k} of {paper.replicates} at m = {m}" for m, k in counts if m in ms)
         lines.append(
@@ -120,21 +120,18 @@ def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
     return [row] if 200 in ms else []
 
 
-def parity_curves(
-    curves: Sequence[LossPoint], *, first: Sequence[ParityRun] = (), paper: Sequence[ParityCurves] = PARITY
-) -> Chart:
-    """Loss against training step on parity of 3 bits, one line a seed, one panel a T.
+def parity_curves(curves: Sequence[LossPoint], *, first: Sequence[ParityRun] = ()) -> Chart:
+    """Loss against training step on parity of 3 bits, one line a seed, one panel a T; the paper's steps beside it.
 
     Args:
         curves: points of all runs.
         first: for each run, the step from which its smoothed loss stays below the paper's level (None: never);
             without it, that is computed from the curves, which may be thinned.
-        paper: the step at which the paper's losses first fall below its level: median, least and greatest.
     Paper: parity-curves
     """
     rows = rows_of(curves, "parity curves")
     Ts = sorted({r["T"] for r in rows})
-    level = paper[0].level if paper else 0.35
+    level = PARITY[0].level
     firsts = [f for T in Ts for f in learned(rows, T, level)]
     if first:
         firsts = [{"T": f.T, "seed": f.seed, "step": f.learned, "loss": level} for f in first]
@@ -143,7 +140,7 @@ def parity_curves(
     verdict = verdicts.get(fallen, f"is learned by {fallen} of {len(firsts)} seeds")
     printed = [
         {"T": p.T, **dict(zip(("low", "step", "high"), p.first_below)), "loss": p.level}
-        for p in paper
+        for p in PARITY
         if p.T in Ts
     ]
     end = max(r[key] for part in (rows, printed) for r in part for key in ("step", "high") if key in r)

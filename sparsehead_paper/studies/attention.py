@@ -1,21 +1,20 @@
 """Figure 3 right: the attention map of one head.   Paper: attention-and"""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.heads.model import Model
 from sparsehead.store import Store
 from sparsehead.train.data import Holdout
-from sparsehead.train.learn import learn_spec
-from sparsehead.train.outcome import TrialProgress
 from sparsehead.train.spec import TrainSpec
 from sparsehead.train.spec import preset as preset_spec
 
 from ..published import ATTENTION_AND
-from .stage import Experiment
+from .stage import Experiment, run_and_keep
 
 
 @dataclass(frozen=True)
@@ -52,22 +51,13 @@ def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
     return Experiment(name, title, tuple(specs), {name: collect_attention}, runner)
 
 
-def run_with_maps(
-    specs: Sequence[TrainSpec],
-    *,
-    on_outcome: Callable[..., None],
-    progress: TrialProgress | None = None,
-    **options: Any,
-) -> None:
-    """`run_trials`, and for each spec the [CLS] attention (n, H, T+1) of its last weights on holdout samples.
+def attention_map(model: Model, spec: TrainSpec) -> dict[str, Any]:
+    """The [CLS] attention (n, H, T+1) of a model on holdout samples.   Paper: attention-and"""
+    bits, _ = Holdout(spec).chunk(0)
+    return {"attention": model.attention(bits[: ATTENTION_AND.inputs])}
 
-    The array is handed to `on_outcome` as {"attention": weights}.   Paper: attention-and
-    """
-    for spec in specs:
-        run = learn_spec(spec, progress=progress, **options)
-        bits, _ = Holdout(spec).chunk(0)
-        arrays = {} if run.model is None else {"attention": run.model.attention(bits[: ATTENTION_AND.inputs])}
-        on_outcome(spec, run.outcome, arrays)
+
+run_with_maps = partial(run_and_keep, attention_map)
 
 
 def collect_attention(store: Store, experiment: Experiment) -> AttentionRecord:

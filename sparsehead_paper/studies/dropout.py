@@ -27,18 +27,18 @@ class DropoutRecord(ResultsRecord):
     runs: tuple[DropoutRun, ...]
 
 
-def dropout(T: int = 1000, m: int = 80, pairs: int = 24) -> Experiment:
+def dropout() -> Experiment:
     """Ours: single runs with dropout and without, preset "mingpt", on the same data.   Paper: dropout-cost
 
     At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials, and preset "fast" fewer.
     """
     specs = [
         spec
-        for i in range(pairs)
+        for i in range(24)
         for name in ("mingpt", "fast")
-        for spec in conjunctions(T=T, m=m, trials=[i], preset=name, restarts=1, stall=0)
+        for spec in conjunctions(T=1000, m=80, trials=[i], preset=name, restarts=1, stall=0)
     ]
-    title = f"Runs with and without dropout at T = {T}, m = {m}"
+    title = "Runs with and without dropout at T = 1000, m = 80"
     return Experiment("dropout", title, tuple(specs), {"dropout": collect_dropout})
 
 

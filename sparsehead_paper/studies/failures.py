@@ -5,8 +5,8 @@ them agree with the label there, or nearly all disagree. An AND has no position 
 read it: a head can raise its output on ones or on zeros, and a run that took the wrong sign can only fit noise.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,12 @@ import numpy as np
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead._base.types import Array, Float
 from sparsehead.functions.task import Sample
+from sparsehead.heads.model import Model
 from sparsehead.store import Store
 from sparsehead.train.data import training_set
-from sparsehead.train.learn import learn_spec
-from sparsehead.train.outcome import TrialProgress
 from sparsehead.train.spec import TrainSpec, target_function
 
-from .stage import Experiment, conjunctions
+from .stage import Experiment, conjunctions, run_and_keep
 
 MOVED = 20  # positions that are looked at: those with the longest vectors
 FAILURES = {1000: 42, 3000: 52, 10_000: 61}  # by T, the m of single runs that fail about as often as not
@@ -55,12 +54,12 @@ class FailuresRecord(ResultsRecord):
         return [r.solved for r in self.runs if r.lean > 0], [r.solved for r in self.runs if r.lean <= 0]
 
 
-def failures(runs: int = 48) -> Experiment:
+def failures() -> Experiment:
     """Single runs of preset "best" near its threshold, and the positions that they moved.   Paper: failures-sign"""
     specs = [
         spec
         for T, m in FAILURES.items()
-        for spec in conjunctions(T=T, m=m, trials=range(runs), preset="best", restarts=1)
+        for spec in conjunctions(T=T, m=m, trials=range(48), preset="best", restarts=1)
     ]
     runner = "sparsehead_paper.studies.failures:run_and_look"
     title = "Why runs near the threshold fail"
@@ -81,25 +80,14 @@ def lean(positions: Float[Array, "T d"], by_position: Float[Array, " T"]) -> flo
     return float(by_position[longest].mean())
 
 
-def run_and_look(
-    specs: Sequence[TrainSpec],
-    *,
-    on_outcome: Callable[..., None],
-    progress: TrialProgress | None = None,
-    **options: Any,
-) -> None:
-    """`run_trials`, and for each spec the lean, and how many positions outside the support agree more than its weakest.
+def lean_and_ahead(model: Model, spec: TrainSpec) -> dict[str, Any]:
+    """The lean, and how many positions outside the support agree more than its weakest.   Paper: failures-sign"""
+    by_position, support = agreement(training_set(spec)), list(target_function(spec).support)
+    ahead = (np.delete(by_position, support) > by_position[support].min()).sum()
+    return {"lean": np.array([lean(model.encoding.positions(), by_position), ahead])}
 
-    Paper: failures-sign
-    """
-    for spec in specs:
-        run = learn_spec(spec, progress=progress, **{"mass_every": 0, **options})
-        arrays = {}
-        if run.model is not None:
-            by_position, support = agreement(training_set(spec)), list(target_function(spec).support)
-            ahead = (np.delete(by_position, support) > by_position[support].min()).sum()
-            arrays = {"lean": np.array([lean(run.model.encoding.positions(), by_position), ahead])}
-        on_outcome(spec, run.outcome, arrays)
+
+run_and_look = partial(run_and_keep, lean_and_ahead, mass_every=0)
 
 
 def look_at_failures(store: Store, experiment: Experiment) -> FailuresRecord:

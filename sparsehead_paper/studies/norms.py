@@ -3,7 +3,7 @@
 Paper: norms-learned, bound-along-training
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.capacity.attention_stages import token_radius
+from sparsehead.capacity.head_class import head_class, head_class_items
+from sparsehead.capacity.items import log_capacity
+from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.state_dicts import norms as norms_of
 from sparsehead.construct import build
 from sparsehead.functions import conjunction
 from sparsehead.heads.encoding import positional
 from sparsehead.store import Store
 
-from ..theory.trajectory import bounds_along
 from .stage import Experiment, conjunctions
 
 
@@ -118,19 +120,19 @@ def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
         if record.spec["T"] != T or not record.solved or "norm_X" not in history:
             continue
         accuracy = dict(zip(history["check_step"], history["val_accuracy"], strict=True))
-        records = [
-            {"step": step, "V21": v21, "V": v, "QK": qk, "BX": bx}
-            for step, v21, v, qk, bx in zip(
-                history["mass_step"],
-                history["norm_V_21"],
-                history["norm_V"],
-                history["norm_QK"],
-                history["norm_X"],
-            )
-        ]
-        along = bounds_along(records, T=T, m=record.spec["m"])
         points = [
-            BoundPoint(int(b.step), float(np.exp(b.log_capacity)), accuracy[float(b.step)]) for b in along
+            BoundPoint(int(step), capacity_at(history, i, T=T, m=record.spec["m"]), accuracy[float(step)])
+            for i, step in enumerate(history["mass_step"])
         ]
         return BoundAlongRecord(tuple(points), T, record.spec["m"])
     return BoundAlongRecord(())
+
+
+def capacity_at(history: Mapping[str, Sequence[float]], look: int, *, T: int, m: int) -> float:
+    """C = eps^2 ln N of the class of heads with the norms that a training history has at this look.
+
+    The norms are taken as given bounds, so that looks are comparable.   Paper: bound-along-training
+    """
+    names = {"V21": "norm_V_21", "V": "norm_V", "QK": "norm_QK", "BX": "norm_X"}
+    given = head_class({key: history[name][look] for key, name in names.items()})
+    return float(np.exp(log_capacity(head_class_items(given, m=m, T=T, price=Pricing("ours")))))

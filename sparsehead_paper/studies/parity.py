@@ -82,11 +82,9 @@ class ParitySettingsRecord(ResultsRecord):
     planned: int
 
 
-def parity(seeds: int = PARITY[0].seeds, n_steps: int = 3000) -> Experiment:
+def parity(seeds: int = PARITY[0].seeds) -> Experiment:
     """Figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3.   Paper: parity-curves"""
-    settings = dict(
-        online=True, restarts=1, n_steps=n_steps, weight_decay=0.0, stall=0, s=3, function="parity"
-    )
+    settings = dict(online=True, restarts=1, n_steps=3000, weight_decay=0.0, stall=0, s=3, function="parity")
     specs = [
         preset("fast", T=p.T, m=p.batch, seed=trial_seed(0, T=p.T, m=p.batch, trial=i), **settings)
         for p in PARITY
@@ -127,7 +125,7 @@ def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
     ]
 
 
-def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
+def parity_specs(label: str, T: int) -> list[TrainSpec]:
     """Runs on parity of 3 of T bits, fresh batches of the paper's size, under one setting.   Paper: parity-settings"""
     settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
     name, m = settings.pop("preset"), PARITY[0].batch
@@ -136,7 +134,7 @@ def parity_specs(label: str, T: int, seeds: int = 10) -> list[TrainSpec]:
             name, function="parity", s=3, T=T, m=m, seed=trial_seed(0, T=T, m=m, trial=i),
             online=True, restarts=1, n_steps=PARITY_STEPS[T], **settings,
         )
-        for i in range(seeds)
+        for i in range(10)
     ]  # fmt: skip
 
 

@@ -5,8 +5,8 @@ collector turns what the store holds into records for the figures and the verdic
 """
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,12 @@ from sparsehead.reading.queries import Oracle
 from sparsehead.reading.read import find_function
 from sparsehead.store import Store
 from sparsehead.train.data import drawn_training_set
-from sparsehead.train.learn import learn_spec
-from sparsehead.train.outcome import TrialProgress
 from sparsehead.train.spec import TrainSpec, preset, target_function, task_of
 
-from .stage import Experiment
+from .stage import Experiment, run_and_keep
 
 DELTA = 0.05  # probability with which a certificate may fail
 FRESH = 20_000  # inputs on which a model's true error is measured
-PLANTED, OTHER, NONE = "planted", "other", "none"
 READ_TRIALS = {
     "and": ((30, 100, 300), (40, 60, 90, 140, 200)),
     "or": ((30, 100, 300), (40, 60, 90, 140, 200)),
@@ -164,7 +161,7 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
     return ReadModel(
         planted=str(planted),
         read=None if f is None else str(f),
-        found=NONE if f is None else PLANTED if f == planted else OTHER,
+        found="none" if f is None else "planted" if f == planted else "other",
         method=found.method,
         queries=found.queries,
         agreement=found.agreement.value,
@@ -175,22 +172,13 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
     )
 
 
-def run_with_readings(
-    specs: Sequence[TrainSpec],
-    *,
-    on_outcome: Callable[..., None],
-    progress: TrialProgress | None = None,
-    **options: Any,
-) -> None:
-    """`run_trials`, and for each spec what was read, as the bytes of a JSON object.   Paper: read-trained"""
-    for spec in specs:
-        run = learn_spec(spec, progress=progress, **{"mass_every": 0, **options})
-        arrays = {} if run.model is None else {"reading": _packed(read_model(run.model, spec))}
-        on_outcome(spec, run.outcome, arrays)
+def packed_reading(model: Model, spec: TrainSpec) -> dict[str, Any]:
+    """What was read from a model, as the bytes of a JSON object."""
+    text = json.dumps(asdict(read_model(model, spec)), allow_nan=False)
+    return {"reading": np.frombuffer(text.encode(), dtype=np.uint8)}
 
 
-def _packed(reading: ReadModel) -> Any:
-    return np.frombuffer(json.dumps(asdict(reading), allow_nan=False).encode(), dtype=np.uint8)
+run_with_readings = partial(run_and_keep, packed_reading, mass_every=0)
 
 
 def read_models(store: Store, experiment: Experiment) -> ReadTrialsRecord:

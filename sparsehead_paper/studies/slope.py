@@ -13,8 +13,8 @@ from sparsehead.store import Record, Store
 from sparsehead.train.loop import origin_of
 from sparsehead.train.spec import OverT, TrainSpec
 
-from ..theory.trajectory import bounds_along
 from .law_stage import Law, Laws
+from .norms import capacity_at
 from .paper_laws import PAPER_WIDTH
 from .stage import Experiment, conjunctions
 
@@ -89,10 +89,10 @@ def slope() -> Laws:
     return Laws("slope", "The law's slope by setting", laws, groups)
 
 
-def norm_specs(label: str, T: int, runs: int = 3, m: int = 300) -> list[TrainSpec]:
-    """Single runs from ample samples under one setting of `slope`, whose norms are looked at.   Paper: law-slope"""
+def norm_specs(label: str, T: int) -> list[TrainSpec]:
+    """Three runs from ample samples under one setting of `slope`, for their norms.   Paper: law-slope"""
     settings = next(changes[label] for changes in FACTORS.values() if label in changes)
-    return conjunctions(T=T, m=m, trials=range(runs), preset="best", restarts=1, **settings)
+    return conjunctions(T=T, m=300, trials=range(3), preset="best", restarts=1, **settings)
 
 
 def slope_norms() -> Experiment:
@@ -123,8 +123,5 @@ def collect_slope_norms(store: Store, _: Experiment) -> SlopeNormsRecord:
 
 def _capacity(record: Record, store: Store) -> tuple[float, float]:
     """C at the first and at the last look."""
-    history = store.history(record.id)
-    names = {"step": "mass_step", "V21": "norm_V_21", "V": "norm_V", "QK": "norm_QK", "BX": "norm_X"}
-    looks = [{key: history[name][i] for key, name in names.items()} for i in (0, -1)]
-    first, last = bounds_along(looks, T=record.spec["T"], m=record.spec["m"])
-    return float(np.exp(first.log_capacity)), float(np.exp(last.log_capacity))
+    history, size = store.history(record.id), {"T": record.spec["T"], "m": record.spec["m"]}
+    return capacity_at(history, 0, **size), capacity_at(history, -1, **size)

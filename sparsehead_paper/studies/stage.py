@@ -14,10 +14,12 @@ from typing import Any
 
 from sparsehead._base.errors import DomainError
 from sparsehead._base.jsonable import ResultsRecord
+from sparsehead.heads.model import Model
 from sparsehead.laws.rounds import RoundProgress, trial_seed
 from sparsehead.store import Record, Store
 from sparsehead.sweep import LocalSweep, Progress
 from sparsehead.sweep.dispatch import RUNNER
+from sparsehead.train.learn import learn_spec
 from sparsehead.train.loop import origin_of
 from sparsehead.train.spec import TrainSpec, spec_id
 from sparsehead.train.spec import preset as preset_spec
@@ -159,6 +161,19 @@ def conjunctions(
     """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
     seeds = [trial_seed(0, T=T, m=m, trial=i) for i in trials]
     return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
+
+
+def run_and_keep(
+    keep: Callable[[Model, TrainSpec], dict[str, Any]],
+    specs: Sequence[TrainSpec],
+    *,
+    on_outcome: Callable[..., None],
+    **options: Any,
+) -> None:
+    """A runner: train the model of each spec, and store the arrays of `keep` beside its outcome."""
+    for spec in specs:
+        run = learn_spec(spec, **options)
+        on_outcome(spec, run.outcome, {} if run.model is None else keep(run.model, spec))
 
 
 def trial_seconds(spec: TrainSpec) -> float:

@@ -5,7 +5,6 @@ Read in this order:
 
 lipschitz             Lipschitz constants of softmax, heads and LayerNorm
 linear, perceptron    linear classes: the bound, and the cover that proves it
-trajectory            bounds along training
 function_classes      covering numbers of a class of functions on a sample
 relations, shattering VC and fat-shattering dimension against covering numbers
 elimination           how many functions of a class agree with a sample: exact counts, by simulation

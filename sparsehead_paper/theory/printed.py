@@ -72,9 +72,9 @@ def smallest_step(values: Float[Array, " n"]) -> float:
     return float(np.diff(values).min())
 
 
-def item(name: str, *, c: Real, p: Real, dim: Real = math.inf) -> Item:
+def item(name: str, *, c: Real, p: Real) -> Item:
     """An item from the two numbers of the split lemma, when the price is c/x^2 and nothing else is known."""
-    return Item(name, ln(check_norm("c", c)) / 2, 0.0, ln(check_norm("p", p)), float(dim))
+    return Item(name, ln(check_norm("c", c)) / 2, 0.0, ln(check_norm("p", p)), math.inf)
 
 
 def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:

@@ -51,11 +51,11 @@ def head_outputs(
     return (softmax(X @ w_QK) * (X @ w_V)).sum(axis=1)
 
 
-def shatters(T: int, *, level: float = 0.5, scale: float | None = None) -> bool:
-    """Whether the heads make all 2^n patterns around `level` on the n sequences: pseudo-dimension >= n.
+def shatters(T: int) -> bool:
+    """Whether the heads make all 2^n patterns around 1/2 on the n sequences: pseudo-dimension >= n.
 
     Paper: pseudo-dimension
     """
     X = shattered_inputs(T)
-    heads = (shattering_head(T, pattern, scale=scale) for pattern in range(2 ** len(X)))
-    return len({tuple(head_outputs(X, *head) > level) for head in heads}) == 2 ** len(X)
+    heads = (shattering_head(T, pattern) for pattern in range(2 ** len(X)))
+    return len({tuple(head_outputs(X, *head) > 0.5) for head in heads}) == 2 ** len(X)

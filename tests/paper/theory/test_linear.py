@@ -1,11 +1,10 @@
-"""Covers of linear classes and bounds along training, by hand."""
+"""Covers of linear classes, by hand."""
 
 import math
 
 import pytest
 
 from sparsehead_paper.theory.linear import log_cover_matrix, log_cover_maurey, log_cover_parametric
-from sparsehead_paper.theory.trajectory import bounds_along
 
 
 def test_covers_of_linear_classes_by_hand():
@@ -21,11 +20,3 @@ def test_covers_of_linear_classes_by_hand():
         assert found == pytest.approx(math.log(math.comb(4 + 38, 4)) + 38 * math.log(names), rel=1e-12)
     by_alpha = [log_cover_matrix(B=3.1, b=1, eps=1, d_1=4, N=5, alpha=(i / 200) ** 2) for i in range(1, 200)]
     assert log_cover_matrix(B=3.1, b=1, eps=1, d_1=4, N=5) == min(by_alpha)
-
-
-def test_bounds_along_a_history():
-    history = [{"step": 10 * i, "V21": 1.0, "V": 1.0, "QK": float(i), "BX": 1.42} for i in range(1, 6)]
-    found = bounds_along(history, T=300, m=10**7)
-    assert [b.step for b in found] == [10, 20, 30, 40, 50]
-    capacities = [b.log_capacity for b in found]
-    assert capacities == sorted(capacities) and found[0].gap < found[-1].gap
