@@ -126,12 +126,7 @@ def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | 
 
 
 def cls_attention_stage(
-    model: Model,
-    price: Pricing,
-    *,
-    m: Real,
-    G: Float[Array, "d c"] | None,
-    bias: Float[Array, " c"] | None,
+    model: Model, price: Pricing, *, m: Real, G: Float[Array, "d c"] | None, bias: Float[Array, " c"] | None
 ) -> Stage:
     """The attention of a one-layer model at [CLS], followed by y -> y G + bias if G is given.
 

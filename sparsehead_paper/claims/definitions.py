@@ -70,8 +70,7 @@ def check_matrix_norms(context: Context) -> Finding:
         error < ROUNDING and ordered,
         paper="columns first",
         ours=f"{got[0]:.4g}, {got[1]:.4g}, {got[2]:.4g}, {got[3]:.4g} as by hand",
-        detail="$||M||_{2,1}$, $||M^T||_{2,1}$, $||M^T||_{2,inf}$, $||M||_{1,1}$ of [[3,0],[4,1],[0,0]]; "
-        "the chain on random $M$.",
+        detail="(2,1), (2,1) and (2,inf) of $M^T$, and (1,1) of [[3,0],[4,1],[0,0]]; the chain on random $M$.",
     )
 
 

@@ -19,13 +19,7 @@ from sparsehead.capacity.generalization import (
 
 from ..theory.function_classes import class_covering_number, class_packing_number
 from ..theory.printed import entropy_integral, finite_class_samples, rademacher_simple
-from ..theory.relations import (
-    empirical_rademacher,
-    fat_dimension,
-    log_cover_fat,
-    log_cover_vc,
-    vc_dimension,
-)
+from ..theory.relations import empirical_rademacher, fat_dimension, log_cover_fat, log_cover_vc, vc_dimension
 from .claim import Context, Finding, claim, finding
 
 
@@ -180,8 +174,7 @@ def check_fat_cover(context: Context) -> Finding:
         formula and 0.1 < worst < 1,
         paper="$2 (m (2/eps + 1)^2)^{..}$",
         ours=f"$ln P$ / bound at most {worst:.3f}",
-        detail="All functions into 2, 3 or 5 levels on up to 4 points, and random thirds of them: dimension, cover, "
-        "packing and the pairs (set, levels) by enumeration.",
+        detail="All functions into 2, 3 or 5 levels on up to 4 points, and random thirds of them, by enumeration.",
     )
 
 

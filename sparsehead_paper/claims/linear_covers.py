@@ -11,15 +11,8 @@ from sparsehead.capacity.items import Item, log_capacity
 from sparsehead.capacity.norms import matrix_norm, matrix_norms, spectral_norm
 from sparsehead.capacity.pricing import Pricing
 
+from ..theory import linear
 from ..theory.function_classes import class_packing_number
-from ..theory.linear import (
-    log_cover_lower,
-    log_cover_matrix,
-    log_cover_matrix_closed,
-    log_cover_parametric,
-    log_cover_vector,
-    log_cover_zhang,
-)
 from ..theory.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
 from ..theory.printed import item, split
 from .claim import EXACT, Context, Finding, claim, finding
@@ -48,11 +41,11 @@ def check_vector_cover(context: Context) -> Finding:
             share = max(share, len(found.name) / (math.ceil(eps**-2) - 1))
     # one point: the class is an interval of length 2r, and ceil(r) balls of radius 1 cover it
     radii = (0.9, 1.0, 1.02, 1.4, 2.5, 8.0)
-    exact = [(math.log(math.ceil(r)), log_cover_vector(a=r, b=1, eps=1, N=1)) for r in radii]
+    exact = [(math.log(math.ceil(r)), linear.log_cover_vector(a=r, b=1, eps=1, N=1)) for r in radii]
     right &= all(low <= high for low, high in exact) and exact[1][1] == 0
     tight = exact[2][1] / exact[2][0]
     loose = max(
-        log_cover_vector(a=1, b=1, eps=eps, N=N) / log_cover_lower(a=1, b=1, eps=eps, N=N)
+        linear.log_cover_vector(a=1, b=1, eps=eps, N=N) / linear.log_cover_lower(a=1, b=1, eps=eps, N=N)
         for eps, N in ((0.05, 10**6), (0.1, 10**4), (0.1, 10**8))
     )
     return finding(
@@ -75,12 +68,12 @@ def check_parametric_cover(context: Context) -> Finding:
     X = rng.normal(size=(12, 2))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     packed = class_packing_number((W @ X.T)[:, :, None], r=0.4, time_limit=2.0).lower
-    limit = log_cover_parametric(a=1, b=1, eps=0.2, d=2)
+    limit = linear.log_cover_parametric(a=1, b=1, eps=0.2, d=2)
     # one dimension: an interval of length 2r; d dimensions seen through a basis: a cube of side 2r/sqrt d in it
     radii = (1.0, 1.02, 1.9, 3.0, 100.0)
-    lines = [(math.log(math.ceil(r)), log_cover_parametric(a=r, b=1, eps=1, d=1)) for r in radii]
+    lines = [(math.log(math.ceil(r)), linear.log_cover_parametric(a=r, b=1, eps=1, d=1)) for r in radii]
     cubes = [
-        (d * math.log(math.ceil(r / math.sqrt(d))), log_cover_parametric(a=r, b=1, eps=1, d=d))
+        (d * math.log(math.ceil(r / math.sqrt(d))), linear.log_cover_parametric(a=r, b=1, eps=1, d=d))
         for d in (2, 5, 20)
         for r in (10.0, 1e3, 1e6)
     ]
@@ -105,7 +98,8 @@ def check_zhang_cover(context: Context) -> Finding:
     for eps in (0.05, 0.1, 0.3):
         for N in (100, 10**4, 10**6):
             low, ours, zhang = (
-                f(a=1, b=1, eps=eps, N=N) for f in (log_cover_lower, log_cover_vector, log_cover_zhang)
+                f(a=1, b=1, eps=eps, N=N)
+                for f in (linear.log_cover_lower, linear.log_cover_vector, linear.log_cover_zhang)
             )
             printed = 36 / eps**2 * math.log(2 * math.ceil(4 / eps + 2) * N + 1)
             right &= low <= ours <= zhang and abs(zhang / printed - 1) < 1e-9
@@ -115,11 +109,14 @@ def check_zhang_cover(context: Context) -> Finding:
         W /= np.linalg.norm(W, ord=q, axis=1, keepdims=True)
         X /= np.linalg.norm(X, ord=p, axis=1, keepdims=True)
         packed = class_packing_number((W @ X.T)[:, :, None], r=0.2, time_limit=1.0).lower
-        right &= math.log(packed) <= log_cover_zhang(a=1, b=1, eps=0.1, N=30, p=p)
-        grown = log_cover_zhang(a=1, b=1, eps=0.1, N=30, p=p) / log_cover_zhang(a=1, b=1, eps=0.1, N=30)
+        right &= math.log(packed) <= linear.log_cover_zhang(a=1, b=1, eps=0.1, N=30, p=p)
+        grown = linear.log_cover_zhang(a=1, b=1, eps=0.1, N=30, p=p) / linear.log_cover_zhang(
+            a=1, b=1, eps=0.1, N=30
+        )
         right &= abs(grown - (p - 1)) < 1e-9
     right &= all(
-        math.log(math.ceil(r)) <= log_cover_zhang(a=r, b=1, eps=1, N=1) for r in (0.01, 0.5, 1.01, 3.0, 1e3)
+        math.log(math.ceil(r)) <= linear.log_cover_zhang(a=r, b=1, eps=1, N=1)
+        for r in (0.01, 0.5, 1.01, 3.0, 1e3)
     )
     return finding(
         right,
@@ -160,9 +157,9 @@ def check_linear_cover(context: Context) -> Finding:
         worst = max(worst, len(found.name) / max(1, found.most))
     ratios = []
     for d_1, N, eps in ((1, 10**6, 0.0992), (1, 100, 0.3), (3, 10**4, 0.1), (64, 10**6, 0.1)):
-        low = log_cover_lower(a=1, b=1, eps=eps, N=N)  # all of B in one row
-        counted = log_cover_matrix(B=1, b=1, eps=eps, d_1=d_1, N=N)
-        closed = log_cover_matrix_closed(B=1, b=1, eps=eps, d_1=d_1, N=N)
+        low = linear.log_cover_lower(a=1, b=1, eps=eps, N=N)  # all of B in one row
+        counted = linear.log_cover_matrix(B=1, b=1, eps=eps, d_1=d_1, N=N)
+        closed = linear.log_cover_matrix_closed(B=1, b=1, eps=eps, d_1=d_1, N=N)
         right &= low <= counted <= closed
         ratios.append((counted / low, closed / counted))
     # many distinct (budgets, names): the count must allow for all that occur
@@ -172,8 +169,8 @@ def check_linear_cover(context: Context) -> Finding:
         W *= rng.uniform() / matrix_norm(W.T, 2, 1)
         seen = cover_matrix(W, np.eye(2), eps=0.4, B=1, b=1)
         names.add((seen.budgets, seen.name))
-    right &= math.log(len(names)) <= log_cover_matrix(B=1, b=1, eps=0.4, d_1=2, N=2, alpha=0.25)
-    closed = log_cover_matrix_closed(B=1, b=1, eps=0.1, d_1=64, N=10**6)
+    right &= math.log(len(names)) <= linear.log_cover_matrix(B=1, b=1, eps=0.4, d_1=2, N=2, alpha=0.25)
+    closed = linear.log_cover_matrix_closed(B=1, b=1, eps=0.1, d_1=64, N=10**6)
     return finding(
         right and ratios[0][0] < 8 and max(r for _, r in ratios) < 4,
         paper="$(B b/eps)^2 ln(d_1 N)$, constant open",

@@ -14,15 +14,7 @@ from sparsehead.capacity.stages import LIPSCHITZ, mlp_stage
 from sparsehead.heads.block import Layer, Mlp, block
 from sparsehead.heads.heads import activation, layer_norm, project_rows, softmax, tf_head
 
-from ..theory.lipschitz import (
-    attention_lipschitz,
-    head_error_bound,
-    jacobian_entries,
-    layer_norm_lipschitz,
-    layer_norm_radius,
-    norm_l1_bound,
-    softmax_l1_bound,
-)
+from ..theory import lipschitz as limits
 from .claim import EXACT, Context, Finding, claim, finding
 
 
@@ -44,9 +36,9 @@ def check_head_assumptions(context: Context) -> Finding:
     for T in (2, 5, 40):
         scores = rng.normal(size=T) * 2
         total = float(np.abs(_jacobian(softmax, scores)).sum())
-        worst = max(worst, abs(total - jacobian_entries(softmax(scores))))
+        worst = max(worst, abs(total - limits.jacobian_entries(softmax(scores))))
         largest = max(largest, total)
-    uniform = jacobian_entries(np.full(1000, 1e-3))
+    uniform = limits.jacobian_entries(np.full(1000, 1e-3))
     return finding(
         sharp and abs(attained - 1) < 1e-9 and worst < 1e-7 and max(largest, uniform) < 2 and uniform > 1.99,
         paper="$||J softmax||_{1,1} <= 2$",
@@ -87,7 +79,7 @@ def check_norm_lipschitz(context: Context) -> Finding:
             a, step = rng.normal(size=T), rng.choice([-1.0, 1.0], size=T) * rng.uniform(0.01, 1)
             a = a if rng.uniform() < 0.7 else np.zeros(T) - step / 2
             along = [float(np.abs(_jacobian(norm, a + t * step)).sum()) for t in np.linspace(0, 1, 17)]
-            limit = norm_l1_bound(float(np.abs(step).max()), C_Norm=max(along) * 1.01)
+            limit = limits.norm_l1_bound(float(np.abs(step).max()), C_Norm=max(along) * 1.01)
             worst[name] = max(worst[name], float(np.abs(norm(a + step) - norm(a)).sum()) / limit)
     return finding(
         max(worst.values()) <= 1 and worst["softmax"] > 0.9,
@@ -114,15 +106,14 @@ def check_softmax_lipschitz(context: Context) -> Finding:
         a = rng.normal(size=T) * rng.choice([0.1, 1, 5])
         step = rng.choice([-1.0, 1.0], size=T) * rng.uniform(0.01, 4)
         moved = float(np.abs(softmax(a + step) - softmax(a)).sum())
-        worst = max(worst, moved / softmax_l1_bound(float(np.abs(step).max())))
+        worst = max(worst, moved / limits.softmax_l1_bound(float(np.abs(step).max())))
     h = np.array([0.5, -0.5])
-    tight = float(np.abs(softmax(h) - softmax(-h)).sum()) / softmax_l1_bound(1.0)
+    tight = float(np.abs(softmax(h) - softmax(-h)).sum()) / limits.softmax_l1_bound(1.0)
     return finding(
         worst <= 1 + EXACT and abs(tight - 1) < 1e-12,
         paper="constant 2",
         ours=f"constant 1; worst ratio {worst:.3f} searched, {tight:.6f} attained",
-        detail="$||softmax(a) - softmax(b)||_1$ over $2 tanh(||a - b||_inf / 2)$: 3000 "
-        "random pairs, and two scores exchanged.",
+        detail="The change over $2 tanh(||a - b||_inf / 2)$: 3000 random pairs, and two scores exchanged.",
     )
 
 
@@ -138,7 +129,7 @@ def check_head_lipschitz(context: Context) -> Finding:
         Q, V = rng.normal(size=(3, 3)), rng.normal(size=(3, 2))
         Q_, V_ = Q + 0.3 * rng.normal(size=(3, 3)), V + 0.3 * rng.normal(size=(3, 2))
         moved = tf_head(X, z, W_QK=Q, W_V=V) - tf_head(X, z, W_QK=Q_, W_V=V_)
-        limit = head_error_bound(
+        limit = limits.head_error_bound(
             score_error=float(np.abs(X @ (Q - Q_).T @ z).max()),
             in_error=float(np.linalg.norm(X @ (V - V_), axis=1).max()),
             B_in=spectral_norm(V),
@@ -147,7 +138,7 @@ def check_head_lipschitz(context: Context) -> Finding:
         worst = max(worst, float(np.linalg.norm(moved)) / limit)
     pair, one = np.array([[1.0], [-1.0]]), np.ones((1, 1))
     outputs = [tf_head(pair, np.ones(1), W_QK=k * one, W_V=one, sigma="identity")[0] for k in (0.5, -0.5)]
-    tight = float(outputs[0] - outputs[1]) / head_error_bound(score_error=1.0, in_error=0.0)
+    tight = float(outputs[0] - outputs[1]) / limits.head_error_bound(score_error=1.0, in_error=0.0)
     return finding(
         worst <= 1 + EXACT and abs(tight - 1) < 1e-12,
         paper="$C_Norm = 2$",
@@ -174,11 +165,11 @@ def check_layer_norm(context: Context) -> Finding:
         step = rng.normal(size=d) if trial % 4 else np.where(np.arange(d) < d // 2, 1.0, -1.0)
         step *= 1e-5 / np.linalg.norm(step)
         moved = layer_norm(x + step, gain, bias, eps=eps) - layer_norm(x, gain, bias, eps=eps)
-        ratio = float(np.linalg.norm(moved)) / 1e-5 / layer_norm_lipschitz(eps=eps, gain=size)
+        ratio = float(np.linalg.norm(moved)) / 1e-5 / limits.layer_norm_lipschitz(eps=eps, gain=size)
         stretched, stretched_flat = max(stretched, ratio), max(stretched_flat, ratio if flat else 0.0)
         aligned = gain * (x - x.mean()) if trial % 3 == 0 else bias
         out = layer_norm(1e4 * x, gain, aligned, eps=eps)
-        limit = layer_norm_radius(d=d, gain=size, bias=float(np.linalg.norm(aligned)))
+        limit = limits.layer_norm_radius(d=d, gain=size, bias=float(np.linalg.norm(aligned)))
         length = max(length, float(np.linalg.norm(out)) / limit)
     # g = (1, 0): 1/sqrt 2 of the bound; d = 1: nothing moves; equal gains, of which d = 2 at least: the bound
     shares = {(1.0, 0.0): math.sqrt(0.5), (3.0,): 0.0, (2.0, 2.0): 1.0, (-2.0, -2.0, -2.0): 1.0}
@@ -195,7 +186,7 @@ def check_layer_norm(context: Context) -> Finding:
 def _at_constant_rows(gain: Float[Array, " d"]) -> float:
     """The largest stretch at a constant row, by central differences, over the bound; eps_ln = .01."""
     J = _jacobian(lambda x: layer_norm(x, gain, gain, eps=0.01), np.full(len(gain), 5.0))
-    return spectral_norm(J) / layer_norm_lipschitz(eps=0.01, gain=float(np.abs(gain).max()))
+    return spectral_norm(J) / limits.layer_norm_lipschitz(eps=0.01, gain=float(np.abs(gain).max()))
 
 
 def _stretch(before: Float[Array, "n d"], after: Float[Array, "n d"], layer: Layer) -> float:
@@ -233,7 +224,7 @@ def check_layer_lipschitz(context: Context) -> Finding:
     for q, residual in ((3.0, False), (30.0, False), (30.0, True)):
         layer, X, Y = _hardest_rows(q, residual)
         stretched = _stretch(X, Y, layer)
-        attained.append(stretched / (attention_lipschitz(V=1.0, QK=q, R=1.0) + residual))
+        attained.append(stretched / (limits.attention_lipschitz(V=1.0, QK=q, R=1.0) + residual))
         attained.append(stretched / math.exp(_log_limit(layer, R=1.0)))
     # a rank-one MLP along the row, whose ReLUs all stay open
     u, v = (np.abs(rng.normal(size=n)) for n in (3, 4))

@@ -34,8 +34,7 @@ def check_sparse_function(context: Context) -> Finding:
         right,
         paper="depends on I only",
         ours=f"support {f.support} of (1, 4, 5)",
-        detail="A table on three positions that ignores one: the support is minimal, and equal bits there "
-        "give equal values for all pairs of inputs of $T = 6$.",
+        detail="The support is minimal, and equal bits there give equal values, for all pairs of inputs at $T = 6$.",
     )
 
 

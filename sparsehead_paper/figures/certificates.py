@@ -47,8 +47,5 @@ def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
             "Each bound may fail with probability .05; no training mistakes assumed. Dotted: below "
             f"m = {number(floor)} no learner names the function in 80 % of cases.",
         ],
-        data={
-            "bounds": rows,
-            "floor": [{"m": floor, "label": f"no learner below {number(floor)}"}],
-        },
+        data={"bounds": rows, "floor": [{"m": floor, "label": f"no learner below {number(floor)}"}]},
     )

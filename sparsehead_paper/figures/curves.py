@@ -10,16 +10,7 @@ import altair as alt
 from sparsehead._base.log_math import Real
 from sparsehead.figures.colours import BLACK, BLUE, GREY, PAPER_POINT, RED
 from sparsehead.figures.encodings import linear_axis
-from sparsehead.figures.theme import (
-    WIDTH,
-    Chart,
-    Panel,
-    Rows,
-    finish,
-    named,
-    number,
-    rows_of,
-)
+from sparsehead.figures.theme import WIDTH, Chart, Panel, Rows, finish, named, number, rows_of
 from sparsehead.laws.intervals import wilson
 
 from ..published import CURVES_AND, PARITY, SOLVED, Curves

@@ -90,8 +90,7 @@ def _choices_chart(rows: list[dict[str, Any]]) -> Any:
     text = alt.Text("share:Q", format=".0%")
     return (
         alt.layer(
-            base.mark_rect().encode(color=shade),
-            base.mark_text(fontSize=10).encode(text=text, color=ink),
+            base.mark_rect().encode(color=shade), base.mark_text(fontSize=10).encode(text=text, color=ink)
         )
         .properties(width=130 * len(groups), height=17 * len(choices))
         .resolve_scale(color="independent")

@@ -7,6 +7,7 @@ Figures without such a file are computed in a moment.
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,6 +55,11 @@ def _measured(
     """A figure of the record in one results file, by default that of the figure's name."""
     file = needs or name
     return Figure(name, line, lambda folder: chart(read_results(folder, file, kind)), needs=file)
+
+
+def _computed(name: str, line: str, chart: Callable[[], Chart]) -> Figure:
+    """A figure that needs no results."""
+    return Figure(name, line, lambda _: chart())
 
 
 def _law(folder: Path) -> Chart:
@@ -105,18 +111,12 @@ BUILTIN = (
     _measured("law-matched", "Paper 2 under the reading that meets its figures.", LawResult, law_figure),
     _measured("law-literal", "Paper 2 under its text read literally.", LawResult, law_figure),
     _measured(
-        "law-matched-decades",
-        "Ours: that reading without dropout, over decades of T.",
-        LawResult,
-        law_figure,
+        "law-matched-decades", "Ours: that reading without dropout, over decades of T.", LawResult, law_figure
     ),
     _measured("law-best", "Ours: a recipe meant to need few samples.", LawResult, law_figure),
     _measured("failures", "Ours: why runs near the threshold fail.", FailuresRecord, failures_chart),
     _measured(
-        "readings",
-        "Ours: readings of the paper's text, by evidence.",
-        InterpretationsRecord,
-        readings_chart,
+        "readings", "Ours: readings of the paper's text, by evidence.", InterpretationsRecord, readings_chart
     ),
     _measured(
         "slope",
@@ -137,22 +137,13 @@ BUILTIN = (
         lambda found: success_heat_map(found.cells, thresholds=found.thresholds.values()),
     ),
     _measured(
-        "curves",
-        "Paper 3 left, notes 6 left: validation curves, m above and below.",
-        CurvesRecord,
-        _curves,
+        "curves", "Paper 3 left, notes 6 left: validation curves, m above and below.", CurvesRecord, _curves
     ),
     _measured(
-        "attention",
-        "Paper 3 right, notes 6 right: attention per example.",
-        AttentionRecord,
-        _attention,
+        "attention", "Paper 3 right, notes 6 right: attention per example.", AttentionRecord, _attention
     ),
     _measured(
-        "curves-paper",
-        "Paper 3 left under the reading that meets its figures.",
-        CurvesRecord,
-        _curves,
+        "curves-paper", "Paper 3 left under the reading that meets its figures.", CurvesRecord, _curves
     ),
     _measured("attention-paper", "Paper 3 right under that reading.", AttentionRecord, _attention),
     _measured(
@@ -167,21 +158,19 @@ BUILTIN = (
         ParitySettingsRecord,
         parity_settings_chart,
     ),
-    Figure(
+    _computed(
         "cover-small",
         "Notes 1: a cover of three points at eps = 0.05.",
-        lambda _: examples.cover_figure("0.05"),
+        partial(examples.cover_figure, "0.05"),
     ),
-    Figure(
+    _computed(
         "cover-large",
         "Notes 2: the same at eps = 0.5, for both readings.",
-        lambda _: examples.cover_figure("0.5"),
+        partial(examples.cover_figure, "0.5"),
     ),
-    Figure(
-        "modules", "Notes 3: the attention modules, from real models.", lambda _: examples.modules_figure()
-    ),
-    Figure("head-reads", "Notes 4: a head that reads s of T bits.", lambda _: examples.reads_figure()),
-    Figure("built-head", "Ours: a written head and its decoder.", lambda _: examples.built_figure()),
+    _computed("modules", "Notes 3: the attention modules, from real models.", examples.modules_figure),
+    _computed("head-reads", "Notes 4: a head that reads s of T bits.", examples.reads_figure),
+    _computed("built-head", "Ours: a written head and its decoder.", examples.built_figure),
     Figure(
         "norms", "Ours: norms of written heads, ours and the paper's; Tracr's where it was measured.", _norms
     ),
@@ -191,11 +180,11 @@ BUILTIN = (
         NormsRecord,
         lambda found: learned_vs_built_norms(found.points, norm=found.norm),
     ),
-    Figure("bound-terms", "Ours: a capacity bound by term.", lambda _: examples.bound_figure()),
-    Figure(
+    _computed("bound-terms", "Ours: a capacity bound by term.", examples.bound_figure),
+    _computed(
         "certificates",
         "Ours: bounds on the error against m, by reading and by norms.",
-        lambda _: examples.certificates_figure(),
+        examples.certificates_figure,
     ),
     Figure(
         "reading",
