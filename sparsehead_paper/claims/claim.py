@@ -1,12 +1,17 @@
 """The contract of claims, which is the library's, and what the paper's reproduction knows of a claim besides."""
 
+from functools import partial
+
 from sparsehead._base.claim import VERDICTS, Check, Claim, Context, Finding, NotRun, claim, finding, judged
 
 from .evidence import evidence
 from .formulas import plain
 
+erratum = partial(claim, kind="erratum")
+
 __all__ = [
-    "EXACT", "ROUNDING", "VERDICTS", "Check", "Claim", "Context", "Finding", "NotRun", "claim", "finding", "judged",
+    "EXACT", "ROUNDING", "VERDICTS", "Check", "Claim", "Context", "Finding", "NotRun", "claim", "erratum", "finding",
+    "judged",
 ]  # fmt: skip
 ROUNDING = 1e-12  # relative rounding of a few dozen float64 operations
 EXACT = 1e-9  # above any rounding in float64, below any change of a constant

@@ -70,8 +70,7 @@ def check_bump_net(context: Context) -> Finding:
         error < 1e-11 and off < 1e-12 and shapes == {(4.0, 2.0)},
         paper="exact within $g/4$, widths $4 n d_f$ and $2n$",
         ours=f"error ${error:.0e}$ inside and outside; the largest entries are the stated ones to ${off:.0e}$",
-        detail="$d_f = 1, 2, 3, 5$ with 5 to 8 random targets and values: corners and insides of the cubes, "
-        "4000 points elsewhere.",
+        detail="$d_f = 1, 2, 3, 5$, 5 to 8 random targets: corners and insides of the cubes, 4000 other points.",
     )
 
 

@@ -9,20 +9,9 @@ from sparsehead._base.rng import stream
 from sparsehead._base.types import Array, Float
 from sparsehead.capacity.norms import matrix_norm, matrix_norms
 from sparsehead.heads import encoding as encodings
+from sparsehead.heads import heads
 from sparsehead.heads.block import Layer
-from sparsehead.heads.heads import (
-    HeadWeights,
-    activation,
-    attention_head,
-    mlp,
-    softmax,
-    tf_deep,
-    tf_head,
-    tf_heads,
-    tf_layer,
-    tf_mlp,
-    tf_scalar,
-)
+from sparsehead.heads.heads import HeadWeights
 from sparsehead.heads.model import Model
 
 from .claim import ROUNDING, Claim, Context, Finding, claim, finding
@@ -36,13 +25,13 @@ def _case(context: Context, name: str) -> tuple[Float[Array, "T d"], HeadWeights
 
 def _row_by_row(X: Float[Array, "T d"], W: HeadWeights, z: Float[Array, " d"]) -> Float[Array, " d"]:
     """The layer's output for the context z, from the general head and nothing else."""
-    return attention_head(
+    return heads.attention_head(
         X,
         z,
         score=lambda x, z: float(z @ W.W_Q @ W.W_K.T @ x),
-        norm=softmax,
+        norm=heads.softmax,
         phi_in=lambda x: W.W_V.T @ x,
-        phi_out=lambda y: W.W_C.T @ activation("relu")(y),
+        phi_out=lambda y: W.W_C.T @ heads.activation("relu")(y),
     )
 
 
@@ -81,7 +70,7 @@ def check_attention_head(context: Context) -> Finding:
     """
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
-    a = softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
+    a = heads.softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
     by_hand = W.W_C.T @ np.maximum(sum(a[t] * (W.W_V.T @ X[t]) for t in range(7)), 0)
     error = float(np.abs(_row_by_row(X, W, z) - by_hand).max())
     return agreement("the displayed sum", error, "The general head against its sum, term by term.")
@@ -91,7 +80,7 @@ def check_attention_head(context: Context) -> Finding:
 def check_self_attention(context: Context) -> Finding:
     """The head with a token of the sequence as its context: $z = x_tau$, one output per $tau$."""
     X, W, _ = _case(context, "self")
-    layer = tf_layer(X, W)
+    layer = heads.tf_layer(X, W)
     error = max(float(np.abs(_row_by_row(X, W, X[t]) - layer[t]).max()) for t in range(7))
     return agreement("$z = x_tau$", error, "Every row of the layer is the general head with $z = x_tau$.")
 
@@ -104,7 +93,7 @@ def check_tf_layer(context: Context) -> Finding:
     X, W, _ = _case(context, "layer")
     S = X @ W.W_Q @ (X @ W.W_K).T
     A = np.exp(S) / np.exp(S).sum(axis=1, keepdims=True)
-    error = float(np.abs(tf_layer(X, W) - np.maximum(A @ X @ W.W_V, 0) @ W.W_C).max())
+    error = float(np.abs(heads.tf_layer(X, W) - np.maximum(A @ X @ W.W_V, 0) @ W.W_C).max())
     return agreement("the matrix form", error, "The layer against softmax written out on one random case.")
 
 
@@ -115,7 +104,7 @@ def check_tf_scalar(context: Context) -> Finding:
     """One extra token [CLS], itself attended, and the output $w^T y_[CLS]$."""
     X, W, rng = _case(context, "scalar")
     w = rng.normal(size=6)
-    error = abs(tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
+    error = abs(heads.tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
     return agreement("$w^T y_[CLS]$", error, "[CLS] is the last row and is attended like the others.")
 
 
@@ -124,8 +113,8 @@ def check_tf_head(context: Context) -> Finding:
     """$f_tf-head(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) )$: the layer with $k = d$ and $W_C$ dropped."""
     X, W, _ = _case(context, "tf-head")
     eye = HeadWeights(W.W_Q @ W.W_K.T, np.eye(6), np.eye(6), np.eye(6))
-    layer = tf_layer(X, eye)
-    rows = [tf_head(X, X[t], W_QK=eye.W_Q, W_V=np.eye(6)) for t in range(7)]
+    layer = heads.tf_layer(X, eye)
+    rows = [heads.tf_head(X, X[t], W_QK=eye.W_Q, W_V=np.eye(6)) for t in range(7)]
     error = float(np.abs(np.array(rows) - layer).max())
     return agreement("$k = d$, no $W_C$", error, "The head is the layer with $W_C = I$, row by row.")
 
@@ -135,7 +124,7 @@ def check_tf_heads(context: Context) -> Finding:
     """Multi-head attention: the sum of $H$ heads, each with its own weights."""
     X, W, rng = _case(context, "heads")
     V = HeadWeights(*(rng.normal(size=M.shape) for M in (W.W_Q, W.W_K, W.W_V, W.W_C)))
-    error = float(np.abs(tf_heads(X, [W, V]) - tf_layer(X, W) - tf_layer(X, V)).max())
+    error = float(np.abs(heads.tf_heads(X, [W, V]) - heads.tf_layer(X, W) - heads.tf_layer(X, V)).max())
     return agreement("sum of heads", error, "Two heads with different weights, summed.")
 
 
@@ -144,10 +133,10 @@ def check_tf_mlp(context: Context) -> Finding:
     """$f_tf+mlp$: a head, or $s$ heads, read at [CLS] by a three-layer ReLU net $((y^T W_1)_+ W_2)_+ w$."""
     X, W, rng = _case(context, "mlp")
     W_1, W_2, w = rng.normal(size=(6, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)
-    y = tf_heads(X, [W, W], sigma="identity")[-1]
+    y = heads.tf_heads(X, [W, W], sigma="identity")[-1]
     hidden = [max(0.0, float(y @ W_1[:, j])) for j in range(5)]
     output = sum(w[j] * max(0.0, sum(h * W_2[i, j] for i, h in enumerate(hidden))) for j in range(4))
-    error = max(abs(tf_mlp(X, [W, W], W_1, W_2, w) - output), abs(mlp(y, W_1, W_2, w) - output))
+    error = max(abs(heads.tf_mlp(X, [W, W], W_1, W_2, w) - output), abs(heads.mlp(y, W_1, W_2, w) - output))
     return agreement("$((y^T W_1)_+ W_2)_+ w$", float(error), "Two heads, read by the net unit by unit.")
 
 
@@ -163,11 +152,13 @@ def check_tf_deep(context: Context) -> Finding:
         return np.array([row / length if (length := math.sqrt(sum(row**2))) > 1 else row for row in Y])
 
     def step(Z: Array) -> Array:
-        mixed = softmax(Z @ W.W_Q @ (Z @ W.W_K).T) @ Z @ W.W_V
+        mixed = heads.softmax(Z @ W.W_Q @ (Z @ W.W_K).T) @ Z @ W.W_V
         return into_ball(np.tanh(into_ball(mixed)) @ W.W_C)
 
     # long rows and short ones: those inside the ball stay where they are
-    cases = [(tf_deep(size * X, [[one]] * 3, sigma="tanh"), step(step(step(size * X)))) for size in (1, 0.05)]
+    cases = [
+        (heads.tf_deep(size * X, [[one]] * 3, sigma="tanh"), step(step(step(size * X)))) for size in (1, 0.05)
+    ]
     error = float(max(np.abs(ours - theirs).max() for ours, theirs in cases))
     longest = float(np.linalg.norm(step(X), axis=1).max())
     return agreement(
@@ -186,7 +177,7 @@ def check_model(context: Context) -> Finding:
     layer = Layer(W.W_Q[None], W.W_K[None], W.W_V[None], W.W_C[None], sigma="relu")
     model = Model(encodings.positional(6), (layer,), w)
     bits = np.array(list(itertools.product([0, 1], repeat=6)))
-    slow = np.array([tf_scalar(model.encoding(b), W, w) for b in bits])
+    slow = np.array([heads.tf_scalar(model.encoding(b), W, w) for b in bits])
     error = float(np.abs(model(bits) - slow).max())
     return agreement(
         "$f_tf-scalar$", error, "All 64 inputs of $T = 6$, against the definition one at a time."

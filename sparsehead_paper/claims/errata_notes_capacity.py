@@ -11,10 +11,10 @@ from sparsehead.heads.heads import HeadWeights, attention_head, softmax, tf_head
 
 from ..theory.function_classes import class_covering_number, evaluate_parameters
 from ..theory.linear import log_cover_lower
-from .claim import Claim, Context, Finding, claim, finding
+from .claim import Claim, Context, Finding, erratum, finding
 
 
-@claim("errata-notes-11", kind="erratum", where="notes figure 3, definition 2.4", about="attention-head")
+@erratum("errata-notes-11", where="notes figure 3, definition 2.4", about="attention-head")
 def check_errata_notes_11(context: Context) -> Finding:
     """The modules are $f_tf-head$, $f_tf-layer$, $f_tf-scalar$; a head maps $X^T × Z$ to $Y$, not $X$ to $Y$: its
     output depends on the whole sequence and on the context.
@@ -41,7 +41,7 @@ def check_errata_notes_11(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-12", kind="erratum", where="notes assumption 3.1, equation (3)", about="head-capacity")
+@erratum("errata-notes-12", where="notes assumption 3.1, equation (3)", about="head-capacity")
 def check_errata_notes_12(context: Context) -> Finding:
     """$theta_out$ ranges over a set, but the product cover covers $theta_s$ and $theta_in$ only: with one score, one
     $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it claims $N = 1$. $phi_out$ must be fixed, or covered too.
@@ -57,12 +57,7 @@ def check_errata_notes_12(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-notes-13",
-    kind="erratum",
-    where="notes section 3.1, display of theorem 4.2",
-    about="head-capacity",
-)
+@erratum("errata-notes-13", where="notes section 3.1, display of theorem 4.2", about="head-capacity")
 def check_errata_notes_13(context: Context) -> Finding:
     """The $=$ must be $<=$: the product of two covers is a cover, rarely the smallest; and the infimum over the split
     of $eps$ and the constants are missing.
@@ -85,7 +80,7 @@ def check_errata_notes_13(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-14", kind="erratum", where="notes equation (8)", about="vector-cover")
+@erratum("errata-notes-14", where="notes equation (8)", about="vector-cover")
 def check_errata_notes_14(context: Context) -> Finding:
     """The logarithm is missing on the left: on $x_i = e_i$ with $a = b = 1$ and $eps = 0.2$ the covering number is at
     least $C(N, 6) 2^6$, while the printed right side is $O(log N)$.
@@ -113,7 +108,7 @@ errata_notes_15 = Claim(
 )
 
 
-@claim("errata-notes-16", kind="erratum", where="notes equation (10)", about="single-layer-capacity")
+@erratum("errata-notes-16", where="notes equation (10)", about="single-layer-capacity")
 def check_errata_notes_16(context: Context) -> Finding:
     """The score is bilinear: doubling the query doubles it, so the bound must carry $||z||$. Combining the terms needs
     the split lemma.
@@ -145,9 +140,7 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
     )
 
 
-@claim(
-    "errata-notes-17", kind="erratum", where="notes section 3.2, head bound", about="single-layer-capacity"
-)
+@erratum("errata-notes-17", where="notes section 3.2, head bound", about="single-layer-capacity")
 def check_errata_notes_17(context: Context) -> Finding:
     """The term of $W_QK$ lacks $B_X ||z||$: scaling the inputs by $c$ and $(W_QK, W_V)$ by $(1/c^2, 1/c)$ leaves the
     class as it is, but changes the printed bound.
@@ -167,7 +160,7 @@ def check_errata_notes_17(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-18", kind="erratum", where="notes section 4", about="multi-layer-capacity")
+@erratum("errata-notes-18", where="notes section 4", about="multi-layer-capacity")
 def check_errata_notes_18(context: Context) -> Finding:
     """The displayed class is multi-head, not multi-layer: errors of heads add, errors of layers are multiplied by the
     Lipschitz constants of the layers above.

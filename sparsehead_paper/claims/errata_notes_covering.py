@@ -16,11 +16,11 @@ from ..theory.relations import (
     log_cover_vc,
     vc_dimension,
 )
-from .claim import Claim, Context, Finding, claim, finding
+from .claim import Claim, Context, Finding, erratum, finding
 from .covering import EXAMPLE_SETS
 
 
-@claim("errata-notes-1", kind="erratum", where="notes section 2.1.1", about="pseudometric-cover")
+@erratum("errata-notes-1", where="notes section 2.1.1", about="pseudometric-cover")
 def check_errata_notes_1(context: Context) -> Finding:
     """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, and then no point
     covers even itself at $eps < 1$. And the covering number is a size, not a subset.
@@ -44,7 +44,7 @@ def check_errata_notes_1(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-2", kind="erratum", where="notes section 2.1.2", about="covering-example")
+@erratum("errata-notes-2", where="notes section 2.1.2", about="covering-example")
 def check_errata_notes_2(context: Context) -> Finding:
     """The point set changes between the two examples (3 becomes 0.3, 2.5 becomes 0.65), and $N(0.5) = 2$ is false for
     both: it is 3 for the first set and 1 for the second. ${(.2, 3), (.6, 2.5)}$ covers neither.
@@ -62,7 +62,7 @@ def check_errata_notes_2(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-3", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
+@erratum("errata-notes-3", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_3(context: Context) -> Finding:
     """'As $eps$ increases the covering number can only increase' is the wrong way round: an $eps$-cover is also an
     $eps'$-cover for every $eps' >= eps$.
@@ -78,7 +78,7 @@ def check_errata_notes_3(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-4", kind="erratum", where="notes section 2.1.2, end", about="pseudometric-cover")
+@erratum("errata-notes-4", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_4(context: Context) -> Finding:
     """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, not for adding points: $N({-1,
     1}, 1) = 2$ but $N({-1, 0, 1}, 1) = 1$ with centres in the set.
@@ -94,12 +94,7 @@ def check_errata_notes_4(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-notes-5",
-    kind="erratum",
-    where="notes section 2.1.2, after definition 2.1",
-    about="covering-number",
-)
+@erratum("errata-notes-5", where="notes section 2.1.2, after definition 2.1", about="covering-number")
 def check_errata_notes_5(context: Context) -> Finding:
     """Not every single value $f(z_i)$ is the point to cover but the vector of all $m$: the $+-1$ functions on $m$
     points have two values, and covering number $2^m$.
@@ -127,7 +122,7 @@ errata_notes_6 = Claim(
 )
 
 
-@claim("errata-notes-7", kind="erratum", where="notes lemma 2.3", about="generalization")
+@erratum("errata-notes-7", where="notes lemma 2.3", about="generalization")
 def check_errata_notes_7(context: Context) -> Finding:
     """The lemma needs a bounded, Lipschitz loss before $eps_gen(f)$ means anything; a class of unbounded functions with
     the squared loss has no such bound. The $O~$ hides a $ln m$ that comes from the entropy integral.
@@ -150,7 +145,7 @@ def check_errata_notes_7(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-8", kind="erratum", where="notes section 2.2.1", about="vc-cover")
+@erratum("errata-notes-8", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
     """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, less than one function. The
     constant $e$ is Euler's number.
@@ -172,7 +167,7 @@ def check_errata_notes_8(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-9", kind="erratum", where="notes section 2.2.2", about="fat-cover")
+@erratum("errata-notes-9", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
     """In the exponent 'de' must be $d eps$, the logarithm is base 2, and $m >= d$ is needed: literally at $m = 1$, $d =
     8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
@@ -196,7 +191,7 @@ def check_errata_notes_9(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-10", kind="erratum", where="notes section 2.2.3", about="rademacher-cover")
+@erratum("errata-notes-10", where="notes section 2.2.3", about="rademacher-cover")
 def check_errata_notes_10(context: Context) -> Finding:
     """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the logarithm is
     meant. With proper covers $c = e sqrt(2)$.

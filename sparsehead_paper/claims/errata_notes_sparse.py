@@ -12,10 +12,10 @@ from sparsehead.functions import conjunction, is_symmetric, parse
 from sparsehead.heads import encoding as encodings
 from sparsehead.heads.heads import softmax
 
-from .claim import Claim, Context, Finding, claim, finding
+from .claim import Claim, Context, Finding, erratum, finding
 
 
-@claim("errata-notes-19", kind="erratum", where="notes definitions 5.2, 5.4", about="symmetric")
+@erratum("errata-notes-19", where="notes definitions 5.2, 5.4", about="symmetric")
 def check_errata_notes_19(context: Context) -> Finding:
     """Definition 5.2 lacks its conclusion 'implies $f(b) = f(b')$'; the range is $R$ in one place and $R^d$ in another;
     the other $T - s$ inputs are irrelevant, not relevant.
@@ -32,7 +32,7 @@ def check_errata_notes_19(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-20", kind="erratum", where="notes section 5, deterministic positions", about="encodings")
+@erratum("errata-notes-20", where="notes section 5, deterministic positions", about="encodings")
 def check_errata_notes_20(context: Context) -> Finding:
     """$T + 3$ approximately orthonormal vectors need not be a basis: they fit into far fewer than $T + 3$ dimensions,
     and are then linearly dependent.
@@ -48,7 +48,7 @@ def check_errata_notes_20(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-21", kind="erratum", where="notes section 5, bag of vectors", about="encodings")
+@erratum("errata-notes-21", where="notes section 5, bag of vectors", about="encodings")
 def check_errata_notes_21(context: Context) -> Finding:
     """$V$ is $T × d$, so $X = diag(b) V$; $V diag(b)$ is not even defined unless $d = T$, and then it masks columns.
     The permutation acts from the left.
@@ -69,7 +69,7 @@ def check_errata_notes_21(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-22", kind="erratum", where="notes section 5, proposition 5.5", about="tf-mlp")
+@erratum("errata-notes-22", where="notes section 5, proposition 5.5", about="tf-mlp")
 def check_errata_notes_22(context: Context) -> Finding:
     """The composition defines $f_tf+mlp$, not $f_mlp$; 'for any input mapping' means the three listed: a constant
     mapping represents nothing. The score is $x^T W_K W_Q^T z$.
@@ -123,12 +123,7 @@ def log_sign_patterns(points: int, inputs: int, widths: tuple[int, ...]) -> floa
     return total
 
 
-@claim(
-    "errata-notes-23",
-    kind="erratum",
-    where="notes proposition 5.5, proof sketch",
-    about="general-representation",
-)
+@erratum("errata-notes-23", where="notes proposition 5.5, proof sketch", about="general-representation")
 def check_errata_notes_23(context: Context) -> Finding:
     """$O(s^2)$ neurons cannot serve all functions of $s$ bits: there are $2^(2^s)$ of them, and a ReLU net of fixed
     depth with $W$ parameters labels $2^s$ points in at most $(c 2^s)^(O(W))$ ways. With two hidden layers of $s^2$
@@ -153,7 +148,7 @@ def check_errata_notes_23(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-24", kind="erratum", where="notes section 5, end", about="sample-lower-bound")
+@erratum("errata-notes-24", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
     """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label carries only
     $H(2^{-s})$ bits.
@@ -176,7 +171,7 @@ def check_errata_notes_24(context: Context) -> Finding:
     )
 
 
-@claim("errata-notes-25", kind="erratum", where="notes section 6", about="sparse-function")
+@erratum("errata-notes-25", where="notes section 6", about="sparse-function")
 def check_errata_notes_25(context: Context) -> Finding:
     """$N = C(T, s)$, which grows like $T^s$, not in proportion to $T$; what succeeds at 100 % is validation, training
     accuracy does either way; the $log T$ experiment is the AND task, not parity.

@@ -18,10 +18,10 @@ from sparsehead.heads.heads import HeadWeights, tf_head, tf_layer
 from ..theory.linear import log_cover_lower, log_cover_vector
 from ..theory.printed import printed_corollary
 from .capacity import _log_covering
-from .claim import Context, Finding, claim, finding
+from .claim import Context, Finding, erratum, finding
 
 
-@claim("errata-paper-1", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
+@erratum("errata-paper-1", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_1(context: Context) -> Finding:
     """The printed bump is 0 at its centre, where it should be 1; $psi(x) = nu(x) + nu(2 delta - x) - 1$ is right."""
     centre = np.array([0.25])
@@ -34,7 +34,7 @@ def check_errata_paper_1(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-2", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
+@erratum("errata-paper-2", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_2(context: Context) -> Finding:
     """$delta = g/8$ contradicts an approximation that is only good to $g/4$: values inside the allowed error fall
     outside the bump. $delta = g/4$ works.
@@ -69,9 +69,7 @@ def head_error(
     return float(np.abs(model.cls_state(bits)[:, 0] - target).max())
 
 
-@claim(
-    "errata-paper-3", kind="erratum", where="paper appendix B, one head, encoding (a)", about="single-head"
-)
+@erratum("errata-paper-3", where="paper appendix B, one head, encoding (a)", about="single-head")
 def check_errata_paper_3(context: Context) -> Finding:
     """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, and the stated
     error is exceeded however large $R$ is: the softmax prefers one of them. Dual keys repair it.
@@ -90,7 +88,7 @@ def check_errata_paper_3(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-4", kind="erratum", where="paper appendix B, MLP lemma", about="bump")
+@erratum("errata-paper-4", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_4(context: Context) -> Finding:
     """$||W_1||_inf$ can reach $B/delta + 2$, more than printed: the biases of the outer kinks are counted in it."""
     delta, B = 0.25, 1.0
@@ -106,9 +104,7 @@ def check_errata_paper_4(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-paper-5", kind="erratum", where="paper appendix B, target of encoding (a)", about="single-head"
-)
+@erratum("errata-paper-5", where="paper appendix B, target of encoding (a)", about="single-head")
 def check_errata_paper_5(context: Context) -> Finding:
     """The printed target $(1/s) sum chi_i$, $chi = +1$ for a zero bit, decreases in the number of ones; a monotone
     function needs its sign changed.
@@ -130,7 +126,7 @@ def check_errata_paper_5(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-6", kind="erratum", where="paper proposition 5.1, norms", about="representation-norms")
+@erratum("errata-paper-6", where="paper proposition 5.1, norms", about="representation-norms")
 def check_errata_paper_6(context: Context) -> Finding:
     """The true norms at $Delta = 0$ are smaller than the printed $O(s)$: $||W_K||$, $||W_V||$, $||W_C||_F = sqrt(s)$,
     $sqrt(2)$, 1 for (a) and $sqrt(s+1)$, $sqrt(2s)$, $sqrt(s)$ for (c); $||W_K W_Q^T||_{2,1} = R sqrt(s)$.
@@ -155,7 +151,7 @@ def check_errata_paper_6(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-7", kind="erratum", where="paper A.17 (theorem 4.7)", about="multi-layer-capacity")
+@erratum("errata-paper-7", where="paper A.17 (theorem 4.7)", about="multi-layer-capacity")
 def check_errata_paper_7(context: Context) -> Finding:
     """The error made in layer $i$ is weighted by the product of the Lipschitz constants of the layers $j < i$ below it;
     it is the layers above, $j > i$, that amplify it. Factors $d^{2/3}$ and $k^{2/3}$ are left over from a bound on
@@ -186,7 +182,7 @@ def check_errata_paper_7(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-8", kind="erratum", where="paper corollary 4.5", about="single-layer-capacity")
+@erratum("errata-paper-8", where="paper corollary 4.5", about="single-layer-capacity")
 def check_errata_paper_8(context: Context) -> Finding:
     """The score's term lacks a factor $B_X^2 (B_X ||z||)$: scaled tokens with weights scaled back compute the same
     functions, and the printed bound falls below the number of heads that are $2 eps$ apart.
@@ -222,7 +218,7 @@ def check_errata_paper_8(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-9", kind="erratum", where="paper section 2", about="vector-cover")
+@erratum("errata-paper-9", where="paper section 2", about="vector-cover")
 def check_errata_paper_9(context: Context) -> Finding:
     """The remark that covering numbers grow like $C/eps^2$ lacks the logarithm: it is $ln N$ that does, and $N$ itself
     exceeds every multiple of $C/eps^2$.
@@ -243,12 +239,7 @@ def check_errata_paper_9(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-paper-10",
-    kind="erratum",
-    where="paper lemmas B.2 and B.4, exponents (our reading)",
-    about="single-head",
-)
+@erratum("errata-paper-10", where="paper lemmas B.2 and B.4, exponents (our reading)", about="single-head")
 def check_errata_paper_10(context: Context) -> Finding:
     """The attention outside $I$ is bounded with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
     unequal for $Delta > 0$, so the printed keys leave a gap of $R(1 - (2s - 1) Delta)$ only, which is attained: with
@@ -278,7 +269,7 @@ def check_errata_paper_10(context: Context) -> Finding:
     )
 
 
-@claim("errata-paper-11", kind="erratum", where="paper appendix B, weights of the s heads", about="s-heads")
+@erratum("errata-paper-11", where="paper appendix B, weights of the s heads", about="s-heads")
 def check_errata_paper_11(context: Context) -> Finding:
     """For $s$ heads $W_V = (E_0 - E_1) e_2^T$ is printed, while $W_C = e_1 e_h^T$ reads the first coordinate: the
     product is 0 and every head outputs 0. $e_1$ is meant in both.
@@ -302,12 +293,7 @@ def check_errata_paper_11(context: Context) -> Finding:
     )
 
 
-@claim(
-    "errata-paper-12",
-    kind="erratum",
-    where="paper lemma B.8, norm of the second layer (our reading)",
-    about="bump-net",
-)
+@erratum("errata-paper-12", where="paper lemma B.8, norm of the second layer (our reading)", about="bump-net")
 def check_errata_paper_12(context: Context) -> Finding:
     """$||W_2||_inf <= 2 d_f/delta$ cannot be the bound: the second layer adds up bumps with weights 1 and its bias is
     $2 d_f$ whatever $delta$, more than $2 d_f/delta$ for every $delta > 1$. $2 d_f$ holds for all.

@@ -57,25 +57,6 @@ LONG: dict[str, dict[str, int]] = {
 DEAR = {"dropout 0.1": {1000: {"max_trials": 12}}}
 
 
-@dataclass(frozen=True)
-class SettingCapacity:
-    """The capacity C = eps^2 ln N that a model's norms stand for, at the first look of training and when first solved:
-    medians over `runs` solved runs at T under the setting `label`."""
-
-    label: str
-    T: int
-    start: float
-    solved: float
-    runs: int
-
-
-@dataclass(frozen=True)
-class SlopeNormsRecord(ResultsRecord):
-    """slope-norms.json."""
-
-    rows: tuple[SettingCapacity, ...]
-
-
 def slope() -> Laws:
     """The law's slope by setting, around preset "best": T = 100 and 1000, most at 10^4.   Paper: law-slope"""
     laws, groups = {}, {}
@@ -93,6 +74,25 @@ def norm_specs(label: str, T: int) -> list[TrainSpec]:
     """Three runs from ample samples under one setting of `slope`, for their norms.   Paper: law-slope"""
     settings = next(changes[label] for changes in FACTORS.values() if label in changes)
     return conjunctions(T=T, m=300, trials=range(3), preset="best", restarts=1, **settings)
+
+
+@dataclass(frozen=True)
+class SettingCapacity:
+    """The capacity C = eps^2 ln N that a model's norms stand for, at the first look of training and when first solved:
+    medians over `runs` solved runs at T under the setting `label`."""
+
+    label: str
+    T: int
+    start: float
+    solved: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class SlopeNormsRecord(ResultsRecord):
+    """slope-norms.json."""
+
+    rows: tuple[SettingCapacity, ...]
 
 
 def slope_norms() -> Experiment:

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sparsehead._base.rng import stream
-from sparsehead.capacity.generalization import (
-    confidence,
-    margin_gap,
-    rademacher,
-    rademacher_closed,
-    realizable_error,
-    samples_needed,
-    uniform_gap,
-)
+from sparsehead.capacity import generalization as gaps
 from sparsehead_paper.theory.function_classes import class_covering_number, class_packing_number
 from sparsehead_paper.theory.printed import finite_class_samples, rademacher_simple
 from sparsehead_paper.theory.relations import (
@@ -52,7 +44,7 @@ def test_rademacher_cover_chaining_bounds_the_exact_complexity():
         rng = stream(seed, "class")
         n = int(rng.choice([2, 10, 60]))
         values = np.clip(rng.normal(size=(n, 8)) * rng.choice([0.1, 1.0]), -1, 1)
-        chained = rademacher(exact_cover(values), A=1.0, m=8)
+        chained = gaps.rademacher(exact_cover(values), A=1.0, m=8)
         worst = max(worst, empirical_rademacher(values) / chained)
     assert 0.3 <= worst <= 1
 
@@ -60,24 +52,24 @@ def test_rademacher_cover_chaining_bounds_the_exact_complexity():
 def test_rademacher_cover_of_one_function_is_zero():
     values = np.array([[0.3, -0.2, 0.9]])
     assert empirical_rademacher(values) == pytest.approx(0, abs=1e-15)
-    assert rademacher_closed(log_C=-math.inf, A=1.0, m=3) == 0
+    assert gaps.rademacher_closed(log_C=-math.inf, A=1.0, m=3) == 0
 
 
 @settings(deadline=None)
 @given(st.floats(1e-12, 1e6), st.floats(1e-3, 1e3), st.integers(1, 10**9))
 def test_rademacher_cover_closed_form_is_the_best_of_the_family(C, A, m):
     """Never above A, the simple shape or any single J; below the grid of q = 1/2, 1/4, 1/8."""
-    closed = rademacher_closed(log_C=math.log(C), A=A, m=m)
+    closed = gaps.rademacher_closed(log_C=math.log(C), A=A, m=m)
     r = math.sqrt(2 * C / m)
     assert closed <= min(A, rademacher_simple(C=C, A=A, m=m)) * (1 + 1e-9)
     assert closed <= min((j + 1) * A * min(1, r / A) ** (j / (j + 1)) for j in range(60)) * (1 + 1e-9)
-    assert closed <= rademacher(lambda eps: C / eps**2, A=A, m=m) * (1 + 1e-9)
+    assert closed <= gaps.rademacher(lambda eps: C / eps**2, A=A, m=m) * (1 + 1e-9)
     assert closed >= 0
 
 
 def test_rademacher_cover_figures():
     """C/m = 1e-4, A = 1: .164; the classical constants, 12 r (1 + ln(A/3r)), give .541."""
-    assert rademacher_closed(log_C=math.log(1e-2), A=1, m=100) == pytest.approx(0.1640, abs=1e-4)
+    assert gaps.rademacher_closed(log_C=math.log(1e-2), A=1, m=100) == pytest.approx(0.1640, abs=1e-4)
 
 
 @pytest.mark.claim("generalization")
@@ -87,7 +79,7 @@ def test_generalization_uniform_bound_holds_on_a_finite_class():
     """
     m, delta, thresholds = 50, 0.1, np.linspace(0.1, 0.8, 8)
     R = min(0.5, math.sqrt(2 * math.log(8) / m) * 0.5)  # Massart for 8 functions in [0, 1], centred
-    gap = uniform_gap(R, m=m, delta=delta)
+    gap = gaps.uniform_gap(R, m=m, delta=delta)
     x = stream(1, "sample").random((2000, m))
     deviations = (thresholds - (x[:, :, None] < thresholds).mean(axis=1)).max(axis=1)
     assert (deviations > gap).mean() <= delta and gap < 0.6
@@ -96,13 +88,13 @@ def test_generalization_uniform_bound_holds_on_a_finite_class():
 @settings(deadline=None)
 @given(st.floats(-5, 12), st.integers(1, 10**8), st.floats(0.01, 10), st.floats(1e-6, 0.9))
 def test_generalization_margin_gap_is_monotone(log_C, m, margin, delta):
-    gap = margin_gap(m=m, delta=delta, margin=margin, log_C=log_C)
+    gap = gaps.margin_gap(m=m, delta=delta, margin=margin, log_C=log_C)
     assert gap > 0
-    assert margin_gap(m=2 * m, delta=delta, margin=margin, log_C=log_C) <= gap * (1 + 1e-12)
-    assert margin_gap(m=m, delta=delta, margin=2 * margin, log_C=log_C) <= gap * (1 + 1e-12)
-    assert margin_gap(m=m, delta=delta / 2, margin=margin, log_C=log_C) >= gap
-    assert margin_gap(m=m, delta=delta, margin=margin, log_C=log_C + 1) >= gap * (1 - 1e-12)
-    assert gap <= 1 + confidence(m=m, delta=delta)  # J = 0: losses lie in [0, 1]
+    assert gaps.margin_gap(m=2 * m, delta=delta, margin=margin, log_C=log_C) <= gap * (1 + 1e-12)
+    assert gaps.margin_gap(m=m, delta=delta, margin=2 * margin, log_C=log_C) <= gap * (1 + 1e-12)
+    assert gaps.margin_gap(m=m, delta=delta / 2, margin=margin, log_C=log_C) >= gap
+    assert gaps.margin_gap(m=m, delta=delta, margin=margin, log_C=log_C + 1) >= gap * (1 - 1e-12)
+    assert gap <= 1 + gaps.confidence(m=m, delta=delta)  # J = 0: losses lie in [0, 1]
 
 
 @pytest.mark.claim("realizable")
@@ -124,7 +116,7 @@ def test_generalization_realizable_error_holds_on_a_finite_class():
     delta.
     """
     m, delta, grid = 200, 0.2, np.arange(16) / 16
-    limit = realizable_error(log_covering_2m=math.log(16), m=m, delta=delta)
+    limit = gaps.realizable_error(log_covering_2m=math.log(16), m=m, delta=delta)
     x = stream(2, "realizable").random((3000, m))
     consistent = x.min(axis=1)[:, None] > grid  # target 0: f_t errs on [0, t], consistent if no x falls there
     assert (consistent & (grid > limit)).any(axis=1).mean() <= delta and limit < 0.1
@@ -132,7 +124,7 @@ def test_generalization_realizable_error_holds_on_a_finite_class():
 
 def test_generalization_realizable_error_by_hand():
     """ln N = 10 ln 2 at delta = 1/2: (2/100)(10 + 2) bits."""
-    assert realizable_error(log_covering_2m=10 * math.log(2), m=100, delta=0.5) == pytest.approx(0.24)
+    assert gaps.realizable_error(log_covering_2m=10 * math.log(2), m=100, delta=0.5) == pytest.approx(0.24)
 
 
 @pytest.mark.claim("sample-size")
@@ -140,12 +132,12 @@ def test_generalization_samples_needed_is_the_first_that_suffices():
     def gap(m):
         return 3 / math.sqrt(m) + math.log(m) / m
 
-    found = samples_needed(gap, accuracy=0.5)
+    found = gaps.samples_needed(gap, accuracy=0.5)
     assert gap(found) <= 0.5 < gap(found - 1)
-    large = samples_needed(gap, accuracy=1e-4)
+    large = gaps.samples_needed(gap, accuracy=1e-4)
     assert gap(large) <= 1e-4 < gap(round(large * 0.998))
-    assert samples_needed(lambda m: 1.0, accuracy=0.5) is None
-    assert samples_needed(lambda m: 0.1, accuracy=0.5) == 1
+    assert gaps.samples_needed(lambda m: 1.0, accuracy=0.5) is None
+    assert gaps.samples_needed(lambda m: 0.1, accuracy=0.5) == 1
     assert finite_class_samples(log_size=math.log(1000), eps=0.05, delta=0.05) == math.ceil(
         20 * math.log(20000)
     )
