@@ -28,14 +28,6 @@ POINTS = {
     "dropout": ("measured here, with dropout", SKY, "square", 7),
     "paper": ("the paper's figure 2", BLACK, "diamond", -4),
 }
-# Lines by name: colour and dashes.
-LINES = {
-    FLOOR: (GREEN, [2, 2]),
-    FLOOR_RUNS: (GREEN, [1, 4]),
-    f"fit {FORMULAS['log']}": (BLUE, [1, 0]),
-    f"fit {FORMULAS['power']}": (ORANGE, [7, 3]),
-    f"fit {FORMULAS['linear']}": (PURPLE, [9, 3, 2, 3]),
-}
 TIPS: list[Any] = [
     alt.Tooltip("series:N", title="series"),
     "T:Q",
@@ -221,7 +213,14 @@ def _lines(x: alt.X, y: alt.Y, series: set[str], *, below: int) -> Panel:
     legend = alt.Legend(
         title=None, symbolType="stroke", symbolSize=1000, columns=2, rowPadding=-14, offset=below
     )
-    used = {name: style for name, style in LINES.items() if name in series}
+    styles: dict[str, tuple[str, list[int]]] = {
+        FLOOR: (GREEN, [2, 2]),
+        FLOOR_RUNS: (GREEN, [1, 4]),
+        f"fit {FORMULAS['log']}": (BLUE, [1, 0]),
+        f"fit {FORMULAS['power']}": (ORANGE, [7, 3]),
+        f"fit {FORMULAS['linear']}": (PURPLE, [9, 3, 2, 3]),
+    }
+    used = {name: style for name, style in styles.items() if name in series}
     lines = named("lines").mark_line(clip=True, strokeWidth=1.8)
     return lines.encode(
         x=x,

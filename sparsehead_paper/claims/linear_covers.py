@@ -13,7 +13,7 @@ from sparsehead.capacity.pricing import Pricing
 
 from ..theory import linear
 from ..theory.function_classes import class_packing_number
-from ..theory.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
+from ..theory.perceptron import MatrixCover, VectorCover
 from ..theory.printed import item, split
 from .claim import EXACT, Context, Finding, claim, finding
 
@@ -34,10 +34,10 @@ def check_vector_cover(context: Context) -> Finding:
                 k = math.ceil(eps**-2) - 1
                 X, w = np.eye(n + k), np.zeros(n + k)
                 w[rng.permutation(n + k)[:k]] = k**-0.5
-            found = cover_vector(w, X, eps=eps, a=1, b=1)
+            found = VectorCover(X=X, eps=eps, a=1, b=1).element(w)
             right &= float(np.abs(X @ (w - found.v)).max()) <= eps * (1 + EXACT)
             right &= float(np.linalg.norm(found.v)) <= 1 + EXACT
-            right &= bool(np.array_equal(replay_vector(found.name, X, eps=eps, a=1, b=1), found.v))
+            right &= bool(np.array_equal(VectorCover(X=X, eps=eps, a=1, b=1).replay(found.name), found.v))
             share = max(share, len(found.name) / (math.ceil(eps**-2) - 1))
     # one point: the class is an interval of length 2r, and ceil(r) balls of radius 1 cover it
     radii = (0.9, 1.0, 1.02, 1.4, 2.5, 8.0)
@@ -146,11 +146,11 @@ def check_linear_cover(context: Context) -> Finding:
         B = matrix_norm(W.T, 2, 1)
         r = (1.3, 3.0, 5.0)[trial % 3] if S is None else 4.5
         eps = B / r
-        found = cover_matrix(W, X, eps=eps, B=B, b=1, S=S, alpha=alpha)
+        found = MatrixCover(X=X, eps=eps, B=B, b=1, S=S, alpha=alpha).element(W)
         error = float(np.linalg.norm(X @ (W - found.V).T, axis=1).max())
         right &= error <= eps * (1 + EXACT) and matrix_norm(found.V.T, 2, 1) <= B * (1 + EXACT)
         right &= S is None or spectral_norm(found.V) <= S * (1 + EXACT)
-        again = replay_matrix(found.budgets, found.name, X, eps=eps, B=B, b=1, S=S, alpha=alpha)
+        again = MatrixCover(X=X, eps=eps, B=B, b=1, S=S, alpha=alpha).replay(found.budgets, found.name)
         right &= bool(np.array_equal(again, found.V))
         right &= sum(found.budgets) <= r**2 / alpha * (1 + EXACT)
         right &= len(found.name) <= math.ceil((r / (1 - math.sqrt(alpha))) ** 2 * (1 + EXACT)) - 1
@@ -167,7 +167,7 @@ def check_linear_cover(context: Context) -> Finding:
     for _ in range(300):
         W = rng.normal(size=(2, 2))
         W *= rng.uniform() / matrix_norm(W.T, 2, 1)
-        seen = cover_matrix(W, np.eye(2), eps=0.4, B=1, b=1)
+        seen = MatrixCover(X=np.eye(2), eps=0.4, B=1, b=1).element(W)
         names.add((seen.budgets, seen.name))
     right &= math.log(len(names)) <= linear.log_cover_matrix(B=1, b=1, eps=0.4, d_1=2, N=2, alpha=0.25)
     closed = linear.log_cover_matrix_closed(B=1, b=1, eps=0.1, d_1=64, N=10**6)
@@ -193,7 +193,7 @@ def check_score_cover(context: Context) -> Finding:
         W /= np.linalg.norm(W)
         X, Z = (M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, Z))
         points = np.einsum("ni,nj->nij", Z, X).reshape(15, 9)
-        found = cover_vector(W.ravel(), points, eps=eps, a=1, b=1)
+        found = VectorCover(X=points, eps=eps, a=1, b=1).element(W.ravel())
         off = np.einsum("ni,ij,nj->n", Z, W - found.v.reshape(3, 3), X)
         right &= float(np.abs(off).max()) <= eps * (1 + EXACT) and len(found.name) < eps**-2
         right &= float(np.linalg.norm(found.v)) <= 1 + EXACT

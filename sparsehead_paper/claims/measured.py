@@ -1,16 +1,12 @@
 """Results files as the checks of experiments read them."""
 
 from pathlib import Path
-from typing import TypeVar
 
-from sparsehead._base.jsonable import ResultsRecord
-
-from ..studies.folder import has_results, read_results, remedy
+from ..studies.folder import R, has_results, read_results, remedy
 from ..studies.plans import command_for
 from .claim import Context, NotRun, judged
 
 LEVEL = 0.05  # a p-value below this decides a verdict
-R = TypeVar("R", bound=ResultsRecord)
 
 
 def _folder(context: Context) -> Path | None:

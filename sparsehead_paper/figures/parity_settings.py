@@ -12,8 +12,6 @@ from sparsehead.figures.theme import Chart, count, finish, named
 from ..published import PARITY
 from ..studies.parity import ParitySettingsRecord
 
-PANEL_WIDTH = 200  # pixels
-
 
 def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
     """One point per seed at the step from which it has learned, a cross at the end of a run that has not.
@@ -35,7 +33,7 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
     steps = [float(row["step"]) for row in rows] + [float(r[key]) for r in ranges for key in ("low", "high")]
     x = alt.X("step:Q", **log_axis("training step", steps))
     colour = alt.Color("learned:N", legend=alt.Legend(title=None, orient="bottom"))
-    panels = []
+    panels, wide = [], 200  # pixels of a panel
     for T in Ts:
         first = Ts[0] == T  # the settings are named once
         y = alt.Y(
@@ -49,9 +47,7 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
             band.encode(x="low:Q", x2="high:Q"),
             points.encode(x=x, y=y, color=colour, shape="learned:N", tooltip=tips),
         ]
-        panels.append(
-            alt.layer(*layers).properties(width=PANEL_WIDTH, height=24 * len(order), title=f"T = {T}")
-        )
+        panels.append(alt.layer(*layers).properties(width=wide, height=24 * len(order), title=f"T = {T}"))
     learned = sum(run.learned is not None for run in record.runs)
     return finish(
         alt.hconcat(*panels, spacing=12).resolve_scale(y="shared"),
@@ -61,5 +57,5 @@ def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
             f"{len(record.runs)} of {record.planned} runs are done.",
         ],
         data={"runs": rows, "ranges": ranges},
-        width=(PANEL_WIDTH + 30) * len(Ts) + 160,
+        width=(wide + 30) * len(Ts) + 160,
     )

@@ -10,17 +10,16 @@ from sparsehead.figures.theme import Chart, count, finish, named
 from ..studies.interpretations import InterpretationsRecord
 from ..studies.shares import compared_races, shares_by_choice
 
-CAP = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
-
 
 def readings_chart(record: InterpretationsRecord) -> Chart:
     """For each reading and race, by how many nats its evidence is behind the best reading's.   Paper: readings"""
+    cap = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
     rows: list[dict[str, Any]] = [
         {
             "reading": reading.name,
             "race": race,
             "behind": standing.behind,
-            "shade": min(standing.behind, CAP),
+            "shade": min(standing.behind, cap),
             "label": f"{standing.behind:.1f}" + (" out" if standing.left else ""),
             "left": standing.left or "still in the race",
         }
@@ -36,8 +35,8 @@ def readings_chart(record: InterpretationsRecord) -> Chart:
     y = alt.Y("reading:N", sort=order, axis=alt.Axis(title=None, labelLimit=400, labelOverlap=False))
     colour = alt.Color(
         "shade:Q",
-        scale=alt.Scale(scheme="cividis", domain=[0, CAP], reverse=True),
-        legend=alt.Legend(title=f"nats behind the best ({CAP:g}: or more)", gradientLength=200),
+        scale=alt.Scale(scheme="cividis", domain=[0, cap], reverse=True),
+        legend=alt.Legend(title=f"nats behind the best ({cap:g}: or more)", gradientLength=200),
     )
     tips: list[Any] = ["reading:N", "race:N", alt.Tooltip("behind:Q", format=".2f"), "left:N"]
     base = named("standings").encode(x=x, y=y)

@@ -17,7 +17,7 @@ from sparsehead.laws.thresholds import Threshold
 
 ROWS = 24  # sample sizes beyond this many are gathered into bands, so that a cell stays readable
 HEIGHT = 400  # pixels
-LABEL_WIDTH, LABEL_HEIGHT = 34, 12  # pixels that a cell's count takes; in a smaller cell it is left out
+LABEL_WIDTH = 34  # pixels that a cell's count takes, in 12 pixels of height; in a smaller cell it is left out
 
 
 def success_heat_map(cells: Mapping[int, list[Cell]], *, thresholds: Collection[Threshold] = ()) -> Chart:
@@ -88,7 +88,7 @@ def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, 
     for cell in cells:
         ends = cell["m_low"], cell["m_high"]
         cell["middle"] = math.sqrt(ends[0] * ends[1]) if log else sum(ends) / 2
-        roomy = column >= LABEL_WIDTH and place(ends[1]) - place(ends[0]) >= LABEL_HEIGHT
+        roomy = column >= LABEL_WIDTH and place(ends[1]) - place(ends[0]) >= 12
         cell["label"] = f"{cell['solved']}/{cell['trials']}" if roomy else ""
 
 

@@ -7,17 +7,15 @@ from sparsehead.laws.law import LawResult
 from ..report.catalogue import default_folder
 from ..studies.folder import has_results, read_results
 
-# Results files and the names of their series.
-SERIES = {
-    "law": "AND of 3 bits on the paper's range",
-    "law-decades": "AND of 3 bits over decades of T",
-    "law-mingpt": "AND of 3 bits with dropout, as minGPT trains",
-    "law-paper": "AND of 3 bits with the paper's settings",
-}
-
 
 def committed_laws() -> Mapping[str, tuple[str, LawResult]]:
     """Return the laws that the results folder holds: id -> (name, law)."""
     folder = default_folder()
-    present = {name: line for name, line in SERIES.items() if has_results(folder, name)}
+    series = {
+        "law": "AND of 3 bits on the paper's range",
+        "law-decades": "AND of 3 bits over decades of T",
+        "law-mingpt": "AND of 3 bits with dropout, as minGPT trains",
+        "law-paper": "AND of 3 bits with the paper's settings",
+    }
+    present = {name: line for name, line in series.items() if has_results(folder, name)}
     return {name: (line, read_results(folder, name, LawResult)) for name, line in present.items()}

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from sparsehead._base.errors import DomainError, SparseheadError
-from sparsehead._base.jsonable import ResultsRecord
 from sparsehead._base.plugins import Registry
 from sparsehead.figures.attention import attention_weights
 from sparsehead.figures.figure import Figure
@@ -37,7 +35,7 @@ from ..published import ATTENTION_AND
 from ..studies.attention import AttentionRecord
 from ..studies.curves import CurvesRecord
 from ..studies.failures import FailuresRecord
-from ..studies.folder import has_results, read_results
+from ..studies.folder import R, has_results, read_results
 from ..studies.interpretations import InterpretationsRecord
 from ..studies.law_stage import LawsRecord, SuccessRecord
 from ..studies.norms import BoundAlongRecord, NormsRecord
@@ -46,7 +44,6 @@ from ..studies.read_trained import AppearanceRecord, ReadTrialsRecord
 from ..studies.records import BuildComparison
 
 RESULTS = Path("results")  # the committed results, in a checkout of the repository
-R = TypeVar("R", bound=ResultsRecord)
 
 
 def _measured(

@@ -20,7 +20,6 @@ from .interpretations import (
     DROP,
     INTERPRETATIONS,
     NUMBERS,
-    RACES,
     ROUNDS,
     ComparedInterpretation,
     Interpretation,
@@ -152,7 +151,8 @@ def compare(
     """
     rows = {(row.name, x.name): x for row in (known.readings if known else ()) for x in row.numbers}
     races = [
-        Race(name, tuple(x for x in numbers if x.race == name), tuple(readings), known=rows) for name in RACES
+        Race(name, tuple(x for x in numbers if x.race == name), tuple(readings), known=rows)
+        for name in ("attention", "law", "parity")  # in order of cost
     ]
     races = [race for race in races if race.numbers]
     with ExitStack() as stack:

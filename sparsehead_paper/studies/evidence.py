@@ -19,7 +19,6 @@ from sparsehead.laws.curves import LAPSE, Cell, log_likelihood, merge, offset, s
 FREEDOM = 5  # degrees of freedom of the densities of values: tails that one value in 40 can reach
 GRID_SHARE = 0.8
 LOG_SLOPES = np.linspace(math.log(2.0), math.log(25.0), 15)
-LOG_THRESHOLDS = np.linspace(math.log(10.0), math.log(800.0), 90)
 
 
 def log_count(solved: int, trials: int, *, seen: int, of: int) -> float:
@@ -138,7 +137,8 @@ def log_threshold(
     log_m = np.log([cell.m for cell in merged])
     solved = np.array([cell.solved for cell in merged], dtype=float)
     run = np.array([cell.trials for cell in merged], dtype=float)
-    thetas, slopes = LOG_THRESHOLDS[:, None, None], np.exp(LOG_SLOPES)[None, :, None]
+    thetas = np.linspace(math.log(10.0), math.log(800.0), 90)[:, None, None]
+    slopes = np.exp(LOG_SLOPES)[None, :, None]
     known = log_likelihood(log_m, solved, run, thetas, slopes, GRID_SHARE).sum(axis=-1)
     weight = known + np.asarray(slope_penalty(LOG_SLOPES))[None, :]
     weight = np.exp(weight - weight.max())

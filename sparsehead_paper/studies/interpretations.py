@@ -34,9 +34,6 @@ DECAY_SETTINGS = {
 }
 CLIPS = {"clipped": 1.0, "not clipped": 0.0}
 ROUNDS = (4, 8, 16)  # trials of each number, round by round
-RACES = ("attention", "law", "parity")  # in order of cost
-# steps are known to 10 of 100
-LOG_STEPS = Shapes(centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0))
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,9 @@ def _first_steps() -> Number:
 
 def _solved_after(steps: Sequence[float], runs: int, n: int, low: float, middle: float, high: float) -> float:
     """ln P(n of n solved) plus ln density of the least, middle and most of their steps, given our own."""
-    seen = Values.seen([math.log(step) for step in steps], LOG_STEPS)
+    # Steps are known to 10 of 100.
+    shapes = Shapes(centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0))
+    seen = Values.seen([math.log(step) for step in steps], shapes)
     when = seen.log_order(math.log(low), math.log(middle), math.log(high), n)
     return log_count(n, n, seen=len(steps), of=runs) + when
 

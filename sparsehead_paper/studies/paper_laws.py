@@ -12,21 +12,6 @@ PAPER_TS = tuple(point.T for point in LAW_AND)
 # ln(high/low) of about 4 * 0.09.
 PAPER_WIDTH = 0.35
 DECADES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-# Under preset "paper" without dropout a failure takes five minutes at T = 3*10^4, a success up to 24 at 10^5: so few
-# trials are made there that intervals stay wider than PAPER_WIDTH, and none lie far below the threshold.
-FEW = {
-    10_000: {"max_trials": 20, "m_min": 500, "start": 850},
-    30_000: {"max_trials": 12, "m_min": 1000, "start": 1500},
-    100_000: {"max_trials": 4, "m_min": 2500, "start": 3000},
-}
-# Under preset "best" a failure takes a minute at T = 10^4 and ten to thirty at 10^5, many times a success: trials are
-# fewer there, and not far below the threshold.
-NOT_FAR_BELOW = {
-    3000: {"max_trials": 80, "m_min": 42, "start": 50},
-    10_000: {"max_trials": 72, "m_min": 48, "start": 56},
-    30_000: {"max_trials": 44, "m_min": 66, "start": 70},
-    100_000: {"max_trials": 10, "m_min": 74, "start": 80},
-}
 
 
 def _on_the_papers_lengths(name: str, preset: str) -> Law:
@@ -57,10 +42,25 @@ def matched_decades() -> Law:
 
     Paper: law-matched-decades
     """
-    settings = {"preset": "paper", "dropout": 0.0, "stall": 200, "exceptions": FEW}
+    # A failure takes five minutes at T = 3*10^4, a success up to 24 at 10^5: so few trials are made there that
+    # intervals stay wider than PAPER_WIDTH, and none lie far below the threshold.
+    few = {
+        10_000: {"max_trials": 20, "m_min": 500, "start": 850},
+        30_000: {"max_trials": 12, "m_min": 1000, "start": 1500},
+        100_000: {"max_trials": 4, "m_min": 2500, "start": 3000},
+    }
+    settings = {"preset": "paper", "dropout": 0.0, "stall": 200, "exceptions": few}
     return Law("law-matched-decades", DECADES, 64, settings, width=PAPER_WIDTH, start=70)
 
 
 def best() -> Law:
     """A recipe meant to need few samples, over three decades of T.   Paper: law-best"""
-    return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": NOT_FAR_BELOW}, start=40)
+    # A failure takes a minute at T = 10^4 and ten to thirty at 10^5, many times a success: trials are fewer there, and
+    # not far below the threshold.
+    not_far_below = {
+        3000: {"max_trials": 80, "m_min": 42, "start": 50},
+        10_000: {"max_trials": 72, "m_min": 48, "start": 56},
+        30_000: {"max_trials": 44, "m_min": 66, "start": 70},
+        100_000: {"max_trials": 10, "m_min": 74, "start": 80},
+    }
+    return Law("law-best", DECADES, 96, {"preset": "best", "exceptions": not_far_below}, start=40)

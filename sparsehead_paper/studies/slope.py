@@ -54,7 +54,6 @@ LONG: dict[str, dict[str, int]] = {
         "rate 3e-3", "double", "not clipped", "1 head of 16", "d = 8",
     )
 }  # fmt: skip
-DEAR = {"dropout 0.1": {1000: {"max_trials": 12}}}
 
 
 def slope() -> Laws:
@@ -63,7 +62,8 @@ def slope() -> Laws:
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
             Ts = (*COARSE, 10_000) if label in LONG else COARSE
-            exceptions = {10_000: LONG[label]} if label in LONG else DEAR.get(label, {})
+            dear = {1000: {"max_trials": 12}} if label == "dropout 0.1" else {}
+            exceptions = {10_000: LONG[label]} if label in LONG else dear
             given = {"preset": "best", "exceptions": exceptions, **settings}
             laws[label] = Law(f"slope-{label}", Ts, 24, given, width=PAPER_WIDTH, start=45)
             groups[label] = group

@@ -41,7 +41,7 @@ def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
 
         ln N_inf <= (ceil(r^2) - 1) ln(2N + 1),    r = a b / eps    (0 when r <= 1).
 
-    Proof: `perceptron.cover_vector` makes fewer than r^2 updates, each named by a point and a sign, and the
+    Proof: `perceptron.VectorCover` makes fewer than r^2 updates, each named by a point and a sign, and the
     sequences of at most k names number at most (2N + 1)^k.   Paper: vector-cover
     Differs: 36 times smaller than the theorem of Zhang that the paper uses, and free of its log(1/eps).
     """
@@ -89,7 +89,7 @@ def log_cover_matrix(
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
 
     spectral=True makes the cover respect a spectral bound too; without it, 2 N d_1 becomes 2 N. alpha=None takes
-    the best of a grid. Proof: `perceptron.cover_matrix`.   Paper: linear-cover
+    the best of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
     Differs: the lemma of the paper has an unstated constant and log(d_1 N).
     """
     log_r = ratio(B, b, eps)

@@ -3,10 +3,11 @@
 A perceptron started at zero, shown the points in a fixed order and corrected towards w whenever it errs by
 more than eps, stops after fewer than (ab/eps)^2 corrections. Its result depends only on which points were
 used with which signs, so the results of all such short lists form a cover, and the list is the name of the
-element. `replay_vector` and `replay_matrix` turn a name back into the element without seeing w.
+element. `replay` turns a name back into the element without seeing w.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -31,10 +32,10 @@ class VectorElement:
     most: int
 
 
-def cover_vector(
-    w: Float[Array, " d"], X: Float[Array, "N d"], *, eps: Real, a: Real, b: Real, proper: bool = True
-) -> VectorElement:
-    """v with |<w - v, x_i>| <= eps for all i, in fewer than (ab/eps)^2 updates.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VectorCover:
+    """The cover at eps of x -> <w, x>, ||w|| <= a, on points X of length at most b, found by fewer than
+    (ab/eps)^2 updates.
 
     v <- Proj( v + (eps/b^2) sign x_i ) for the first i that errs by more than eps. Each update lowers ||w -
     v||^2, which is at most a^2, by more than eps^2/b^2. Proj is onto the ball of radius a (proper=False
@@ -42,46 +43,44 @@ def cover_vector(
 
     Paper: vector-cover
     """
-    eps, a, b = check_eps(eps), check_norm("a", a), check_norm("b", b)
-    _check_class(float(np.linalg.norm(w)), a, "||w||", "a")
-    _check_class(float(np.linalg.norm(X, axis=1).max(initial=0.0)), b, "the longest point", "b")
-    most = updates_allowed(ln(a) + ln(b) - ln(eps))
-    v = np.zeros_like(w, dtype=np.float64)
-    name: list[tuple[int, int]] = []
-    while True:
-        errors = X @ (w - v)
-        wrong = np.flatnonzero(np.abs(errors) > eps * (1 + ROUNDING))
-        if len(wrong) == 0:
-            return VectorElement(v=v, name=tuple(name), most=most)
-        i = int(wrong[0])
-        name.append((i, 1 if errors[i] > 0 else -1))
-        v = _step(v, X, name[-1], eps=eps, a=a, b=b, proper=proper)
+
+    X: Float[Array, "N d"]
+    eps: Real
+    a: Real
+    b: Real
+    proper: bool = True
+
+    def element(self, w: Float[Array, " d"]) -> VectorElement:
+        """v with |<w - v, x_i>| <= eps for all i."""
+        _check_scales(self.X, self.eps, self.b)
+        _check_class(float(np.linalg.norm(w)), check_norm("a", self.a), "||w||", "a")
+        most = updates_allowed(ln(self.a) + ln(self.b) - ln(self.eps))
+        v = np.zeros_like(w, dtype=np.float64)
+        name: list[tuple[int, int]] = []
+        while True:
+            errors = self.X @ (w - v)
+            wrong = np.flatnonzero(np.abs(errors) > self.eps * (1 + ROUNDING))
+            if len(wrong) == 0:
+                return VectorElement(v=v, name=tuple(name), most=most)
+            i = int(wrong[0])
+            name.append((i, 1 if errors[i] > 0 else -1))
+            v = self._step(v, name[-1])
+
+    def replay(self, name: Name) -> Float[Array, " d"]:
+        """The cover element that a name stands for."""
+        return reduce(self._step, name, np.zeros(self.X.shape[1]))
+
+    def _step(self, v: Float[Array, " d"], update: tuple[int, int]) -> Float[Array, " d"]:
+        i, sign = update
+        v = v + (self.eps / self.b**2) * sign * self.X[i]
+        length = float(np.linalg.norm(v))
+        return v * (self.a / length) if self.proper and length > self.a else v
 
 
-def replay_vector(
-    name: Name, X: Float[Array, "N d"], *, eps: Real, a: Real, b: Real, proper: bool = True
-) -> Float[Array, " d"]:
-    """The cover element that a name stands for."""
-    v = np.zeros(X.shape[1])
-    for update in name:
-        v = _step(v, X, update, eps=float(eps), a=float(a), b=float(b), proper=proper)
-    return v
-
-
-def _step(
-    v: Float[Array, " d"],
-    X: Float[Array, "N d"],
-    update: tuple[int, int],
-    *,
-    eps: float,
-    a: float,
-    b: float,
-    proper: bool,
-) -> Float[Array, " d"]:
-    i, sign = update
-    v = v + (eps / b**2) * sign * X[i]
-    length = float(np.linalg.norm(v))
-    return v * (a / length) if proper and length > a else v
+def _check_scales(X: Float[Array, "N d"], eps: Real, b: Real) -> None:
+    check_eps(eps)
+    longest = float(np.linalg.norm(X, axis=1).max(initial=0.0))
+    _check_class(longest, check_norm("b", b), "the longest point", "b")
 
 
 def _check_class(value: float, limit: float, what: str, name: str) -> None:
@@ -101,17 +100,9 @@ class MatrixElement:
     most: int
 
 
-def cover_matrix(
-    W: Float[Array, "d_1 d_2"],
-    X: Float[Array, "N d_2"],
-    *,
-    eps: Real,
-    B: Real,
-    b: Real,
-    S: Real | None = None,
-    alpha: float = 0.25,
-) -> MatrixElement:
-    """V with ||(W - V) x_i|| <= eps for all i, rows of V adding up to <= B, ||V|| <= S if S is given.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatrixCover:
+    """The cover at eps of x -> W x, rows of W adding up to <= B and ||W|| <= S if S is given, on points X up to b long.
 
     Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
     Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
@@ -121,78 +112,71 @@ def cover_matrix(
 
     Paper: linear-cover
     """
-    eps, B, b = check_eps(eps), check_norm("B", B), check_norm("b", b)
-    lengths = np.linalg.norm(W, axis=1)
-    _check_class(float(lengths.sum()), B, "the sum of the rows' lengths", "B")
-    _check_class(float(np.linalg.norm(X, axis=1).max(initial=0.0)), b, "the longest point", "b")
-    most = updates_allowed(ln(B) + ln(b) - ln((1 - np.sqrt(alpha)) * eps))
-    if B * b <= eps:
-        return MatrixElement(np.zeros_like(W), (0,) * len(W), (), most)
-    tau = _row_unit(eps, B, b, alpha)
-    budgets = tuple(int(c) for c in np.floor(lengths / tau * (1 + ROUNDING)))
-    r = tau * np.array(budgets)
-    shrunk = (
-        W * np.divide(np.minimum(r, lengths), lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None]
-    )
-    e = _row_errors(r, eps, alpha)
-    V = np.zeros_like(W, dtype=np.float64)
-    name: list[tuple[int, int, int]] = []
-    while True:
-        errors = (shrunk - V) @ X.T
-        wrong = np.argwhere(np.abs(errors) > (e * (1 + 1e-9))[:, None])
-        if len(wrong) == 0:
-            return MatrixElement(V=V, budgets=budgets, name=tuple(name), most=most)
-        j, i = int(wrong[0][0]), int(wrong[0][1])
-        name.append((j, i, 1 if errors[j, i] > 0 else -1))
-        V = _matrix_step(V, X, name[-1], e=e, r=r, b=b, S=S)
 
+    X: Float[Array, "N d_2"]
+    eps: Real
+    B: Real
+    b: Real
+    S: Real | None = None
+    alpha: float = 0.25
 
-def _row_unit(eps: float, B: float, b: float, alpha: float) -> float:
-    """tau, of which row lengths are multiples."""
-    return alpha * eps**2 / (b**2 * B)
+    def element(self, W: Float[Array, "d_1 d_2"]) -> MatrixElement:
+        """V with ||(W - V) x_i|| <= eps for all i."""
+        _check_scales(self.X, self.eps, self.b)
+        lengths = np.linalg.norm(W, axis=1)
+        _check_class(float(lengths.sum()), check_norm("B", self.B), "the sum of the rows' lengths", "B")
+        most = updates_allowed(ln(self.B) + ln(self.b) - ln((1 - np.sqrt(self.alpha)) * self.eps))
+        if self.B * self.b <= self.eps:
+            return MatrixElement(np.zeros_like(W), (0,) * len(W), (), most)
+        budgets = tuple(int(c) for c in np.floor(lengths / self._tau * (1 + ROUNDING)))
+        r, e = self._rows(budgets)
+        kept = np.divide(np.minimum(r, lengths), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        shrunk = W * kept[:, None]
+        V = np.zeros_like(W, dtype=np.float64)
+        name: list[tuple[int, int, int]] = []
+        while True:
+            errors = (shrunk - V) @ self.X.T
+            wrong = np.argwhere(np.abs(errors) > (e * (1 + 1e-9))[:, None])
+            if len(wrong) == 0:
+                return MatrixElement(V=V, budgets=budgets, name=tuple(name), most=most)
+            j, i = int(wrong[0][0]), int(wrong[0][1])
+            name.append((j, i, 1 if errors[j, i] > 0 else -1))
+            V = self._step(V, name[-1], r, e)
 
+    def replay(self, budgets: tuple[int, ...], name: MatrixName) -> Float[Array, "d_1 d_2"]:
+        """The cover element that row budgets and a list of updates stand for."""
+        r, e = self._rows(budgets)
+        V = np.zeros((len(budgets), self.X.shape[1]))
+        for update in name:
+            if not 0 <= update[0] < len(budgets):
+                raise ShapeError(f"an update names row {update[0]}, there are {len(budgets)} budgets.")
+            V = self._step(V, update, r, e)
+        return V
 
-def replay_matrix(
-    budgets: tuple[int, ...],
-    name: MatrixName,
-    X: Float[Array, "N d_2"],
-    *,
-    eps: Real,
-    B: Real,
-    b: Real,
-    S: Real | None = None,
-    alpha: float = 0.25,
-) -> Float[Array, "d_1 d_2"]:
-    """The cover element that row budgets and a list of updates stand for."""
-    r = _row_unit(float(eps), float(B), float(b), alpha) * np.array(budgets)
-    e = _row_errors(r, float(eps), alpha)
-    V = np.zeros((len(budgets), X.shape[1]))
-    for update in name:
-        if not 0 <= update[0] < len(budgets):
-            raise ShapeError(f"an update names row {update[0]}, there are {len(budgets)} budgets.")
-        V = _matrix_step(V, X, update, e=e, r=r, b=float(b), S=S)
-    return V
+    @property
+    def _tau(self) -> float:
+        """Row lengths are multiples of this."""
+        return self.alpha * self.eps**2 / (self.b**2 * self.B)
 
+    def _rows(self, budgets: tuple[int, ...]) -> tuple[Float[Array, " d_1"], Float[Array, " d_1"]]:
+        """r and e, row by row."""
+        r = self._tau * np.array(budgets)
+        total = float(r.sum())
+        if total == 0:
+            return r, np.full_like(r, self.eps)
+        return r, (1 - np.sqrt(self.alpha)) * self.eps * np.sqrt(r / total)
 
-def _row_errors(r: Float[Array, " d_1"], eps: float, alpha: float) -> Float[Array, " d_1"]:
-    total = float(r.sum())
-    return (1 - np.sqrt(alpha)) * eps * np.sqrt(r / total) if total > 0 else np.full_like(r, eps)
-
-
-def _matrix_step(
-    V: Float[Array, "d_1 d_2"],
-    X: Float[Array, "N d_2"],
-    update: tuple[int, int, int],
-    *,
-    e: Float[Array, " d_1"],
-    r: Float[Array, " d_1"],
-    b: float,
-    S: Real | None,
-) -> Float[Array, "d_1 d_2"]:
-    j, i, sign = update
-    V = V.copy()
-    V[j] += (e[j] / b**2) * sign * X[i]
-    return _into_rows(V, r) if S is None else _into_class(V, r, float(S))
+    def _step(
+        self,
+        V: Float[Array, "d_1 d_2"],
+        update: tuple[int, int, int],
+        r: Float[Array, " d_1"],
+        e: Float[Array, " d_1"],
+    ) -> Float[Array, "d_1 d_2"]:
+        j, i, sign = update
+        V = V.copy()
+        V[j] += (e[j] / self.b**2) * sign * self.X[i]
+        return _into_rows(V, r) if self.S is None else _into_class(V, r, float(self.S))
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:

@@ -22,7 +22,7 @@ from sparsehead_paper.theory.linear import (
     log_cover_zhang,
     updates_allowed,
 )
-from sparsehead_paper.theory.perceptron import cover_matrix, cover_vector, replay_matrix, replay_vector
+from sparsehead_paper.theory.perceptron import MatrixCover, VectorCover
 
 
 def in_ball(rng, n, d, radius=1.0):
@@ -40,11 +40,11 @@ def test_vector_cover_element_is_found_within_the_promised_updates(seed, d, N, r
     a, b = rng.uniform(0.1, 3, size=2)
     X, w = in_ball(rng, N, d, b), in_ball(rng, 1, d, a)[0]
     eps = a * b / r
-    found = cover_vector(w, X, eps=eps, a=a, b=b, proper=proper)
+    found = VectorCover(X=X, eps=eps, a=a, b=b, proper=proper).element(w)
     assert np.abs(X @ (w - found.v)).max() <= eps * (1 + 1e-11)  # rounding of the inner products
     assert len(found.name) <= found.most <= r**2 * (1 + 1e-9)
     assert not proper or np.linalg.norm(found.v) <= a * (1 + 1e-12)
-    assert np.array_equal(replay_vector(found.name, X, eps=eps, a=a, b=b, proper=proper), found.v)
+    assert np.array_equal(VectorCover(X=X, eps=eps, a=a, b=b, proper=proper).replay(found.name), found.v)
 
 
 @pytest.mark.claim("vector-cover")
@@ -54,7 +54,7 @@ def test_vector_cover_update_count_is_attained(n):
     above n.
     """
     w, eps = np.full(n, n**-0.5), n**-0.5 * (1 - 1e-9)
-    found = cover_vector(w, np.eye(n), eps=eps, a=1.0, b=1.0)
+    found = VectorCover(X=np.eye(n), eps=eps, a=1.0, b=1.0).element(w)
     assert len(found.name) == found.most == n
 
 
@@ -66,10 +66,12 @@ def test_vector_cover_projection_keeps_the_element_in_the_class():
     X /= np.linalg.norm(X, axis=1).max()
     w = rng.normal(size=d)
     w /= np.linalg.norm(w)
-    outside, inside = (cover_vector(w, X, eps=1 / r, a=1, b=1, proper=proper).v for proper in (False, True))
-    by_default = cover_vector(w, X, eps=1 / r, a=1, b=1)
+    outside, inside = (
+        VectorCover(X=X, eps=1 / r, a=1, b=1, proper=proper).element(w).v for proper in (False, True)
+    )
+    by_default = VectorCover(X=X, eps=1 / r, a=1, b=1).element(w)
     assert np.array_equal(by_default.v, inside)
-    assert np.array_equal(replay_vector(by_default.name, X, eps=1 / r, a=1, b=1), inside)
+    assert np.array_equal(VectorCover(X=X, eps=1 / r, a=1, b=1).replay(by_default.name), inside)
     assert np.linalg.norm(outside) > 1.1 and np.linalg.norm(inside) <= 1 + 1e-12
     assert max(np.abs(X @ (w - v)).max() for v in (outside, inside)) <= 1 / r * (1 + 1e-11)
 
@@ -85,7 +87,7 @@ def test_vector_cover_adversarial_search_stays_below_the_bound():
             w_new = w + 0.2 * rng.normal(size=5)
             w_new /= np.linalg.norm(w_new)
             eps = 0.45
-            count = len(cover_vector(w_new, X_new, eps=eps, a=1, b=1).name) * eps**2
+            count = len(VectorCover(X=X_new, eps=eps, a=1, b=1).element(w_new).name) * eps**2
             assert count < 1
             if count >= best:
                 X, w, best = X_new, w_new, count
@@ -100,7 +102,7 @@ def test_vector_cover_counts_every_name():
     X, eps = np.array([[1.0, 0.0], [0.6, 0.8]]), 0.4
     angles, radii = np.meshgrid(np.linspace(0, 2 * np.pi, 60), np.linspace(0, 1, 12))
     grid = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=-1).reshape(-1, 2)
-    names = {cover_vector(w, X, eps=eps, a=1, b=1).name for w in grid}
+    names = {VectorCover(X=X, eps=eps, a=1, b=1).element(w).name for w in grid}
     assert len(names) >= 10 and math.log(len(names)) <= log_cover_vector(a=1, b=1, eps=eps, N=2)
 
 
@@ -156,14 +158,14 @@ def test_linear_cover_element_is_found_within_the_promised_updates(spectral):
         X, B = in_ball(rng, int(N) + 2, int(d_2)), float(np.linalg.norm(W, axis=1).sum())
         S = float(np.linalg.norm(W, 2)) if spectral else None
         eps, alpha = B / rng.uniform(0.8, 5), float(rng.choice([0.1, 0.25, 0.5]))
-        found = cover_matrix(W, X, eps=eps, B=B, b=1.0, S=S, alpha=alpha)
+        found = MatrixCover(X=X, eps=eps, B=B, b=1.0, S=S, alpha=alpha).element(W)
         assert np.linalg.norm((W - found.V) @ X.T, axis=0).max() <= eps * (1 + 1e-8)
         assert np.linalg.norm(found.V, axis=1).sum() <= B * (1 + 1e-9)
         assert S is None or np.linalg.norm(found.V, 2) <= S * (1 + 1e-9)
         assert sum(found.budgets) <= (B / eps) ** 2 / alpha * (1 + 1e-9)
         assert len(found.name) <= found.most
         worst = max(worst, len(found.name) / max(1, found.most))
-        again = replay_matrix(found.budgets, found.name, X, eps=eps, B=B, b=1.0, S=S, alpha=alpha)
+        again = MatrixCover(X=X, eps=eps, B=B, b=1.0, S=S, alpha=alpha).replay(found.budgets, found.name)
         assert np.array_equal(again, found.V)
     assert 0.2 <= worst <= 1
 
