@@ -199,7 +199,7 @@ def _bit_reader(T: int, score: float, units: tuple[Array, Array, Array] | None =
 
 
 def _plane_reader(T: int, scale: float) -> Model:
-    """A head whose values fill a plane, in units of `scale`: the ReLU of each coordinate is read apart."""
+    """A head whose values fill a plane, in units of `scale`: the ReLU of each coordinate is read separately."""
     encoding = positional(T)
     d = encoding.d
     zero = np.zeros((1, d, 1))

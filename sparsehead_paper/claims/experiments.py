@@ -15,7 +15,7 @@ from ..studies.dropout import DropoutRecord
 from ..studies.norms import BoundAlongRecord, NormsRecord
 from ..studies.parity import ParityRecord
 from .claim import Context, Finding, claim, judged
-from .measured import LEVEL, not_run, results, results_if_any
+from .measured import LEVEL, not_run, results, results_if_any, spread
 
 
 @claim("curves-and", kind="figure", where="paper figure 3 left; notes figure 6 left")
@@ -51,8 +51,7 @@ def check_curves(context: Context) -> Finding:
     }
     failed = [what for what, good in checks.items() if not good]
     detail = "; ".join(f"not so: {what}" for what in failed) or "; ".join(checks)
-    told = {name: "without" if name == "curves" else "with" for name in found}
-    detail += f". {told[judged_by].capitalize()} the paper's dropout."
+    detail += f". {'Without' if judged_by == 'curves' else 'With'} the paper's dropout."
     if judged_by != "curves" and found["curves"]:
         other = [
             f"$m={m}$: {_solved(side)}/{len(side)}"
@@ -79,8 +78,7 @@ def _solved(trials: list[CurveTrial]) -> int:
 
 
 def _told_curves(above: list[CurveTrial], below: list[CurveTrial]) -> str:
-    steps = sorted(t.steps for t in above if t.solved)
-    first = f"{steps[0]}/{median(steps):g}/{steps[-1]}" if steps else "-"
+    first = spread(t.steps for t in above if t.solved)
     ci = wilson(_solved(below), len(below))
     return (
         f"$m=200$: {_solved(above)}/{len(above)}, first step {first}; $m=50$: "
@@ -133,10 +131,9 @@ def check_parity(context: Context) -> Finding:
         runs = [run.learned for run in data.first_below if run.T == p.T]
         if not runs:
             raise not_run(context, "parity", paper)
-        learned = sorted(step for step in runs if step is not None)
+        learned = [step for step in runs if step is not None]
         middle = median(learned) if learned else float("nan")
-        told = f"{learned[0]}/{middle:g}/{learned[-1]}" if learned else "-"
-        parts.append(f"$T={p.T}$: {told} ({len(learned)} of {len(runs)} learned)")
+        parts.append(f"$T={p.T}$: {spread(learned)} ({len(learned)} of {len(runs)} learned)")
         good.append(len(learned) == len(runs) and p.first_below[0] <= middle <= p.first_below[2])
     detail = "Least/median/most over seeds; our median is compared with the paper's range. Its optimiser is unstated."
     return judged("holds" if all(good) else "differs", paper=paper, ours="; ".join(parts), detail=detail)

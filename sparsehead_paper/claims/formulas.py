@@ -47,7 +47,7 @@ def split_formulas(text: str) -> list[str]:
 
 
 def latex(formula: str) -> str:
-    r"""Translate a formula as one types it to LaTeX.
+    r"""Translate a typed formula to LaTeX.
 
     >>> print(latex("||W||_F <= 2 sqrt(s)"))
     \Vert W\Vert_F \le 2 \sqrt{s}

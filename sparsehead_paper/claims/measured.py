@@ -1,6 +1,8 @@
 """Results files as the checks of experiments read them."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 
 from ..studies.folder import R, has_results, read_results, remedy
 from ..studies.plans import command_for
@@ -37,6 +39,12 @@ def results(context: Context, name: str, kind: type[R], paper: str = "no number"
     if found is None:
         raise not_run(context, name, paper)
     return found
+
+
+def spread(steps: Iterable[int]) -> str:
+    """The least, the median and the greatest step; "-" without any."""
+    found = sorted(steps)
+    return f"{found[0]}/{median(found):g}/{found[-1]}" if found else "-"
 
 
 def not_run(context: Context, name: str, paper: str = "no number", lacks: str = "no results yet") -> NotRun:

@@ -70,8 +70,8 @@ def run_checks(
 ) -> list[Finding]:
     """Check the claims named by `labels` (default: all), in the registry's order.
 
-    Whatever happens in one check, the others are run and the report still stands: a check that cannot read its data,
-    because a results file is damaged, is "not run"; one that breaks "fails".
+    One check does not stop the others: one that cannot read its data, because a results file is damaged, is "not run";
+    one that raises anything else "fails".
 
     Args:
         context: passed to every check.

@@ -15,7 +15,7 @@ from ..studies.parity import MATCHED_READING, ParitySettingRun, ParitySettingsRe
 from ..studies.shares import shares
 from ..studies.slope import SlopeNormsRecord
 from .claim import Context, Finding, claim, judged
-from .measured import LEVEL, not_run, results, results_if_any
+from .measured import LEVEL, not_run, results, results_if_any, spread
 
 PRESET_PAPER = (
     "AdamW on matrices",
@@ -129,6 +129,8 @@ def check_slope_norms(context: Context) -> Finding:
     """Settings under which a head's norms at success are larger need more samples, as the norm-based bound has it: over
     the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success are positively rank-correlated.
     """
+    from scipy.stats import spearmanr
+
     norms = results(context, "slope-norms", SlopeNormsRecord)
     laws = results_if_any(context, "slope", LawsRecord)
     capacity = {row.label: row.solved for row in norms.rows if row.T == 1000}
@@ -140,21 +142,14 @@ def check_slope_norms(context: Context) -> Finding:
     ]
     if len(pairs) < 5:
         raise not_run(context, "slope-norms")
-    correlation, chance = rank_test([m for _, m, _ in pairs], [c for _, _, c in pairs])
+    ranked = spearmanr([m for _, m, _ in pairs], [c for _, _, c in pairs])
+    correlation, chance = float(ranked.statistic), float(ranked.pvalue)
     verdict = "undecided" if chance >= LEVEL else "holds" if correlation > 0 else "refuted"
     ours = "; ".join(f"{label}: $m_80 = {m:.0f}$, $C = {c:.2g}$" for label, m, c in pairs)
     detail = (
         f"Spearman's correlation over {len(pairs)} settings: {correlation:.2f}, two-sided $p = {chance:.2g}$."
     )
     return judged(verdict, ours=ours, detail=detail)
-
-
-def rank_test(x: list[float], y: list[float]) -> tuple[float, float]:
-    """Spearman's rank correlation and its two-sided p-value."""
-    from scipy.stats import spearmanr
-
-    found = spearmanr(x, y)
-    return float(found.statistic), float(found.pvalue)
 
 
 @claim("failures-sign", kind="ours")
@@ -251,6 +246,5 @@ def _meets(data: ParitySettingsRecord, setting: str, T: int) -> bool:
 
 
 def _steps(runs: list[ParitySettingRun]) -> str:
-    found = sorted(run.learned for run in runs if run.learned is not None)
-    steps = f"{found[0]}/{median(found):g}/{found[-1]}" if found else "none"
-    return f"{steps} ({len(found)} of {len(runs)})"
+    found = [run.learned for run in runs if run.learned is not None]
+    return f"{spread(found) if found else 'none'} ({len(found)} of {len(runs)})"

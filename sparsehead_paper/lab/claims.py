@@ -51,7 +51,7 @@ def claims_list(request: Request) -> Response:
 
 @router.get("/api/claims/{label}")
 def claim_behind(label: str) -> dict[str, Any]:
-    """What stands behind one claim: code and tests, by name."""
+    """The code and the tests behind one claim, by name."""
     if label not in CLAIMS:
         raise Unknown("the registry has no claim of that label.")
     return {
@@ -85,7 +85,7 @@ async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]
 
 
 def check_claims(request: Values, db: Path, tell: Tell) -> Values:
-    """Check claims of the registry; each finding is told as soon as it is there."""
+    """Check claims of the registry, and report each finding as soon as it is known."""
     from ..claims.registry import Claim, Context, Finding, run_checks
     from ..report.catalogue import default_folder
 

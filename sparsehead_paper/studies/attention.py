@@ -41,14 +41,21 @@ class AttentionRecord(ResultsRecord):
 
 def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
     """Figure 3 right: one head of width 64, trained 500 steps on m = 300; maps are kept.   Paper: attention-and"""
-    a = ATTENTION_AND
-    text = " & ".join(f"x{t}" for t in a.support)
-    settings = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True, stall=0)
-    specs = [preset_spec(preset, function=text, T=a.T, m=a.m, seed=i, **settings) for i in range(seeds)]
+    specs = attention_specs(preset, seeds, stall=0)
     name = "attention" if preset == "fast" else f"attention-{preset}"
     title = f"Attention of one head at T = 50 (preset {preset})"
     runner = "sparsehead_paper.studies.attention:run_with_maps"
     return Experiment(name, title, tuple(specs), {name: collect_attention}, runner)
+
+
+def attention_specs(preset: str, seeds: int, **settings: Any) -> list[TrainSpec]:
+    """Runs of the paper's one head.   Paper: attention-and"""
+    a = ATTENTION_AND
+    text = " & ".join(f"x{t}" for t in a.support)
+    shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
+    return [
+        preset_spec(preset, function=text, T=a.T, m=a.m, seed=i, **shape, **settings) for i in range(seeds)
+    ]
 
 
 def attention_map(model: Model, spec: TrainSpec) -> dict[str, Any]:

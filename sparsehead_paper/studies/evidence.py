@@ -74,7 +74,7 @@ class Values:
 
     @staticmethod
     def seen(values: Sequence[float], shapes: Shapes) -> "Values":
-        """After these values, which may be none."""
+        """The posterior given `values`, which may be empty."""
         from scipy.special import logsumexp
 
         start = Values(*(grid := shapes.grid()), np.zeros(len(grid[0])))

@@ -18,13 +18,13 @@ from typing import Any
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
-from sparsehead.laws.rounds import trial_seed
 from sparsehead.store import Record, Store
-from sparsehead.train.spec import INITS, TrainSpec, preset
+from sparsehead.train.spec import INITS, TrainSpec
 
 from ..published import ATTENTION_AND, CURVES_AND, PARITY
+from .attention import attention_specs
 from .evidence import Shapes, Values, log_count, log_threshold
-from .parity import PARITY_STEPS
+from .parity import PARITY_STEPS, parity_runs
 from .stage import conjunctions
 
 DECAY_SETTINGS = {
@@ -204,14 +204,10 @@ def _threshold(T: int, m: int) -> Number:
 
 
 def _attention() -> Number:
-    a = ATTENTION_AND
-    text, total = " & ".join(f"x{t}" for t in a.support), sum(a.on_support)
+    total = sum(ATTENTION_AND.on_support)
 
     def specs(reading: Interpretation, n: int) -> list[TrainSpec]:
-        shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
-        return [
-            preset("fast", function=text, T=a.T, m=a.m, seed=i, **shape, **reading.settings) for i in range(n)
-        ]
+        return attention_specs("fast", n, **reading.settings)
 
     def log_evidence(records: Sequence[Record], _: Store) -> float:
         seen = Values.seen([_logit(mass) for mass in _masses(records)], Shapes((-14.0, 14.0), (0.5, 5.0)))
@@ -238,11 +234,7 @@ def _parity(T: int) -> Number:
     p = next(curve for curve in PARITY if curve.T == T)
 
     def specs(reading: Interpretation, n: int) -> list[TrainSpec]:
-        shape = dict(
-            function="parity", s=p.s, T=T, m=p.batch, online=True, restarts=1, n_steps=PARITY_STEPS[T]
-        )
-        seeds = [trial_seed(0, T=T, m=p.batch, trial=i) for i in range(n)]
-        return [preset("fast", seed=seed, **shape, **reading.settings) for seed in seeds]
+        return parity_runs("fast", n, T=T, n_steps=PARITY_STEPS[T], **reading.settings)
 
     def steps(records: Sequence[Record], store: Store) -> list[float]:
         return [s for r in records if (s := _first_below(store.history(r.id), p.level)) is not None]

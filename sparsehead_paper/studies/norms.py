@@ -112,7 +112,7 @@ def _written(T: int) -> float:
 def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
     """The capacity bound of one learned head at the last T but one, at every recorded step, beside its accuracy.
 
-    `bound` is the samples C = eps^2 ln N at eps = 1 that the norms stand for.   Paper: bound-along-training
+    `bound` is C = eps^2 ln N of heads with these norms, in samples at eps = 1.   Paper: bound-along-training
     """
     T = sorted({spec.T for spec in experiment.specs})[-2]
     for record in experiment.records(store):

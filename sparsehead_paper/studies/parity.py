@@ -84,12 +84,8 @@ class ParitySettingsRecord(ResultsRecord):
 
 def parity(seeds: int = PARITY[0].seeds) -> Experiment:
     """Figure 4: 3-sparse parity, fresh batches of 2048, Adam with rate 1e-3.   Paper: parity-curves"""
-    settings = dict(online=True, restarts=1, n_steps=3000, weight_decay=0.0, stall=0, s=3, function="parity")
-    specs = [
-        preset("fast", T=p.T, m=p.batch, seed=trial_seed(0, T=p.T, m=p.batch, trial=i), **settings)
-        for p in PARITY
-        for i in range(seeds)
-    ]
+    settings = dict(n_steps=3000, weight_decay=0.0, stall=0)
+    specs = [spec for p in PARITY for spec in parity_runs("fast", seeds, T=p.T, **settings)]
     title = "Loss on parity at T = 10 and 15"
     return Experiment("parity", title, tuple(specs), {"parity": collect_parity}, options={"record_every": 1})
 
@@ -128,14 +124,15 @@ def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
 def parity_specs(label: str, T: int) -> list[TrainSpec]:
     """Runs on parity of 3 of T bits, fresh batches of the paper's size, under one setting.   Paper: parity-settings"""
     settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
-    name, m = settings.pop("preset"), PARITY[0].batch
-    return [
-        preset(
-            name, function="parity", s=3, T=T, m=m, seed=trial_seed(0, T=T, m=m, trial=i),
-            online=True, restarts=1, n_steps=PARITY_STEPS[T], **settings,
-        )
-        for i in range(10)
-    ]  # fmt: skip
+    return parity_runs(settings.pop("preset"), 10, T=T, n_steps=PARITY_STEPS[T], **settings)
+
+
+def parity_runs(name: str, runs: int, *, T: int, **settings: Any) -> list[TrainSpec]:
+    """Runs of preset `name` on parity of 3 of T bits, fresh batches of the paper's size.   Paper: parity-curves"""
+    m = PARITY[0].batch
+    shape: dict[str, Any] = dict(function="parity", s=3, T=T, m=m, online=True, restarts=1)
+    seeds = [trial_seed(0, T=T, m=m, trial=i) for i in range(runs)]
+    return [preset(name, seed=seed, **shape, **settings) for seed in seeds]
 
 
 class ParitySettings(Experiment):

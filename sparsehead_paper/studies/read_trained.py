@@ -80,7 +80,7 @@ class ReadModel:
 
 @dataclass(frozen=True)
 class ReadTrial(ReadModel, TrainedTask):
-    """One trained model, read; in the file the task stands first."""
+    """One trained model, read. In the file the fields of the task come first."""
 
 
 @dataclass(frozen=True)

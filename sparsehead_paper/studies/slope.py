@@ -78,7 +78,7 @@ def norm_specs(label: str, T: int) -> list[TrainSpec]:
 
 @dataclass(frozen=True)
 class SettingCapacity:
-    """The capacity C = eps^2 ln N that a model's norms stand for, at the first look of training and when first solved:
+    """The capacity C = eps^2 ln N of heads with a model's norms, at the first look of training and when first solved:
     medians over `runs` solved runs at T under the setting `label`."""
 
     label: str
@@ -106,7 +106,7 @@ def slope_norms() -> Experiment:
 
 
 def collect_slope_norms(store: Store, _: Experiment) -> SlopeNormsRecord:
-    """The capacity that the norms stand for, at the first look of training and at success, under each setting.
+    """The capacity of heads with the norms found, at the first look of training and at success, under each setting.
 
     Medians over the runs that were solved.   Paper: law-slope
     """

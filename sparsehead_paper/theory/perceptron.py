@@ -67,7 +67,7 @@ class VectorCover:
             v = self._step(v, name[-1])
 
     def replay(self, name: Name) -> Float[Array, " d"]:
-        """The cover element that a name stands for."""
+        """The cover element with this name."""
         return reduce(self._step, name, np.zeros(self.X.shape[1]))
 
     def _step(self, v: Float[Array, " d"], update: tuple[int, int]) -> Float[Array, " d"]:
@@ -144,7 +144,7 @@ class MatrixCover:
             V = self._step(V, name[-1], r, e)
 
     def replay(self, budgets: tuple[int, ...], name: MatrixName) -> Float[Array, "d_1 d_2"]:
-        """The cover element that row budgets and a list of updates stand for."""
+        """The cover element with these row budgets and updates."""
         r, e = self._rows(budgets)
         V = np.zeros((len(budgets), self.X.shape[1]))
         for update in name:
