@@ -1,4 +1,4 @@
-"""Heads of pretrained models: maps of layers and heads with baselines beside them, and strips of several models."""
+"""Heads of pretrained models: maps of layers and heads, with baselines beside them."""
 
 from collections.abc import Mapping
 from typing import Any

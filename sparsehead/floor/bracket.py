@@ -197,6 +197,7 @@ def _quadrature() -> list[tuple[float, float]]:
 
 
 def check_class(*, s: int, T: int, m: int, p: float) -> None:
+    """Raise DomainError unless 1 <= s <= T, m >= 0 and 0 < p < 1."""
     if not 1 <= s <= T:
         raise DomainError(f"a support has 1 <= s <= T positions, got s={s}, T={T}.")
     if m < 0:

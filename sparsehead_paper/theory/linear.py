@@ -1,4 +1,4 @@
-"""ln N_inf of linear classes on N points, with constants: the terms of every capacity bound.
+"""ln N_inf of linear classes on N points, with constants: the proofs behind the prices of `capacity.forms`.
 
 Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
 the logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT

@@ -1,4 +1,4 @@
-"""Forms in which the paper, the notes and textbooks print their statements, with constants; nothing of `bound`."""
+"""Statements as the paper, the notes and textbooks print them, with constants; `bound` uses none of them."""
 
 import math
 from collections.abc import Callable, Sequence
