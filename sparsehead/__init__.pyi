@@ -23,6 +23,8 @@ from .heads.encoding import Encoding as Encoding
 from .heads.model import Model as Model
 from .heads.model_file import load as load
 from .heads.model_file import save as save
+from .importing.from_torch import from_torch as from_torch
+from .importing.network import Network as Network
 from .laws.law import law as law
 from .probing.probe import probe as probe
 from .reading.read import read as read

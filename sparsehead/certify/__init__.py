@@ -7,6 +7,7 @@ brackets, lines       bounds on a head's mix over all inputs that share the rele
 chain, regions        bounds on the rest of the model: along a line, or over a set
 search                inputs that are likely to be the worst
 patterns              the proof from the 2^s patterns on the support
+running               networks of other libraries, which can only be run
 certificate, verify   the result; the public `verify`
 check                 a checker of certificate files that needs nothing of this package
 certificate_file      the content of such a file

@@ -145,7 +145,9 @@ class Certificate(WithCard):
         """
         check_target(path, force=force)
         if self.subject is None:
-            raise DomainError("no certificate file: only what `verify` returns knows its model and function.")
+            raise DomainError(
+                "no certificate file: only what `verify` says about a Model has one, not a network that was run."
+            )
         if not self.correct:
             raise DomainError(
                 f"no certificate file: nothing is proved, the model is {clipped(self.verdict, 120)}."

@@ -6,13 +6,14 @@ from .._base.rng import stream
 from .._base.types import Array, Float, Shaped
 from ..functions import SparseFunction, assignments
 from ..heads.model import Model
+from ..importing.network import Network
 from .chain import tail
 
 MOST_BITS = 2**22  # in all inputs together; random inputs are dropped first
 
 
 def judge(
-    model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]
+    model: Model | Network, f: SparseFunction, bits: Shaped[Array, "n T"]
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """|output - f| and the signed distance from the threshold, in float64.
 
@@ -26,13 +27,27 @@ def judge(
     return np.where(finite, np.abs(outputs - labels), np.inf), np.where(finite, signed, -np.inf)
 
 
+def wrong_alone(
+    model: Model | Network, f: SparseFunction, inputs: Shaped[Array, "n T"], signed: Float[Array, " n"]
+) -> tuple[Shaped[Array, " T"], float] | None:
+    """An input on which the model is wrong when it is run on that input alone, and its distance from the threshold.
+
+    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once. The four
+    worst inputs are run alone.
+    """
+    for i in np.argsort(signed, kind="stable")[:4]:
+        if signed[i] <= 0 and (alone := judge(model, f, inputs[i : i + 1])[1][0]) <= 0:
+            return inputs[i], float(alone)
+    return None
+
+
 def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
     """Each pattern of relevant bits, with all others 0 and with all others 1."""
     patterns = _patterns(f)
     return np.concatenate([_with(f, patterns, np.full(f.T, bit, dtype=np.uint8)) for bit in (0, 1)])
 
 
-def worst_inputs(model: Model, f: SparseFunction) -> Shaped[Array, "n T"]:
+def worst_inputs(model: Model | Network, f: SparseFunction) -> Shaped[Array, "n T"]:
     """Inputs on which the model may err: the plain ones, up to 512 random ones and, for one-layer models, plain ones
     driven against the label by the linearised effect of each bit, in four rounds.
     """
@@ -41,7 +56,7 @@ def worst_inputs(model: Model, f: SparseFunction) -> Shaped[Array, "n T"]:
     copies = min(512, max(0, MOST_BITS // f.T - len(plain))) // len(patterns)
     random = rng.integers(0, 2, (copies, f.T), dtype=np.uint8)
     found = [plain, *(_with(f, patterns, rest) for rest in random)]
-    if model.L == 1:
+    if isinstance(model, Model) and model.L == 1:
         scores, values = model.cls_tables()
         weights = np.exp(scores - scores.max(axis=(0, 1)))
         driven = plain[: max(1, MOST_BITS // (8 * f.T))]

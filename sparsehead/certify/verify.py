@@ -1,6 +1,6 @@
 """`verify`: whether a model computes f on all 2^T inputs.
 
-    T <= 18            every input is tried, in float64 and in balls (T <= 10 for more than one layer; on request up
+    T <= 18            every input is tried, in float64 and in balls (T <= 12 for more than one layer; on request up
                        to T = 20)
     one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
         scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
@@ -8,6 +8,7 @@
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention
         anything else  interval arithmetic
     otherwise          a search for counterexamples, which proves nothing
+    networks of others every input is run, or chosen ones are (`running`)
 
 A proof holds for two evaluations at once: the model in exact arithmetic, with its float64 weights as exact numbers, and
 `Model.__call__` in float64, its sums added in any order. Every bound carries a term for rounding (`balls`).
@@ -20,31 +21,39 @@ not finite is a counterexample.
 import os
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._base.arguments import choice
 from .._base.errors import DomainError
-from .._base.types import Array, Float, Shaped
+from .._base.types import Array, Shaped
 from ..functions import MAX_S, SparseFunction, as_function
 from ..heads.model import Model
 from ..heads.model_file import as_model
+from ..importing.network import Network, as_network
 from .certificate import TOLERANCE, Certificate, Proof
 from .forward import outputs
 from .lines import scalar_gap, worst_leak
 from .patterns import nothing, prove_by_patterns
-from .search import judge, worst_inputs
+from .running import verify_network
+from .search import judge, worst_inputs, wrong_alone
+
+if TYPE_CHECKING:
+    from torch import nn
 
 MOST_PATTERN_TOKENS = 2**33  # patterns x tokens beyond which a proof by patterns would take hours
 INPUTS_AT_ONCE = 2**14  # in an enumeration
 
 
-def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | None = None) -> Certificate:
+def verify(
+    model: "Model | Network | nn.Module | str | Path", f: SparseFunction | str, *, method: str | None = None
+) -> Certificate:
     """Bounds on |model - f| over all inputs, in exact arithmetic and in float64, or a counterexample.
 
     Args:
-        model: a Model, or the path of a model file.
+        model: a Model, or the path of a model file. A Network, or a torch module that maps bits (n, T) to numbers, is
+            run on every input up to T = 16 (T = 20 on request), and on chosen ones beyond.
         f: the function, or its expression; T is the model's.
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); by default chosen by T.
     Raises:
@@ -57,7 +66,10 @@ def verify(model: Model | str | Path, f: SparseFunction | str, *, method: str | 
     (True, 'scalar', True)
     """
     path = Path(model) if isinstance(model, str | os.PathLike) else None
-    model = as_model(model, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
+    given = as_network(model, f.T if isinstance(f, SparseFunction) else None)
+    if isinstance(given, Network):
+        return verify_network(given, as_function(f, given.T, asker="verify"), method=method)
+    model = as_model(given, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
     f = as_function(f, model.T if isinstance(f, str) else None, asker="verify")
     method = _chosen_method(model, f, method)
     # Overflow and NaN are expected here and show in the bounds.
@@ -78,7 +90,7 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
     if model.T != f.T:
         raise DomainError(f"the model reads T={model.T} bits, the function T={f.T}; they must agree.")
     if method is None:
-        largest = 18 if model.L == 1 else 10
+        largest = 18 if model.L == 1 else 12
         return "exhaustive" if largest >= f.T else "patterns" if model.L == 1 else "search"
     choice("method", method, ("exhaustive", "patterns", "search"))
     if method == "exhaustive" and f.T > MAX_S:
@@ -140,7 +152,7 @@ def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
     if not proof.holds and not proof.complete and not signed.min() <= 0:
         inputs = worst_inputs(model, f)
         errors, signed = judge(model, f, inputs)
-    wrong, margin = _wrong_alone(model, f, inputs, signed) or (None, proof.margin)
+    wrong, margin = wrong_alone(model, f, inputs, signed) or (None, proof.margin)
     met = float(signed.min())
     correct = False if wrong is not None else True if proof.holds and met > 0 else None
     max_error = proof.max_error if proof.max_error >= errors.max() else np.inf
@@ -159,20 +171,6 @@ def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
         counterexample=wrong,
         note=_note(proof, correct),
     )
-
-
-def _wrong_alone(
-    model: Model, f: SparseFunction, inputs: Shaped[Array, "n T"], signed: Float[Array, " n"]
-) -> tuple[Shaped[Array, " T"], float] | None:
-    """An input on which the model is wrong when it is run on that input alone, and its distance from the threshold.
-
-    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once. The four
-    worst inputs are run alone.
-    """
-    for i in np.argsort(signed, kind="stable")[:4]:
-        if signed[i] <= 0 and (alone := judge(model, f, inputs[i : i + 1])[1][0]) <= 0:
-            return inputs[i], float(alone)
-    return None
 
 
 def _note(proof: Proof, correct: bool | None) -> str:

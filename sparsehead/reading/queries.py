@@ -11,6 +11,7 @@ from ..certify.certificate import spell_bits
 from ..functions import Predict
 from ..heads.evaluate import evaluator
 from ..heads.model import Model
+from ..importing.network import Network, check_probabilities
 
 
 class Oracle:
@@ -26,17 +27,19 @@ class Oracle:
     """
 
     def __init__(
-        self, model: Model | Predict, T: int | None = None, *, threshold: float | int | None = None
+        self, model: Model | Network | Predict, T: int | None = None, *, threshold: float | int | None = None
     ) -> None:
-        self._guessing = threshold is None and not isinstance(model, Model)
-        if isinstance(model, Model):
+        self._guessing = threshold is None and not isinstance(model, Model | Network)
+        if isinstance(model, Model | Network):
             if threshold is not None:
                 raise DomainError(
-                    f"threshold={threshold} is for a function of bits; a Model has its own, {model.threshold:g}."
+                    f"threshold={threshold} is for a function of bits; a {type(model).__name__} has its own, "
+                    f"{model.threshold:g}."
                 )
             if T not in (None, model.T):
                 raise DomainError(f"the model reads T={model.T} bits, but T={T} was asked for.")
-            self.T, self.threshold, self._outputs = model.T, model.threshold, evaluator(model)
+            self.T, self.threshold = model.T, model.threshold
+            self._outputs = evaluator(model) if isinstance(model, Model) else model
         elif callable(model):
             if T is None:
                 raise DomainError(
@@ -74,13 +77,8 @@ class Oracle:
                 f"the model's output is {outputs[where]} on the input {spell_bits(bits[where])}; "
                 "a model with NaN or infinite outputs computes no function."
             )
-        # A probability in float32 may round to a little more than 1.
-        if self._guessing and (outputs.min() < 0 or outputs.max() > 1 + 1e-6):
-            raise DomainError(
-                f"the function's outputs range from {outputs.min():.4g} to {outputs.max():.4g}, so they are neither "
-                "bits nor probabilities; say above which value the label is 1: threshold=0 for logits and signs, "
-                "threshold=.5 for scores around 0 and 1."
-            )
+        if self._guessing:
+            check_probabilities(outputs)
         return (outputs > self.threshold).astype(np.uint8)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..certify import Certificate, verify
 from ..functions import SparseFunction, check_bits
 from ..functions.task import bernoulli
 from ..heads.model import Model
-from ..heads.model_file import load
+from ..importing.network import Network, as_network
 from .breaking import fewest_flips
 from .evidence import ablate, gather_evidence
 from .examples import copies, unlike
@@ -26,11 +26,14 @@ from .queries import Oracle
 from .result import Reading
 from .sampling import FLIPPED_INPUTS, PAIRS, Agreement, inputs_for, measure_agreement, read_by_sampling
 
+if TYPE_CHECKING:
+    from torch import nn
+
 Examples = tuple[Shaped[Array, "m T"], Shaped[Array, " m"]]
 
 
 def read(
-    model: Model | str | Path | Callable[[Any], Any],
+    model: "Model | Network | nn.Module | str | Path | Callable[[Any], Any]",
     *,
     seed: int,
     T: int | None = None,
@@ -46,9 +49,10 @@ def read(
     """The sparse function that a model computes, found by queries alone.
 
     Args:
-        model: a Model, the path of a model file, or a function from bits (n, T) to n labels or numbers.
+        model: a Model, the path of a model file, what `from_torch` returns, or a function or torch module from bits
+            (n, T) to n labels or numbers.
         seed: names the random inputs.
-        T: length of the input; needed for a plain function only.
+        T: length of the input; needed for a plain function and for a module only.
         threshold: label 1 where a function's value exceeds this. None: 1/2, for values from 0 to 1; other values are
             refused. A Model has its own.
         p: probability of a one in the inputs on which the model is used; by default that in the model's `meta`, or 1/2.
@@ -72,11 +76,10 @@ def read(
     >>> sh.read(sh.build(sh.parse("x2 & !x5", T=16)), seed=0).formula
     'x2 & !x5'
     """
-    if isinstance(model, (str, Path)):
-        model = load(model)
     arguments.whole("seed", seed, least=0)
     if T is not None:
         arguments.whole("T", T)
+    net: Any = as_network(model, T, threshold=threshold)
     if draws is not None:
         arguments.whole("draws", draws)
     if not 0 <= arguments.whole("most", most, least=0) <= 12:
@@ -88,15 +91,15 @@ def read(
     if p is not None:
         arguments.real("p", p, above=0, below=1)
     arguments.real("delta", delta, above=0, below=1)
-    oracle = Oracle(model, T, threshold=threshold)
-    noted = model.meta.get("p") if p is None and isinstance(model, Model) else p
+    oracle = Oracle(net, T, threshold=None if isinstance(net, Network) else threshold)
+    noted = net.meta.get("p") if p is None and isinstance(net, Model) else p
     known = float(noted) if isinstance(noted, (int, float)) and 0 < noted < 1 else None
     p = 0.5 if known is None else known
     examples = None if data is None else _examples(data, oracle.T)
 
     found = find_function(oracle, seed=seed, p=p, most=most, least_agreement=least_agreement)
     best, function = found.best, found.function
-    proof = None if function is None and found.agreement.value < 1 else _prove(model, best)
+    proof = None if function is None and found.agreement.value < 1 else _prove(net, best)
     proved = proof is not None and proof.correct is True
     function = best if proved else function
     certificate, doubt = None, None
@@ -106,14 +109,14 @@ def read(
         )
     bits = bernoulli(p, (min(256, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence")).view(np.uint8)
     candidates = sorted(found.influences, key=lambda t: -found.influences[t])
-    weights = model if isinstance(model, Model) and function is not None else None
+    weights = net if isinstance(net, Model) and function is not None else None
     return replace(
         found,
         function=function,
         proved=proved,
         proof=None if function is None else proof,
         certificate=certificate,
-        evidence=gather_evidence(model, oracle, best, bits, p=p, also=candidates),
+        evidence=gather_evidence(net, oracle, best, bits, p=p, also=candidates),
         breaking=None if weights is None or proved else fewest_flips(weights, best, bits),
         ablation=None if weights is None else ablate(weights, best, bits),
         notes=() if doubt is None else (doubt,),
@@ -166,7 +169,12 @@ def _query_limit(method: str, s: int, most: int, T: int) -> int:
 
 
 def _prove(model: Any, f: SparseFunction) -> Certificate | None:
-    """The certificate of `verify`; None for a plain function, and beyond 2^24 patterns x tokens, a few seconds."""
+    """The certificate of `verify`; None for a plain function, and beyond 2^24 patterns x tokens, a few seconds.
+
+    A network is run on all inputs up to T = 12.
+    """
+    if isinstance(model, Network) and f.T <= 12:
+        return verify(model, f)
     if not isinstance(model, Model) or 2**f.s * (f.T + 1) * model.H > 2**24:
         return None
     return verify(model, f)

@@ -1,0 +1,104 @@
+"""Which tokens stand for the bits, and which stand before and after them; models of token ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._base.arguments import several, shown, whole
+from .._base.errors import DomainError
+from .._base.types import Array, Float, Int
+from ..heads.encoding import Encoding, trainable
+from .stack import NoModel, Stack
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The token ids of an input: `before`, then the T bits as the ids `bits`, then `after`; `at` is the one read."""
+
+    bits: tuple[int, int]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    T: int
+    at: int
+
+    @property
+    def length(self) -> int:
+        return len(self.before) + self.T + len(self.after)
+
+    def ids(self, bits: Int[Array, "n T"]) -> Int[Array, "n tokens"]:
+        """One row of token ids for each input."""
+        rows = len(bits)
+        ends = [np.tile(np.array(part, dtype=np.int64), (rows, 1)) for part in (self.before, self.after)]
+        return np.hstack([ends[0], np.array(self.bits)[bits], ends[1]])
+
+    def read_token(self, *, causal: bool) -> int:
+        """The id of the fixed token that is read, if it is the only fixed one.
+
+        Raises:
+            NoModel: a Model cannot be arranged so.
+        """
+        if len(self.before) <= self.at < len(self.before) + self.T:
+            raise NoModel("the token that is read carries a bit; a Model reads [CLS], which carries none")
+        fixed = (*self.before, *self.after)
+        if len(fixed) > 1:
+            raise NoModel(f"{len(fixed)} fixed tokens are attended to; a Model has one, [CLS]")
+        if causal and self.before:
+            raise NoModel("a causal mask hides the bits from the token that is read")
+        return fixed[0]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenModel:
+    """Blocks, and the vectors that token ids and positions start with."""
+
+    stack: Stack
+    words: Float[Array, "V d"]
+    places: Float[Array, "n d"]
+
+    def encoding(self, arrangement: Arrangement) -> Encoding:
+        """Tokens of the bits, and the one fixed token that is read.
+
+        Raises:
+            NoModel: the tokens are arranged as those of no Model.
+        """
+        fixed = arrangement.read_token(causal=self.stack.causal)
+        start = len(arrangement.before)
+        P = self.places[start : start + arrangement.T]
+        cls = self.words[fixed] + self.places[arrangement.at]
+        return trainable(P=P, E=self.words[list(arrangement.bits)], cls=cls)
+
+
+def arranged(
+    tokens: Any, before: Any, after: Any, *, T: int | None, at: int, vocabulary: int, longest: int | None
+) -> Arrangement:
+    """The arrangement that is meant, checked against the size of the vocabulary and the longest input."""
+    bits = _ids("tokens", tokens, vocabulary)
+    if len(bits) != 2 or bits[0] == bits[1]:
+        raise DomainError(
+            f"tokens is a pair of different token ids, of bit 0 and of bit 1; got {shown(tokens)}."
+        )
+    if T is None:
+        raise DomainError("with tokens= say how many bits an input has: T=.")
+    first, last = _ids("before", before, vocabulary), _ids("after", after, vocabulary)
+    length = len(first) + whole("T", T) + len(last)
+    if longest is not None and length > longest:
+        raise DomainError(
+            f"an input has {length} tokens, the model takes at most {longest}; choose a smaller T."
+        )
+    if isinstance(at, bool) or not isinstance(at, int) or not -length <= at < length:
+        raise DomainError(
+            f"at is the place of the token that is read, from {-length} to {length - 1}; got {shown(at)}."
+        )
+    return Arrangement((bits[0], bits[1]), first, last, T, at % length)
+
+
+def _ids(name: str, value: Any, vocabulary: int) -> tuple[int, ...]:
+    ids: Sequence[Any] = several(name, value, "token ids")
+    found = tuple(whole(f"a token id in {name}", i, least=0) for i in ids)
+    if any(i >= vocabulary for i in found):
+        raise DomainError(
+            f"{name} has the token id {max(found)}; the vocabulary has the ids 0 to {vocabulary - 1}."
+        )
+    return found
