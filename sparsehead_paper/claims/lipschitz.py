@@ -90,11 +90,7 @@ def check_norm_lipschitz(context: Context) -> Finding:
     )
 
 
-@claim(
-    "softmax-lipschitz",
-    kind="lemma",
-    where="paper assumption 4.1 and corollary A.7, where softmax has C_Norm = 2",
-)
+@claim("softmax-lipschitz", kind="lemma", where="paper assumption 4.1 and corollary A.7, with C_Norm = 2")
 def check_softmax_lipschitz(context: Context) -> Finding:
     """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: what the capacity proofs need of
     softmax holds with constant 1, where the paper uses 2.
