@@ -2,7 +2,6 @@
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from rich.table import Table
 
 from .._base.arguments import shown
 from .._base.errors import DomainError, ParseError
-from .._base.fields import setting
+from ..probing.settings import ProbeSettings
 from .output import (
     AsJson,
     Force,
@@ -28,34 +27,12 @@ if TYPE_CHECKING:
     from ..probing.result import Probe
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """What is measured; the defaults are those of `sparsehead.probe`."""
-
-    queries: str | None = setting(
-        None, "Options", "Rows to measure, with commas: 0 is the first token's, -1 the last's."
-    )
-    s: int = setting(4, "Options", "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
-    heads: int | None = setting(None, "Options", "Heads per layer, for a bare state dict.")
-    longest: int | None = setting(None, "Options", "Cut sequences to this many tokens, at least 2.")
-    influence: int = setting(
-        0, "Options", "Sequences on which positions are substituted at each layer's input."
-    )
-    total: int = setting(0, "Options", "Sequences whose input tokens are substituted: one pass per token.")
-    ablation: int = setting(0, "Options", "Sequences on which each head is taken out: one pass per head.")
-    baselines: bool = setting(
-        True, "Options", "Measure random weights, shuffled input and uniform attention too."
-    )
-    bounds: bool = setting(True, "Options", "Bound the capacity of every head and layer.")
-    m: int = setting(10**6, "Options", "Sequences that the bounds are stated for.")
-    form: str | None = setting(None, "Options", "Form of the bounds; by default the smallest proven one.")
-    pickle: bool = setting(False, "Options", "Allow pickled weights (weights_only=True).")
-    seed: int = setting(0, "Options", "Names the random tokens and the baselines.")
-
-
 def probe(
     path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
-    asked: Measurement,
+    asked: ProbeSettings,
+    queries: Annotated[
+        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
+    ] = None,
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
     ] = None,
@@ -70,15 +47,16 @@ def probe(
     check_kind(path)
     if chart is not None:
         check_chart(chart, path, force=force)
+
     from ..probing.inputs import read_texts
     from ..probing.probe import probe as probe_model
 
     texts = None if text is None else read_texts(text)
-    queries = None if asked.queries is None else positions_of(asked.queries)
+    rows = None if queries is None else positions_of(queries)
     with status_console().status("loading") as line:
         found = probe_model(
-            path, text=texts, progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"),
-            **vars(asked) | {"queries": queries},
+            path, text=texts, queries=rows,
+            progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"), **vars(asked),
         )  # fmt: skip
     result = found.to_dict()
     if chart is not None:

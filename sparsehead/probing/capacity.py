@@ -16,12 +16,10 @@ quantities whose indices are chosen after training; only their abstract was at h
 that spirit, and its figures are not theirs.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._base.display import ShortRepr
 from .._base.types import Array, Float
 from ..capacity.declared import declare_layer, declare_model
 from ..capacity.families import outside
@@ -29,10 +27,7 @@ from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.verdict import Verdict, judge
 from ..heads.block import Layer
 from ..heads.model import Model
-from .recompute import LayerWeights
-
-DELTA, MARGIN = 0.05, 1.0
-INDICES = tuple(np.round(np.geomspace(0.05, 2.0, 40), 4))
+from .statistics import Plain
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -49,7 +44,7 @@ class HeadBound(Verdict):
 
 
 @dataclass(frozen=True, repr=False)
-class HeadWeightsReport(ShortRepr):
+class HeadWeightsReport(Plain):
     """What the weights alone say about one head: all norms of `bound`, and effective ranks of W_QK and W_VO.
 
     The effective rank is exp of the entropy of the normalised singular values (Roy and Vetterli); the stable rank is
@@ -61,10 +56,6 @@ class HeadWeightsReport(ShortRepr):
     rank_OV: float
     stable_rank_QK: float
     stable_rank_OV: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON-able data."""
-        return asdict(self)
 
 
 def singular_values(A: Float[Array, "a k"], B: Float[Array, "k b"]) -> Float[Array, " r"]:
@@ -88,47 +79,32 @@ def effective_rank(sigma: Float[Array, " r"]) -> float:
 
 def report_weights(layer: Layer, h: int) -> HeadWeightsReport:
     """Norms and ranks of head h."""
-    norms = head_norms(layer, h)
-    QK, OV = singular_values(layer.W_Q[h], layer.W_K[h].T), singular_values(layer.W_V[h], layer.W_C[h])
-    return HeadWeightsReport(norms, effective_rank(QK), effective_rank(OV), _stable(QK), _stable(OV))
-
-
-def _stable(sigma: Float[Array, " r"]) -> float:
-    return float((sigma**2).sum() / sigma[0] ** 2) if sigma[0] > 0 else 0.0
+    both = singular_values(layer.W_Q[h], layer.W_K[h].T), singular_values(layer.W_V[h], layer.W_C[h])
+    stable = (float((sigma**2).sum() / sigma[0] ** 2) if sigma[0] > 0 else 0.0 for sigma in both)
+    return HeadWeightsReport(head_norms(layer, h), *map(effective_rank, both), *stable)
 
 
 def bound_layer(
-    weights: LayerWeights,
-    *,
-    T: int,
-    m: int,
-    radius: float,
-    form: str | None = None,
-    model: Model | None = None,
+    layer: Layer, *, T: int, m: int, radius: float, form: str | None, positions: str, model: Model | None
 ) -> HeadBound:
-    """The bound on all heads of a layer together, or on one (`weights.head(h)`), with the proxy beside it.
+    """The bound on all heads of a layer together, with the proxy beside it.
 
     Args:
+        positions: how the layer knows positions; see `LayerWeights`.
         model: the model whose only layer this is, if it is one of ours.
     """
-    layer = weights.as_layer()
     if model is None:
-        declared = declare_layer(
-            layer,
-            T=T,
-            lengths={"BX": radius},
-            margin=MARGIN,
-            outside=outside(weights.positions),
-        )
+        lengths = {"BX": radius}
+        declared = declare_layer(layer, T=T, lengths=lengths, margin=1.0, outside=outside(positions))
     else:
         declared = declare_model(model)
-    judged = judge(declared, m=m, delta=DELTA, form=form)
+    judged = judge(declared, m=m, delta=0.05, form=form)
     proxy, indices = spectral_proxy(layer, radius=radius, eps=declared.margin_used / 2)
     return HeadBound(**vars(judged), radius=radius, proxy=proxy, proxy_indices=indices)
 
 
 def spectral_proxy(layer: Layer, *, radius: float, eps: float) -> tuple[float, dict[str, float]]:
-    """The proxy of this file's head, added over the heads' two matrices, each with half of the head's share of eps.
+    """The proxy defined above, summed over the heads' two matrices, each with half of the head's share of eps.
 
     An error x of the scores is x R ||W_VO|| at the output, one of the value path x itself.
     """
@@ -152,6 +128,7 @@ def spectral_proxy(layer: Layer, *, radius: float, eps: float) -> tuple[float, d
 def _schatten(sigma: Float[Array, " r"], scale: float) -> tuple[float, float]:
     """min over p of min(rank, sum_i (sigma_i scale)^p), and its p."""
     live = sigma[sigma > 0] * scale
-    costs = [min(float(len(live)), float((live**p).sum())) for p in INDICES]
+    indices = np.round(np.geomspace(0.05, 2.0, 40), 4)
+    costs = [min(float(len(live)), float((live**p).sum())) for p in indices]
     best = int(np.argmin(costs))
-    return costs[best], float(INDICES[best])
+    return costs[best], float(indices[best])

@@ -21,27 +21,27 @@ nothing is left that could be zeroed for one of them.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.types import Array
 from .inputs import Inputs
 from .load import Source
 from .recompute import Call, row_blocks
 from .running import run
-from .statistics import STABLE, support_of
+from .statistics import STABLE, Plain, support_of
 
 Rows = Callable[[int], Tensor]  # the query rows to measure, given T
+Passes = Callable[[int, int], None]  # told how many passes are done, and of how many
 
 
 @dataclass(frozen=True, repr=False)
-class Influence(ShortRepr):
+class Influence(Plain):
     """Influence of positions on one head, averaged over sequences; positions by index.
 
     correlation: Spearman's, between influence and mean attention, averaged over sequences; None where one is constant.
@@ -54,10 +54,6 @@ class Influence(ShortRepr):
     overlap: float
     support: tuple[int, ...]
     positions: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON-able data."""
-        return asdict(self) | {"support": list(self.support), "positions": list(self.positions)}
 
 
 @dataclass(eq=False)
@@ -109,12 +105,8 @@ def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tens
 
     Where t is the query row itself the query would change too; these entries are 0.
     """
-    scores = call.scores(h, rows)
     replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotary)
-    shifted = call.queries(h)[rows] @ replaced.keys(h).T * call.weights.scale
-    if call.mask is not None:
-        added = (call.mask if call.mask.dim() == 2 else call.mask[h])[rows]
-        shifted = (shifted + added).masked_fill(added < -1e30, -torch.inf)
+    scores, shifted = call.scores(h, rows), call.scores(h, rows, replaced.keys(h))
     top = torch.logsumexp(scores, dim=1, keepdim=True)
     a, new = (scores - top).exp().double(), (shifted - top).exp().double()
     V, W = call.values(h).double(), replaced.values(h).double()
@@ -129,8 +121,12 @@ def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tens
 
 def _inner(V: Tensor, W: Tensor, o: Tensor, gram: Tensor) -> Tensor:
     """<v_t - o_i, w_t - o_i> behind W_O for all i and t."""
-    own = ((V @ gram) * W).sum(dim=1)
-    return own[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
+    products = ((V @ gram) * W).sum(dim=1)
+    return products[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
+
+
+def _note_input(states: list[Tensor], call: Call) -> None:
+    states.append(call.X)
 
 
 def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) -> list[list[Influence]]:
@@ -139,7 +135,8 @@ def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) 
         raise DomainError("direct influence is exact for heads without an activation; this model has one.")
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
     for sequence, other in partners(inputs, count):
-        states = _layer_inputs(source, other)
+        states: list[Tensor] = []
+        run(source, other, partial(_note_input, states))
 
         def visit(call: Call, states: list[Tensor] = states) -> None:
             for h, account in enumerate(accounts[call.layer]):
@@ -154,19 +151,8 @@ def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) 
     return [[account.result() for account in layer] for layer in accounts]
 
 
-def _layer_inputs(source: Source, sequence: Array) -> list[Tensor]:
-    found: list[Tensor] = []
-    run(source, sequence, lambda call: found.append(call.X))
-    return found
-
-
 def total_influence(
-    source: Source,
-    inputs: Inputs,
-    *,
-    count: int,
-    rows: Rows,
-    progress: Callable[[int, int], None] | None = None,
+    source: Source, inputs: Inputs, *, count: int, rows: Rows, progress: Passes = lambda done, of: None
 ) -> list[list[Influence]]:
     """Influence of the model's input tokens on every head: T + 1 passes for each of `count` sequences."""
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
@@ -183,8 +169,7 @@ def total_influence(
                 for h, before in enumerate(layer):
                     changes[l][h][t] = float((after[l][h] - before).norm(dim=1).mean())
             done += 1
-            if progress is not None:
-                progress(done, passes)
+            progress(done, passes)
         for l, account_layer in enumerate(accounts):
             for h, account in enumerate(account_layer):
                 # our own models have one more position, [CLS], which is no input
@@ -230,7 +215,7 @@ def without_head(layer: int, h: int, width: int) -> Callable[[int, Tensor], Tens
 
 
 def ablation(
-    source: Source, inputs: Inputs, *, count: int, progress: Callable[[int, int], None] | None = None
+    source: Source, inputs: Inputs, *, count: int, progress: Passes = lambda done, of: None
 ) -> list[list[float]]:
     """For every head ||output without it - output|| / ||output - its mean over positions||, over `count` sequences.
 
@@ -250,6 +235,5 @@ def ablation(
                 for sequence, y in zip(sequences, before, strict=True)
             )
             found[-1].append(float(torch.tensor(moved / max(variation, 1e-300)).sqrt()))
-            if progress is not None:
-                progress(sum(map(len, found)), total)
+            progress(sum(map(len, found)), total)
     return found

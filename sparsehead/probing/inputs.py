@@ -1,4 +1,4 @@
-"""What the heads are measured on: texts through the model's tokenizer, token ids, embedded tokens, or random tokens."""
+"""The sequences that heads are measured on: tokenized texts, token ids, embedded tokens, or random tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,6 @@ from .._base.files import check_source, shown_path
 from .._base.rng import stream
 from .._base.types import Array
 from .load import Source, quiet
-
-RANDOM_COUNT, RANDOM_LENGTH = 8, 64  # sequences and tokens where no text was given
 
 Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
 
@@ -87,12 +85,14 @@ def inputs_of(
     if text is not None:
         return _tokenized(source, (text,) if isinstance(text, str) else tuple(text), tokenizer, limit)
     if source.takes_ids:
-        return _random(source, limit, seed)
-    if source.model is not None:
-        bits = stream(seed, "bits").integers(0, 2, (4 * RANDOM_COUNT, source.model.T))
+        length = min(64, limit or 64)
+        ids = stream(seed, "tokens").integers(0, int(source.config.vocab_size), (8, length))
         return Inputs(
-            tuple(bits), ids=False, notes=(f"no tokens were given: {len(bits)} random bit sequences",)
+            tuple(ids), ids=True, notes=(f"no text was given: 8 sequences of {length} random tokens",)
         )
+    if source.model is not None:
+        bits = stream(seed, "bits").integers(0, 2, (32, source.model.T))
+        return Inputs(tuple(bits), ids=False, notes=("no tokens were given: 32 random bit sequences",))
     return None
 
 
@@ -130,7 +130,7 @@ def _check_ids(source: Source, rows: list[Array]) -> None:
 
 
 def _cut(rows: Sequence[Array], limit: int | None) -> tuple[tuple[Array, ...], tuple[str, ...]]:
-    """Sequences no longer than `limit`, and a note where one was."""
+    """The sequences cut to `limit` tokens, and a note if one was longer."""
     long = sum(len(row) > limit for row in rows) if limit is not None else 0
     notes = (f"{long} of {len(rows)} sequences were cut to {limit} tokens",) if long else ()
     return tuple(row[:limit] for row in rows), notes
@@ -174,16 +174,18 @@ def _known(name: str, encode: Any, rows: list[Array], special: tuple[int | None,
     return (f"{found}; the first are {shown}",)
 
 
-def _own_tokenizer(source: Source) -> Tokenizer:
-    """The tokenizer beside the weights; the one line otherwise."""
+def _own_tokenizer(source: Source) -> Any:
+    """The tokenizer beside the weights.
+
+    Raises:
+        FileError: there is none.
+    """
     advice = "give tokens= (ids), or tokenizer=, a function from a text to ids"
     if source.folder is None:
         raise FileError(f"{source.name} has no folder in which a tokenizer could be; {advice}.")
-    found = _tokenizer(source.folder)
-    if found is None:
+    if (found := _tokenizer(source.folder)) is None:
         raise FileError(f"there is no tokenizer in {shown_path(source.folder)}; {advice}.")
-    tokenizer: Tokenizer = found
-    return tokenizer
+    return found
 
 
 def _ids(encoded: Any) -> Array:
@@ -202,7 +204,7 @@ def _ids(encoded: Any) -> Array:
 
 
 def _tokenizer(folder: Path) -> Any:
-    """The tokenizer in a folder, None where there is none; without files transformers would make up an empty one."""
+    """The tokenizer in a folder; None without its files, for which transformers would make up an empty one."""
     files = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
     if not any((folder / name).is_file() for name in files):
         return None
@@ -228,15 +230,8 @@ def _specials(source: Source) -> tuple[int | None, int | None]:
     return (None, None) if tokenizer is None else (tokenizer.cls_token_id, tokenizer.sep_token_id)
 
 
-def _random(source: Source, limit: int | None, seed: int) -> Inputs:
-    length = RANDOM_LENGTH if limit is None else min(RANDOM_LENGTH, limit)
-    ids = stream(seed, "tokens").integers(0, int(source.config.vocab_size), (RANDOM_COUNT, length))
-    note = f"no text was given: {RANDOM_COUNT} sequences of {length} random tokens"
-    return Inputs(tuple(ids), ids=True, notes=(note,))
-
-
 def shuffled(inputs: Inputs, seed: int) -> Inputs:
-    """The same tokens in another order; [CLS] and [SEP] stay where they are."""
+    """The tokens of each sequence in random order, except for [CLS] and [SEP]."""
     moved = []
     for i, sequence in enumerate(inputs.sequences):
         free = np.flatnonzero(~inputs.special(sequence))
@@ -247,7 +242,7 @@ def shuffled(inputs: Inputs, seed: int) -> Inputs:
 
 
 def repeated(source: Source, seed: int) -> Array | None:
-    """Random tokens, twice over: where a token stood before, the next one is known. None without a vocabulary."""
+    """Random tokens followed by the same tokens again, in which induction can predict; None without a vocabulary."""
     if not source.takes_ids:
         return None
     half = min(32, (source.longest or 64) // 2)

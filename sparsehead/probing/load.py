@@ -1,4 +1,4 @@
-"""What was given as a model: a path, a torch module, a state dict or one of our own models.
+"""Load a model to probe from a path, a torch module, a state dict or one of our own models.
 
 Files are read from the disk only, never from a hub. Weights are safetensors or GGUF; pickled ones (.bin, .pt, .pth) are
 read only if the caller asks for it, and then with torch's `weights_only=True`, which builds tensors and runs no code.
@@ -26,7 +26,7 @@ from ..capacity.state_dicts import attention_layers
 from ..heads.model import Model
 from ..heads.model_file import HEADER, MOST_HEADER, SUM
 from ..heads.model_file import load as load_own
-from .modules import Site, sites_of, weights_of_attention, weights_of_layer
+from .modules import Site, sites_of, weights_of_layer
 from .recompute import LayerWeights
 
 PICKLED = (".bin", ".pt", ".pth")
@@ -36,7 +36,7 @@ INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A model to probe. module is None for a state dict, which has weights but computes nothing by itself."""
+    """A model to probe: a torch module with its sites, one of our models, or weights alone (a state dict)."""
 
     name: str
     family: str
@@ -68,7 +68,7 @@ class Source:
 
 
 def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> Source:
-    """The model behind a path or an object.
+    """The model at a path, or in an object.
 
     Raises:
         FileError: there is no model at the path, or it cannot be read; DomainError: it is of a kind that is not known,
@@ -98,19 +98,17 @@ def _source(given: Any, heads: int | None, pickle: bool) -> Source:
 
 
 def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
-    try:
-        exists, folder = path.exists(), path.is_dir()
-    except (OSError, ValueError):
-        exists, folder = False, False
-    if not exists:
+    if not os.path.exists(path):
         raise FileError(
             f"there is no {shown_path(path)}; probe reads {WANTED} (nothing is fetched from a hub)."
         )
-    if folder:
+    if os.path.isdir(path):
         return _from_folder(path, pickle=pickle)
     check_source(path, wanted=WANTED)
     if path.suffix == ".gguf":
-        return _from_gguf(path)
+        for package in ("gguf", "accelerate"):
+            require_module(package)
+        return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name)
     if path.suffix == ".safetensors":
         return _from_safetensors(path, heads)
     if path.suffix in PICKLED:
@@ -120,19 +118,17 @@ def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
 
 def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> Source:
     base = getattr(module, "base_model", module) if hasattr(module, "config") else module
-    base, notes = _in_float32(base)
+    notes: tuple[str, ...] = ()
+    kinds = {value.dtype for value in base.parameters() if value.is_floating_point()} - {torch.float32}
+    if kinds:  # masks and tolerances are those of float32
+        names = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+        base, notes = (
+            copy.deepcopy(base).float(),
+            (f"weights in {names}: a float32 copy of the model was measured",),
+        )
     family, sites = sites_of(base)
     labels = tuple(f"layer{site.layer}" for site in sites)
     return Source(name, family, tuple(s.weights for s in sites), labels, base, sites, None, folder, notes)
-
-
-def _in_float32(module: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
-    """The module itself, or a copy of it in float32, with a note: masks and tolerances are those of float32."""
-    kinds = {value.dtype for value in module.parameters() if value.is_floating_point()} - {torch.float32}
-    if not kinds:
-        return module, ()
-    names = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
-    return copy.deepcopy(module).float(), (f"weights in {names}: a float32 copy of the model was measured",)
 
 
 def _from_model(model: Model, name: str) -> Source:
@@ -145,7 +141,7 @@ def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Sourc
     if heads is None:
         raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
     layers = dict(attention_layers(state, heads=heads))
-    weights = tuple(weights_of_attention(found) for found in layers.values())
+    weights = tuple(weights_of_layer(found.layer, found.positions) for found in layers.values())
     notes = tuple(dict.fromkeys(note for found in layers.values() for note in found.notes))
     return Source(name, "state dict", weights, tuple(layers), notes=notes)
 
@@ -154,26 +150,21 @@ def is_state_dict(path: Path) -> bool:
     """Whether a file holds weights alone, which compute nothing; looks at its name and its header only."""
     if not os.path.isfile(path):
         return False
-    if path.suffix == ".safetensors":
-        metadata = _metadata(path)
-        return metadata is not None and not _is_ours(metadata)
-    return path.suffix in PICKLED
+    return _is_ours(path) is False if path.suffix == ".safetensors" else path.suffix in PICKLED
 
 
-def _metadata(path: Path) -> dict[str, Any] | None:
-    """The metadata in the header of a safetensors file; None where it has no header that can be read."""
+def _is_ours(path: Path) -> bool | None:
+    """Whether the header of a safetensors file is that of our own models; None if it cannot be read.
+
+    One changed byte leaves at least one of the two names.
+    """
     try:
         with path.open("rb") as file:
             n = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(n, MOST_HEADER)))
-        return dict(header.get("__metadata__", {}))
+            metadata = dict(json.loads(file.read(min(n, MOST_HEADER))).get("__metadata__", {}))
+        return HEADER in metadata or SUM in metadata
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _is_ours(metadata: Mapping[str, Any]) -> bool:
-    """Whether one of our own models has this metadata; one changed byte leaves at least one of the two names."""
-    return HEADER in metadata or SUM in metadata
 
 
 def _from_safetensors(path: Path, heads: int | None) -> Source:
@@ -181,7 +172,7 @@ def _from_safetensors(path: Path, heads: int | None) -> Source:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if _is_ours(_metadata(path) or {}):
+    if _is_ours(path):
         return _from_model(load_own(path), path.name)
     try:
         state = load_file(path)
@@ -212,19 +203,13 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
     kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
     check_probed(kind)
     safe = any(folder.glob("*.safetensors"))
-    if not safe and not any(p for s in PICKLED for p in folder.glob(f"*{s}")):
+    if not safe and not any(any(folder.glob(f"*{ending}")) for ending in PICKLED):
         raise FileError(f"{shown_path(folder)} has a config.json but no weights; give {WANTED}.")
     if not safe and not pickle:
         raise FileError(
             f"{shown_path(folder)} holds only pickled weights, which can run code when read; {INVITE}."
         )
     return _from_module(_pretrained(folder, use_safetensors=safe), folder.name, folder)
-
-
-def _from_gguf(path: Path) -> Source:
-    for package in ("gguf", "accelerate"):
-        require_module(package)
-    return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name, None)
 
 
 def _pretrained(folder: Path, **options: Any) -> nn.Module:
@@ -235,18 +220,12 @@ def _pretrained(folder: Path, **options: Any) -> nn.Module:
 
         try:
             module, info = AutoModel.from_pretrained(
-                str(folder),
-                local_files_only=True,
-                attn_implementation="eager",
-                dtype=torch.float32,
-                output_loading_info=True,
-                weights_only=True,
-                **options,
-            )
-        except ImportError as error:
-            raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}.") from None
+                str(folder), local_files_only=True, attn_implementation="eager", dtype=torch.float32,
+                output_loading_info=True, weights_only=True, **options,
+            )  # fmt: skip
         except Exception as error:  # damaged files raise errors of many types in transformers
-            raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}; give {WANTED}.") from None
+            advice = "" if isinstance(error, ImportError) else f"; give {WANTED}"
+            raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}{advice}.") from None
     missing = [name for name in info.get("missing_keys", ()) if "pooler" not in name]
     if missing:
         raise FileError(

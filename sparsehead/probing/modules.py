@@ -1,16 +1,16 @@
-"""From torch modules, state dicts and our own models to `LayerWeights`: where the attention sits and what is in it."""
+"""Find the attention layers of torch modules, state dicts and our own models, and extract their `LayerWeights`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .._base.errors import DomainError
 from ..capacity.families import MODEL_FAMILIES, check_probed, supported
-from ..capacity.state_dicts import Attention, attention_layers
+from ..capacity.state_dicts import attention_layers
 from ..heads.block import Layer
 from .recompute import LayerWeights
 
@@ -38,22 +38,23 @@ def sites_of(model: nn.Module) -> tuple[str, tuple[Site, ...]]:
     """
     kind = getattr(getattr(model, "config", None), "model_type", None)
     if kind is None:
-        kind, found = "nn.TransformerEncoder", tuple(_torch_sites(model))
+        modules = [m for m in model.modules() if isinstance(m, nn.MultiheadAttention)]
+        found = [Site(i, module, None, _torch_weights(module, i)) for i, module in enumerate(modules)]
     else:
         check_probed(kind)
-        found = tuple(_family_sites(model, kind))
+        found = _family_sites(model, kind)
     if not found:
         raise DomainError(
             f"no attention layers found in this {type(model).__name__}; probe reads {supported()}."
         )
-    return str(kind), found
+    return kind or "nn.TransformerEncoder", tuple(found)
 
 
 def _family_sites(model: nn.Module, kind: str) -> list[Site]:
     config: Any = model.config
     family, named, state = MODEL_FAMILIES[kind], dict(model.named_modules()), model.state_dict()
     modules = [
-        (prefix, weights_of_attention(found))
+        (prefix, weights_of_layer(found.layer, found.positions))
         for prefix, found in attention_layers(state, heads=None, config=config)
         if family.is_at(prefix)
     ]
@@ -69,11 +70,6 @@ def _family_sites(model: nn.Module, kind: str) -> list[Site]:
     ]
 
 
-def _torch_sites(model: nn.Module) -> list[Site]:
-    modules = [m for m in model.modules() if isinstance(m, nn.MultiheadAttention)]
-    return [Site(i, module, None, _torch_weights(module, i)) for i, module in enumerate(modules)]
-
-
 def _torch_weights(module: nn.MultiheadAttention, layer: int) -> LayerWeights:
     if module.bias_k is not None or module.add_zero_attn or not module._qkv_same_embed_dim:
         raise DomainError(
@@ -86,22 +82,14 @@ def _torch_weights(module: nn.MultiheadAttention, layer: int) -> LayerWeights:
 
 def weights_of_state(state: Mapping[str, Any], *, heads: int) -> list[tuple[str, LayerWeights]]:
     """The attention layers of a state dict, with their prefixes, in their order; fused or separate QKV."""
-    return [(prefix, weights_of_attention(found)) for prefix, found in attention_layers(state, heads=heads)]
+    layers = attention_layers(state, heads=heads)
+    return [(prefix, weights_of_layer(found.layer, found.positions)) for prefix, found in layers]
 
 
-def weights_of_attention(found: Attention) -> LayerWeights:
-    """A layer that was found in a state dict."""
-    return replace(weights_of_layer(found.layer), positions=found.positions)
-
-
-def weights_of_layer(layer: Layer) -> LayerWeights:
-    """A layer of one of our own models."""
-    W_Q, W_K, W_V, W_O = (_tensor(W) for W in (layer.W_Q, layer.W_K, layer.W_V, layer.W_C))
-    biases = (layer.b_Q, layer.b_K, layer.b_V, layer.b_C)
-    b_Q, b_K, b_V, b_O = (None if b is None else _tensor(b) for b in biases)
-    scale = 1 / layer.temperature
-    return LayerWeights(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O, scale, sigma=layer.sigma)
-
-
-def _tensor(array: Any) -> Tensor:
-    return torch.as_tensor(np.ascontiguousarray(array)).float()
+def weights_of_layer(layer: Layer, positions: str = "absolute") -> LayerWeights:
+    """The weights of a `Layer` of the library in float32."""
+    arrays = (layer.W_Q, layer.W_K, layer.W_V, layer.W_C, layer.b_Q, layer.b_K, layer.b_V, layer.b_C)
+    tensors: list[Any] = [
+        None if x is None else torch.tensor(np.ascontiguousarray(x)).float() for x in arrays
+    ]
+    return LayerWeights(*[*tensors, 1 / layer.temperature, positions, layer.sigma])

@@ -1,20 +1,19 @@
 """`probe`: a model in, every head of it measured, with baselines beside each number."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 from torch import Tensor
 
-from .._base.arguments import several, whole
+from .._base.arguments import several
 from .._base.errors import DomainError
 from .._base.memory import require_memory
 from ..capacity.bound import one_head
 from ..capacity.families import outside
-from ..capacity.forms import FORMS
 from .baselines import randomised
 from .capacity import HeadBound, bound_layer, report_weights
 from .influence import Rows, ablation, direct_influence, total_influence
@@ -23,67 +22,14 @@ from .load import Source, source_of
 from .recompute import Call
 from .result import FoundHead, Probe, ranked
 from .running import check, run
-from .statistics import SIZES, HeadStatistics, HeadTally, Marks, new_tallies, tally_call
+from .settings import ProbeOptions, ProbeProgress, ProbeSettings
+from .statistics import HeadStatistics, HeadTally, Marks, marks_of, new_tallies, tally_call
 
 if TYPE_CHECKING:
     from ..heads.model import Model
 
-ProbeProgress = Callable[[str, int, int], None]  # a stage, how far it is, how far it goes
 Grid = list[list[HeadStatistics]]  # by layer and head
 CLS_ONLY = "measured at the row of [CLS], the one that the model reads; queries= (--queries) takes others"
-
-
-class ProbeOptions(TypedDict, total=False):
-    """The options of `probe`; `Settings` has their defaults."""
-
-    heads: int | None
-    s: int
-    baselines: bool
-    bounds: bool
-    influence: int
-    total: int
-    ablation: int
-    longest: int | None
-    m: int
-    form: str | None
-    pickle: bool
-    seed: int
-    progress: ProbeProgress | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The options of `probe`, checked."""
-
-    heads: int | None = None
-    s: int = 4
-    baselines: bool = True
-    bounds: bool = True
-    influence: int = 0
-    total: int = 0
-    ablation: int = 0
-    longest: int | None = None
-    m: int = 10**6
-    form: str | None = None
-    pickle: bool = False
-    seed: int = 0
-    progress: ProbeProgress | None = None
-
-    def __post_init__(self) -> None:
-        if self.s not in SIZES:
-            raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {self.s!r}.")
-        whole("m", self.m)
-        if self.form is not None:
-            FORMS.check(self.form)
-        if self.longest is not None:
-            whole("longest", self.longest, least=2)
-        for name in ("influence", "total", "ablation"):
-            whole(name, getattr(self, name), least=0)
-
-    def say(self, stage: str, done: int, of: int) -> None:
-        """Report progress to the caller."""
-        if self.progress is not None:
-            self.progress(stage, done, of)
 
 
 def probe(
@@ -93,6 +39,7 @@ def probe(
     tokens: Any = None,
     tokenizer: Tokenizer | None = None,
     queries: Sequence[int] | None = None,
+    progress: ProbeProgress | None = None,
     **options: Unpack[ProbeOptions],
 ) -> Probe:
     """Measure every attention head of a pretrained model: norms, bounds, sparsity, the positions it depends on.
@@ -124,7 +71,8 @@ def probe(
     >>> found.summary, round(found.heads[0].score(2), 2)
     ('a sparsehead model (sparsehead): 1 layer of 1 head on 2 sequences, 16 tokens', 1.0)
     """
-    settings = Settings(**options)
+    progress = progress or (lambda stage, done, of: None)
+    settings = ProbeSettings(**options)
     source = source_of(model, heads=settings.heads, pickle=settings.pickle)
     inputs = inputs_of(
         source, text=text, tokens=tokens, tokenizer=tokenizer, longest=settings.longest, seed=settings.seed
@@ -132,21 +80,16 @@ def probe(
     reads_cls = queries is None and source.model is not None
     rows = query_rows((-1,) if reads_cls else queries)
     random = randomised(source, settings.seed) if settings.baselines else None
-    measured = _measure(source, inputs, random, rows, settings)
-    bounds = _bounds(source, measured, inputs, settings) if settings.bounds else None
-    effects = _effects(source, inputs, rows, settings)
-    weights, random_weights = (
-        None if of is None else [[report_weights(w.as_layer(), h) for h in range(w.H)] for w in of.weights]
-        for of in (source, random)
-    )
-    assert weights is not None
+    measured = _measure(source, inputs, random, rows, settings.seed, progress)
+    bounds = _bounds(source, measured, inputs, settings, progress) if settings.bounds else None
+    effects = _effects(source, inputs, rows, settings, progress)
     heads = [
         FoundHead(
             layer=i,
             head=h,
             label=source.labels[i],
-            weights=weights[i][h],
-            random_weights=None if random_weights is None else random_weights[i][h],
+            weights=report_weights(w.as_layer(), h),
+            random_weights=None if random is None else report_weights(random.weights[i].as_layer(), h),
             measured=None if measured.heads is None else measured.heads[i][h],
             baselines={name: grid[i][h] for name, grid in measured.baselines.items()},
             bound=None if bounds is None else bounds[i][0][h],
@@ -211,7 +154,12 @@ class _Measured:
 
 
 def _measure(
-    source: Source, inputs: Inputs | None, random: Source | None, rows: Rows, settings: Settings
+    source: Source,
+    inputs: Inputs | None,
+    random: Source | None,
+    rows: Rows,
+    seed: int,
+    progress: ProbeProgress,
 ) -> _Measured:
     if inputs is None:
         return _Measured([w.d**0.5 for w in source.weights])
@@ -224,29 +172,28 @@ def _measure(
         if first:
             found.error = max(found.error or 0.0, check(call))
 
-    def grid(stage: str, of: Source, inputs: Inputs, *, own: bool = False) -> tuple[Grid, Grid]:
-        """Statistics of every layer and head, and of uniform attention if these are the heads themselves."""
+    def grid(stage: str, of: Source, inputs: Inputs, *, itself: bool = False) -> tuple[Grid, Grid]:
+        """Statistics of every layer and head, and of uniform attention if this is the model itself."""
         tallies = new_tallies(of.weights)
-        uniform = new_tallies(of.weights) if own and random is not None else [[] for _ in of.weights]
+        uniform = new_tallies(of.weights) if itself and random is not None else [[] for _ in of.weights]
         for i, sequence in enumerate(inputs.sequences):
-            marks = Marks.of(sequence, cls_id=inputs.cls, sep_id=inputs.sep) if inputs.ids else Marks()
+            marks = marks_of(sequence, cls=inputs.cls, sep=inputs.sep) if inputs.ids else {}
 
             def visit(call: Call, marks: Marks = marks, first: bool = i == 0) -> None:
-                if own:
+                if itself:
                     inspect(call, first)
                 tally_call(call, marks, tallies[call.layer], uniform[call.layer], rows(call.T))
 
             run(of, sequence, visit)
-            settings.say(stage, i + 1, len(inputs.sequences))
+            progress(stage, i + 1, len(inputs.sequences))
         return _results(tallies), _results(uniform)
 
-    heads, uniform = grid("heads", source, inputs, own=True)
-    found.heads = _with_induction(source, heads, settings.seed)
+    heads, uniform = grid("heads", source, inputs, itself=True)
+    found.heads = _with_induction(source, heads, seed)
     if random is not None:
-        shuffled_inputs = shuffled(inputs, settings.seed)
         weights = grid("random weights", random, inputs)[0]
-        found.baselines["random_weights"] = _with_induction(random, weights, settings.seed)
-        found.baselines["shuffled_input"] = grid("shuffled input", source, shuffled_inputs)[0]
+        found.baselines["random_weights"] = _with_induction(random, weights, seed)
+        found.baselines["shuffled_input"] = grid("shuffled input", source, shuffled(inputs, seed))[0]
         found.baselines["uniform_attention"] = uniform
     return found
 
@@ -257,7 +204,7 @@ def _with_induction(source: Source, grid: Grid, seed: int) -> Grid:
     if twice is None:
         return grid
     tallies = new_tallies(source.weights)
-    marks = Marks.of(twice, cls_id=None, sep_id=None)
+    marks = marks_of(twice)
     second = torch.arange(len(twice) // 2, len(twice))
     run(source, twice, lambda call: tally_call(call, marks, tallies[call.layer], [], second))
     return [
@@ -271,32 +218,30 @@ def _results(tallies: list[list[HeadTally]]) -> Grid:
 
 
 def _bounds(
-    source: Source, measured: _Measured, inputs: Inputs | None, settings: Settings
+    source: Source,
+    measured: _Measured,
+    inputs: Inputs | None,
+    settings: ProbeSettings,
+    progress: ProbeProgress,
 ) -> list[tuple[list[HeadBound], HeadBound]]:
     """For every layer the bounds on its heads and the bound on the layer; for T = 512 if nothing was run."""
     found = []
     T = 512 if inputs is None else inputs.longest
     model = source.model if len(source.weights) == 1 else None
     for i, w in enumerate(source.weights):
-        options: dict[str, Any] = {
-            "T": T,
-            "m": settings.m,
-            "radius": measured.radii[i],
-            "form": settings.form,
-        }
-        heads = [bound_layer(w.head(h), model=_only_head(model, h), **options) for h in range(w.H)]
-        found.append((heads, bound_layer(w, model=model, **options)))
-        settings.say("bounds", i + 1, len(source.weights))
+        known: dict[str, Any] = {"T": T, "m": settings.m, "radius": measured.radii[i], "form": settings.form}
+        known["positions"], layer, heads = w.positions, w.as_layer(), []
+        for h in range(w.H):
+            alone = replace(one_head(layer, h), b_C=None)  # this bias belongs to no head
+            only = None if model is None else replace(model, layers=(one_head(model.layers[0], h),))
+            heads.append(bound_layer(alone, model=only, **known))
+        found.append((heads, bound_layer(layer, model=model, **known)))
+        progress("bounds", i + 1, len(source.weights))
     return found
 
 
-def _only_head(model: "Model | None", h: int) -> "Model | None":
-    """The model of one layer with head h alone; None stays None."""
-    return None if model is None else replace(model, layers=(one_head(model.layers[0], h),))
-
-
 def _effects(
-    source: Source, inputs: Inputs | None, rows: Rows, settings: Settings
+    source: Source, inputs: Inputs | None, rows: Rows, settings: ProbeSettings, progress: ProbeProgress
 ) -> dict[str, list[list[Any]]]:
     """What was asked for of direct and total influence and ablation, by layer and head."""
     found: dict[str, list[list[Any]]] = {}
@@ -309,9 +254,9 @@ def _effects(
     if settings.influence:
         found["direct"] = direct_influence(source, inputs, count=settings.influence, rows=rows)
     if settings.total:
-        say = partial(settings.say, "total influence")
-        found["total"] = total_influence(source, inputs, count=settings.total, rows=rows, progress=say)
+        passes = partial(progress, "total influence")
+        found["total"] = total_influence(source, inputs, count=settings.total, rows=rows, progress=passes)
     if settings.ablation:
-        say = partial(settings.say, "ablation")
-        found["ablation"] = ablation(source, inputs, count=settings.ablation, progress=say)
+        passes = partial(progress, "ablation")
+        found["ablation"] = ablation(source, inputs, count=settings.ablation, progress=passes)
     return found

@@ -11,16 +11,13 @@ infinity where the mask forbids j. The layer's output is the sum over heads plus
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..heads.block import Layer
 from ..heads.torch_activations import TORCH_ACTIVATIONS
-
-ROWS = 512  # query rows held at once: 512 x 2048 weights are 4 MB
-FORBIDDEN = -1e30  # transformers writes the smallest float where a position may not be attended
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +49,10 @@ class LayerWeights:
         return int(self.W_Q.shape[1])
 
     def as_layer(self) -> Layer:
-        """The same weights as the library's own `Layer`, so that `norms` and `bound` measure them; float64."""
-
-        def array(value: Tensor) -> np.ndarray:
-            return value.double().numpy()
-
-        biases = (self.b_Q, self.b_K, self.b_V, self.b_O)
-        b_Q, b_K, b_V, b_C = (None if b is None else array(b) for b in biases)
-        W_Q, W_K, W_V, W_C = (array(W) for W in (self.W_Q, self.W_K, self.W_V, self.W_O))
-        return Layer(W_Q, W_K, W_V, W_C, b_Q, b_K, b_V, b_C, temperature=1 / self.scale, sigma=self.sigma)
-
-    def head(self, h: int) -> "LayerWeights":
-        """Head h alone; the bias b_O belongs to no head and is left out."""
-        one = slice(h, h + 1)
-        b_Q, b_K, b_V = (None if b is None else b[one] for b in (self.b_Q, self.b_K, self.b_V))
-        matrices = (self.W_Q[one], self.W_K[one], self.W_V[one], self.W_O[one])
-        return LayerWeights(*matrices, b_Q, b_K, b_V, None, self.scale, self.positions, self.sigma)
+        """These weights as a `Layer` of the library in float64, which norms and bounds take."""
+        tensors = (self.W_Q, self.W_K, self.W_V, self.W_O, self.b_Q, self.b_K, self.b_V, self.b_O)
+        arrays: list[Any] = [None if x is None else x.double().numpy() for x in tensors]
+        return Layer(*[*arrays, 1 / self.scale, self.sigma])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,38 +84,44 @@ class Call:
     def values(self, h: int) -> Tensor:
         return _affine(self.X, self.weights.W_V, self.weights.b_V, h)
 
-    def scores(self, h: int, rows: Tensor) -> Tensor:
-        """Scores of the query rows against all positions; minus infinity where the mask forbids one."""
-        found = self.queries(h)[rows] @ self.keys(h).T * self.weights.scale
+    def scores(self, h: int, rows: Tensor, keys: Tensor | None = None) -> Tensor:
+        """Scores of the query rows against the call's keys, or others; minus infinity where the mask forbids one."""
+        found = self.queries(h)[rows] @ (self.keys(h) if keys is None else keys).T * self.weights.scale
         if self.mask is None:
             return found
         added = (self.mask if self.mask.dim() == 2 else self.mask[h])[rows]
-        return (found + added).masked_fill(added < FORBIDDEN, -torch.inf)
+        return (found + added).masked_fill(~self.allowed(h, rows), -torch.inf)
+
+    def allowed(self, h: int, rows: Tensor) -> Tensor:
+        """Which positions each query row may attend to, (rows, T)."""
+        if self.mask is None:
+            return torch.ones(len(rows), self.T, dtype=torch.bool)
+        # transformers writes the smallest float where a position may not be attended
+        return (self.mask if self.mask.dim() == 2 else self.mask[h])[rows] >= -1e30
 
     def attention(self, h: int, rows: Tensor) -> Tensor:
         """Weights of the query rows, (rows, T)."""
         return torch.softmax(self.scores(h, rows), dim=-1)
 
+    def mix(self, h: int) -> Tensor:
+        """The mixed values of head h at every position, (T, v)."""
+        return torch.cat([self.attention(h, rows) @ self.values(h) for rows in row_blocks(self.T)])
+
     def head_output(self, h: int) -> Tensor:
         """What head h adds to the residual stream at every position, (T, d)."""
-        mixed = torch.cat([self.attention(h, rows) @ self.values(h) for rows in row_blocks(self.T)])
-        return TORCH_ACTIVATIONS[self.weights.sigma](mixed) @ self.weights.W_O[h]
+        return TORCH_ACTIVATIONS[self.weights.sigma](self.mix(h)) @ self.weights.W_O[h]
 
     def disagreement(self) -> float:
         """Largest difference between the recomputed layer and the model's own, relative to its largest entry."""
-        weights = self.weights
+        heads, b_O = range(self.weights.H), self.weights.b_O
         if self.mixed is not None:
-            blocks = [
-                torch.cat([self.attention(h, rows) @ self.values(h) for rows in row_blocks(self.T)])
-                for h in range(weights.H)
-            ]
-            ours, own = torch.cat(blocks, dim=1), self.mixed
+            ours, theirs = torch.cat([self.mix(h) for h in heads], dim=1), self.mixed
         elif self.output is not None:
-            ours = torch.stack([self.head_output(h) for h in range(weights.H)]).sum(dim=0)
-            ours, own = ours if weights.b_O is None else ours + weights.b_O, self.output
+            ours = torch.stack([self.head_output(h) for h in heads]).sum(dim=0)
+            ours, theirs = ours if b_O is None else ours + b_O, self.output
         else:
             return 0.0
-        return float((ours - own).abs().max() / own.abs().max().clamp_min(1e-30))
+        return float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1e-30))
 
     def _rotated(self, x: Tensor) -> Tensor:
         """Rotary positions: the pair (x_i, x_{i + k/2}) turned by the angle of its frequency and position."""
@@ -146,5 +137,5 @@ def _affine(X: Tensor, W: Tensor, b: Tensor | None, h: int) -> Tensor:
 
 
 def row_blocks(T: int, rows: Tensor | None = None) -> Iterator[Tensor]:
-    """The query rows, all T of them unless some are named, ROWS at a time."""
-    yield from (torch.arange(T) if rows is None else rows).split(ROWS)
+    """The query rows, all T of them unless some are named, 512 at a time: 512 x 2048 weights are 4 MB."""
+    yield from (torch.arange(T) if rows is None else rows).split(512)

@@ -1,23 +1,23 @@
-"""What `probe` returns: one record per head, with its baselines, sorted by how sparse a variable it is."""
+"""The result of `probe`: one record per head, with its baselines, sorted by how sparse a variable it is."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._base.display import Card, ShortRepr, WithChart
+from .._base.display import Card, WithChart
 from .._base.frame import Frame
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
-from .statistics import HeadStatistics
+from .statistics import HeadStatistics, Plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoundHead(ShortRepr):
-    """One head. measured is None where nothing could be run; baselines has the same statistics for the baselines.
+class FoundHead(Plain):
+    """One head. measured is None if nothing could be run; baselines has the statistics of each baseline.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
-    variation of that output; None where it was not asked for.
+    variation of that output; None if it was not asked for.
     """
 
     layer: int
@@ -45,47 +45,23 @@ class FoundHead(ShortRepr):
             found |= {k: v for k, v in plain.items() if isinstance(v, int | float) or v is None}
             found["top_mass"] = self.measured.top_mass.get(s)
             found["support"] = " ".join(map(str, self.measured.support))
-        ranks = ("rank_QK", "rank_OV", "stable_rank_QK", "stable_rank_OV")
-        found |= {name: getattr(self.weights, name) for name in ranks}
-        for matrix, norms in asdict(self.weights.norms).items():
-            found |= {f"{matrix}_{name}": value for name, value in norms.items()}
+        weights = asdict(self.weights)
+        matrices = weights.pop("norms")
+        found |= weights
+        found |= {f"{W}_{name}": value for W, norms in matrices.items() for name, value in norms.items()}
         if self.bound is not None:
-            names = (
-                "form",
-                "proven",
-                "log_covering",
-                "gap",
-                "vacuous",
-                "vacuous_by",
-                "dominated_by",
-                "proxy",
-            )
-            found |= {name: getattr(self.bound, name) for name in names}
+            names = "form proven log_covering gap vacuous vacuous_by dominated_by proxy"
+            found |= {name: getattr(self.bound, name) for name in names.split()}
         return found | {"ablation": self.ablation}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything about the head as plain JSON-able data."""
-        return {
-            "layer": self.layer,
-            "head": self.head,
-            "label": self.label,
-            "weights": self.weights.to_dict(),
-            "random_weights": None if self.random_weights is None else self.random_weights.to_dict(),
-            "measured": None if self.measured is None else self.measured.to_dict(),
-            "baselines": {name: statistics.to_dict() for name, statistics in self.baselines.items()},
-            "bound": None if self.bound is None else {"verdict": self.bound.verdict, **asdict(self.bound)},
-            "influence": {name: found.to_dict() for name, found in self.influence.items()},
-            "ablation": self.ablation,
-        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Probe(WithChart):
-    """Every head of a model, sorted by its score, and what was measured on what.
+class Probe(Plain, WithChart):
+    """Every head of a model, sorted by its score, and the sequences it was measured on.
 
     Args:
         heads_per_layer: the most that a layer has.
-        positions: how the model knows positions: absolute, rotary or relative bias.
+        positions: how the model encodes positions: absolute, rotary or relative bias.
         recomputed_error: largest difference between the heads recomputed from extracted weights and the model's own.
         layer_bounds: the bound on each attention layer as a whole.
         notes: what to know before believing a number.
@@ -119,15 +95,6 @@ class Probe(WithChart):
         """The rows as a table, which pandas.DataFrame and polars.DataFrame take."""
         return Frame(self.rows())
 
-    def to_dict(self) -> dict[str, Any]:
-        """The whole result as plain JSON-able data."""
-        lists = {
-            "notes": list(self.notes),
-            "heads": [found.to_dict() for found in self.heads],
-            "layer_bounds": [{"verdict": b.verdict, **asdict(b)} for b in self.layer_bounds],
-        }
-        return {name: value for name, value in vars(self).items() if name not in lists} | lists
-
     @property
     def summary(self) -> str:
         """One line: what was probed, on what."""
@@ -146,18 +113,9 @@ class Probe(WithChart):
         return f"<Probe: {self.summary}{best}>"
 
     def _card(self) -> Card:
-        baselines = ("random_weights", "shuffled_input", "uniform_attention")
-        attention = (
-            "effective_support",
-            "entropy",
-            "top_mass",
-            "sink_first",
-            "sink_rate",
-            "previous",
-            "next",
-        )
-        others = ("same_token", "induction_repeated", "stability", "rank_QK", "rank_OV")
-        columns = ("layer", "head", "score", *(f"score_{name}" for name in baselines), *attention, *others)
+        scores = "layer head score score_random_weights score_shuffled_input score_uniform_attention"
+        attention = "effective_support entropy top_mass sink_first sink_rate previous next same_token"
+        columns = f"{scores} {attention} induction_repeated stability rank_QK rank_OV".split()
         shown = Frame([{name: row.get(name) for name in columns} for row in self.rows()], columns)
         return Card("Probe", [self.summary, *self.notes], {"score": f"kept by {self.s} positions"}, shown)
 

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from .._base.errors import DomainError
 from ..heads.block import block
+from ..heads.model import Model
 from .load import Source
 from .modules import Site, weights_of_layer
 from .recompute import Call
 
 Visitor = Callable[[Call], None]
 Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H v) -> what is used instead
-ALLOWED = 1e-3  # relative; float32 rounding of both sides is some 1e-6
 
 
 def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Change | None = None) -> Tensor:
@@ -33,7 +33,7 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
         change: replaces the heads' mixed values before the output projection; ablation.
     """
     if source.model is not None:
-        return _run_own(source, tokens, visit, change)
+        return _run_own(source.model, tokens, visit, change)
     if source.module is None:
         raise DomainError(
             "a state dict has weights but computes nothing by itself; statistics need the model, norms do not."
@@ -46,7 +46,7 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
             options = {"use_cache": False} if getattr(source.config, "use_cache", False) else {}
             return source.module(input_ids=ids, **options)[0][0]
         batched = torch.as_tensor(np.asarray(tokens)).float()[None]
-        first = _batch_first(source.sites[0].module)
+        first = source.sites[0].module.batch_first
         output: Tensor = source.module(batched if first else batched.transpose(0, 1))
         return output[0] if first else output[:, 0]
 
@@ -54,7 +54,7 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
 def check(call: Call) -> float:
     """`call.disagreement()`, refused where the layer computes something other than the formula of `recompute`."""
     error = call.disagreement()
-    if not error <= ALLOWED:
+    if not error <= 1e-3:  # float32 rounding of both sides is about 1e-6
         raise DomainError(
             f"layer {call.layer} of this model is not plain softmax attention: recomputed from its weights it is "
             f"off by {error:.2g}; probe cannot read it."
@@ -71,14 +71,11 @@ class _Watch:
         self.arguments: dict[str, Any] = {}
 
     def attach(self, hooks: ExitStack) -> None:
-        for module in {id(site.module): site.module for site in self.sites}.values():
+        for module in {site.module for site in self.sites}:
             hooks.callback(module.register_forward_pre_hook(self._enter, with_kwargs=True).remove)
             if isinstance(module, nn.MultiheadAttention):
                 hooks.callback(module.register_forward_hook(self._leave).remove)
-        projections = {
-            id(site.projection): site.projection for site in self.sites if site.projection is not None
-        }
-        for projection in projections.values():
+        for projection in {site.projection for site in self.sites if site.projection is not None}:
             hooks.callback(projection.register_forward_pre_hook(self._project).remove)
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
@@ -87,8 +84,7 @@ class _Watch:
 
     def _project(self, module: nn.Module, args: Any) -> Any:
         """Called with the heads' mixed values, before the output projection."""
-        site = self._site()
-        mixed = args[0][0]
+        site, mixed = self._site(), args[0][0]
         if self.visit is not None:
             self.visit(_hugging_face_call(site, self.arguments, mixed))
         self.done += 1
@@ -103,7 +99,7 @@ class _Watch:
         if self.change is None:
             return None
         changed = _changed_output(call, self.change)[None]
-        return (changed if _batch_first(module) else changed.transpose(0, 1), *output[1:])
+        return (changed if module.batch_first else changed.transpose(0, 1), *output[1:])
 
     def _site(self) -> Site:
         if self.done >= len(self.sites):
@@ -134,29 +130,19 @@ def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:
         raise DomainError(
             "probe reads self-attention without padding; this model was called with another key or padding."
         )
-    first = _batch_first(site.module)
+    first = site.module.batch_first
     if isinstance(mask, Tensor) and mask.dtype == torch.bool:
         mask = torch.zeros(mask.shape).masked_fill(mask, -torch.inf)
-    return Call(
-        layer=site.layer,
-        X=query[0] if first else query[:, 0],
-        weights=site.weights,
-        mask=mask,
-        output=output[0] if first else output[:, 0],
-    )
+    X, out = (rows[0] if first else rows[:, 0] for rows in (query, output))
+    return Call(site.layer, X, site.weights, mask, output=out)
 
 
 def _changed_output(call: Call, change: Change) -> Tensor:
     """The layer's output with the heads' mixed values replaced."""
     w = call.weights
-    mixed = [call.attention(h, torch.arange(call.T)) @ call.values(h) for h in range(w.H)]
-    used = change(call.layer, torch.cat(mixed, dim=1))
-    out = used @ w.W_O.reshape(-1, w.d)
+    mixed = torch.cat([call.mix(h) for h in range(w.H)], dim=1)
+    out = change(call.layer, mixed) @ w.W_O.reshape(-1, w.d)
     return out if w.b_O is None else out + w.b_O
-
-
-def _batch_first(module: Any) -> bool:
-    return bool(module.batch_first)
 
 
 @contextmanager
@@ -180,30 +166,18 @@ def _prepared(module: Any) -> Iterator[None]:
             module.set_attn_implementation(before)
 
 
-def _run_own(source: Source, bits: Any, visit: Visitor | None, change: Change | None) -> Tensor:
+def _run_own(model: Model, bits: Any, visit: Visitor | None, change: Change | None) -> Tensor:
     """One of our own models on one bit sequence; the last token is [CLS]."""
-    model = source.model
-    if model is None or change is not None:
+    if change is not None:
         raise DomainError("ablation of our own models is what `read` does; probe ablates torch models.")
     X = model.encoding(np.asarray(bits))
+    mask = None
+    if not model.attends_cls:
+        mask = torch.zeros(len(X), len(X))
+        mask[:, -1] = -torch.inf
     for i, layer in enumerate(model.layers):
         Z = X if layer.norm_attention is None else layer.norm_attention(X)
         if visit is not None:
-            visit(
-                Call(
-                    i,
-                    torch.as_tensor(Z).float(),
-                    weights_of_layer(layer),
-                    mask=_own_mask(len(X), model.attends_cls),
-                )
-            )
+            visit(Call(i, torch.as_tensor(Z).float(), weights_of_layer(layer), mask))
         X = block(X, layer, attends_cls=model.attends_cls)
     return torch.as_tensor(X).float()
-
-
-def _own_mask(n: int, attends_cls: bool) -> Tensor | None:
-    if attends_cls:
-        return None
-    mask = torch.zeros(n, n)
-    mask[:, -1] = -torch.inf
-    return mask

@@ -1,4 +1,4 @@
-"""What is measured on one head: how many positions it attends to, which, and how few of them make its output.
+"""Measures of one head: how many positions it attends to, which, and how few of them determine its output.
 
 Everything is an average over query rows and sequences, added up block by block, so that no attention matrix is kept.
 For a query row with weights a over the positions that it may attend to:
@@ -9,7 +9,7 @@ For a query row with weights a over the positions that it may attend to:
     sinks               the weight on the first token, on [CLS] and on [SEP]; sink rate: the share of sequences in which
                         the first token gets more than 0.3 on average (Gu et al., threshold as there)
     self, previous, next   the weight on the query's own position and on its neighbours
-    same token          the weight on other places where the query's token stands
+    same token          the weight on other places of the query's token
     induction           the weight on the tokens that follow such places; induction back: that precede them
     stability           the Jaccard similarity of the four largest weights' positions between consecutive sequences
     score(s)            1 - (error of the head's output with only the s largest weights kept, renormalised)^2
@@ -20,26 +20,50 @@ the rest of the network sees, and the mean is taken out, because a constant carr
 keeps a constant and has score 0. Rows that may attend to at most s positions would be exact and are left out.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from .._base.display import ShortRepr
 from .._base.types import Array
 from ..heads.torch_activations import TORCH_ACTIVATIONS
 from .recompute import Call, row_blocks
+from .settings import SIZES
 
-SIZES = (1, 2, 4, 8, 16, 32)
 STABLE = 4  # positions compared between sequences
 
 
+Marks = dict[
+    str, Tensor
+]  # by the statistic that it defines: positions (T,), or pairs of query and position (T, T)
+
+
+class Plain(ShortRepr):
+    """A dataclass that can be written as JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain JSON-able data; numbers that are keys, such as sizes, as texts."""
+        return {name: plain(value) for name, value in vars(self).items()}
+
+
+def plain(value: Any) -> Any:
+    """JSON values: a dataclass as an object of its fields, after its `verdict` if it has one; a tuple as a list."""
+    if is_dataclass(value):
+        value = {"verdict": value.verdict, **vars(value)} if hasattr(value, "verdict") else vars(value)
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 @dataclass(frozen=True, repr=False)
-class HeadStatistics(ShortRepr):
-    """Averages for one head; the file's head says what each is. None where it cannot be measured.
+class HeadStatistics(Plain):
+    """Averages for one head, as the top of this file defines them; None where one cannot be measured.
 
     top_mass, score, error: by size s, without sizes that cannot be measured: score takes two rows that may attend to
     more than s positions.
@@ -66,32 +90,16 @@ class HeadStatistics(ShortRepr):
     support: tuple[int, ...]
     induction_repeated: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON-able data; sizes as texts."""
-        plain = asdict(self)
-        for name in ("top_mass", "score", "error"):
-            plain[name] = {str(s): value for s, value in plain[name].items()}
-        return plain | {"support": list(self.support)}
 
-
-@dataclass(eq=False)
-class Marks:
-    """What is known about one sequence: where [CLS] and [SEP] stand, and (T, T) relations of equal tokens."""
-
-    cls: Tensor | None = None
-    sep: Tensor | None = None
-    same: Tensor | None = None
-    after: Tensor | None = None
-    before: Tensor | None = None
-
-    @classmethod
-    def of(cls, ids: Array, *, cls_id: int | None, sep_id: int | None) -> "Marks":
-        x = torch.as_tensor(ids)
-        same = (x[:, None] == x[None, :]) & ~torch.eye(len(x), dtype=torch.bool)
-        after, before = torch.zeros_like(same), torch.zeros_like(same)
-        after[:, 1:], before[:, :-1] = same[:, :-1], same[:, 1:]
-        known = [None if token is None else x == token for token in (cls_id, sep_id)]
-        return cls(known[0], known[1], same, after, before)
+def marks_of(ids: Array, *, cls: int | None = None, sep: int | None = None) -> Marks:
+    """The marks of one sequence: where [CLS] and [SEP] are, other places of the same token, their neighbours."""
+    x = torch.as_tensor(ids)
+    same = (x[:, None] == x[None, :]) & ~torch.eye(len(x), dtype=torch.bool)
+    after, before = torch.zeros_like(same), torch.zeros_like(same)
+    after[:, 1:], before[:, :-1] = same[:, :-1], same[:, 1:]
+    special = {"sink_cls": cls, "sink_sep": sep}
+    found = {name: x == token for name, token in special.items() if token is not None and token in ids}
+    return found | {"same_token": same, "induction": after, "induction_back": before}
 
 
 @dataclass(eq=False)
@@ -138,48 +146,44 @@ class HeadTally:
 
     gram: Tensor  # W_O W_O^T, float64
     sigma: str = "identity"
-    means: dict[str, _Mean] = field(default_factory=dict)
+    means: defaultdict[str, _Mean] = field(
+        default_factory=lambda: defaultdict(_Mean)
+    )  # by field of the result
+    top_mass: defaultdict[int, _Mean] = field(default_factory=lambda: defaultdict(_Mean))
     fits: dict[int, _Fit] = field(default_factory=lambda: {s: _Fit() for s in SIZES})
     positions: Tensor = field(default_factory=lambda: torch.zeros(0, 2, dtype=torch.float64))
-    sinks: _Mean = field(default_factory=_Mean)
-    _first: _Mean = field(default_factory=_Mean)
+    _first: _Mean = field(default_factory=_Mean)  # the weight on the first token in this sequence
     _top: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     _earlier: dict[int, frozenset[int]] = field(default_factory=dict)
 
-    def mean(self, name: str) -> _Mean:
-        return self.means.setdefault(name, _Mean())
-
     def add(self, A: Tensor, allowed: Tensor, rows: Tensor, values: Tensor, marks: Marks) -> None:
         """Weights A (R, T) of query rows, the positions they may attend to, and the values (T, v)."""
-        self.mean("effective_support").add(1 / (A * A).sum(dim=1))
-        self.mean("entropy").add(-torch.xlogy(A, A).sum(dim=1))
-        self.mean("sink_first").add(A[:, 0])
+        T = A.shape[1]
+        self.means["effective_support"].add(1 / (A * A).sum(dim=1))
+        self.means["entropy"].add(-torch.xlogy(A, A).sum(dim=1))
+        self.means["sink_first"].add(A[:, 0])
         self._first.add(A[:, 0])
         self._add_places(A, allowed, rows, marks)
-        top, where = A.topk(min(max(SIZES), A.shape[1]), dim=1)
+        top, where = A.topk(min(max(SIZES), T), dim=1)
         kept = torch.cumsum(top, dim=1)
         for s in (s for s in SIZES if s <= kept.shape[1]):
-            self.mean(f"top{s}").add(kept[:, s - 1])
+            self.top_mass[s].add(kept[:, s - 1])
         self._add_fits(A, allowed, top, where, values)
-        self._add_positions(A)
+        self.positions = pad(self.positions, (0, 0, 0, max(0, T - len(self.positions))))
+        self.positions[:T] += torch.stack([A.double().sum(dim=0), torch.full((T,), float(len(A)))], dim=1)
         self._top.append((rows, where[:, :STABLE]))
 
     def _add_places(self, A: Tensor, allowed: Tensor, rows: Tensor, marks: Marks) -> None:
-        T, place = A.shape[1], torch.arange(len(rows))
-        self.mean("attends_self").add(A[place, rows])
-        behind, ahead = rows >= 1, rows < T - 1
-        self.mean("previous").add(A[place[behind], rows[behind] - 1])
-        self.mean("next").add(A[place[ahead], rows[ahead] + 1])
-        for name in ("cls", "sep"):
-            mark = getattr(marks, name)
-            if mark is not None and bool(mark.any()):
-                self.mean(name).add((A * mark).sum(dim=1))
-        for name in ("same", "after", "before"):
-            mark = getattr(marks, name)
-            if mark is not None:
+        place, behind, ahead = torch.arange(len(rows)), rows >= 1, rows < A.shape[1] - 1
+        self.means["attends_self"].add(A[place, rows])
+        self.means["previous"].add(A[place[behind], rows[behind] - 1])
+        self.means["next"].add(A[place[ahead], rows[ahead] + 1])
+        for name, mark in marks.items():
+            if mark.dim() == 1:
+                self.means[name].add((A * mark).sum(dim=1))
+            else:  # rows without such a position do not count
                 relevant = mark[rows] & allowed
-                found = relevant.any(dim=1)
-                self.mean(name).add((A * relevant).sum(dim=1)[found])
+                self.means[name].add((A * relevant).sum(dim=1)[relevant.any(dim=1)])
 
     def _add_fits(self, A: Tensor, allowed: Tensor, top: Tensor, where: Tensor, values: Tensor) -> None:
         sigma, V, many = TORCH_ACTIVATIONS[self.sigma], values.double(), allowed.sum(dim=1)
@@ -192,53 +196,28 @@ class HeadTally:
                 few = sigma(weighted[use, s - 1] / kept[use, s - 1 : s])
                 fit.add(output[use], output[use] - few, self.gram)
 
-    def _add_positions(self, A: Tensor) -> None:
-        T = A.shape[1]
-        if len(self.positions) < T:
-            more = torch.zeros(T - len(self.positions), 2, dtype=torch.float64)
-            self.positions = torch.cat([self.positions, more])
-        self.positions[:T, 0] += A.double().sum(dim=0)
-        self.positions[:T, 1] += len(A)
-
     def close(self) -> None:
-        """A sequence is over: count its sink, compare its attended sets with those of the sequence before."""
-        first = self._first.value
-        self.sinks.add(torch.tensor([float(first is not None and first > 0.3)]))
+        """End a sequence: count its sink, compare its attended sets with those of the sequence before."""
+        self.means["sink_rate"].add(torch.tensor([float((self._first.value or 0.0) > 0.3)]))
         self._first = _Mean()
         rows = torch.cat([rows for rows, _ in self._top]).tolist()
         sets = [frozenset(row) for row in torch.cat([where for _, where in self._top]).tolist()]
         now = dict(zip(rows, sets, strict=True))
         both = now.keys() & self._earlier.keys()
         shares = [len(now[i] & self._earlier[i]) / len(now[i] | self._earlier[i]) for i in both]
-        self.mean("stability").add(torch.tensor(shares))
+        self.means["stability"].add(torch.tensor(shares))
         self._top, self._earlier = [], now
 
     def result(self) -> HeadStatistics:
         ratios = {s: fit.ratio(self.gram) for s, fit in self.fits.items() if fit.n >= 2}
-
-        def known(name: str) -> float:
-            return self.mean(name).value or 0.0
-
-        return HeadStatistics(
-            rows=self.mean("entropy").n,
-            effective_support=known("effective_support"),
-            entropy=known("entropy"),
-            top_mass={s: known(f"top{s}") for s in SIZES if f"top{s}" in self.means},
-            score={s: 0.0 if r is None else max(0.0, 1 - r) for s, r in ratios.items()},
-            error={s: float(np.sqrt(r)) for s, r in ratios.items() if r is not None},
-            sink_first=known("sink_first"),
-            sink_cls=self.mean("cls").value,
-            sink_sep=self.mean("sep").value,
-            sink_rate=self.sinks.value or 0.0,
-            attends_self=known("attends_self"),
-            previous=self.mean("previous").value,
-            next=self.mean("next").value,
-            same_token=self.mean("same").value,
-            induction=self.mean("after").value,
-            induction_back=self.mean("before").value,
-            stability=self.mean("stability").value,
-            support=support_of((self.positions[:, 0] / self.positions[:, 1].clamp_min(1)).numpy()),
-        )
+        found: dict[str, Any] = {f.name: None for f in fields(HeadStatistics)}
+        found |= {name: mean.value for name, mean in self.means.items()}
+        found["rows"] = self.means["entropy"].n
+        found["top_mass"] = {s: mean.value for s, mean in self.top_mass.items()}
+        found["score"] = {s: 0.0 if r is None else max(0.0, 1 - r) for s, r in ratios.items()}
+        found["error"] = {s: float(np.sqrt(r)) for s, r in ratios.items() if r is not None}
+        mean_weights = self.positions[:, 0] / self.positions[:, 1].clamp_min(1)
+        return HeadStatistics(**found | {"support": support_of(mean_weights.numpy())})
 
 
 def support_of(mean: Array) -> tuple[int, ...]:
@@ -253,14 +232,6 @@ def support_of(mean: Array) -> tuple[int, ...]:
     return tuple(sorted(int(t) for t in order[: int(np.argmax(drops)) + 1])) if len(drops) else (0,)
 
 
-def allowed_of(call: Call, h: int, rows: Tensor) -> Tensor:
-    """Which positions each query row may attend to."""
-    if call.mask is None:
-        return torch.ones(len(rows), call.T, dtype=torch.bool)
-    added = (call.mask if call.mask.dim() == 2 else call.mask[h])[rows]
-    return added > -1e30
-
-
 def new_tallies(weights: Sequence[Any]) -> list[list[HeadTally]]:
     """Empty tallies for every layer and head."""
     return [[HeadTally((W := w.W_O[h].double()) @ W.T, w.sigma) for h in range(w.H)] for w in weights]
@@ -269,11 +240,11 @@ def new_tallies(weights: Sequence[Any]) -> list[list[HeadTally]]:
 def tally_call(
     call: Call, marks: Marks, tallies: Sequence[HeadTally], uniform: Sequence[HeadTally], rows: Tensor | None
 ) -> None:
-    """Add one layer's call to its heads' tallies, and what uniform attention would have given to the others."""
+    """Add one layer's call to its heads' `tallies`, and uniform attention over the same positions to `uniform`."""
     for h, tally in enumerate(tallies):
         values = call.values(h)
         for block in row_blocks(call.T, rows):
-            allowed = allowed_of(call, h, block)
+            allowed = call.allowed(h, block)
             tally.add(call.attention(h, block), allowed, block, values, marks)
             if uniform:
                 flat = allowed / allowed.sum(dim=1, keepdim=True)

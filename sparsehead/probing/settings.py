@@ -1,0 +1,63 @@
+"""The options of `probe`: their types, defaults, words and checks, for callers and for the command line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from .._base.arguments import whole
+from .._base.errors import DomainError
+from .._base.fields import setting
+from ..capacity.forms import FORMS
+
+ProbeProgress = Callable[[str, int, int], None]  # a stage, how far it is, how far it goes
+SIZES = (1, 2, 4, 8, 16, 32)
+
+
+class ProbeOptions(TypedDict, total=False):
+    """The options of `probe`, for type checkers; `ProbeSettings` has their defaults."""
+
+    heads: int | None
+    s: int
+    baselines: bool
+    bounds: bool
+    influence: int
+    total: int
+    ablation: int
+    longest: int | None
+    m: int
+    form: str | None
+    pickle: bool
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings:
+    """The options of `probe`, checked."""
+
+    s: int = setting(4, "Options", "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
+    heads: int | None = setting(None, "Options", "Heads per layer, for a bare state dict.")
+    longest: int | None = setting(None, "Options", "Cut sequences to this many tokens, at least 2.")
+    influence: int = setting(
+        0, "Options", "Sequences on which positions are substituted at each layer's input."
+    )
+    total: int = setting(0, "Options", "Sequences whose input tokens are substituted: one pass per token.")
+    ablation: int = setting(0, "Options", "Sequences on which each head is taken out: one pass per head.")
+    baselines: bool = setting(
+        True, "Options", "Measure random weights, shuffled input and uniform attention too."
+    )
+    bounds: bool = setting(True, "Options", "Bound the capacity of every head and layer.")
+    m: int = setting(10**6, "Options", "Sequences that the bounds are stated for.")
+    form: str | None = setting(None, "Options", "Form of the bounds; by default the smallest proven one.")
+    pickle: bool = setting(False, "Options", "Allow pickled weights (weights_only=True).")
+    seed: int = setting(0, "Options", "Names the random tokens and the baselines.")
+
+    def __post_init__(self) -> None:
+        if self.s not in SIZES:
+            raise DomainError(f"s is one of {', '.join(map(str, SIZES))}; got {self.s!r}.")
+        whole("m", self.m)
+        if self.form is not None:
+            FORMS.check(self.form)
+        if self.longest is not None:
+            whole("longest", self.longest, least=2)
+        for name in ("influence", "total", "ablation"):
+            whole(name, getattr(self, name), least=0)
