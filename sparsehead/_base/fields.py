@@ -98,6 +98,11 @@ def setting(default: V, group: str, help: str, **more: Any) -> V:
     return field(default=default, metadata=about(group, help, **more))
 
 
+def option(default: V, help: str, **more: Any) -> V:
+    """A `setting` under the heading "Options"."""
+    return setting(default, "Options", help, **more)
+
+
 @cache
 def settings_of(kind: type) -> dict[str, Setting]:
     """The settings of a dataclass whose fields have metadata from `about`, by name, in the order of its fields."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.errors import ParseError
-from .._base.fields import about, setting
+from .._base.fields import about, option
 from ..capacity.forms import FORMS
 from .output import AsJson, emit
 
@@ -24,18 +24,18 @@ class Question:
     """What is asked of a model or of norms; the defaults are those of `sparsehead.bound`."""
 
     m: int = field(metadata=about("Options", "Training samples."))
-    norms: str | None = setting(
-        None, "Options", "Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."
+    norms: str | None = option(
+        None, "Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."
     )
-    T: int | None = setting(None, "Options", "Context length, with --norms.")
-    delta: float = setting(0.05, "Options", "The bound may fail with this probability.")
-    margin: float | None = setting(None, "Options", "Margin asked of the outputs.")
-    eps: float | None = setting(None, "Options", "Resolution at which ln N is reported.")
-    form: str | None = setting(
-        None, "Options", "ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
+    T: int | None = option(None, "Context length, with --norms.")
+    delta: float = option(0.05, "The bound may fail with this probability.")
+    margin: float | None = option(None, "Margin asked of the outputs.")
+    eps: float | None = option(None, "Resolution at which ln N is reported.")
+    form: str | None = option(
+        None, "ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
         choices=FORMS,
     )  # fmt: skip
-    accuracy: float = setting(0.05, "Options", "The gap that samples_needed asks for.")
+    accuracy: float = option(0.05, "The gap that samples_needed asks for.")
 
 
 def bound(

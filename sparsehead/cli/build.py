@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .._base.fields import about, setting
+from .._base.fields import about, option
 from ..certify.written import AttentionSample, WrittenModel, certify_written
 from ..construct.build import CONSTRUCTIONS
 from ..construct.build import build as write
@@ -23,22 +23,16 @@ class Construction:
     """How the head is written; the defaults are those of `sparsehead.build`."""
 
     T: int = field(metadata=about("Options", "Context length: inputs have T bits."))
-    encoding: str = setting(
-        "positional", "Options", "positional, random, trainable or bag.", choices=ENCODINGS
+    encoding: str = option("positional", "positional, random, trainable or bag.", choices=ENCODINGS)
+    d: int | None = option(None, "Width, where the encoding leaves it open.")
+    method: str = option("compact", "compact, or paper for the printed construction.", choices=CONSTRUCTIONS)
+    heads: str = option(
+        "one", "one, s (one per relevant bit) or cancel (two).", choices=("one", "s", "cancel")
     )
-    d: int | None = setting(None, "Options", "Width, where the encoding leaves it open.")
-    method: str = setting(
-        "compact", "Options", "compact, or paper for the printed construction.", choices=CONSTRUCTIONS
-    )
-    heads: str = setting(
-        "one", "Options", "one, s (one per relevant bit) or cancel (two).", choices=("one", "s", "cancel")
-    )
-    readout: str | None = setting(
-        None, "Options", "head (ReLU inside it) or mlp; else chosen.", choices=("head", "mlp")
-    )
-    epsilon: float | None = setting(None, "Options", "Allow this error: AND and OR then need no ReLU.")
-    attends_cls: bool = setting(True, "Options", "Whether [CLS] attends to itself.", option="--cls")
-    seed: int = setting(0, "Options", "Names the random positions.")
+    readout: str | None = option(None, "head (ReLU inside it) or mlp; else chosen.", choices=("head", "mlp"))
+    epsilon: float | None = option(None, "Allow this error: AND and OR then need no ReLU.")
+    attends_cls: bool = option(True, "Whether [CLS] attends to itself.", option="--cls")
+    seed: int = option(0, "Names the random positions.")
 
 
 def build(

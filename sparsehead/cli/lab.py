@@ -6,24 +6,22 @@ from typing import Annotated
 
 import typer
 
-from .._base.fields import setting
+from .._base.fields import option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """How the lab is served; see `lab.server.serve`."""
 
-    db: Path = setting(Path("results.db"), "Options", "The store that jobs write to and the Law page shows.")
-    port: int = setting(8377, "Options", "0 picks a free one.")
-    host: str = setting(
-        "127.0.0.1", "Options", "The address to serve; another than this machine's own needs --allow-remote."
+    db: Path = option(Path("results.db"), "The store that jobs write to and the Law page shows.")
+    port: int = option(8377, "0 picks a free one.")
+    host: str = option(
+        "127.0.0.1", "The address to serve; another than this machine's own needs --allow-remote."
     )
-    allow_remote: bool = setting(False, "Options", "Serve other machines too, over plain HTTP.")
-    browser: bool = setting(True, "Options", "Whether to open the page in the browser.")
-    running: int = setting(
-        1, "Options", "Jobs that run at once; the others wait.", option="--jobs", least=1, most=64
-    )
-    pickle: bool = setting(False, "Options", "Allow pickled weights (weights_only=True) in --probe.")
+    allow_remote: bool = option(False, "Serve other machines too, over plain HTTP.")
+    browser: bool = option(True, "Whether to open the page in the browser.")
+    running: int = option(1, "Jobs that run at once; the others wait.", option="--jobs", least=1, most=64)
+    pickle: bool = option(False, "Allow pickled weights (weights_only=True) in --probe.")
 
 
 def lab(

@@ -8,16 +8,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .._base.arguments import shown
-from .._base.errors import ParseError
-from .._base.fields import about, setting
+from .._base.fields import about, option, setting
 from .._base.files import check_apart
 from ..functions import FAMILIES
 from ..laws.adaptive import Adaptive
 from ..laws.law import METHODS
 from .learn import FromPreset
-from .numbers import whole_number
-from .options import Settings
+from .options import Settings, whole_numbers
 from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, write_chart
 from .progress import SweepLine
 
@@ -38,8 +35,8 @@ class Asked(FromPreset):
     """Which trials are run, where, and where they are kept."""
 
     T: str = field(metadata=about("Options", "Context lengths, such as 100,300,1000."))
-    seed: int = setting(0, "Options", "Names every random stream.")
-    out: Path | None = setting(None, "Options", "Draw the chart: .svg, .png, .pdf or .html.")
+    seed: int = option(0, "Names every random stream.")
+    out: Path | None = option(None, "Draw the chart: .svg, .png, .pdf or .html.")
     method: str | None = setting(
         None, "Design", "joint (all T together; from three T on the default), adaptive (each T alone), or grid, the "
         "paper's.", choices=METHODS,
@@ -72,12 +69,12 @@ def law(
     """Measure m_80(T): the number of samples at which 80 % of trials succeed, with intervals, fits and floor."""
     from ..laws.law import law as measure
 
-    lengths = _lengths(asked.T)
+    lengths = whole_numbers(asked.T, "--T", "100,300,1e3")
     if asked.out is not None:
         check_apart(asked.out, asked.db, what="chart")
         check_chart_file(asked.out, "--out", force=force)
     policy = Adaptive(start=asked.start, width=asked.width, max_trials=asked.trials)
-    with SweepLine() as line:
+    with (line := SweepLine()):
         found = measure(
             function, T=lengths, seed=asked.seed, preset=asked.preset, method=asked.method, policy=policy,
             workers=asked.workers, cluster=asked.cluster, shard=asked.shard, db=asked.db,
@@ -91,15 +88,6 @@ def law(
             write_chart(asked.out, law_figure(found), force=force)
         result["chart"] = str(asked.out)
     emit(result, as_json, lambda console: _show(console, found, asked.out))
-
-
-def _lengths(text: str) -> list[int]:
-    try:
-        return [whole_number(part) for part in text.split(",")]
-    except typer.BadParameter:
-        raise ParseError(
-            f"--T takes whole numbers with commas between them, such as 100,300,1e3; got {shown(text)}."
-        ) from None
 
 
 def _show(console: Console, found: "LawResult", chart: Path | None = None) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from .._base.errors import DomainError
-from .._base.fields import setting
+from .._base.fields import option, setting
 from ..functions import FAMILIES
 from ..heads.model_file import save
 from ..reading import Reading
@@ -35,9 +35,8 @@ class LearnSettings(Settings):
 class FromPreset:
     """Settings start from a preset."""
 
-    preset: str = setting(
-        "fast", "Options", "fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
-        choices=PRESETS,
+    preset: str = option("fast", "fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
+        choices=PRESETS
     )  # fmt: skip
 
 
@@ -45,9 +44,9 @@ class FromPreset:
 class Asked(FromPreset):
     """What is written, and what the training runs on."""
 
-    out: Path | None = setting(None, "Options", "Write the model here (safetensors).")
-    chart: Path | None = setting(
-        None, "Options", "Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
+    out: Path | None = option(None, "Write the model here (safetensors).")
+    chart: Path | None = option(
+        None, "Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
     )
     engine: str = setting("auto", "Machine", "auto, compiled or torch.", choices=("auto", *ENGINES))
     device: str = setting("cpu", "Machine", "cpu, cuda or auto.", choices=("cpu", "cuda", "auto"))

@@ -7,6 +7,7 @@ A command function names its arguments, a dataclass whose fields are options (se
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -14,8 +15,43 @@ import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
+from .._base.arguments import shown
+from .._base.errors import ParseError
 from .._base.fields import Setting, settings_of
-from .numbers import whole_number
+
+
+def whole_number(
+    text: str | int, *, least: int | float | None = None, most: int | float | None = None
+) -> int:
+    """The whole number that a text means. Accepts 300, 10_000, 1e6 and 2.5e3; rejects 20.9 and 1e-3.
+
+    >>> whole_number("1e6"), whole_number("10_000"), whole_number("2.5e3")
+    (1000000, 10000, 2500)
+    """
+    try:
+        number = Decimal(str(text).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    # `bound` takes T = 10^400; 1e999999 would fill the memory with zeros
+    if not number.is_finite() or number.adjusted() > 1000 or number != number.to_integral_value():
+        raise typer.BadParameter(f"{shown(str(text))} is no whole number; write it as 300, 10_000 or 1e6.")
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise typer.BadParameter(f"{text} is out of range; it is a whole number from {least} to {most}.")
+    return int(number)
+
+
+def whole_numbers(text: str, option: str, example: str) -> list[int]:
+    """The whole numbers in a text with commas between them; `option` gave it.
+
+    >>> whole_numbers("0, -1", "--queries", "0,-1")
+    [0, -1]
+    """
+    try:
+        return [whole_number(part) for part in text.split(",")]
+    except typer.BadParameter:
+        raise ParseError(
+            f"{option} takes whole numbers with commas between them, such as {example}; got {shown(text)}."
+        ) from None
 
 
 class Settings(dict[str, Any]):

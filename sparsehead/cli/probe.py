@@ -1,7 +1,6 @@
 """`sparsehead probe PATH`: the heads of a pretrained model."""
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .._base.arguments import shown
-from .._base.errors import DomainError, ParseError
+from .._base.errors import DomainError
 from ..probing.settings import ProbeSettings
+from .options import whole_numbers
 from .output import (
     AsJson,
     Force,
@@ -52,7 +51,7 @@ def probe(
     from ..probing.probe import probe as probe_model
 
     texts = None if text is None else read_texts(text)
-    rows = None if queries is None else positions_of(queries)
+    rows = None if queries is None else whole_numbers(queries, "--queries", "0,-1")
     with status_console().status("loading") as line:
         found = probe_model(
             path, text=texts, queries=rows,
@@ -75,20 +74,6 @@ def check_kind(path: Path) -> None:
     config = path / "config.json"
     if os.path.isfile(config):
         check_probed(read_json(config, wanted="a folder with a model").get("model_type"))
-
-
-def positions_of(text: str) -> tuple[int, ...]:
-    """Positions written with commas.
-
-    >>> positions_of("0, -1")
-    (0, -1)
-    """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch("-?[0-9]{1,18}", part) for part in parts):
-        raise ParseError(
-            f"--queries takes whole numbers with commas between them, such as 0,-1; got {shown(text)}."
-        )
-    return tuple(map(int, parts))
 
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""The live display of `learn`, on standard error: where training stands, and whether the support has appeared."""
+"""The live display of `learn`, on standard error: how far training is, and whether the support has appeared."""
 
 from typing import Any
 
@@ -21,35 +21,32 @@ def sparkline(values: list[float], top: float) -> str:
     return "".join(bars[min(7, max(0, height))] for height in heights)
 
 
-class TrainingDisplay:
+class TrainingDisplay(Live):
     """A context manager; called with a trial's state after every check, it redraws itself. Silent without a terminal.
 
     Rows: validation accuracy; influence and attention, each as the least on the support above the greatest elsewhere.
     """
 
     def __init__(self) -> None:
+        super().__init__(Text("starting"), console=status_console(), transient=True, auto_refresh=False)
         self._restart = 0
         self._seen: dict[str, list[float]] = {}
-        self._live = Live(Text("starting"), console=status_console(), transient=True, auto_refresh=False)
-
-    def __enter__(self) -> "TrainingDisplay":
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *details: Any) -> None:
-        self._live.__exit__(None, None, None)
 
     def __call__(self, state: dict[str, Any]) -> None:
         if state["restart"] != self._restart:
             self._restart, self._seen = state["restart"], {}
-        for name in (
+        shown = [
             "val_accuracy",
-            *(f"{of}_{what}" for of in ("support", "other") for what in ("influence", "attention")),
-        ):
+            "support_influence",
+            "other_influence",
+            "support_attention",
+            "other_attention",
+        ]
+        for name in shown:
             if state.get(name) is not None:
                 self._seen.setdefault(name, []).append(float(state[name]))
-        if self._live.console.is_terminal:
-            self._live.update(self._drawn(state), refresh=True)
+        if self.console.is_terminal:
+            self.update(self._drawn(state), refresh=True)
 
     def _drawn(self, state: dict[str, Any]) -> RenderableType:
         done = state["restart"] * state["n_steps"] + state["step"]

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from .._base.arguments import whole
 from .._base.errors import DomainError
-from .._base.fields import setting
+from .._base.fields import option
 from ..capacity.forms import FORMS
 
 ProbeProgress = Callable[[str, int, int], None]  # a stage, how far it is, how far it goes
@@ -34,22 +34,18 @@ class ProbeOptions(TypedDict, total=False):
 class ProbeSettings:
     """The options of `probe`, checked."""
 
-    s: int = setting(4, "Options", "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
-    heads: int | None = setting(None, "Options", "Heads per layer, for a bare state dict.")
-    longest: int | None = setting(None, "Options", "Cut sequences to this many tokens, at least 2.")
-    influence: int = setting(
-        0, "Options", "Sequences on which positions are substituted at each layer's input."
-    )
-    total: int = setting(0, "Options", "Sequences whose input tokens are substituted: one pass per token.")
-    ablation: int = setting(0, "Options", "Sequences on which each head is taken out: one pass per head.")
-    baselines: bool = setting(
-        True, "Options", "Measure random weights, shuffled input and uniform attention too."
-    )
-    bounds: bool = setting(True, "Options", "Bound the capacity of every head and layer.")
-    m: int = setting(10**6, "Options", "Sequences that the bounds are stated for.")
-    form: str | None = setting(None, "Options", "Form of the bounds; by default the smallest proven one.")
-    pickle: bool = setting(False, "Options", "Allow pickled weights (weights_only=True).")
-    seed: int = setting(0, "Options", "Names the random tokens and the baselines.")
+    s: int = option(4, "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
+    heads: int | None = option(None, "Heads per layer, for a bare state dict.")
+    longest: int | None = option(None, "Cut sequences to this many tokens, at least 2.")
+    influence: int = option(0, "Sequences on which positions are substituted at each layer's input.")
+    total: int = option(0, "Sequences whose input tokens are substituted: one pass per token.")
+    ablation: int = option(0, "Sequences on which each head is taken out: one pass per head.")
+    baselines: bool = option(True, "Measure random weights, shuffled input and uniform attention too.")
+    bounds: bool = option(True, "Bound the capacity of every head and layer.")
+    m: int = option(10**6, "Sequences that the bounds are stated for.")
+    form: str | None = option(None, "Form of the bounds; by default the smallest proven one.")
+    pickle: bool = option(False, "Allow pickled weights (weights_only=True).")
+    seed: int = option(0, "Names the random tokens and the baselines.")
 
     def __post_init__(self) -> None:
         if self.s not in SIZES:

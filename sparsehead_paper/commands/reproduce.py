@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparsehead._base.errors import DomainError
-from sparsehead._base.fields import setting
+from sparsehead._base.fields import option
 from sparsehead.cli.output import AsJson, emit, literal
 from sparsehead.cli.progress import SweepLine
 
@@ -24,22 +24,18 @@ LINE = "Check every claim of the paper and write report.html."
 class Scope:
     """What is run."""
 
-    quick: bool = setting(False, "Options", "Small experiments: a first look in a few minutes.")
-    full: bool = setting(False, "Options", "Everything, T up to 10^5: hours on two cores; resumes.")
-    db: Path = setting(Path("results.db"), "Options", "The store; repeating the command resumes from it.")
-    out: Path = setting(Path("reproduction"), "Options", "Folder for the results files and report.html.")
-    workers: int = setting(2, "Options", "Processes, one thread each.")
-    train: bool = setting(True, "Options", "--no-train reports on the results that OUT holds.")
-    only: str | None = setting(
-        None,
-        "Options",
-        "Experiments by name, with commas, such as readings,law-matched; no report is written.",
+    quick: bool = option(False, "Small experiments: a first look in a few minutes.")
+    full: bool = option(False, "Everything, T up to 10^5: hours on two cores; resumes.")
+    db: Path = option(Path("results.db"), "The store; repeating the command resumes from it.")
+    out: Path = option(Path("reproduction"), "Folder for the results files and report.html.")
+    workers: int = option(2, "Processes, one thread each.")
+    train: bool = option(True, "--no-train reports on the results that OUT holds.")
+    only: str | None = option(
+        None, "Experiments by name, with commas, such as readings,law-matched; no report is written."
     )
-    stored: bool = setting(False, "Options", "With --only: run nothing, write what the store holds so far.")
-    add: bool = setting(
-        False,
-        "Options",
-        "With --only: what OUT's results files hold counts as done, though its store is elsewhere.",
+    stored: bool = option(False, "With --only: run nothing, write what the store holds so far.")
+    add: bool = option(
+        False, "With --only: what OUT's results files hold counts as done, though its store is elsewhere."
     )
 
     def check(self) -> None:
@@ -67,7 +63,7 @@ def reproduce(
 
     _check_store(scope.db, scope.out)
     scope.check()
-    with SweepLine() as line:
+    with (line := SweepLine()):
         how: dict[str, Any] = {"db": scope.db, "folder": scope.out, "workers": scope.workers}
         how |= {"report": line.report, "say": line.say}
         if scope.only is not None:

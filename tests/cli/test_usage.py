@@ -12,7 +12,7 @@ import typer.main
 
 from sparsehead.cli.app import app, main
 from sparsehead.cli.completion import SHELLS, VARIABLE
-from sparsehead.cli.numbers import whole_number
+from sparsehead.cli.options import whole_number
 from sparsehead.train.spec import SETTINGS
 
 ROOT = typer.main.get_command(app)
