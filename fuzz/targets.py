@@ -30,7 +30,7 @@ from watch import Wrong
 import sparsehead as sh
 from sparsehead._base.errors import SparseheadError
 from sparsehead.cli.bound import parse_norms
-from sparsehead.cli.numbers import whole_number
+from sparsehead.cli.options import whole_number
 from sparsehead.covering.points_file import is_numeral, points_of
 from sparsehead.sweep.shards import parse_shard
 

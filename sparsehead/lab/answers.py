@@ -1,6 +1,5 @@
-"""How endpoints answer: JSON that was computed once, and one sentence for whatever cannot be answered."""
+"""How endpoints answer with a file, and with one sentence when they cannot do what was asked."""
 
-import json
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,13 +13,13 @@ from .._base.lazy import missing_extra
 
 
 class Problem(BaseModel):
-    """What an endpoint answers when it cannot do what was asked: one sentence that says what would work."""
+    """The answer of an endpoint that cannot do what was asked: one sentence that says what would work."""
 
     error: str
 
 
 class Busy(SparseheadError):
-    """The server is as busy as it may be; the request can be repeated later."""
+    """A limit of the server is reached; the request can be repeated later."""
 
 
 class Unknown(SparseheadError):
@@ -39,23 +38,26 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     424: {"model": Problem, "description": "An optional package is not installed."},
     429: {"model": Problem, "description": "The server does as much as it may; try again later."},
 }
-BROKEN = "something broke on the server's side; its terminal has the details."
 
 
-def packed_json(content: Any) -> bytes:
-    """JSON as it is sent; numbers that are not finite are refused, since JSON has none."""
-    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-
-
-def sent(content: bytes) -> Response:
-    """An answer that is JSON already."""
-    return Response(content, media_type="application/json")
+def download(content: bytes, name: str, kind: str = "application/octet-stream") -> Response:
+    """A file that the browser saves under `name`."""
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)
 
 
 def explained(error: Exception) -> tuple[int, str]:
-    """The status and the sentence for an exception; 500 for a mistake of ours, which says nothing about its insides."""
+    """The status and the sentence for an exception; 500 for a bug of ours, about which it says nothing."""
     if isinstance(error, ModuleNotFoundError):
         error = missing_extra(error)
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        refusal = first.get("ctx", {}).get("error")  # of a validator of ours
+        where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+        sentence = f"{where or 'the request'}: {first['msg']}."
+        return 422, (str(refusal) if isinstance(refusal, SparseheadError) else sentence)[:500]
     if isinstance(error, SparseheadError):
         special = {Busy: 429, Unknown: 404, TooLarge: 413, MissingExtra: 424}
         status = next((status for kind, status in special.items() if isinstance(error, kind)), 422)
@@ -66,35 +68,16 @@ def explained(error: Exception) -> tuple[int, str]:
         return 422, "the input is nested too deeply; a flatter one works."
     if isinstance(error, OverflowError):
         return 422, "a number is too large; use smaller ones."
-    return 500, BROKEN
+    return 500, "something broke on the server's side; its terminal has the details."
 
 
 def install(app: FastAPI) -> None:
     """Answer every exception of `app` with one sentence as JSON."""
 
-    async def ours(request: Request, error: Exception) -> Response:
+    async def explain(request: Request, error: Exception) -> Response:
         status, sentence = explained(error)
-        return JSONResponse({"error": sentence}, status)
+        return JSONResponse({"error": sentence}, status, getattr(error, "headers", None))
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
-        raised = first.get("ctx", {}).get(
-            "error"
-        )  # a sentence of ours, if a validator of ours refused the value
-        sentence = (
-            str(raised)
-            if isinstance(raised, SparseheadError)
-            else f"{where or 'the request'}: {first['msg']}."
-        )
-        return JSONResponse({"error": sentence[:500]}, 422)
-
-    async def other(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
-
-    for kind in (SparseheadError, ModuleNotFoundError, MemoryError, RecursionError, OverflowError, Exception):
-        app.add_exception_handler(kind, ours)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, other)
+    own = (SparseheadError, ModuleNotFoundError, MemoryError, RecursionError, OverflowError, Exception)
+    for kind in (*own, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, explain)

@@ -22,17 +22,7 @@ from .sandbox import Sandbox
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is started with.
-
-    Args:
-        db: the store.
-        hosts: the values of Host that are the server's own.
-        token: its secret.
-        cookie: the name of the cookie that carries it.
-        running, waiting: jobs that run at once, and that may wait.
-        models: what the Probe page offers: names, and the paths that stay on this side.
-        pickle: whether their weights may be pickled; they are read with torch's weights_only=True.
-    """
+    """The settings of a server. hosts, token, cookie: see `Guard`; the others: see `Jobs`."""
 
     db: Path
     hosts: tuple[str, ...]
@@ -60,9 +50,9 @@ def make_api(settings: Settings) -> FastAPI:
         app.state.sandbox = Sandbox()
         app.state.jobs = Jobs(
             settings.db,
-            kinds=jobs.KINDS
+            kinds=jobs.CHECKS
             | {"probe": lambda given: probe.ProbeRequest.model_validate(given).model_dump()}
-            | {kind: job.check for found in extensions() for kind, job in found.jobs.items()},
+            | {name: kind.check for found in extensions() for name, kind in found.jobs.items()},
             running=settings.running,
             waiting=settings.waiting,
             models=settings.models,

@@ -13,17 +13,15 @@ from typing import Any
 from fastapi import APIRouter
 
 from ..laws.law import LawResult
-
-Values = dict[str, Any]
-Tell = Callable[[Values], None]
+from .work import Tell, Values
 
 
 @dataclass(frozen=True)
-class Job:
+class JobKind:
     """One kind of job.
 
     Args:
-        check: complete a request, or raise ValueError where no endpoint would take it.
+        check: complete a request, or raise ValueError if no endpoint would take it.
         work: do the job, from its request, the store and a function that reports events; return the result as JSON.
     """
 
@@ -42,7 +40,7 @@ class Extension:
     """
 
     routers: tuple[APIRouter, ...] = ()
-    jobs: Mapping[str, Job] = field(default_factory=dict)
+    jobs: Mapping[str, JobKind] = field(default_factory=dict)
     laws: Callable[[], Mapping[str, tuple[str, LawResult]]] = dict
 
 

@@ -1,9 +1,8 @@
 """Long work: a queue of jobs, each in a process of its own, followed by any number of pages.
 
-A job's id is a hash of its kind and request, so that equal requests are one job. `running` jobs run at a time and
-`waiting` may wait; one more is refused. What a job finishes lands in the store at once; cancelling or losing it costs
-only what was under way. Unfinished jobs are listed in a journal beside the store, and the next server offers to resume
-them.
+A job's id is a hash of its kind and request, so that equal requests are one job. Every trial that a job finishes is in
+the store at once; cancelling the job loses only trials under way. Unfinished jobs are listed in a journal beside the
+store, and the next server offers to resume them.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .._base.errors import FileError
@@ -31,15 +31,12 @@ OPEN = ("waiting", "running")
 
 @dataclass(eq=False)
 class Job:
-    """One job.
+    """One job; for its kinds and their requests see `work.KINDS`.
 
     Args:
-        id: made from kind and request.
-        kind, request: what is asked; see `work.KINDS`.
         state: waiting, running, done, failed, cancelled or interrupted (the server ended).
         progress: the worker's last report; points: its reports that make a curve; notes: sentences for people.
-        result, error: how it ended.
-        since: how many points were dropped or replaced, so that a page that follows knows when to begin anew.
+        since: increases when points are dropped or replaced, so that a page that follows knows when to begin anew.
     """
 
     id: str
@@ -57,16 +54,16 @@ class Job:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def summary(self) -> dict[str, Any]:
-        """What the list of jobs shows."""
+        """The job without points and result, for lists."""
         names = ("id", "kind", "request", "state", "created", "progress", "notes", "error")
         return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it."""
+        """The job with points and result."""
         return {**self.summary(), "points": self.points, "result": self.result}
 
     def touch(self) -> None:
-        """Wake whoever follows."""
+        """Wake the pages that follow."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -88,23 +85,16 @@ class Jobs:
     Args:
         db: the store; the journal is the file beside it.
         kinds: the checks that a request found in the journal must pass.
-        running, waiting: see the top of this file.
-        models: the paths behind the names in requests to probe; a request never holds a path.
+        running: jobs that run at once; waiting: jobs that may wait, one more is refused.
+        models: the paths by the names in requests to probe; a request never holds a path.
         pickle: whether their weights may be pickled.
     """
 
     def __init__(
-        self,
-        db: Path,
-        *,
-        kinds: Kinds,
-        running: int,
-        waiting: int,
-        models: Mapping[str, Path] | None = None,
-        pickle: bool = False,
-    ) -> None:
-        self.db, self.running, self.waiting = db, running, waiting
-        self.models, self.pickle = dict(models or {}), pickle
+        self, db: Path, *, kinds: Kinds, running: int, waiting: int,
+        models: Mapping[str, Path] = MappingProxyType({}), pickle: bool = False,
+    ) -> None:  # fmt: skip
+        self.db, self.running, self.waiting, self.models, self.pickle = db, running, waiting, models, pickle
         self.journal = db.with_name(f"{db.name}.jobs.json")
         left = [
             Job(job_id(row.kind, row.request), row.kind, row.request, row.offered(), row.created)
@@ -116,7 +106,7 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, kind: str, request: dict[str, Any], *, again: bool = False) -> Job:
-        """The job of this kind and request, started unless it is open or done; `again` repeats one that is done.
+        """The job of this kind and request, started unless it is open or done; `again` repeats a done one.
 
         Raises:
             Busy: the queue is full.
@@ -131,17 +121,15 @@ class Jobs:
         job.clear()
         job.state = "waiting"
         self.jobs[key] = job  # last in the queue
-        self._forget()
+        over = [job.id for job in self.jobs.values() if job.state not in OPEN]
+        for oldest in over[:-40]:
+            del self.jobs[oldest]
         self._changed(job)
         self._schedule()
         return job
 
     def get(self, key: str) -> Job:
-        """The job of an id.
-
-        Raises:
-            Unknown: there is none.
-        """
+        """The job of an id, or raise `Unknown`."""
         if key not in self.jobs:
             raise Unknown(
                 "there is no such job; it may have been forgotten, and asking for the same starts it again."
@@ -177,14 +165,14 @@ class Jobs:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def follow(self, key: str) -> AsyncIterator[tuple[str, Any]]:
-        """What happens to a job, as (name, data): "job" whenever its state or progress changed, "points" with those
-        that are new ("from" says which is the first), "result" at its end. A page that comes late gets it all."""
+        """Yield the events of a job as (name, data): "job" whenever its state or progress changed, "points" with the
+        new ones ("from" is the number of the first), "result" at its end. A page that comes late gets all of them."""
         job = self.get(key)
         if self.followers >= 100:
             raise Busy("100 pages follow jobs already; close one and try again.")
         self.followers += 1
         try:
-            seen, epoch = -1, job.since  # -1: nothing was told yet
+            seen, epoch = -1, job.since  # -1: nothing was sent yet
             while True:
                 changed = job.changed
                 if epoch != job.since:
@@ -213,7 +201,7 @@ class Jobs:
                 wait.cancel()
 
     def _schedule(self) -> None:
-        """Start waiting jobs while there is room, in the order in which they came."""
+        """Start waiting jobs in the order in which they came, up to `running` at once."""
         for job in self.jobs.values():
             if sum(other.state == "running" for other in self.jobs.values()) >= self.running:
                 return
@@ -232,24 +220,24 @@ class Jobs:
             self._tasks.pop(job.id, None)
             if job.state == "running":
                 job.state = "done" if job.result is not None else "failed"
-                job.error = job.error or (
-                    "" if job.result is not None else "its process ended; memory may be short."
-                )
+                if job.result is None:
+                    job.error = job.error or "its process ended; memory may be short."
                 self._changed(job)
             if not self.stopping.is_set():
                 self._schedule()
 
     async def _attend(self, job: Job) -> None:
-        """Start the process and note what it says, until it ends."""
+        """Start the process and take its events until it ends."""
         job.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sparsehead.lab.worker", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=os.environ | CHILD, start_new_session=True, limit=2**24,  # bytes of one event
         )  # fmt: skip
         if job.state != "running":  # cancelled while it started
             return
-        paths = {name: str(path) for name, path in self.models.items()}
         asked = {"kind": job.kind, "request": job.request, "db": str(self.db), "parent": os.getpid()}
-        asked |= {"models": paths, "pickle": self.pickle} if job.kind == "probe" else {}
+        if job.kind == "probe":
+            asked["models"] = {name: str(path) for name, path in self.models.items()}
+            asked["pickle"] = self.pickle
         job.process.stdin.write(json.dumps(asked).encode() + b"\n")
         with suppress(ConnectionError):
             await job.process.stdin.drain()
@@ -262,8 +250,7 @@ class Jobs:
     def _note(self, job: Job, event: dict[str, Any]) -> None:
         if "progress" in event:
             job.progress = event["progress"]
-            trial = job.progress.get("trial")
-            if trial:
+            if trial := job.progress.get("trial"):
                 job.points.append({name: value for name, value in trial.items() if name != "attention"})
         if "point" in event:
             job.points.append(event["point"])
@@ -278,12 +265,6 @@ class Jobs:
     def _changed(self, job: Job) -> None:
         job.touch()
         self._write_journal()
-
-    def _forget(self) -> None:
-        """Drop the oldest jobs that are over, except for the last 40."""
-        over = [job.id for job in self.jobs.values() if job.state not in OPEN]
-        for key in over[:-40]:
-            del self.jobs[key]
 
     def _write_journal(self) -> None:
         rows = [

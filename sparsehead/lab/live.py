@@ -1,4 +1,4 @@
-"""A runner for sweeps that lets one watch: attention at every check, and the model kept beside the outcome."""
+"""A runner for sweeps that reports attention at every check, and keeps the model beside the outcome."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from ..train.spec import TrainSpec
 from ..train.trial import Trial
 
 
-class Looks:
-    """Where a run looked: one row of T + 1 mean weights (heads and inputs averaged) for each step kept."""
+class AttentionHistory:
+    """The attention of a run: one row of T + 1 mean weights (heads and inputs averaged) for each step kept."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -22,7 +22,7 @@ class Looks:
         self._restart, self._seen, self._every = 0, 0, 1
 
     def take(self, trial: Trial) -> Float[Array, " tokens"] | None:
-        """Look at the trial's weights as they are now; a new restart begins anew."""
+        """Add the trial's attention as it is now and return it; a new restart begins anew."""
         if trial.restart != self._restart:
             self.steps, self.rows, self._restart, self._seen, self._every = [], [], trial.restart, 0, 1
         model = trial.model()
@@ -40,7 +40,7 @@ class Looks:
         return row
 
     def arrays(self) -> dict[str, Array]:
-        """What is stored: the steps, and one row of weights for each."""
+        """The steps and rows, as the store keeps them."""
         if not self.rows:
             return {}
         return {"lab/steps": np.array(self.steps), "lab/attention": np.array(self.rows, dtype=np.float32)}
@@ -53,20 +53,20 @@ def run_live(
     progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
-    """`run_trials` one by one; progress carries the attention of the moment, the outcome its maps and its model.
+    """Run trials one by one as `run_trials` does; progress has the current attention, the outcome all of it.
 
-    The model is kept as the bytes of its file, under "lab/model".
+    A model of at most 8 MB is kept too, as the bytes of its file, under "lab/model".
     """
     for spec in specs:
-        looks = Looks()
+        history = AttentionHistory()
 
-        def watch(trial: Trial, looks: Looks = looks) -> None:
-            row = looks.take(trial)
+        def watch(trial: Trial, history: AttentionHistory = history) -> None:
+            row = history.take(trial)
             if progress is not None:
                 progress({**trial.state(), "attention": None if row is None else row.round(5).tolist()})
 
         run = learn_spec(spec, watch=watch, **options)
-        arrays = looks.arrays()
+        arrays = history.arrays()
         if run.model is not None and len(content := packed(run.model)) <= 8_000_000:
             arrays["lab/model"] = np.frombuffer(content, dtype=np.uint8)
         on_outcome(spec, run.outcome, arrays)

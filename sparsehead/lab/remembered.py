@@ -1,4 +1,4 @@
-"""Answers that depend on the request alone, remembered as they were sent.
+"""A cache of answers that depend on the request alone.
 
 Pages request the same heads and bounds again and again; the pages of a class of students, at the same time. A kept
 answer is sent by the event loop, without a thread; equal requests that arrive together are computed once.
@@ -24,7 +24,7 @@ Key = tuple[str, str, bytes, bytes, bytes]
 
 @dataclass(frozen=True)
 class Answer:
-    """What was sent: status, headers, body; `error` is the mistake of ours that it hides."""
+    """A whole answer; `error` is the exception that it hides, if it is the answer to a bug of ours."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -32,7 +32,7 @@ class Answer:
     error: Exception | None = None
 
     async def give(self, send: Send) -> None:
-        """Send it, and raise what belongs into the server's terminal."""
+        """Send it, and raise `error` so that the server's terminal shows it."""
         headers = list(self.headers)
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Remembered:
-    """`app`, with the answers of 200 of the paths in PURE kept: the last MOST_BYTES of them."""
+    """`app`, with a cache of the answers with status 200 to the paths in PURE: the last MOST_BYTES of them."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -63,17 +63,16 @@ class Remembered:
         if (others := self._under_way.get(key)) is not None:
             await (await asyncio.shield(others)).give(send)
             return
-        answer = await self._computed(key, scope, message)
-        await answer.give(send)
+        await (await self._computed(key, scope, message)).give(send)
 
     async def _computed(self, key: Key, scope: Scope, message: Message) -> Answer:
-        """What the application answers; whoever asks the same meanwhile waits for it."""
+        """The answer of the application; equal requests that arrive meanwhile wait for it."""
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._under_way[key] = waiting
         body = b'{"error":"it was not computed; ask again."}'
         answer = Answer(503, ((b"content-type", b"application/json"),), body)
         try:
-            answer = await _taken(self.app, scope, message)
+            answer = await _captured(self.app, scope, message)
         finally:
             del self._under_way[key]
             waiting.set_result(answer)
@@ -99,7 +98,7 @@ def _size(key: Key, answer: Answer) -> int:
     return sum(map(len, key[2:])) + len(answer.body) + 500
 
 
-async def _taken(app: App, scope: Scope, message: Message) -> Answer:
+async def _captured(app: App, scope: Scope, message: Message) -> Answer:
     """The answer of `app`, taken instead of sent."""
     start: dict[str, Any] = {}
     parts: list[bytes] = []

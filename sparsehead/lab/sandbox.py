@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any
 from .._base.errors import ParseError, SparseheadError, TooLarge
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
     from ..heads.model import Model
 
 AT_ONCE, WAITING = 2, 8  # files that are parsed, and that may wait
@@ -35,18 +38,21 @@ CSV_FILE: dict[str, Any] = {
 }
 
 
-async def uploaded(request: Any, kind: str = "application/octet-stream") -> bytes:
-    """The file that is a request's body.
+async def parse_upload(
+    request: "Request", task: str, options: dict[str, Any], kind: str = "application/octet-stream"
+) -> "Response":
+    """Answer with what `task` finds in the file that is the request's body.
 
     Raises:
-        HTTPException: it has another type (415).
+        HTTPException: the body has another type than `kind` (415); and what `Sandbox.run` raises.
     """
     from starlette.exceptions import HTTPException
+    from starlette.responses import JSONResponse
 
     said = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if said != kind:
         raise HTTPException(415, f"this takes a file as {kind}; got {said[:60] or 'no content type'}.")
-    return bytes(await request.body())
+    return JSONResponse(await request.app.state.sandbox.run(task, await request.body(), options))
 
 
 class Sandbox:
@@ -56,8 +62,8 @@ class Sandbox:
         self._free = asyncio.Semaphore(AT_ONCE)
         self._here = 0
 
-    async def run(self, task: str, content: bytes, options: dict[str, Any]) -> bytes:
-        """The answer of `task` on `content`, as JSON.
+    async def run(self, task: str, content: bytes, options: dict[str, Any]) -> Any:
+        """The answer of `task` on `content`, as JSON values.
 
         Raises:
             SparseheadError: the file is not what the task takes, or needs more memory or time than it gets.
@@ -75,7 +81,7 @@ class Sandbox:
             self._here -= 1
 
 
-async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
+async def _child(task: str, content: bytes, options: dict[str, Any]) -> Any:
     from ..sweep.local import CHILD
 
     # A child that is killed at one of its limits removes nothing: its temporary files are in a folder of ours.
@@ -87,7 +93,7 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
         )  # fmt: skip
         line = json.dumps({"task": task, "options": options}).encode() + b"\n"
         try:
-            # of the clock: a busy machine is slow, and a process that computes nothing must end too
+            # wall-clock time: a busy machine is slow, and a process that computes nothing must end too
             async with asyncio.timeout(600):
                 said, _ = await process.communicate(line + content)
         except TimeoutError:
@@ -97,16 +103,12 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> bytes:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
-    return _answer(said)
-
-
-def _answer(said: bytes) -> bytes:
     if not said or len(said) > 16_000_000:
         raise TooLarge("the file needs more memory or time than an uploaded file gets; a smaller one may do.")
     found = json.loads(said)
     if "error" in found:
         raise (TooLarge if found.get("large") else ParseError)(found["error"])
-    return json.dumps(found["answer"], separators=(",", ":")).encode()
+    return found["answer"]
 
 
 def main() -> None:
@@ -114,7 +116,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))  # bytes of address space
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # seconds of processor time
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # libraries may print; keep that out of the answer
     asked = json.loads(sys.stdin.buffer.readline())
     content = sys.stdin.buffer.read()
     try:

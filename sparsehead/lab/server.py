@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import html
 import ipaddress
+import itertools
 import secrets
 import signal
 import socket
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -26,11 +28,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which announces its end to streams that would otherwise keep it up."""
+    """uvicorn, ended by Ctrl-C or SIGTERM without raising the signal again."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at Ctrl-C or SIGTERM, and do not raise the signal again afterwards: this is how the lab ends."""
+        """Called by uvicorn while it serves: stop at a signal, which is how the lab ends."""
         kinds = (signal.SIGINT, signal.SIGTERM)
         before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
         try:
@@ -61,25 +63,24 @@ def serve(
     check_store(db)
     offered = named_models(models)
     listening = listen(host, port)
-    bound = listening.getsockname()[1]
-    settings = settings_for(host, bound, db=db, running=running, models=offered, pickle=pickle)
-    address = f"http://{_written(host)}:{bound}/?token={settings.token}"
+    port = listening.getsockname()[1]
+    settings = settings_for(host, port, db=db, running=running, models=offered, pickle=pickle)
+    address = f"http://{_written(host)}:{port}/?token={settings.token}"
     config = uvicorn.Config(
         make_app(settings), log_level="error", access_log=False, lifespan="on", server_header=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=2, http=Connection, ws="none",
     )  # fmt: skip
-    server = Server(config)
     print(address, flush=True)
     with contextlib.suppress(KeyboardInterrupt), listening, contextlib.ExitStack() as opened:
         if browser:
             webbrowser.open(opened.enter_context(redirecting_file(address)))
-        asyncio.run(server.serve(sockets=[listening]))
+        asyncio.run(Server(config).serve(sockets=[listening]))
     print("stopped; jobs that were running can be resumed.", file=sys.stderr)
 
 
 @contextlib.contextmanager
 def redirecting_file(address: str) -> Iterator[str]:
-    """The address of a file that leads to `address` and that only this user can read, for as long as the server runs.
+    """The address of a file that redirects to `address` and that only this user can read; removed at the end.
 
     Every user of this machine can read the command line of a browser, and so a token in it.
     """
@@ -109,37 +110,28 @@ def named_models(paths: Sequence[Path]) -> dict[str, Path]:
     for path in paths:
         if not path.exists():
             raise FileError(f"--probe {shown_path(path)}: there is no such file or folder.")
-        name, n = path.resolve().name, 1
-        while name in found:
-            n += 1
-            name = f"{path.resolve().name} ({n})"
-        found[name] = path.resolve()
+        place = path.resolve()
+        numbered = (place.name if n == 1 else f"{place.name} ({n})" for n in itertools.count(1))
+        found[next(name for name in numbered if name not in found)] = place
     return found
 
 
-def settings_for(
-    host: str,
-    port: int,
-    *,
-    db: Path,
-    running: int = 1,
-    models: Mapping[str, Path] | None = None,
-    pickle: bool = False,
-) -> Settings:
-    """The settings of a server at host:port, with a new token."""
+def settings_for(host: str, port: int, **more: Any) -> Settings:
+    """The settings of a server at host:port, with a new token; `more` are the other fields of `Settings`."""
     names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
     hosts = tuple(f"{_written(name)}:{port}".lower() for name in names)
-    return Settings(
-        db=db, hosts=hosts, token=secrets.token_urlsafe(32), cookie=f"sparsehead-{port}", running=running,
-        models=models or {}, pickle=pickle,
-    )  # fmt: skip
+    return Settings(hosts=hosts, token=secrets.token_urlsafe(32), cookie=f"sparsehead-{port}", **more)
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:
     """Refuse to serve other machines unless that was asked for, and to serve without a name to check Host against."""
     if host in LOOPBACK:
         return
-    if _is_every_address(host):
+    try:
+        is_every_address = ipaddress.ip_address(host).is_unspecified
+    except ValueError:  # a name
+        is_every_address = not host
+    if is_every_address:
         raise DomainError(
             f"--host {host} is every address at once; give the one by which others reach this machine."
         )
@@ -147,13 +139,6 @@ def check_host(host: str, *, allow_remote: bool) -> None:
         raise DomainError(
             f"--host {host} serves other machines too, without encryption; add --allow-remote if that is meant."
         )
-
-
-def _is_every_address(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:  # a name
-        return not host
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The kinds of jobs: each takes its request and the store, tells how far it is, and returns its result as JSON."""
+"""The kinds of jobs: each takes its request and the store, reports progress, and returns its result as JSON."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,25 +13,21 @@ Values = dict[str, Any]
 
 
 def spec_of(request: Values) -> TrainSpec:
-    """The trial that a request of the Learn page stands for."""
+    """The trial that a request of the Learn page asks for."""
     given = {name: value for name, value in request.items() if value is not None}
     return preset(given.pop("preset"), **given)
 
 
 def learn(request: Values, db: Path, tell: Tell) -> Values:
-    """Train through the sweep and the store: a trial that the store knows is not run again."""
-    from ..sweep import LocalSweep, Progress
+    """Train through the sweep and the store: a trial that the store has is not run again."""
+    from ..sweep import LocalSweep
     from ..train.footprint import require_trial
 
     spec = spec_of(request)
     require_trial(spec)
-
-    def progress(state: Progress) -> None:
-        tell({"progress": asdict(state)})
-
     how: Values = {"runner": "sparsehead.lab.live:run_live", "options": {"mass_every": 2 * spec.check_every}}
     with LocalSweep(db, workers=1, batch=1, say=lambda text: tell({"say": text}), **how) as sweep:
-        found = sweep.run([spec], progress=progress)
+        found = sweep.run([spec], progress=lambda state: tell({"progress": asdict(state)}))
     if found.errors:
         raise SparseheadError(
             next(iter(found.errors.values())).partition(": ")[2] or "the trial could not be run."
@@ -41,7 +37,7 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def learned_result(spec: TrainSpec, db: Path) -> Values:
-    """What the store holds of a trial: its outcome, its curves and maps, and what is read back from its model."""
+    """A stored trial: its outcome, curves and attention, and the function that is read back from its model."""
     from ..store import Store
     from ..train.learn import outcome_values, read_back
     from ..train.outcome import Outcome, Run
@@ -53,11 +49,12 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
         if record is None:
             raise SparseheadError("the store does not hold this trial.")
         arrays, history = store.arrays(record.id), store.history(record.id)
-    outcome = Outcome(spec_id=key, history=dict(history), made_by=record.made_by, **_fields(record.outcome))
+    names = ("status", "steps", "restarts_used", "train_accuracy", "val_accuracy", "support_mass", "seconds")
+    values: Values = {name: record.outcome.get(name) for name in names}
+    outcome = Outcome(spec_id=key, history=dict(history), made_by=record.made_by, **values)
     model = loaded(arrays["lab/model"].tobytes()) if "lab/model" in arrays else None
     reading = read_back(Run(spec, outcome, model)) if outcome.solved else None
     f = target_function(spec)
-    kept = "lab/attention" in arrays
     return {
         "id": record.id,
         "spec_id": key,
@@ -68,20 +65,15 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
         "verdict": None if reading is None else reading.verdict,
         "history": history,
         "attention": {
-            "steps": arrays["lab/steps"].tolist() if kept else [],
-            "rows": [[round(float(x), 5) for x in row] for row in arrays["lab/attention"]] if kept else [],
+            "steps": [int(step) for step in arrays.get("lab/steps", ())],
+            "rows": [[round(float(x), 5) for x in row] for row in arrays.get("lab/attention", ())],
         },
         "has_model": model is not None,
     }
 
 
-def _fields(outcome: Values) -> Values:
-    names = ("status", "steps", "restarts_used", "train_accuracy", "val_accuracy", "support_mass", "seconds")
-    return {name: outcome.get(name) for name in names}
-
-
 def law(request: Values, db: Path, tell: Tell) -> Values:
-    """Measure m_80(T); what the store knows of it is not run again."""
+    """Measure m_80(T); trials that the store has are not run again."""
     from ..laws.adaptive import Adaptive
     from ..laws.law import law as measure
     from ..laws.rounds import RoundProgress
@@ -90,9 +82,9 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
     policy = Adaptive(width=given.pop("width"), max_trials=given.pop("trials"), start=given.pop("start"))
 
     def progress(state: RoundProgress) -> None:
-        inside = {} if state.sweep is None else asdict(state.sweep)
-        inside.pop("trial", None)
-        tell({"progress": {"round": state.round, "open_Ts": state.open_Ts, "trials": state.trials, **inside}})
+        found = asdict(state)
+        sweep = found.pop("sweep") or {}
+        tell({"progress": found | {name: value for name, value in sweep.items() if name != "trial"}})
 
     found = measure(
         given.pop("function"), db=db, policy=policy, progress=progress,
@@ -102,9 +94,9 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def probe(request: Values, db: Path, tell: Tell) -> Values:
-    """Measure every head of a model that the server was started with; "models" has the paths behind the names.
+    """Measure every head of a model that the server was started with; "models" has the paths by name.
 
-    The page is told the model's name and never its path.
+    The page sees the model's name and never its path.
     """
     from ..probing.probe import probe as measure
 
@@ -124,9 +116,9 @@ def probe(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def probed(found: Any) -> Values:
-    """A probe as `sparsehead probe --json` prints it, with its summary, one flat row per head, and its chart.
+    """The record of `sparsehead probe --json`, with its summary, one flat row per head, and its chart.
 
-    chart: the map of layers and heads of `probe --chart` as a Vega-Lite specification; None where nothing was run.
+    chart: the map of `probe --chart` as a Vega-Lite specification; None if nothing was run.
     """
     from ..figures.heads import head_map
     from ..figures.render import specification

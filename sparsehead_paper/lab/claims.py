@@ -1,17 +1,17 @@
-"""Claims: the registry of statements, with the verdicts that were found since the server started."""
+"""Claims: the registry of statements, with the verdicts of the jobs since the server started."""
 
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sparsehead._base.arguments import shown
-from sparsehead.lab.answers import Unknown, packed_json, sent
+from sparsehead.lab.answers import Unknown
 from sparsehead.lab.endpoints.jobs import jobs_of
-from sparsehead.lab.extension import Tell, Values
+from sparsehead.lab.work import Tell, Values
 
 from ..claims.claim import VERDICTS, finding_json, labelled_code, marked_tests
 from ..claims.formulas import plain
@@ -25,9 +25,7 @@ class ClaimsRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    labels: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=500)] = Field(
-        default_factory=list
-    )
+    labels: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=500)] = []
 
     @field_validator("labels")
     @classmethod
@@ -42,11 +40,11 @@ class ClaimsRequest(BaseModel):
 def claims_list(request: Request) -> Response:
     """Every claim with its statement, its place in print, and its finding if it was checked."""
     found: dict[str, Any] = {}
-    for job in list(request.app.state.jobs.jobs.values()):
+    for job in list(jobs_of(request).jobs.values()):
         if job.kind == "claims":
             found |= {row["label"]: row for row in list(job.points)}
     rows = [{**row, "finding": found.get(row["label"])} for row in _registry()]
-    return sent(packed_json({"claims": rows, "verdicts": VERDICTS}))
+    return JSONResponse({"claims": rows, "verdicts": VERDICTS})
 
 
 @router.get("/api/claims/{label}")
@@ -54,11 +52,8 @@ def claim_behind(label: str) -> dict[str, Any]:
     """The code and the tests behind one claim, by name."""
     if label not in CLAIMS:
         raise Unknown("the registry has no claim of that label.")
-    return {
-        "label": label,
-        "code": list(labelled_code(CLAIMS[label])),
-        "tests": list(marked_tests(CLAIMS[label])),
-    }
+    claim = CLAIMS[label]
+    return {"label": label, "code": list(labelled_code(claim)), "tests": list(marked_tests(claim))}
 
 
 @cache

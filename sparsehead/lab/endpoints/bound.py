@@ -3,16 +3,15 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import DomainError
 from ...capacity import bound
 from ...capacity.forms import FORMS
 from ...floor.floor import conjunction_floor
-from ..answers import packed_json, sent
 from ..requests import OneOf
-from ..sandbox import FILE, uploaded
+from ..sandbox import FILE, parse_upload
 
 router = APIRouter(tags=["Bound"])
 
@@ -44,7 +43,7 @@ class BoundRequest(BaseModel):
 @router.post("/api/bound")
 def bound_norms(asked: BoundRequest) -> Response:
     """The record of `sparsehead bound --norms .. --json`; its `floor` is null here and has an endpoint of its own."""
-    return sent(packed_json({**_bound(asked).to_dict(), "floor": None}))
+    return JSONResponse({**_bound(asked).to_dict(), "floor": None})
 
 
 @router.post("/api/bound/chart")
@@ -53,7 +52,7 @@ def bound_chart(asked: BoundRequest) -> Response:
     from ...figures.bounds import terms_figure
     from ...figures.render import specification
 
-    return sent(packed_json(specification(terms_figure(_bound(asked)))))
+    return JSONResponse(specification(terms_figure(_bound(asked))))
 
 
 @router.get("/api/floor")
@@ -61,7 +60,7 @@ def floor_of(s: int, T: int) -> Response:
     """Samples below which no learner names the support of an s-conjunction of T bits in 80 % of cases."""
     if not (1 <= s <= 8 and s < T <= 10**6):
         raise DomainError(f"the floor is computed for 1 <= s <= 8 and s < T <= 10^6; got s={s}, T={T}.")
-    return sent(packed_json({"s": s, "T": T, **conjunction_floor(s, T).to_dict()}))
+    return JSONResponse({"s": s, "T": T, **conjunction_floor(s, T).to_dict()})
 
 
 @router.post("/api/bound/model", openapi_extra=FILE)
@@ -72,12 +71,10 @@ async def bound_model(
     form: Form | None = None,
 ) -> Response:
     """The record of `sparsehead bound MODEL --json` for an uploaded safetensors file."""
-    options = {"m": m, "delta": delta, "form": form}
-    return sent(await request.app.state.sandbox.run("bound", await uploaded(request), options))
+    return await parse_upload(request, "bound", {"m": m, "delta": delta, "form": form})
 
 
 def _bound(asked: BoundRequest) -> Any:
     names = ("V21", "V", "QK", "BX", "w", "H", "d")
     norms = {name: getattr(asked, name) for name in names if getattr(asked, name) is not None}
-    rest = asked.model_dump(exclude=set(names))
-    return bound(norms=norms, **rest)
+    return bound(norms=norms, **asked.model_dump(exclude=set(names)))

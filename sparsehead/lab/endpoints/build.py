@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..._base.errors import TooLarge
@@ -12,7 +12,7 @@ from ...construct.build import CONSTRUCTIONS, build
 from ...functions import parse
 from ...heads.encoding import ENCODINGS
 from ...heads.model_file import packed
-from ..answers import packed_json, sent
+from ..answers import download
 from ..head import head_tables, weight_matrices
 from ..requests import OneOf, Text
 
@@ -43,19 +43,14 @@ def build_head(asked: BuildRequest) -> Response:
     """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `head` (the tables from which
     the page computes attention and output itself; null if it is too large or too deep) and `weights` (matrices)."""
     written = built_for(asked)
-    more = {
-        "verdict": written.verdict,
-        "head": head_tables(written.model),
-        "weights": weight_matrices(written.model),
-    }
-    return sent(packed_json({**written.to_dict(), **more}))
+    tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
+    return JSONResponse({**written.to_dict(), "verdict": written.verdict, **tables})
 
 
 @router.post("/api/build/model")
 def build_model(asked: BuildRequest) -> Response:
     """The model as a safetensors file, as `sparsehead build --out` writes it."""
-    name = {"content-disposition": 'attachment; filename="head.safetensors"'}
-    return Response(packed(built_for(asked).model), media_type="application/octet-stream", headers=name)
+    return download(packed(built_for(asked).model), "head.safetensors")
 
 
 @router.post("/api/build/chart")
@@ -63,7 +58,7 @@ def build_chart(asked: BuildRequest) -> Response:
     """The report's figure of a written head for this one, as a Vega-Lite specification."""
     from ...figures.render import specification
 
-    return sent(packed_json(specification(_figure(asked))))
+    return JSONResponse(specification(_figure(asked)))
 
 
 @router.post("/api/build/picture")
@@ -71,8 +66,7 @@ def build_picture(asked: BuildRequest) -> Response:
     """The figure of /api/build/chart as PNG."""
     from ...figures.render import render
 
-    name = {"content-disposition": 'attachment; filename="head.png"'}
-    return Response(render(_figure(asked), "png"), media_type="image/png", headers=name)
+    return download(render(_figure(asked), "png"), "head.png", "image/png")
 
 
 def built_for(asked: BuildRequest) -> WrittenModel:

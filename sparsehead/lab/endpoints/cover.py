@@ -4,13 +4,13 @@ import math
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...covering import Cover, covering_number
 from ...covering.metrics import fraction_of
-from ..answers import packed_json, sent
-from ..sandbox import CSV_FILE, uploaded
+from ..answers import download
+from ..sandbox import CSV_FILE, parse_upload
 
 router = APIRouter(tags=["Cover"])
 
@@ -36,7 +36,7 @@ class CoverRequest(BaseModel):
 @router.post("/api/cover")
 def cover_points(asked: CoverRequest) -> Response:
     """The record of `sparsehead cover --json`: exact, or a bracket if 4 seconds do not settle it."""
-    return sent(packed_json(_covered(asked).to_dict()))
+    return JSONResponse(_covered(asked).to_dict())
 
 
 @router.post("/api/cover/picture")
@@ -48,8 +48,7 @@ def cover_picture(asked: CoverRequest) -> Response:
     found = _covered(asked)
     plane = [tuple(float(fraction_of(number)) for number in point) for point in asked.points]
     panel = {"points": plane, "eps": found.eps, "centers": found.centers, "name": "these points"}
-    name = {"content-disposition": 'attachment; filename="cover.png"'}
-    return Response(render(cover_chart([panel]), "png"), media_type="image/png", headers=name)
+    return download(render(cover_chart([panel]), "png"), "cover.png", "image/png")
 
 
 @router.get("/api/cover/examples")
@@ -57,20 +56,14 @@ def cover_examples() -> dict[str, Any]:
     """The point sets of the lecture notes' example, in both readings, with their two radii."""
     from ...figures.covers import NOTES_SETS
 
-    return {
-        "examples": [
-            {"name": f"{name}, eps = {eps}", "points": [list(point) for point in points], "eps": eps}
-            for name, points in NOTES_SETS.items()
-            for eps in ("0.05", "0.5")
-        ]
-    }
+    pairs = [(name, points, eps) for name, points in NOTES_SETS.items() for eps in ("0.05", "0.5")]
+    return {"examples": [{"name": f"{name}, eps = {eps}", "points": p, "eps": eps} for name, p, eps in pairs]}
 
 
 @router.post("/api/cover/points", openapi_extra=CSV_FILE)
 async def cover_file(request: Request) -> Response:
     """The points of an uploaded CSV file: one per row, numbers only; a header row is skipped."""
-    content = await uploaded(request, "text/csv")
-    return sent(await request.app.state.sandbox.run("points", content, {"most": MOST_POINTS}))
+    return await parse_upload(request, "points", {"most": MOST_POINTS}, "text/csv")
 
 
 def _covered(asked: CoverRequest) -> Cover:

@@ -22,8 +22,6 @@ router = APIRouter(tags=["Jobs"])
 
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A job's id.")]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
-
-
 Preset = Annotated[str, OneOf("preset", PRESETS)]
 # The largest whole numbers that the pages take: with them a trial fits into memory and ends within minutes.
 MOST = {
@@ -39,10 +37,9 @@ def _field(setting: Setting, default: str | None = None) -> Any:
         "ge": least, "gt": setting.above, "lt": setting.below, "le": MOST.get(setting.name, setting.most),
         "allow_inf_nan": False if setting.kind is float else None,
     }  # fmt: skip
-    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-    kind: Any = Annotated[setting.kind, Field(**given)]
-    if setting.choices:
-        kind = Annotated[setting.kind, OneOf(setting.name, setting.choices)]
+    given: Any = {name: limit for name, limit in limits.items() if limit is not None}
+    rule = OneOf(setting.name, setting.choices) if setting.choices else Field(**given)
+    kind: Any = Annotated[setting.kind, rule]
     return kind | None, Field(default, description=setting.help)
 
 
@@ -89,7 +86,7 @@ class LawRequest(_Sweep):  # type: ignore[valid-type,misc]
 
 
 def learn_request(asked: LearnRequest) -> dict[str, Any]:
-    """The fields of a trial that can be run; what is left to the preset is left out."""
+    """The request without what is left to the preset; raise if its trial cannot be run."""
     if asked.function not in FAMILIES:
         parse(asked.function, T=asked.T)
     given: dict[str, Any] = asked.model_dump(exclude_none=True)
@@ -98,11 +95,11 @@ def learn_request(asked: LearnRequest) -> dict[str, Any]:
 
 
 def law_request(asked: LawRequest) -> dict[str, Any]:
-    """The fields of a law that can be measured; what is left to the preset is left out."""
+    """The request without what is left to the preset; raise if its law cannot be measured."""
     if asked.function not in FAMILIES:
         for T in asked.T:
             parse(asked.function, T=T)
-        if "s" not in asked.model_fields_set:  # an expression says itself how many positions it has
+        if "s" not in asked.model_fields_set:  # an expression has its own number of positions
             asked = asked.model_copy(update={"s": None})
     elif asked.s is None or any(asked.s >= T for T in asked.T):
         raise DomainError(f"the family {asked.function!r} needs s, below every T; got s={asked.s}.")
@@ -112,7 +109,7 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
 
 @router.get("/api/settings")
 def settings_list() -> dict[str, Any]:
-    """What forms offer, plugins included: settings with help, limits and choices; presets, families, constructions,
+    """The choices of forms, plugins included: settings with help, limits and choices; presets, families, constructions,
     forms of the bound."""
     rows = [
         {
@@ -127,7 +124,7 @@ def settings_list() -> dict[str, Any]:
 
 
 # The requests of a journal pass the checks of the endpoints that made them.
-KINDS: dict[str, Callable[[Any], dict[str, Any]]] = {
+CHECKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "learn": lambda given: learn_request(LearnRequest.model_validate(given)),
     "law": lambda given: law_request(LawRequest.model_validate(given)),
 }

@@ -1,4 +1,4 @@
-"""Law: what the store holds about m_80(T), with floor, bound and fits, and several of them on the same axes."""
+"""Law: the stored measurements of m_80(T), with floor, bound and fits, one at a time or several on the same axes."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...functions import FAMILIES
@@ -17,8 +17,9 @@ from ...laws.law import LawResult
 from ...laws.stored import stored_law
 from ...store import Record, Store
 from ...train.spec import LEARNERS, PRESETS, SETTINGS, OverT, preset_settings
-from ..answers import Unknown, packed_json, sent
+from ..answers import Unknown
 from ..extension import extensions
+from .jobs import jobs_of
 
 router = APIRouter(tags=["Law"])
 
@@ -36,20 +37,24 @@ class OverlayRequest(BaseModel):
 @router.get("/api/law")
 def law_list(request: Request) -> Response:
     """The experiments in the store (specs that differ in T, m and seed alone) and the laws that `reproduce` wrote."""
-    rows = [_row(key, records) for key, records in _groups(request.app.state.jobs.db).items()]
+    rows: list[dict[str, Any]] = []
+    for key, records in _groups(jobs_of(request).db).items():
+        Ts, trials = sorted({record.spec["T"] for record in records}), len(records)
+        rows.append(
+            {"id": key, "name": _name(records[0].spec), "trials": trials, "Ts": Ts, "source": "store"}
+        )
     for key, (name, law) in _committed().items():
         Ts, trials = list(law.thresholds), sum(row.trials for row in law.thresholds.values())
-        rows.append(
-            {"id": key, "name": f"{name} (reproduce)", "trials": trials, "Ts": Ts, "source": "results"}
-        )
-    return sent(packed_json({"series": rows}))
+        name = f"{name} (reproduce)"
+        rows.append({"id": key, "name": name, "trials": trials, "Ts": Ts, "source": "results"})
+    return JSONResponse({"series": rows})
 
 
 @router.get("/api/law/{key}")
 def law_show(request: Request, key: str) -> Response:
     """One series: the record of `sparsehead law --json`, with its name."""
-    name, law = _series(request.app.state.jobs.db, key)
-    return sent(packed_json({"id": key, "name": name, **law.to_dict()}))
+    name, law = _series(jobs_of(request).db, key)
+    return JSONResponse({"id": key, "name": name, **law.to_dict()})
 
 
 @router.post("/api/law/chart")
@@ -59,12 +64,12 @@ def law_chart(request: Request, asked: OverlayRequest) -> Response:
     from ...figures.overlay import overlay_chart
     from ...figures.render import specification
 
-    found = [_series(request.app.state.jobs.db, key) for key in dict.fromkeys(asked.ids)]
+    found = [_series(jobs_of(request).db, key) for key in dict.fromkeys(asked.ids)]
     if len(found) > 1:
-        return sent(packed_json(specification(overlay_chart(found))))
+        return JSONResponse(specification(overlay_chart(found)))
     name, law = found[0]
     bound = bound_samples(list(law.thresholds)) if law.in_paper else ()
-    return sent(packed_json(specification(law_figure(replace(law, target=name), bound=bound))))
+    return JSONResponse(specification(law_figure(replace(law, target=name), bound=bound)))
 
 
 def _committed() -> dict[str, tuple[str, LawResult]]:
@@ -92,9 +97,9 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The settings whose values here are those of a preset's rules over T, as rules: one series has one rule.
+    """The settings whose values at this T follow a preset's rules over T, with the rules: they are one series.
 
-    All rules of the preset must fit: a single value may be that of a rule at this T by chance.
+    All rules of the preset must fit, since a single value may agree with a rule at this T by chance.
     """
     ruled: dict[str, str] = {}
     for changes in PRESETS.values():
@@ -122,11 +127,6 @@ def _name(spec: Mapping[str, Any]) -> str:
     rest = "".join(f", {name} {ruled.get(name, value)}" for name, value in changed.items())
     preset = "" if known is None else f", preset {known}"
     return f"{function}{of}, {learner}{preset}{rest}"
-
-
-def _row(key: str, records: list[Record]) -> dict[str, Any]:
-    Ts = sorted({record.spec["T"] for record in records})
-    return {"id": key, "name": _name(records[0].spec), "trials": len(records), "Ts": Ts, "source": "store"}
 
 
 def _series(db: Path, key: str) -> tuple[str, LawResult]:

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..answers import Unknown, sent
-from ..sandbox import FILE, uploaded
-from .jobs import Seed
+from ..answers import Unknown
+from ..sandbox import FILE, parse_upload
+from .jobs import Seed, jobs_of
 
 router = APIRouter(tags=["Probe"])
 
@@ -22,9 +22,7 @@ class ProbeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
     model: Annotated[str, Field(min_length=1, max_length=300)]
-    text: Annotated[list[Annotated[str, Field(max_length=4000)]], Field(max_length=64)] = Field(
-        default_factory=list
-    )
+    text: Annotated[list[Annotated[str, Field(max_length=4000)]], Field(max_length=64)] = []
     s: Kept = 4
     heads: Annotated[int | None, Field(ge=1, le=1024)] = None
     longest: Annotated[int, Field(ge=2, le=2048)] = 128
@@ -36,18 +34,17 @@ class ProbeRequest(BaseModel):
 @router.get("/api/probe")
 async def probe_models(request: Request) -> dict[str, Any]:
     """The names of the models that `sparsehead lab --probe PATH` was started with."""
-    return {"models": list(request.app.state.jobs.models)}
+    return {"models": list(jobs_of(request).models)}
 
 
 @router.post("/api/jobs/probe", status_code=202)
 async def start_probe(request: Request, asked: ProbeRequest) -> dict[str, Any]:
     """Measure every head of one of these models. The job's result is the record of `sparsehead probe --json` with
     `summary`, `rows` (one flat record per head, the sparsest variable first) and `chart` (the map of `--chart`)."""
-    jobs = request.app.state.jobs
+    jobs = jobs_of(request)
     if asked.model not in jobs.models:
         raise Unknown("the lab was not started with a model of that name; add --probe PATH.")
-    started: dict[str, Any] = jobs.start("probe", asked.model_dump()).summary()
-    return started
+    return jobs.start("probe", asked.model_dump()).summary()
 
 
 @router.post("/api/probe", openapi_extra=FILE)
@@ -59,5 +56,4 @@ async def probe_file(
 ) -> Response:
     """The same record for an uploaded safetensors file: a model of ours, measured on random inputs, or a state dict,
     of which the weights alone are measured and which needs `heads`; a model of ours says how many it has."""
-    options = {"s": s, "heads": heads, "seed": seed}
-    return sent(await request.app.state.sandbox.run("probe", await uploaded(request), options))
+    return await parse_upload(request, "probe", {"s": s, "heads": heads, "seed": seed})

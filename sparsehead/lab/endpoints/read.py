@@ -3,11 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from ..answers import packed_json, sent
-from ..sandbox import FILE, read_answer, uploaded
+from ..sandbox import FILE, parse_upload, read_answer
 from .build import BuildRequest, built_for
 
 router = APIRouter(tags=["Read"])
@@ -21,11 +20,10 @@ async def read_file(
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 0,
 ) -> Response:
     """The record of `sparsehead read MODEL --json` for an uploaded safetensors file, with its `verdict` in words."""
-    options = {"most": most, "delta": delta, "seed": seed}
-    return sent(await request.app.state.sandbox.run("read", await uploaded(request), options))
+    return await parse_upload(request, "read", {"most": most, "delta": delta, "seed": seed})
 
 
 @router.post("/api/read/built")
 def read_built(asked: BuildRequest) -> Response:
     """The record of `read` for the head that `build` writes: the function comes back."""
-    return sent(packed_json(read_answer(built_for(asked).model, seed=0)))
+    return JSONResponse(read_answer(built_for(asked).model, seed=0))
