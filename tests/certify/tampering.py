@@ -7,6 +7,8 @@ import struct
 
 import numpy as np
 
+from sparsehead.heads.model_file import seal
+
 
 def taken_apart(raw):
     """(header, structure, data) of a model file: the safetensors header, the JSON in its metadata, the numbers."""
@@ -16,11 +18,12 @@ def taken_apart(raw):
 
 
 def put_together(header, structure, data, text=lambda x: x.encode()):
-    """A model file; `text` turns the header's JSON into bytes."""
+    """A model file with its checksum; `text` turns the header's JSON into bytes."""
     header = copy.deepcopy(header)
-    header["__metadata__"]["sparsehead"] = structure if isinstance(structure, str) else json.dumps(structure)
-    packed = text(json.dumps(header))
-    return struct.pack("<Q", len(packed)) + packed + data
+    header["__metadata__"]["sparsehead"] = json.dumps(structure)
+    packed = text(json.dumps(header, separators=(",", ":")))
+    raw = struct.pack("<Q", len(packed)) + packed + data
+    return seal(raw) or raw
 
 
 def fields(structure, *path):
