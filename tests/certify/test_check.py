@@ -170,6 +170,17 @@ def test_what_is_certified_of_random_models_is_true_on_every_input():
     assert certified >= 40
 
 
+def test_an_error_to_one_side_alone_is_compared_with_the_claim():
+    """Outputs of 1/2 in place of 1 lie above a threshold of 1/4: the prediction is right, the error 1/2."""
+    model = build("x2 & x5", T=8)
+    halved = replace(model, w=model.w / 2, threshold=0.25)
+    raw, f = packed(halved), parse("x2 & x5", T=8)
+    content = certificate_content(raw, f)
+    assert checker.check(raw, content).startswith("holds: on all 2^8 inputs |output - f| <= 5.01e-1")
+    with pytest.raises(checker.Refused, match="exceed the claimed error"):
+        checker.check(raw, {**content, "max_error": "0x1.0p-2"})
+
+
 def test_a_certificate_is_saved_for_the_file_that_its_model_is_saved_to(tmp_path):
     model = build("x2 & x5", T=20)
     path = save(model, tmp_path / "m.safetensors")

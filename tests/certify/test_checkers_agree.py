@@ -1,6 +1,7 @@
 """The checker in JavaScript says of every pair of files what the one in Python says, in the same words."""
 
 import base64
+import hashlib
 import json
 
 import pytest
@@ -24,12 +25,16 @@ SCRIPT = """async ([module, pairs]) => {
 }"""
 
 
+def module_address():
+    text = base64.b64encode(assets()["/static/checker.js"].content).decode()
+    return f"data:text/javascript;base64,{text}"
+
+
 def in_javascript(browser, pairs):
     """What static/checker.js says of each pair of model file and certificate, in one page."""
     page = browser.new_page()
-    module = base64.b64encode(assets()["/static/checker.js"].content).decode()
     given = [[base64.b64encode(each).decode() for each in pair] for pair in pairs]
-    found = page.evaluate(SCRIPT, [f"data:text/javascript;base64,{module}", given])
+    found = page.evaluate(SCRIPT, [module_address(), given])
     page.context.close()
     return found
 
@@ -54,6 +59,21 @@ def test_the_two_checkers_agree(browser):
     }
     kinds = [text.partition(":")[0] for text in wanted.values()]
     assert kinds.count("holds") >= len(BUILDS) and kinds.count("does not hold") > 80
+
+
+def test_the_hash_is_sha256_at_every_length(browser):
+    """Around the ends of blocks of 64 bytes."""
+    contents = [
+        bytes(range(256))[:n] for n in (0, 1, 54, 55, 56, 57, 62, 63, 64, 65, 118, 119, 120, 128, 200)
+    ]
+    script = """async ([module, all]) => {
+        const { sha256 } = await import(module);
+        return all.map((each) => sha256(Uint8Array.from(each)));
+    }"""
+    page = browser.new_page()
+    found = page.evaluate(script, [module_address(), [list(each) for each in contents]])
+    page.context.close()
+    assert found == [hashlib.sha256(each).hexdigest() for each in contents]
 
 
 def test_every_way_of_writing_a_number_is_read_alike(browser):
