@@ -201,7 +201,7 @@ def test_what_is_not_proved_is_not_saved(tmp_path):
         verify(model, "x2 | x5").save(target)
     with pytest.raises(DomainError, match="nothing is proved, the model is undecided"):
         verify(model, "x2 & x5", method="search").save(target)
-    with pytest.raises(DomainError, match="only what `verify` returns"):
+    with pytest.raises(DomainError, match="only what `verify` says about a Model"):
         replace(verify(model, "x2 & x5"), subject=None).save(target)
     with pytest.raises(DomainError, match="no certificate file: with bits"):
         verify(build("x1 & x2", T=20, heads="cancel"), "x1 & x2").save(target)
