@@ -6,7 +6,9 @@ from .capacity.bound import bound as bound
 from .capacity.state_dicts import norms as norms
 from .certify.verify import verify as verify
 from .construct.build import build as build
+from .construct.export import to_onnx as to_onnx
 from .construct.export import to_torch as to_torch
+from .construct.export import to_transformer_lens as to_transformer_lens
 from .covering.cover import covering_number as covering_number
 from .functions import SparseFunction as SparseFunction
 from .functions import conjunction as conjunction

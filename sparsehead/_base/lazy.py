@@ -25,6 +25,9 @@ EXTRAS = {
     "gguf": "probe",
     "accelerate": "probe",
     "distributed": "cluster",
+    "transformer_lens": "lens",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
 }
 
 

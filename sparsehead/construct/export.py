@@ -1,12 +1,14 @@
-"""Written models for other tools: a torch module, and weights under the names TransformerLens uses."""
+"""Models for other tools: a torch module, an ONNX file, and TransformerLens."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._base.arguments import choice
+from .._base.arguments import choice, shown
 from .._base.errors import DomainError
+from .._base.files import check_target, write_whole
+from .._base.lazy import require_module
 from .._base.types import Array
 from ..heads.model import Model
 from ..heads.model_file import as_model
@@ -14,13 +16,16 @@ from ..heads.model_file import as_model
 if TYPE_CHECKING:
     from .torch_model import TorchModel
 
+HINT = "such as sh.build(f) or sh.load(path)"
+
 
 def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchModel":
     """The model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
 
     Its `state_dict()` has the tensor names of a saved file, so that
     `module.load_state_dict(safetensors.torch.load_file(path))` loads one. One-hot positions become a dense
-    T x (T + 3) buffer. `module.to_model()` converts back, for instance after further training.
+    T x (T + 3) buffer. `module.to_model()` converts back, for instance after further training. Entries other than 0 and
+    1 are refused.
 
     Args:
         model: a Model, or the path of a model file.
@@ -32,12 +37,81 @@ def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchMode
     >>> module(torch.tensor([[1, 0, 1, 0], [1, 1, 0, 1]])).detach().round(decimals=6).abs().tolist()
     [1.0, 0.0]
     """
-    model = as_model(model, hint="such as sh.build(f) or sh.load(path)")
+    model = as_model(model, hint=HINT)
+    require_module("torch")
     import torch
 
     from .torch_model import TorchModel
 
     return TorchModel(model, getattr(torch, choice("dtype", dtype, ("float64", "float32"))))
+
+
+def to_onnx(
+    model: Model | str | Path, path: str | Path, *, dtype: str = "float32", force: bool = False
+) -> Path:
+    """Write the model as an ONNX file: input "bits" (n, T), int64; output "output" (n,).
+
+    An ONNX file does not refuse entries other than 0 and 1.
+
+    Args:
+        model: a Model, or the path of a model file.
+        path: the file to write; it replaces another only with force=True.
+        dtype: "float32", which every runtime knows, or "float64".
+    Raises:
+        MissingExtra: torch, onnx or onnxscript is not installed.
+    """
+    model = as_model(model, hint=HINT)
+    choice("dtype", dtype, ("float64", "float32"))
+    if not isinstance(path, str | Path):
+        raise DomainError(f"path is that of the file to write; got {shown(path)}.")
+    check_target(path, force=force)
+    for module in ("torch", "onnx", "onnxscript"):
+        require_module(module)
+    import torch
+
+    written: Any = torch.onnx.export(
+        to_torch(model, dtype=dtype),
+        (torch.zeros((2, model.T), dtype=torch.int64),),
+        input_names=["bits"],
+        output_names=["output"],
+        dynamic_shapes={"bits": {0: torch.export.Dim("n")}},
+        verbose=False,
+    )
+    return write_whole(path, written.model_proto.SerializeToString(), force=force)
+
+
+def to_transformer_lens(model: Model | str | Path) -> Any:
+    """The attention of a one-layer model as a HookedTransformer of TransformerLens, in float64.
+
+    Tokens 0, 1 and 2 are the bits and [CLS], which comes last. If nothing but the read-out follows the attention, the
+    model's output is the difference of the two logits at the last token; otherwise `model.read_out` applies to
+    `blocks.0.hook_attn_out` there, and the logits are 0.
+
+    Raises:
+        MissingExtra: transformer_lens is not installed.
+        DomainError: as for `lens_weights`.
+    """
+    model = as_model(model, hint=HINT)
+    weights = lens_weights(model)
+    require_module("transformer_lens")
+    import torch
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    layer = model.layers[0]
+    H, _, k = weights["blocks.0.attn.W_Q"].shape
+    read, bias = np.zeros((model.d, 2)), np.zeros(2)
+    if not model.decoder and model.final_norm is None and layer.mlp is None and not layer.project:
+        # TransformerLens adds the token itself; without a residual it is taken off again.
+        read[:, 1], bias[1] = model.w, model.bias - (0 if layer.residual else model.w @ model.encoding.cls)
+    module = HookedTransformer(
+        HookedTransformerConfig(
+            n_layers=1, d_model=model.d, n_ctx=model.T + 1, d_head=k, n_heads=H, d_vocab=3, d_vocab_out=2,
+            attn_only=True, normalization_type=None, use_attn_scale=False, dtype=torch.float64, device="cpu",
+        )
+    )  # fmt: skip
+    state = {**weights, "unembed.W_U": read, "unembed.b_U": bias}
+    module.load_state_dict({name: torch.as_tensor(array) for name, array in state.items()}, strict=False)
+    return module
 
 
 def lens_weights(model: Model) -> dict[str, Array]:

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._base.arguments import shown
+from .._base.errors import DomainError, ShapeError
 from ..heads.model import Model
 from ..heads.torch_activations import TORCH_ACTIVATIONS
 
@@ -52,7 +54,10 @@ class TorchModel(Part):
         """The `Model` with this module's current weights, for `read`, `verify` and `bound`."""
         return _read_back(self._written, self)
 
-    def forward(self, bits: Tensor) -> Tensor:
+    def forward(self, bits: Any) -> Tensor:
+        # A graph that is compiled or exported cannot raise.
+        if not torch.compiler.is_compiling():
+            self.check(bits)
         X = self.tokens(bits)
         last = len(self.layers) - 1
         for i, layer in enumerate(self.layers):
@@ -64,6 +69,18 @@ class TorchModel(Part):
             y = torch.relu(y @ dense.W + dense.b)
         return y @ self.w + self.bias
 
+    def check(self, bits: Any) -> None:
+        """Refuse anything but a tensor (n, T) of zeros and ones."""
+        if not isinstance(bits, Tensor):
+            raise DomainError(f"bits are a tensor of shape (n, {self.T}); got {shown(bits)}.")
+        if bits.ndim != 2 or bits.shape[1] != self.T:
+            raise ShapeError(f"bits of shape {tuple(bits.shape)} arrived; T={self.T} needs (n, {self.T}).")
+        binary = (bits == 0) | (bits == 1)
+        if not bool(binary.all()):
+            raise DomainError(
+                f"bits are 0 or 1, got {bits[~binary][0].item()}; map -1/+1 signs with (1 - signs) // 2 first."
+            )
+
     def tokens(self, bits: Tensor) -> Tensor:
         """X(b), (n, T + 1, d), [CLS] last."""
         code = self.encoding
@@ -72,7 +89,7 @@ class TorchModel(Part):
             X = bits[..., None].to(P.dtype) * P
         else:
             X = code.E[bits.long()] + P
-        return torch.cat([X, code.cls.expand(len(bits), 1, -1)], dim=1)
+        return torch.cat([X, code.cls.expand(bits.shape[0], 1, -1)], dim=1)
 
     def block(self, X: Tensor, layer: Any, rows: slice) -> Tensor:
         """The output of one layer at `rows`; of the last layer only the last row is read."""
