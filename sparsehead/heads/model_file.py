@@ -159,15 +159,14 @@ def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             start = file.read(8)
-            if (
-                start[:4] == b"PK\x03\x04" or start[:1] == b"\x80"
-            ):  # torch.save: a zip archive, formerly a pickle
-                raise FileError(
-                    f"{shown_path(path)} is a pickle, as torch.save writes it, and may run code; load it in torch and "
-                    "give the module to sh.from_torch, or save its tensors as safetensors."
-                )
             n = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
             if not 2 <= n <= min(MOST_HEADER, size - 8):
+                # The start of what torch.save writes and wrote; a header of 640 bytes starts like the second.
+                if start[:4] == b"PK\x03\x04" or start[:1] == b"\x80":
+                    raise FileError(
+                        f"{shown_path(path)} is a pickle, as torch.save writes it, and may run code; load it in torch "
+                        "and give the module to sh.from_torch, or save its tensors as safetensors."
+                    )
                 raise FileError(f"{damaged}: it announces a header of {n} bytes in a file of {size}.")
             header = file.read(n)
             metadata, end = _announced(header)

@@ -1,11 +1,12 @@
 """Wrong uses of the doors for other people's networks: one line each that says what would work, and nothing written."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-import sparsehead as sh
+import sparsehead
 from sparsehead._base.errors import SparseheadError
 
 torch = pytest.importorskip("torch")
@@ -16,6 +17,7 @@ from torch import nn  # noqa: E402
 from .lens import HookedTransformer, config  # noqa: E402
 from .tracr_weights import params  # noqa: E402
 
+sh: Any = sparsehead  # a type checker would refuse many of these uses
 D, T = 8, 4
 LAYER = nn.TransformerEncoderLayer(D, 2, 12, batch_first=True)
 E, P, W = np.eye(3, D), np.eye(T, D, 3), np.ones(D)
