@@ -44,19 +44,42 @@ def bound(
     s: Annotated[
         int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
     ] = None,
+    function: Annotated[
+        str | None, typer.Option("--function", help="The floor of this family of --s bits, or expression.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Capacity and generalisation, term by term, with a verdict."""
     from ..capacity import bound as bound_of
-    from ..floor.floor import conjunction_floor
     from ..heads.model_file import load
 
     loaded = None if model is None else load(model)
     norms = None if asked.norms is None else parse_norms(asked.norms)
     result = bound_of(loaded, **vars(asked) | {"norms": norms})
-    floor = None if s is None else conjunction_floor(s, result.T)
-    beside = None if floor is None else floor.to_dict()
-    emit({**result.to_dict(), "floor": beside}, as_json, lambda console: show(console, result, floor))
+    floor, slopes = (None, {}) if s is None and function is None else floor_of(function, s, result.T)
+    beside = None if floor is None else {**floor.to_dict(), "per_ln_T": slopes}
+    emit({**result.to_dict(), "floor": beside}, as_json, lambda console: show(console, result, floor, slopes))
+
+
+def floor_of(function: str | None, s: int | None, T: int) -> "tuple[Floor, dict[str, float]]":
+    """The floor of a family of s bits (conjunctions by default) or of an expression, and its constants per ln T."""
+    from ..floor.constants import per_ln_T
+    from ..floor.floor import conjunction_floor, floor
+    from ..functions.task import balancing_p
+    from ..train.spec import TrainSpec, target_function
+
+    if function is None or function == "and":
+        if s is None:
+            raise ParseError("--function and needs --s, the number of relevant positions, such as --s 3.")
+        found = conjunction_floor(s, T)
+        return found, per_ln_T("and", s=s, p=0.5 ** (1 / s)).finite() if s <= 8 else {}
+    if function == "junta":
+        raise ParseError(
+            "a junta has no floor before its table is drawn; --function takes an expression too."
+        )
+    f = target_function(TrainSpec(function=function, s=s, T=T, m=1, seed=0))
+    p = balancing_p(f)
+    return floor(f, T=T, p=p), per_ln_T(f, p=p).finite()
 
 
 def parse_norms(text: str) -> dict[str, float]:
@@ -78,7 +101,7 @@ def parse_norms(text: str) -> dict[str, float]:
     return found
 
 
-def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
+def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[str, float]) -> None:
     """The verdict, the items, the assumptions, and every other form below them."""
     from ..capacity.verdict import factor_text
 
@@ -92,6 +115,8 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
             f"no learner does with fewer than {floor.m} samples (information floor, 80 % of cases; {floor.status}, "
             f"{floor.enough} are enough)"
         )
+    if slopes:
+        console.print("samples per ln T in theory, as T grows: " + slopes_text(slopes))
     table = Table("item", "c", "p", "share", box=None)
     shown = sorted(result.items, key=lambda term: -term.share)[:12]
     for term in shown:
@@ -112,6 +137,11 @@ def show(console: Console, result: "Bound", floor: "Floor | None") -> None:
         console.print(
             f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}{below}"
         )
+
+
+def slopes_text(slopes: dict[str, float]) -> str:
+    """The constants of `floor.constants`, by the way of learning that each is for."""
+    return ", ".join(f"{name} {slope:.3g}" for name, slope in slopes.items())
 
 
 def number(x: float | int | None) -> str:

@@ -13,6 +13,7 @@ from .._base.files import check_apart
 from ..functions import FAMILIES
 from ..laws.adaptive import Adaptive
 from ..laws.law import METHODS
+from .bound import slopes_text
 from .learn import FromPreset
 from .options import Settings, whole_numbers
 from .output import AsJson, Force, check_chart_file, emit, emit_on_failure, write_chart
@@ -107,6 +108,8 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
             "runs), or as its one answer, in 80 % of cases; of a bracket the second number is enough. Trials draw "
             "ambiguous training sets again, so for them the floors are yardsticks, not limits."
         )
+    if found.slopes:
+        console.print("samples per ln T in theory, as T grows: " + slopes_text(found.slopes))
     for name, fit in found.fits.items():
         a, b = fit.params["a"], fit.params["b"]
         formula = {

@@ -1,10 +1,10 @@
 """The information floor: the fewest samples from which any learner could identify the support.
 
-The support I* is uniform over the s-subsets of T positions, bits are iid Bernoulli(p), labels are noiseless, the
-family is known. Every explanation of the data is then equally likely, so the best possible probability of naming
-I* is P_opt = E[1/N], N the number of s-sets that explain the data, and P_unique = P(N = 1) is the probability
-that nothing is left to guess. Always 1 - mu <= P_unique and 1 - mu/2 <= P_opt, mu the expected number of wrong
-explanations (the union bound). Nothing in the floor itself is simulated.
+The support I* is uniform over the s-subsets of T positions, bits are iid Bernoulli(p), the family is known, and here
+labels are noiseless; `general` has other functions and noise. Every explanation of the data is then equally likely, so
+the best possible probability of naming I* is P_opt = E[1/N], N the number of s-sets that explain the data, and
+P_unique = P(N = 1) is the probability that nothing is left to guess. Always 1 - mu <= P_unique and 1 - mu/2 <= P_opt,
+mu the expected number of wrong explanations (the union bound). Nothing in the floor itself is simulated.
 
 With k answers, of which validation picks a right one, the best possible rate is E min(1, k/N). A trial is such a
 learner, k the number of its runs. The floors hold for independent samples. The paper's protocol, and ours, draws a
@@ -13,7 +13,7 @@ are yardsticks for measured thresholds, not bounds on them.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,10 +22,13 @@ import numpy as np
 from .._base.arguments import whole
 from .._base.errors import DomainError
 from .._base.types import Array, Shaped
-from ..functions import EXPLAINED, labels
+from ..functions import EXPLAINED, SparseFunction, labels
+from ..functions import kind as kind_of
 from ..functions.task import conjunction_p
 from .bracket import check_class, identification_bounds
 from .chances import binomial
+from .general import lower_end, smallest, upper_end
+from .target import Target, target_of
 
 
 @dataclass(frozen=True)
@@ -54,35 +57,47 @@ class Floor:
 
 
 def floor(
-    kind: str, *, s: int, T: int, p: float, target: float = 0.8, unique: bool = False, guesses: int = 1
+    kind: str | SparseFunction,
+    *,
+    s: int | None = None,
+    T: int,
+    p: float,
+    target: float = 0.8,
+    unique: bool = False,
+    guesses: int = 1,
+    noise: float = 0.0,
 ) -> Floor:
     """The smallest m at which the best possible learner names the support with probability >= target, bracketed.
 
-    The lower end is the first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and
+    Conjunctions, disjunctions and parities of fair bits, without noise, have bounds of their own. The lower end is the
+    first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and
     Fano's inequality, no longer exclude the target; all are proven and none is simulated. The upper end is the
     first m with 1 - mu/2 >= target (1 - mu if unique). For conjunctions with balanced labels, p = 2^(-1/s), the
     lower end is within a sample of the simulated value at s = 3 and T = 20 .. 10^5; at p = 1/2 up to a tenth below.
+    For all else see `general`: functions of the number of ones among s <= 8 positions, any functions of s <= 4.
 
     Args:
-        kind: "and" (any p), "or" (the conjunction of the flipped bits), or "parity" (p = 1/2).
+        kind: "and", "or", "parity" or "majority" of s positions; or any function, whose own positions do not matter.
         target: the success rate asked for, strictly between 0 and 1.
         unique: ask for P_unique >= target instead: the data allow one explanation only.
         guesses: answers of which a right one counts; above 1 the result has their floor beside that of one answer.
+        noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
 
     >>> floor("and", s=3, T=300, p=0.5 ** (1 / 3))
     Floor(T=300, m=31, enough=34, guesses=1, m_guesses=31)
+    >>> floor("majority", s=3, T=300, p=0.5, noise=0.1)
+    Floor(T=300, m=45, enough=71, guesses=1, m_guesses=45)
     """
     if not 0 < target < 1:
         raise DomainError(f"target is a probability strictly between 0 and 1, got {target}.")
-    if kind not in EXPLAINED:
-        raise DomainError(
-            f'floor knows "and", "or" and "parity", got {kind!r}; fano() and union_bound() also take "majority".'
-        )
-    check_class(s=s, T=T, m=0, p=p)
-    if kind == "parity" and p != 0.5:
-        raise DomainError(f"the parity floor is for fair bits, p = 0.5; got p={p}.")
     whole("guesses", guesses)
+    if isinstance(kind, SparseFunction):
+        s, kind = kind.s, kind_of(kind) or kind
+    own = kind in EXPLAINED and not noise and (kind != "parity" or p == 0.5)
+    if s is None or not own or not isinstance(kind, str):
+        return _general_floor(target_of(kind, s=s, p=p, noise=noise), T, target, guesses, unique)
+    check_class(s=s, T=T, m=0, p=p)
 
     def not_excluded(m: int, k: int = 1) -> bool:
         if kind == "parity":
@@ -95,9 +110,21 @@ def floor(
 
     # 1 - mu/2 >= target says mu <= 2 (1 - target), which is the union bound of a lower target
     enough = union_bound(kind, s=s, T=T, p=p, target=target if unique else 2 * target - 1)
-    low = max(fano(kind, s=s, T=T, p=p, target=target), _smallest(not_excluded, known=enough))
-    several = low if guesses == 1 or unique else _smallest(lambda m: not_excluded(m, guesses), known=low)
+    low = max(fano(kind, s=s, T=T, p=p, target=target), smallest(not_excluded, known=enough))
+    several = low if guesses == 1 or unique else smallest(lambda m: not_excluded(m, guesses), known=low)
     return Floor(T=T, m=low, enough=enough, guesses=guesses, m_guesses=several)
+
+
+def _general_floor(function: Target, T: int, success: float, guesses: int, unique: bool) -> Floor:
+    check_class(s=function.s, T=T, m=0, p=function.p)
+    if unique:
+        raise DomainError(
+            'unique=True is for "and", "or" and "parity" (p = 1/2) without noise; leave it out for other functions.'
+        )
+    low = lower_end(function, T=T, success=success)
+    several = low if guesses == 1 else lower_end(function, T=T, success=success, guesses=guesses)
+    at_most = upper_end(function, T=T, success=success, low=low)
+    return Floor(T=T, m=low, enough=at_most, guesses=guesses, m_guesses=several)
 
 
 def conjunction_floor(s: int, T: int) -> Floor:
@@ -107,11 +134,11 @@ def conjunction_floor(s: int, T: int) -> Floor:
     return floor("and", s=s, T=T, p=conjunction_p(s))
 
 
-def floor_curve(kind: str, *, s: int, Ts: Sequence[int], p: float, **options: Any) -> tuple[Floor, ...]:
+def floor_curve(kind: str | SparseFunction, *, Ts: Sequence[int], **options: Any) -> tuple[Floor, ...]:
     """`floor` at each T of `Ts`, with the other options of `floor`."""
     if not Ts:
         raise DomainError("floor_curve needs one or more context lengths, got none.")
-    return tuple(floor(kind, s=s, T=T, p=p, **options) for T in Ts)
+    return tuple(floor(kind, T=T, **options) for T in Ts)
 
 
 def difference(kind: str, *, s: int, r: int, p: float) -> float:
@@ -155,7 +182,7 @@ def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
 
 def union_bound(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     """The smallest m with mu <= 1 - target: enough for P_unique >= target, so at least the floor."""
-    return _smallest(lambda m: expected_wrong(kind, s=s, T=T, m=m, p=p) <= 1 - target)
+    return smallest(lambda m: expected_wrong(kind, s=s, T=T, m=m, p=p) <= 1 - target)
 
 
 def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
@@ -210,18 +237,6 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
         unique=math.exp(-mu),
         unique_high=min(1 / (1 + mu), 1 - mu + mu_2 / 2 if mu < 4 else 1.0),
     )
-
-
-def _smallest(reached: Callable[[int], bool], *, known: int | None = None) -> int:
-    """The smallest m >= 0 with reached(m), which stays true once it is; `known` is an m with reached(m), if any."""
-    high = 1 if known is None else known
-    while known is None and not reached(high):
-        high *= 2
-    low = -1
-    while high - low > 1:
-        mid = (low + high) // 2
-        low, high = (low, mid) if reached(mid) else (mid, high)
-    return high
 
 
 def _binomial(n: int, p: float) -> list[float]:

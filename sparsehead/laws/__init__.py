@@ -14,6 +14,7 @@ fits         m_80(T): log, power and linear, fitted to all trials at once
 rounds       rounds of trials until every threshold is known
 published    the law that the paper printed, and its grid of trials
 methods      the three ways in which `law` spends its trials
+theory       floors and slopes beside a law
 law, stored  the verb `law`; a law from the trials that a store holds
 """
 

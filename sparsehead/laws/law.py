@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,9 +13,8 @@ from .._base.fields import check_names
 from .._base.frame import Frame
 from .._base.jsonable import ResultsRecord, json_values
 from .._base.lazy import require_module
-from ..floor.floor import Floor, floor_curve
-from ..functions import EXPLAINED, FAMILIES, SparseFunction, kind
-from ..functions.task import balancing_p
+from ..floor.floor import Floor
+from ..functions import FAMILIES, SparseFunction
 from ..sweep import StoredSweep
 from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
@@ -31,6 +30,7 @@ from .joint import LAW_CAUTION
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .published import GRID_M
 from .rounds import MakeSpec, RoundProgress
+from .theory import floors, slopes
 from .thresholds import Threshold
 
 METHODS = ("joint", "adaptive", "grid")
@@ -52,6 +52,7 @@ class LawResult(ResultsRecord, WithChart):
         seconds: time spent in this call; trials that the store knew already cost none.
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
+        slopes: samples per ln T of the best learner ("information") and of others, by `floor.constants.per_ln_T`.
         complete: whether the design was run to its end; False is possible with stored=True only.
     """
 
@@ -66,6 +67,7 @@ class LawResult(ResultsRecord, WithChart):
     seconds: float
     target: str = "AND of 3 bits"
     in_paper: bool = True
+    slopes: dict[str, float] = field(default_factory=dict)
 
     @property
     def misfit(self) -> str:
@@ -204,6 +206,7 @@ def law(
         seconds=time.monotonic() - started,
         target=_target(function, size),
         in_paper=(function, size) == ("and", 3),
+        slopes=slopes(make, lengths[-1]),
         complete=made.complete if isinstance(made, StoredSweep) else True,
     )
 
@@ -324,24 +327,8 @@ def _check_arguments(
         instance("policy", policy, Adaptive, "sparsehead.laws.adaptive.Adaptive(width=.., max_trials=..)")
     if not isinstance(db, str | Path):
         raise DomainError(f"db is the path of a store; got {shown(db)}.")
-    for name in settings.keys() & {*(field.name for field in fields(Adaptive)), "trials"}:
+    for name in settings.keys() & {*(each.name for each in fields(Adaptive)), "trials"}:
         raise DomainError(
             f"law has no setting {name!r}; policy=Adaptive(start=.., width=.., max_trials=..) has it."
         )
     check_names(settings, SETTINGS, what="law")
-
-
-def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
-    """The information floor at each T, where theory has one: conjunctions, disjunctions and parities."""
-    spec = make(Ts[0], 50, 0)
-    if spec.function in FAMILIES and spec.function not in EXPLAINED:
-        return {}
-    f = target_function(spec)
-    name = kind(f)
-    if name is None:
-        return {}
-    p = balancing_p(f) if spec.p is None else spec.p
-    try:
-        return {found.T: found for found in floor_curve(name, s=f.s, Ts=Ts, p=p, guesses=spec.restarts)}
-    except DomainError:  # theory has no floor here, e.g. for a parity of unbalanced bits
-        return {}

@@ -7,8 +7,9 @@ from .._base.errors import DomainError
 from ..store import Record
 from ..train.spec import TrainSpec
 from .fits import fit_laws
-from .law import LawResult, floors
+from .law import LawResult
 from .rounds import cells_of
+from .theory import floors, slopes
 from .thresholds import fitted
 
 
@@ -24,14 +25,18 @@ def stored_law(records: Sequence[Record]) -> LawResult:
         raise DomainError("a law from the store needs at least one trial, got none.")
     cells = cells_of(records)
     first = TrainSpec(**records[0].spec)
-    floor = floors(lambda T, m, seed: replace(first, T=T, m=m, seed=seed), list(cells))
+
+    def make(T: int, m: int, seed: int) -> TrainSpec:
+        return replace(first, T=T, m=m, seed=seed)
+
     laws = fit_laws(cells)
     return LawResult(
         thresholds={T: fitted(of_T, T=T) for T, of_T in cells.items()},
         fits=laws.fits,
         best=laws.best,
         note=laws.note,
-        floor=floor,
+        floor=floors(make, list(cells)),
+        slopes=slopes(make, max(cells)),
         cells=cells,
         seconds=0.0,
         target=first.function if first.s is None else f"{first.function} of {first.s} bits",

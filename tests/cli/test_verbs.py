@@ -1,6 +1,7 @@
 """Each verb is one call in Python, with the answer that the command prints with --json."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,6 +12,7 @@ import pytest
 import sparsehead as sh
 from sparsehead.certify.written import certify_written
 from sparsehead.cli.app import main
+from sparsehead.floor.floor import floor
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.train.learn import outcome_values, read_back
 from sparsehead_paper.claims.registry import CLAIMS
@@ -51,6 +53,18 @@ def test_bound(command):
     found = command("bound", "head.safetensors", "--m", "1000", "--form", "ours")
     assert found.pop("floor") is None
     assert found == plain(sh.bound(sh.load("head.safetensors"), m=1000, form="ours"))
+
+
+def test_bound_has_the_floor_of_the_function_that_is_asked_for(command):
+    asked = ("bound", "head.safetensors", "--m", "1000", "--form", "ours")
+    T = sh.load("head.safetensors").T
+    found = command(*asked, "--function", "majority", "--s", "3")["floor"]
+    assert (found["m"], found["enough"]) == (
+        floor("majority", s=3, T=T, p=0.5).m,
+        floor("majority", s=3, T=T, p=0.5).enough,
+    )
+    assert found["per_ln_T"]["information"] == pytest.approx(3 / math.log(2))
+    assert command(*asked, "--s", "2")["floor"] == command(*asked, "--function", "x0 & x1")["floor"]
 
 
 def test_read(command):

@@ -133,12 +133,11 @@ def test_one_position_is_nothing_but_swaps_so_the_floor_is_exact():
 @pytest.mark.parametrize(
     ("kind", "kwargs", "message"),
     [
-        ("majority", {}, '"and", "or" and "parity"'),
+        ("junta", {}, "kind is one of"),
         ("and", {"s": 0}, "1 <= s <= T"),
         ("and", {"p": 1.0}, "strictly between 0 and 1"),
         ("and", {"target": 1.0}, "target is a probability"),
         ("and", {"Ts": []}, "one or more"),
-        ("parity", {"p": 0.3}, "fair bits"),
     ],
 )
 def test_misuse_is_explained(kind, kwargs, message):

@@ -15,12 +15,15 @@ from typer.testing import CliRunner
 from sparsehead._base.errors import DomainError
 from sparsehead.cli.app import app, main
 from sparsehead.cli.law import _show
-from sparsehead.floor.floor import Floor
+from sparsehead.floor.constants import per_ln_T
+from sparsehead.floor.floor import Floor, floor
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.laws.fits import LawFit
 from sparsehead.laws.law import LawResult, law
+from sparsehead.laws.theory import floors, slopes
 from sparsehead.laws.thresholds import Threshold
 from sparsehead.store import Store
+from sparsehead.train.spec import preset
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +122,28 @@ def test_the_table_says_open_ends_a_misfit_and_both_floors():
     assert replace(record, thresholds={32: noted}).misfit == "misfit: a lapse"
 
 
+def test_floors_and_constants_are_those_of_the_function_that_is_measured():
+    """With its noise; a learner without repeats gives one answer, another one as many as a trial has runs."""
+
+    def trials(function, **settings):
+        return lambda T, m, seed: preset(
+            "fast", function=function, T=T, m=m, seed=seed, noise=0.1, **settings
+        )
+
+    one = trials("majority", s=3, learner="greedy")
+    assert floors(one, [20]) == {20: floor("majority", s=3, T=20, p=0.5, noise=0.1)}
+    assert slopes(one, 20) == per_ln_T("majority", s=3, p=0.5, noise=0.1).finite()
+    several = trials("x0 & !x5", learner="tree", restarts=3)
+    assert (
+        floors(several, [20])[20].guesses == 3
+        and slopes(several, 20)["elimination"] > slopes(several, 20)["position"]
+    )
+    assert floors(trials("junta", s=3), [20]) == slopes(trials("junta", s=3), 20) == {}
+
+
 def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path):
     found = law(
-        "majority",
+        "junta",
         T=[8],
         s=3,
         db=tmp_path / "r.db",
@@ -129,7 +151,7 @@ def test_families_without_a_floor_or_a_uniqueness_test_are_measured_too(tmp_path
         workers=1,
         policy=Adaptive(start=30, max_trials=16),
     )
-    assert found.floor == {} and found.fits == {}
+    assert found.floor == found.slopes == {} and found.fits == {}
     assert "a law needs at least two context lengths" in found.note
     assert found.thresholds[8].trials == 16
 

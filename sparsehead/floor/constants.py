@@ -1,0 +1,112 @@
+"""Samples per ln T that ways of learning take as T grows: what theory says of the slope of a law.
+
+x_1 .. x_s are the bits of the roles, y the label after noise, R a set of some roles, not all; I is in nats.
+
+information   max over R of (s - |R|) / I(x_hidden; y | x_R). Telling the hidden roles from their T^(s-|R|) alternatives
+              takes (s - |R|) ln T nats, of which a sample gives I(x_hidden; y | x_R) at most (Fano's inequality). For
+              fixed s the best learner needs no more, as T grows (Malyutov 1978, Atia and Saligrama 2012).
+position      max over j of 1 / I(x_j; y), for learners that score each position by itself, whatever the score. The bits
+              of an irrelevant position look as those of role j do with probability e^(-m I(x_j; y)), to first order in
+              the exponent (Sanov's theorem), and T of them have a chance.
+covariance    max over j of 1 / J_j for the covariance of bit and label as the score. Given the labels, of which a share
+              q is 1, an irrelevant position reaches the covariance c = cov(x_j, y) with probability e^(-m J),
+              J = sup over u of  u c - q L(u(1-q)) - (1-q) L(-u q),  L(v) = ln(1 - p + p e^v)  (Cramer's theorem).
+              If x_j and y are nearly independent, 1/J is 2 p (1-p) q (1-q) / c^2.
+elimination   for functions with a label y that only one pattern of the s bits has, in whose samples positions are ruled
+              out by a wrong bit: conjunctions (label 1), disjunctions (label 0). The part of I(x_j; y) that this label
+              has takes the place of all of it: max over j of 1 / (P(y) D(P(x_j | y) || P(x_j))); for a conjunction
+              without noise 1 / (p^s ln 1/p).
+"""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from .._base.types import Array, Float
+from ..functions import SparseFunction
+from .target import Target, target_of
+
+
+@dataclass(frozen=True)
+class PerLnT:
+    """Samples per ln T; inf where no number of samples suffices, None where there is no such learner."""
+
+    information: float
+    position: float
+    covariance: float
+    elimination: float | None
+
+    def finite(self) -> dict[str, float]:
+        """Those that are numbers."""
+        return {name: x for name, x in asdict(self).items() if x is not None and math.isfinite(x)}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {x:.3g}" for name, x in self.finite().items())
+
+
+def per_ln_T(function: str | SparseFunction, *, s: int | None = None, p: float, noise: float = 0.0) -> PerLnT:
+    """The constants of a family ("and", "or", "parity", "majority") of s positions, or of any function.
+
+    >>> print(per_ln_T("and", s=3, p=0.5 ** (1 / 3)))
+    information 4.33, position 5.88, covariance 7.68, elimination 8.66
+    """
+    target = target_of(function, s=s, p=p, noise=noise)
+    pairs = [target.noisy(target.joint((j,))) for j in range(target.s)]  # P(x_j, y)
+    label = _single(target)
+    return PerLnT(
+        information=max(_inverse(target.s - len(R), _given(target, R)) for R in target.reveals()),
+        position=max(_inverse(1, _part(pair, 0) + _part(pair, 1)) for pair in pairs),
+        covariance=max(_inverse(1, _covariance_rate(pair)) for pair in pairs),
+        elimination=None if label is None else max(_inverse(1, _part(pair, label)) for pair in pairs),
+    )
+
+
+def _inverse(n: int, nats: float) -> float:
+    return n / nats if nats > 1e-12 else math.inf  # that of independent bits comes out as a rounding error
+
+
+def _given(target: Target, revealed: tuple[int, ...]) -> float:
+    """I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s)."""
+    seen = target.noisy(target.joint(revealed))
+    return _entropy(seen) - _entropy(seen.sum(axis=1)) - _entropy(np.array([target.noise, 1 - target.noise]))
+
+
+def _entropy(chances: Float[Array, "..."]) -> float:
+    positive = chances[chances > 0]
+    return float(-(positive * np.log(positive)).sum())
+
+
+def _part(pair: Float[Array, "2 2"], label: int) -> float:
+    """P(y) D(P(x | y) || P(x)) for y = label."""
+    both, apart = pair[:, label], pair.sum(axis=1) * pair[:, label].sum()
+    possible = both > 0
+    return float((both[possible] * np.log(both[possible] / apart[possible])).sum())
+
+
+def _single(target: Target) -> int | None:
+    """The label that only one pattern has, if any."""
+    counts = (target.values.count(0), target.values.count(1))
+    return next((label for label in (1, 0) if counts[label] == 1), None)
+
+
+def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
+    """J: the supremum of a concave function of u, where its derivative is 0, by bisection."""
+    p, q = float(pair[1].sum()), float(pair[:, 1].sum())
+    c = abs(float(pair[1, 1]) - p * q)
+    if float(pair[1, 1]) < p * q:
+        q = 1 - q  # the other label, with which the covariance is c
+
+    def slope(u: float) -> float:
+        """L'(v) = p / (p + (1-p) e^-v)."""
+        one, zero = (p / (p + (1 - p) * math.exp(-v)) for v in (u * (1 - q), -u * q))
+        return c - q * (1 - q) * (one - zero)
+
+    low, high = 0.0, 1.0
+    while slope(high) > 0 and high < 500:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    log = [math.log1p(p * math.expm1(v)) for v in (low * (1 - q), -low * q)]
+    return low * c - q * log[0] - (1 - q) * log[1]

@@ -1,0 +1,169 @@
+"""What is to be identified: a function of s bits that is known but for the positions of its bits.
+
+The positions are uniform over all ways to place s roles on T positions. Placements that differ by a symmetry of the
+function give the same function, so that with r roles revealed K = (T-r)! / (T-s)! / |symmetries that fix these r|
+functions are left, all equally likely.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from .._base.errors import DomainError
+from .._base.types import Array, Float
+from ..functions import SparseFunction, labels
+from ..functions.tables import assignments, ones
+
+MOST_BITS = 8  # of symmetric functions; beyond, tables and sums grow as 2^s
+MOST_ROLES = 4  # of others: symmetries and overlaps are listed
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table of 2^s labels (bit i of the index is role i), bits of Bernoulli(p), labels flipped with `noise`."""
+
+    values: tuple[int, ...]
+    p: float
+    noise: float = 0.0
+
+    @property
+    def s(self) -> int:
+        return len(self.values).bit_length() - 1
+
+    @cached_property
+    def by_count(self) -> tuple[int, ...] | None:
+        """The label of 0 .. s ones, if that is all that matters."""
+        first = tuple(self.values[2**j - 1] for j in range(self.s + 1))
+        return first if all(self.values[x] == first[n] for x, n in enumerate(ones(self.s))) else None
+
+    @cached_property
+    def symmetries(self) -> list[tuple[int, ...]]:
+        """Permutations of the roles that leave the table as it is, of a table that is not symmetric."""
+        values, bits = np.array(self.values), assignments(self.s).astype(np.int64)
+        orders = itertools.permutations(range(self.s))
+        return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
+
+    def left(self, revealed: tuple[int, ...], T: int) -> int:
+        """K: the number of functions left when the positions of these roles are revealed."""
+        r = len(revealed)
+        placements = math.perm(T - r, self.s - r)
+        if self.by_count is not None:
+            return placements // math.factorial(self.s - r)
+        return placements // sum(all(order[i] == i for i in revealed) for order in self.symmetries)
+
+    def reveals(self) -> list[tuple[int, ...]]:
+        """The sets of roles that may be revealed, one for each kind; not all of them."""
+        sizes = range(self.s)
+        if self.by_count is not None:
+            return [tuple(range(r)) for r in sizes]
+        return [chosen for r in sizes for chosen in itertools.combinations(range(self.s), r)]
+
+    @cached_property
+    def chances(self) -> Float[Array, " patterns"]:
+        """The probability of each pattern of the s bits."""
+        count = ones(self.s).astype(np.int64)
+        return self.p**count * (1 - self.p) ** (self.s - count)
+
+    def joint(self, revealed: tuple[int, ...]) -> Float[Array, "seen 2"]:
+        """P(pattern of the revealed bits, label before noise)."""
+        seen = assignments(self.s)[:, list(revealed)].astype(np.int64) @ (1 << np.arange(len(revealed)))
+        out = np.zeros((2 ** len(revealed), 2))
+        np.add.at(out, (seen.astype(np.int64), np.array(self.values)), self.chances)
+        return out
+
+    def noisy(self, clean: Float[Array, "... 2"]) -> Float[Array, "... 2"]:
+        """The same probabilities of labels after noise."""
+        return clean * (1 - self.noise) + clean[..., ::-1] * self.noise
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Wrong functions whose roles `wrong` have the positions of the right one's roles `right`, in this order.
+
+    Args:
+        ways: in how many ways such positions are chosen.
+        repeats: how many placements of the other roles give the same function.
+    """
+
+    target: Target
+    T: int
+    right: tuple[int, ...]
+    wrong: tuple[int, ...]
+    ways: int
+    repeats: int
+
+    @property
+    def ln_each(self) -> float:
+        """ln of the number of such functions for one of the ways."""
+        s = self.target.s
+        return math.log(math.perm(self.T - s, s - len(self.right)) / self.repeats)
+
+    @property
+    def ln_number(self) -> float:
+        return self.ln_each + math.log(self.ways)
+
+    @cached_property
+    def differ(self) -> float:
+        """The probability that such a function and the right one differ on an input."""
+        one, other = self.target.joint(self.right), self.target.joint(self.wrong)
+        return float(((one[:, 1] * other[:, 0] + one[:, 0] * other[:, 1]) / one.sum(axis=1)).sum())
+
+
+def target_of(function: str | SparseFunction, *, s: int | None, p: float, noise: float = 0.0) -> Target:
+    """The target of a family by name ("and", "or", "parity", "majority") and s, or of any function.
+
+    Raises:
+        DomainError: the name is unknown, or the function has more positions than sums over its patterns allow.
+    """
+    if not 0 < p < 1:
+        raise DomainError(f"p is the probability of a one, strictly between 0 and 1; got {p}.")
+    if not 0 <= noise < 0.5:
+        raise DomainError(
+            f"floors are for noise from 0 to below 1/2, where labels say something; got {noise}."
+        )
+    if isinstance(function, SparseFunction):
+        values = tuple(function.values.tolist())
+    else:
+        if s is None or s < 1:
+            raise DomainError(f"the floor of {function!r} needs the number of positions s >= 1; got {s}.")
+        values = tuple(labels(function, s)[ones(min(s, MOST_BITS + 1))].astype(int).tolist())
+    found = Target(values, p, noise)
+    if found.s < 1:
+        raise DomainError("a constant has no positions that could be identified.")
+    most = MOST_BITS if found.by_count is not None else MOST_ROLES
+    if found.s > most:
+        raise DomainError(
+            f"floors are computed for at most {MOST_BITS} positions if only the number of ones matters, else for "
+            f"{MOST_ROLES}; this function reads {found.s}."
+        )
+    return found
+
+
+@lru_cache(maxsize=32)
+def overlaps(target: Target, T: int) -> list[Shared]:
+    """All wrong functions, by the positions that they share with the right one.
+
+    A symmetric function is wrong by the number r < s of positions that it shares. Of others each pairing counts, role i
+    of the right one at the position of role j of the wrong one; those that have the same effect are taken together.
+    """
+    s = target.s
+    sizes = range(max(0, 2 * s - T), s + 1)
+    if target.by_count is not None:
+        roles = [tuple(range(r)) for r in sizes if r < s]
+        return [
+            Shared(target, T, own, own, math.comb(s, len(own)), math.factorial(s - len(own))) for own in roles
+        ]
+    found: dict[tuple[bytes, bytes], Shared] = {}
+    for r in sizes:
+        for right in itertools.combinations(range(s), r):
+            for wrong in itertools.permutations(range(s), r):
+                one = Shared(target, T, right, wrong, 1, len(target.symmetries))
+                if one.differ > 0:
+                    effect = (target.joint(right).tobytes(), target.joint(wrong).tobytes())
+                    found[effect] = (
+                        replace(one, ways=one.ways + found[effect].ways) if effect in found else one
+                    )
+    return list(found.values())
