@@ -2,6 +2,8 @@
 
 import json
 import struct
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +72,14 @@ def test_float32_weights_are_stored_as_such(tmp_path):
                     enumerate([(1, 103, 9), (1, 103, 9), (1, 103, 9), (1, 9, 103)])))  # fmt: skip
     path = save(Model(positional(100), (layer,), np.ones(103)), tmp_path / "m.safetensors")
     assert path.stat().st_size < 4 * 103 * 45  # four matrices and the vectors, four bytes a number
+
+
+def test_weights_beyond_float32_are_saved_without_a_warning(tmp_path):
+    model = replace(build("x1 & x2", T=5), w=np.full(8, 1e300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = save(model, tmp_path / "m.safetensors")
+    assert (load(path).w == 1e300).all()
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
