@@ -40,6 +40,7 @@ from ..studies.interpretations import InterpretationsRecord
 from ..studies.law_stage import LawsRecord, SuccessRecord
 from ..studies.norms import BoundAlongRecord, NormsRecord
 from ..studies.parity import ParityRecord, ParitySettingsRecord
+from ..studies.predicted import of_size
 from ..studies.read_trained import AppearanceRecord, ReadTrialsRecord
 from ..studies.records import BuildComparison
 
@@ -126,6 +127,12 @@ BUILTIN = (
         "Ours: other functions, sparsities and learners.",
         LawsRecord,
         lambda laws: laws_chart(laws, title="Functions, learners"),
+    ),
+    _measured(
+        "predicted",
+        "Ours: learners of theory beside presets, at four shares of ones.",
+        LawsRecord,
+        lambda laws: laws_chart(of_size(laws), title="Predicted and measured"),
     ),
     _measured(
         "success",

@@ -15,6 +15,7 @@ from .law_stage import Law
 from .norms import norms
 from .paper_laws import DECADES, PAPER_TS, best, literal, matched, matched_beyond, matched_decades
 from .parity import parity, parity_settings
+from .predicted import predicted
 from .read_trained import appearance_plan, reading
 from .slope import slope, slope_norms
 from .stage import Stage
@@ -72,7 +73,7 @@ def settings_studies() -> tuple[Stage, ...]:
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
-        attention("literal"), literal(),
+        attention("literal"), literal(), predicted(),
     )  # fmt: skip
 
 

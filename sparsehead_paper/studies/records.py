@@ -83,6 +83,7 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "slope": LawsRecord,
     "slope-norms": SlopeNormsRecord,
     "functions": LawsRecord,
+    "predicted": LawsRecord,
     "parity-settings": ParitySettingsRecord,
     "failures": FailuresRecord,
 }

@@ -4,6 +4,7 @@ The tests that look at all figures or open the report are one group, so that one
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,6 +87,7 @@ def made_up_results():
         ),
         "slope": several,
         "functions": several,
+        "predicted": replace(several, laws=(replace(several.laws[0], group="AND of 3, p = 0.794"),)),
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
         "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
         "law-grid": law,

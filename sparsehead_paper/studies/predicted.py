@@ -1,0 +1,66 @@
+"""Predicted and measured laws of conjunctions, without a free parameter: learners of theory beside presets.
+
+The learners of theory answer once, from independent samples, and their laws are simulated. Presets are measured as
+elsewhere, with five runs and with ambiguous training sets drawn again; at s = 3 `best` also with one run, without the
+redraw, and with neither, as the learners of theory have it. The lines depend on p in different ways, so that the one
+that a preset follows says what gradient descent uses: positives alone (COMP), covariances, or both.
+
+    sparsehead reproduce --only predicted --db /elsewhere/predicted.db --out /elsewhere/predicted
+
+resumes from its store. Laws come in the order of what they tell: s = 3 first, simulated ones before measured ones.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sparsehead.floor.constants import per_ln_T
+from sparsehead.functions.task import conjunction_p
+
+from .law_stage import Law, Laws, LawsRecord
+
+SIMULATED = ("scomp", "greedy", "dd", "comp", "one-step")
+# Of `best` at s = 3: what a trial has beyond one answer from independent samples, taken away.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "best": {},
+    "best, one run": {"restarts": 1},
+    "best, no redraw": {"unique": False},
+    "best, one run, no redraw": {"restarts": 1, "unique": False},
+}
+# A failure takes half a minute at T = 3000, minutes at 10^4.
+FEWER = {3000: {"max_trials": 24}, 10_000: {"max_trials": 16}}
+
+
+def predicted(
+    sizes: Sequence[int] = (3, 2, 4, 5, 6),
+    Ts: tuple[int, ...] = (100, 300, 1000, 3000, 10_000),
+    trials: int = 40,
+) -> Laws:
+    """Laws at p = .5, .65, 2^(-1/s) (balanced labels) and .9, of s bits; four times as many trials are simulated."""
+    laws: dict[str, Law] = {}
+    groups: dict[str, str] = {}
+    for s in sizes:
+        for p in (None, 0.5, 0.65, 0.9):
+            share = conjunction_p(s) if p is None else p
+            group = f"AND of {s}, p = {share:.3g}"
+            given = (
+                {} if p is None else {"p": p}
+            )  # balanced labels are the default, whose trials others may share
+            constants = per_ln_T("and", s=s, p=share)
+            start = math.ceil(10 * constants.information)  # about the floor at T = 10^4
+            most = {name: (4 * trials, {"learner": name}) for name in SIMULATED}
+            presets: dict[str, dict[str, Any]] = VARIANTS if s == 3 else {"best": {}}
+            most |= {name: (trials, {"preset": "best", **changes}) for name, changes in presets.items()}
+            most["fast"] = (trials, {"preset": "fast"})
+            for name, (n, how) in most.items():
+                label = f"{name}: {group}"
+                slow = {} if "learner" in how else {"exceptions": {T: FEWER[T] for T in Ts if T in FEWER}}
+                settings = {**how, **given, **slow}
+                laws[label] = Law(f"predicted-{label}", Ts, n, settings, s=s, start=start)
+                groups[label] = group
+    return Laws("predicted", "Predicted and measured laws", laws, groups)
+
+
+def of_size(record: LawsRecord, s: int = 3) -> LawsRecord:
+    """The laws of conjunctions of s bits, for a chart with a panel for each p."""
+    return LawsRecord(tuple(law for law in record.laws if law.group.startswith(f"AND of {s},")), record.state)
