@@ -25,7 +25,7 @@ from .norms import MatrixNorms, matrix_norms, product_norms, with_bias
 from .pricing import Pricing
 
 # of the activations; for gelu its slope at sqrt 2, rounded up
-LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu": 1.1289042}
+LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu_tanh": 1.1289931, "gelu": 1.1289042}
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,17 @@ def gelu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return x * 0.5 * (1 + erf(x / np.sqrt(2)))
 
 
+def gelu_tanh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3): GPT-2's approximation of x Phi(x); 1.12900-Lipschitz."""
+    return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x))))
+
+
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "identity": lambda x: x,
     "relu": lambda x: np.maximum(x, 0),
     "gelu": gelu,
     "tanh": np.tanh,
+    "gelu_tanh": gelu_tanh,
 }
 
 

@@ -1,6 +1,7 @@
 """The activations of `heads` in torch. Imported only where torch is."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,4 +11,5 @@ TORCH_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": torch.nn.functional.gelu,
     "tanh": torch.tanh,
+    "gelu_tanh": partial(torch.nn.functional.gelu, approximate="tanh"),
 }

@@ -86,9 +86,10 @@ def norm_of(norm: Any) -> LayerNorm:
 
 def activation_name(found: Any) -> str:
     """An activation of torch by the name that a Model has for it."""
+    if isinstance(found, nn.GELU) and found.approximate == "tanh":
+        return "gelu_tanh"
     for name, known in ACTIVATIONS.items():
-        same = any(found is one or (isinstance(one, type) and isinstance(found, one)) for one in known)
-        if same and getattr(found, "approximate", "none") == "none":
+        if any(found is one or (isinstance(one, type) and isinstance(found, one)) for one in known):
             return name
     raise NoModel(
         f"its activation {getattr(found, '__name__', found)} is not one of {', '.join(ACTIVATIONS)}"

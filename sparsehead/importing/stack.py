@@ -8,7 +8,8 @@ With attention A, MLP M, norms N_1 and N_2, and optionally N_0 on the tokens and
 A Model has pre-norm blocks. One post-norm block, read at a fixed token, is a Model too:
 
   * the residual X at the token that is read does not depend on the bits, so b_C can carry it;
-  * act(x) - act(-x) = x for ReLU and for GELU, so that 2d more units let the MLP add its input to its output;
+  * act(x) - act(-x) = x for ReLU, GELU and its approximation by tanh, so that 2d more units let the MLP add its input
+    to its output;
   * N_0 is then the norm before the attention, N_1 that before the MLP, and N_2 the final one.
 """
 
@@ -100,7 +101,7 @@ def _post_norm(stack: Stack, encoding: Encoding) -> tuple[tuple[Layer, ...], Lay
 
 def _carrying(mlp: Mlp | None) -> Mlp:
     """x -> x + mlp(x) as one MLP."""
-    if mlp is None or mlp.activation not in ("relu", "gelu"):
+    if mlp is None or mlp.activation not in ("relu", "gelu", "gelu_tanh"):
         raise NoModel("its norms come after the residuals, and its MLP is not one of ReLUs or GELUs")
     d = len(mlp.W_1)
     both = np.hstack([np.eye(d), -np.eye(d)])

@@ -14,7 +14,13 @@ from .arrangement import Arrangement, TokenModel
 from .modules import arrays
 from .stack import Block, NoModel, Readout, Stack
 
-ACTIVATIONS = ("relu", "gelu", "tanh")
+# The names of transformers and TransformerLens, and ours.
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "tanh": "tanh",
+    **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), "gelu_tanh"),
+}
 
 
 def is_hooked(module: Any) -> bool:
@@ -74,7 +80,7 @@ def _norm(state: dict[str, Array], name: str, eps: float) -> LayerNorm:
 def _known_activation(name: Any) -> str:
     if name not in ACTIVATIONS:
         raise NoModel(f"its activation {name} is not one of {', '.join(ACTIVATIONS)}")
-    return str(name)
+    return ACTIVATIONS[name]
 
 
 def _bert(state: dict[str, Array], config: Any) -> TokenModel:

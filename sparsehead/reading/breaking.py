@@ -130,7 +130,7 @@ def _shifts(model: Model) -> Float[Array, " T"] | None:
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:
         return None
-    if model.final_norm is not None or layer.project or layer.sigma == "gelu":
+    if model.final_norm is not None or layer.project or layer.sigma.startswith("gelu"):
         return None
     scores, values = model.cls_tables()
     if not np.array_equal(scores[:, 0], scores[:, 1]):

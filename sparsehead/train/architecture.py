@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from .._base.errors import DomainError
 from .._base.fields import about, setting, settings_of
 from ..heads.encoding import ENCODINGS
-from ..heads.heads import ACTIVATIONS
 
-SIGMAS = tuple(ACTIVATIONS)  # their order is known to the kernel, which gets an index
+SIGMAS = ("identity", "relu", "gelu", "tanh")  # their order is known to the kernel, which gets an index
 OWN, OWN_BAG = "own-", "bag-"  # an encoding given as an object: named by its kind and a hash of its numbers
 
 

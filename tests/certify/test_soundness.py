@@ -507,7 +507,7 @@ def test_the_libraries_err_by_at_most_four_units_in_the_last_place():
                 assert abs(true - float(y)) <= 4 * np.spacing(abs(float(y))), name
 
 
-@pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "identity"])
+@pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "identity", "gelu_tanh"])
 def test_activations_of_balls_hold_every_point(name):
     rng = stream(28, "activations", name)
     mid, rad = rng.normal(0, 3, 300), 10.0 ** rng.uniform(-16, 1, 300)
@@ -516,6 +516,25 @@ def test_activations_of_balls_hold_every_point(name):
         y = activation(name)(mid + share * rad)
         assert (found.low <= y).all()
         assert (y <= found.high).all()
+
+
+def test_the_approximate_gelu_of_balls_holds_the_true_value():
+    rng = stream(30, "gelu")
+    x = np.concatenate(
+        [rng.normal(0, 3, 500), rng.normal(-0.7524614220710163, 1e-8, 100), [-40.0, 0.0, 1e-300, 40.0]]
+    )
+    found = ball.activate(exact(x), "gelu_tanh")
+    across = ball.activate(Ball(np.full(1, -0.75), np.full(1, 0.01)), "gelu_tanh")
+    with mpmath.workdps(40):
+        scale = mpmath.sqrt(2 / mpmath.pi)
+
+        def true(y):
+            return y / 2 * (1 + mpmath.tanh(scale * (y + mpmath.mpf("0.044715") * y**3)))
+
+        for y, low, high in zip(x, found.low, found.high):
+            assert mpmath.mpf(float(low)) <= true(mpmath.mpf(float(y))) <= mpmath.mpf(float(high))
+        least = true(mpmath.findroot(lambda y: mpmath.diff(true, y), -0.75))
+        assert mpmath.mpf(float(across.low[0])) <= least
 
 
 def test_softmax_and_layer_norm_of_balls_hold_every_point():

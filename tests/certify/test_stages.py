@@ -127,7 +127,7 @@ def test_the_radii_of_a_projection_and_a_root_are_their_formulas():
         np.testing.assert_allclose(root.rad, 2 * 2.0**-52 * np.sqrt(x.mid), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["tanh", "gelu"])
+@pytest.mark.parametrize("name", ["tanh", "gelu", "gelu_tanh"])
 def test_activations_of_exact_numbers_have_the_error_of_the_library(name):
     x = np.linspace(-4, 4, 41)
     found = ball.activate(exact(x), name)

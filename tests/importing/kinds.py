@@ -49,7 +49,8 @@ def attention(rng):
 
 def layer(rng, *, norm_first, batch_first=True):
     return nn.TransformerEncoderLayer(
-        D, int(rng.choice([1, 2, 4])), 12, activation=str(rng.choice(["relu", "gelu"])), norm_first=norm_first,
+        D, int(rng.choice([1, 2, 4])), 12, activation=["relu", "gelu", nn.GELU("tanh")][rng.integers(3)],
+        norm_first=norm_first,
         batch_first=batch_first, bias=bool(rng.integers(2)),
     )  # fmt: skip
 
@@ -90,7 +91,7 @@ def bert(rng, length):
     return BertModel(
         BertConfig(
             vocab_size=5, hidden_size=D, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
-            max_position_embeddings=length + 2, hidden_act=str(rng.choice(["gelu", "relu"])),
+            max_position_embeddings=length + 2, hidden_act=str(rng.choice(["gelu", "relu", "gelu_new"])),
         ),
         add_pooling_layer=False,
     )  # fmt: skip
@@ -181,7 +182,7 @@ KINDS = {
     "post-norm encoder": (embedded(lambda rng: encoder(rng, norm_first=False)), False),
     "BERT, [CLS] first": (tokens(bert, before=(2,), after=(), at=0), True),
     "BERT, [CLS] and [SEP]": (tokens(bert, before=(2,), after=(1,), at=0), False),
-    "GPT-2 of one layer": (tokens(gpt2(1, ["relu", "gelu"]), logits=True), True),
+    "GPT-2 of one layer": (tokens(gpt2(1, ["relu", "gelu", "gelu_new"]), logits=True), True),
     "GPT-2 of two layers": (tokens(gpt2(2, ["gelu_new"]), before=(4,), logits=True), False),
     "Llama": (tokens(llama, before=(4,), logits=True), False),
     "HookedTransformer": (tokens(hooked()), True),
