@@ -222,7 +222,7 @@ def exp_bounds(x: Fraction) -> tuple[int, int]:
     With y = x / 2^n in (-1/2, 0] the Taylor series alternates and its terms fall. A computed term is at most 4 units of
     2^-P below the true one, so where it is 0 the rest of the series is at most 4 units. Then n squarings.
     """
-    n = max(0, (-x.numerator // x.denominator).bit_length() + 1)
+    n = (-x.numerator // x.denominator).bit_length() + 1
     if n > 12:  # x < -2000: below 2^-BITS
         return 0, 1
     P = BITS + 64

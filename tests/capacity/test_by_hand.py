@@ -155,7 +155,9 @@ def test_numeric_forms_find_the_least_sum_of_prices(n, form, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("sparsehead.capacity.items.CHOICES_TRIED", 0)
             searched = covering(items, eps=eps, form=form).log_covering
+            reversed_ = covering(items[::-1], eps=eps, form=form).log_covering
         assert expected * (1 - 1e-9) <= searched <= expected * 1.05  # .9 % off was the most seen
+        assert reversed_ == pytest.approx(searched, rel=1e-6)  # no item is left out of the search
 
 
 def test_a_few_items_are_not_left_to_the_search():

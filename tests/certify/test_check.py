@@ -23,6 +23,9 @@ from sparsehead.certify.certificate_file import certificate_content
 from sparsehead.cli.app import main
 from sparsehead.construct import build
 from sparsehead.functions import assignments, from_table, parse
+from sparsehead.heads.block import Layer, Mlp
+from sparsehead.heads.encoding import trainable
+from sparsehead.heads.model import Model
 from sparsehead.heads.model_file import packed, save
 
 from .random_models import random_model
@@ -88,6 +91,22 @@ def test_exponentials_are_enclosed(x):
         scaled = true.exp() * Decimal(2) ** checker.BITS
         assert Decimal(low) <= scaled <= Decimal(high)
     assert high - low <= 2
+
+
+def with_mlp(activation):
+    """A head with x0 in its first coordinate, and behind it one unit of a ReLU or GELU network."""
+    encoding = trainable(np.zeros((3, 2)), np.eye(2), np.zeros(2))
+    mlp = Mlp(np.eye(2), np.zeros(2), np.eye(2), np.zeros(2), activation)
+    zero = np.zeros((1, 2, 1))
+    layer = Layer(zero, zero, np.ones((1, 2, 1)), np.ones((1, 1, 2)), mlp=mlp)
+    return Model(encoding, (layer,), np.ones(2))
+
+
+def test_the_stages_behind_the_attention_are_those_of_the_model():
+    found = checker.stages(checker.read_model(packed(with_mlp("relu"))))
+    assert [relu for _, _, relu in found] == [False, True, False, False]  # W_C, W_1, W_2, read-out
+    with pytest.raises(checker.Refused, match="knows ReLU and the identity"):
+        checker.stages(checker.read_model(packed(with_mlp("gelu"))))
 
 
 def test_each_term_takes_the_end_of_its_weight_that_makes_it_largest():

@@ -68,6 +68,7 @@ def test_the_radius_of_a_matrix_product_is_its_formula(n):
     # raised by more than a sum of radii rounds
     wide = Ball(np.zeros((n, 1)), np.full((n, 1), 1 / n))
     assert (exact(np.ones((1, n))) @ wide).rad[0, 0] >= 1 + 2.0**-20
+    assert (exact(np.ones((0, n))) @ np.ones((n, 2))).rad.shape == (0, 2)
 
 
 def _terms(x, W):

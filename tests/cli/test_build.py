@@ -10,6 +10,7 @@ from sparsehead.certify.written import certify_written
 from sparsehead.cli.app import main
 from sparsehead.construct import build
 from sparsehead.functions import assignments, parse
+from sparsehead.heads.model import Model
 from sparsehead.heads.model_file import load
 
 KEYS = {"max_error", "exact", "method", "leakage", "margin", "norms", "heads", "hidden_units", "d"}
@@ -85,3 +86,16 @@ def test_undecided_and_wrong_models_are_not_called_exact():
     assert record.verdict in ("does NOT compute it: wrong on 01", "does NOT compute it: wrong on 10")
     unknown = replace(record, certificate=replace(record.certificate, correct=None))
     assert unknown.verdict.startswith("undecided")
+
+
+def test_attention_is_shown_on_inputs_of_bits(monkeypatch):
+    """Weights over irrelevant positions are those of bits: a third value would give the tokens of no input."""
+    seen, attention = [], Model.attention
+
+    def noted(model, bits):
+        seen.append(bits)
+        return attention(model, bits)
+
+    monkeypatch.setattr(Model, "attention", noted)
+    certify_written(build("x0 & x1", T=40), parse("x0 & x1", T=40))
+    assert len(seen) == 1 and set(seen[0].ravel()) == {0, 1}

@@ -168,3 +168,17 @@ def test_discs_around_a_lattice_circle_hold_the_lattice_points_of_its_radius():
             g, side = (c - a, d - b), 1 if turn > 0 else -1
             inside = [(x, y) for x, y in grid if _inside((x - a, y - b), g, side, 5)]
             assert inside == [(x, y) for x, y in grid if x * x + y * y <= 25]
+
+
+def test_a_choice_that_leaves_a_row_uncovered_is_no_cover(monkeypatch):
+    """The solver works to a tolerance, so its choice is looked at."""
+    near = np.array([[True, False], [False, True]])
+    assert set_cover(near, time_limit=5.0)[0] == [0, 1]
+    monkeypatch.setattr(cover, "_choose_columns", lambda *_, **__: ([0], 1.0, True))
+    assert set_cover(near, time_limit=5.0) == (None, 0.0, False)
+
+
+def test_covers_are_equal_by_their_balls():
+    """Points, eps and p are kept for the chart alone."""
+    line = [[0.0], [1.0], [5.0]]
+    assert covering_number(line, eps=1.0, p=2) == covering_number(line, eps=1.0, p=1)

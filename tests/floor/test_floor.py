@@ -8,6 +8,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.floor.floor import (
     Floor,
+    conjunction_floor,
     difference,
     expected_wrong,
     fano,
@@ -143,3 +144,9 @@ def test_one_position_is_nothing_but_swaps_so_the_floor_is_exact():
 def test_misuse_is_explained(kind, kwargs, message):
     with pytest.raises(DomainError, match=message):
         floor_curve(kind, **({"s": 3, "Ts": [20], "p": 0.5} | kwargs))
+
+
+@pytest.mark.parametrize("s", [0, 20, 21])
+def test_a_conjunction_leaves_some_position_out(s):
+    with pytest.raises(DomainError, match="--s is the number of relevant positions, 1 <= s < T=20"):
+        conjunction_floor(s, 20)

@@ -10,9 +10,10 @@ import pytest
 
 from sparsehead._base.errors import DomainError
 from sparsehead.laws import Adaptive, Cell, Joint, fitted, smooth
-from sparsehead.laws.joint import RESTARTS, SETUP, SPREAD_CAUTION, expected_cost
+from sparsehead.laws.joint import RESTARTS, SETUP, SPREAD_CAUTION, _widened, expected_cost
+from sparsehead.laws.methods import above_floor
 from sparsehead.laws.smooth import _covariances, _derivatives, _flat, _modes, _objective, posterior
-from sparsehead.laws.thresholds import curve_interval
+from sparsehead.laws.thresholds import Threshold, curve_interval
 
 ROOT = Path(__file__).parents[2]
 SPEC = importlib.util.spec_from_file_location("law_design", ROOT / "benchmarks" / "law_design.py")
@@ -163,6 +164,7 @@ def test_while_all_trials_agree_it_walks_and_each_length_speaks_for_itself():
     assert all(t.m80 is None and t.side == "at least" for t in joint.thresholds(failed).values())
     solved = {T: [Cell(60, 2, 2)] for T in (100, 1000)}
     assert joint.propose(solved) == {100: [(30, 2)], 1000: [(30, 2)]}
+    assert Joint({T: Adaptive(max_trials=2) for T in (100, 1000)}).propose(solved) == {}  # no trials are left
 
 
 def test_a_length_whose_own_trials_agree_gets_their_bound_and_more_trials():
@@ -245,3 +247,18 @@ def test_where_the_slope_changes_each_interval_also_holds_the_one_of_its_own_tri
     assert same.note == "" and same.log_width == pytest.approx(
         2 * SPREAD_CAUTION * 1.95996 * joint._posterior({T: cells(6, 80) for T in slopes}).spread[1], rel=1e-5
     )
+
+
+def test_an_interval_with_an_open_end_is_not_widened():
+    alone = Threshold(100, 50.0, 40.0, 60.0, trials=16)
+    for low, high in ((45.0, None), (None, 55.0)):
+        together = Threshold(100, None, low, high, trials=16)
+        assert _widened(together, alone) is together
+    both = _widened(Threshold(100, 50.0, 45.0, 70.0, trials=16), alone)
+    assert (both.low, both.high) == (40.0, 70.0)
+
+
+def test_sample_sizes_far_below_the_floor_are_not_tried():
+    found = above_floor(Adaptive(m_min=5, start=10), 50)
+    assert (found.m_min, found.start) == (40, 40)
+    assert above_floor(Adaptive(m_min=60, start=70), 50) == Adaptive(m_min=60, start=70)

@@ -40,6 +40,7 @@ def exhaustive(tmp_path_factory):
 
 def test_the_exhaustive_learner_meets_the_information_floor(exhaustive):
     _, found = exhaustive
+    assert found.in_paper
     # bits are 1 with p = 2^(-1/3), which balances AND of 3; simulation of P_opt gives 20 and 24 too
     assert {T: floor.m for T, floor in found.floor.items()} == {20: 20, 50: 24}
     for T, threshold in found.thresholds.items():

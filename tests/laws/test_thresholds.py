@@ -8,6 +8,7 @@ from sparsehead._base.errors import DomainError
 from sparsehead._base.rng import stream
 from sparsehead.laws import Adaptive, Cell, fitted, grid
 from sparsehead.laws.curves import merge, offset
+from sparsehead.laws.published import LAW_AND
 from sparsehead.laws.thresholds import curve_interval, rising_bounds
 
 PAPER_GRID = range(50, 201, 10)
@@ -223,3 +224,11 @@ def test_adaptive_needs_at_most_a_third_of_the_grids_trials(n):
 def test_a_share_that_a_curve_with_a_lapse_never_reaches_has_no_place(share):
     with pytest.raises(DomainError, match=rf"reaches shares in \(0, 0.997\), not {share}"):
         offset(share)
+
+
+def test_the_papers_points_are_those_that_were_digitised():
+    """Sums over the 18 points of figure 2, each taken from the list of digitised numbers with its own weight."""
+    weight = range(1, len(LAW_AND) + 1)
+    assert sum(i * p.T for i, p in zip(weight, LAW_AND, strict=True)) == 119200
+    assert sum(i * p.m for i, p in zip(weight, LAW_AND, strict=True)) == pytest.approx(15984.9, abs=1e-6)
+    assert sum(i * p.bar for i, p in zip(weight, LAW_AND, strict=True)) == pytest.approx(1361.5, abs=1e-6)

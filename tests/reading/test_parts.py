@@ -226,6 +226,17 @@ def test_ablation_by_loops(heads):
     assert ablate(model, sh.from_table(T=20, support=(), table=(0,)), fair(40, 20)) is None
 
 
+def test_a_head_without_attention_left_contributes_nothing():
+    """Scores so far apart that every other weight is exactly 0: nothing is left to rescale."""
+    f = sh.parse("x3 & !x9", T=20)
+    model = sh.build(f)
+    layer = replace(model.layers[0], W_Q=1e6 * model.layers[0].W_Q)
+    sharp = replace(model, layers=(layer,))
+    found = ablate(sharp, f, fair(40, 20))
+    assert found.whole == found.support_only
+    assert math.isfinite(found.without_position[3])
+
+
 def additive(w=1.0, threshold=0.45, width=9, **more):
     """One head whose mixed scalar is the mean of the bits."""
     enc = encoding.trainable(np.zeros((width, 2)), np.array([[0.0, 0.0], [1.0, 0.0]]), np.zeros(2))
