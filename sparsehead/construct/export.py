@@ -59,6 +59,10 @@ def to_onnx(
         dtype: "float32", which every runtime knows, or "float64".
     Raises:
         MissingExtra: torch, onnx or onnxscript is not installed.
+
+    >>> to_onnx("nothing here", "head.onnx")
+    Traceback (most recent call last):
+    sparsehead._base.errors.FileError: no model at nothing here; `sparsehead build ... --out FILE` writes one.
     """
     model = as_model(model, hint=HINT)
     choice("dtype", dtype, ("float64", "float32"))
@@ -90,6 +94,11 @@ def to_transformer_lens(model: Model | str | Path) -> Any:
     Raises:
         MissingExtra: transformer_lens is not installed.
         DomainError: as for `lens_weights`.
+
+    >>> from sparsehead import build
+    >>> to_transformer_lens(build("x0 & x2", T=4, encoding="bag"))
+    Traceback (most recent call last):
+    sparsehead._base.errors.DomainError: TransformerLens weights need one layer, an additive encoding, ...
     """
     model = as_model(model, hint=HINT)
     weights = lens_weights(model)

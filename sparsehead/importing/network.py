@@ -33,6 +33,10 @@ class Network(WithCard):
         guessed: the threshold is a guess; outputs outside [0, 1] are refused.
         why: one sentence on why it is not a Model.
         source: what it was made of, such as "LlamaModel".
+
+    >>> network = Network(4, lambda bits: bits[:, 1] * bits[:, 3], why="a product", source="NumPy")
+    >>> network.predict(np.array([[0, 1, 0, 1], [1, 1, 1, 0]]))
+    array([1, 0])
     """
 
     T: int
