@@ -21,6 +21,7 @@ def test_every_size_and_share_of_ones_has_predictions_and_presets():
     balanced = laws["best: AND of 3, p = 0.794"]
     assert balanced.settings["preset"] == "best" and "p" not in balanced.settings
     assert laws["comp: AND of 6, p = 0.65"].settings == {"learner": "comp", "p": 0.65}
+    assert laws["fast: AND of 2, p = 0.5"].settings["p"] == 0.5
     assert laws["best, one run, no redraw: AND of 3, p = 0.9"].settings["unique"] is False
     assert command_for("predicted") == "sparsehead reproduce --only predicted"
 
