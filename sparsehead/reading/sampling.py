@@ -110,6 +110,10 @@ def measure_agreement(
     """The agreement of oracle and f on n fresh inputs with independent Bernoulli(p) bits."""
     n = inputs_for(oracle.T) if n is None else n
     bits = bernoulli(p, (n, oracle.T), rng).view(np.uint8)
-    same = int((oracle(bits) == f(bits)).sum())
+    return agreement_of(int((oracle(bits) == f(bits)).sum()), n)
+
+
+def agreement_of(same: int, n: int) -> Agreement:
+    """The agreement of two labellings that are equal on `same` of n independent inputs."""
     tail = math.log(2 / 0.05)  # each end of the interval fails with probability .025
     return Agreement(same / n, 1 - tail_inversion(n - same, n, tail), tail_inversion(same, n, tail), n)

@@ -1,0 +1,63 @@
+"""What a decision tree and a logistic regression make of the rows that a head was trained on."""
+
+import numpy as np
+
+from .._base.errors import MissingExtra
+from .._base.lazy import require_module
+from ..datasets import Dataset
+from ..functions import assignments, from_table
+from ..functions.task import Sample
+from ..reading.sampling import agreement_of
+from .data_run import Rival
+
+MOST_SPELLED = 10  # columns of a tree that is written as a formula
+
+
+def rivals_of(data: Dataset, seen: Sample, held_out: Sample, *, seed: int) -> tuple[Rival, ...]:
+    """Both rivals, their sizes chosen by cross-validation on the seen rows; nothing without scikit-learn."""
+    try:
+        require_module("sklearn")
+    except MissingExtra:
+        return ()
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.tree import DecisionTreeClassifier
+
+    rarer = int(min(seen[1].sum(), len(seen[1]) - seen[1].sum()))
+    folds = StratifiedKFold(max(2, min(5, rarer)), shuffle=True, random_state=seed)
+    trees = GridSearchCV(
+        DecisionTreeClassifier(random_state=seed), {"max_leaf_nodes": [2, 3, 4, 6, 8, 12, 16]}, cv=folds
+    )
+    lines = GridSearchCV(
+        LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=seed),
+        {"C": [0.01, 0.03, 0.1, 0.3, 1.0]},
+        cv=folds,
+    )
+    found = []
+    for name, search, spell in (
+        ("decision tree", trees, _tree_formula), ("logistic regression", lines, _largest_weights)
+    ):  # fmt: skip
+        fitted = search.fit(seen[0], seen[1]).best_estimator_
+        same = int((fitted.predict(held_out[0]) == held_out[1]).sum())
+        found.append(Rival(name, agreement_of(same, len(held_out[1])), spell(fitted, data)))
+    return tuple(found)
+
+
+def _tree_formula(tree: object, data: Dataset) -> str:
+    """The tree's function in the names of its columns; the number of its leaves if it reads many."""
+    used = sorted({int(t) for t in tree.tree_.feature if t >= 0})  # type: ignore[attr-defined]
+    if len(used) > MOST_SPELLED:
+        return f"a tree of {tree.get_n_leaves()} leaves over {len(used)} columns"  # type: ignore[attr-defined]
+    rows = np.zeros((2 ** len(used), data.T), dtype=np.uint8)
+    rows[:, used] = assignments(len(used))
+    table = tree.predict(rows)  # type: ignore[attr-defined]
+    return data.formula(from_table(T=data.T, support=used, table=table))
+
+
+def _largest_weights(line: object, data: Dataset) -> str:
+    """The five largest weights by column, and how many more are not 0."""
+    weights = line.coef_[0]  # type: ignore[attr-defined]
+    order = [int(t) for t in np.argsort(-np.abs(weights)) if weights[t]]
+    shown = ", ".join(f"{data.names[t]} {weights[t]:+.2f}" for t in order[:5])
+    more = f" and {len(order) - 5} more" if len(order) > 5 else ""
+    return f"{shown}{more}" if order else "no column"
