@@ -10,6 +10,7 @@ from .construct.export import to_onnx as to_onnx
 from .construct.export import to_torch as to_torch
 from .construct.export import to_transformer_lens as to_transformer_lens
 from .covering.cover import covering_number as covering_number
+from .datasets.dataset import dataset as dataset
 from .functions import SparseFunction as SparseFunction
 from .functions import conjunction as conjunction
 from .functions import disjunction as disjunction
@@ -27,6 +28,7 @@ from .heads.model_file import load as load
 from .heads.model_file import save as save
 from .importing.from_torch import from_torch as from_torch
 from .importing.network import Network as Network
+from .laws.data_curve import learning_curve as learning_curve
 from .laws.law import law as law
 from .probing.probe import probe as probe
 from .reading.read import read as read

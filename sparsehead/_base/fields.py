@@ -19,7 +19,8 @@ class Setting:
 
     Args:
         name: of the field.
-        kind: int, float, bool or str; optional: whether None is a value too.
+        kind: int, float, bool or str, or list[str] for an option that may be repeated.
+        optional: whether None is a value too.
         default: `dataclasses.MISSING` where a value must be given.
         help: one sentence for a user.
         group: the heading under which the help and the forms show it.
@@ -29,7 +30,7 @@ class Setting:
     """
 
     name: str
-    kind: type
+    kind: Any
     optional: bool
     default: Any
     help: str

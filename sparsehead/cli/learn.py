@@ -18,6 +18,7 @@ from ..train.outcome import Run
 from ..train.spec import LEARNERS, PRESETS
 from ..train.threads import use_threads
 from ..train.transformer.engines import ENGINES
+from .learn_table import FromTable, learn_from_table
 from .options import Settings
 from .output import AsJson, Force, check_chart_file, check_model_file, emit, emit_on_failure, write_chart
 from .read import show_certificate
@@ -28,7 +29,7 @@ class LearnSettings(Settings):
     """Every setting of a trial."""
 
     without = ("function",)
-    defaults: ClassVar = {"seed": 0}
+    defaults: ClassVar = {"seed": 0, "T": None, "m": None}  # a table brings its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,9 @@ class FromPreset:
 class Asked(FromPreset):
     """What is written, and what the training runs on."""
 
+    preset: str = option("", "fast (no dropout; default for functions), paper (its figures), literal, mingpt, or best "
+        "(few samples; default for tables).", choices=PRESETS
+    )  # fmt: skip
     out: Path | None = option(None, "Write the model here (safetensors).")
     chart: Path | None = option(
         None, "Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
@@ -55,21 +59,30 @@ class Asked(FromPreset):
 
 
 def learn(
+    asked: Asked,
+    table: FromTable,
+    settings: LearnSettings,
     expression: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help='The function, e.g. "x5 & x20 & x30", positions from 0; or a family such as and, with --s.',
             autocompletion=lambda: list(FAMILIES),
+            show_default=False,
         ),
-    ],
-    asked: Asked,
-    settings: LearnSettings,
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train on m samples of a sparse function: did it learn, when, and where does it look?"""
+    """Train on m samples of a sparse function, or on the rows of a table: did it learn, when, and what?"""
     from ..train.learn import learn as train
 
+    if table.is_given(expression):
+        learn_from_table(asked, table, settings, force=force, as_json=as_json)
+        return
+    if expression is None:
+        raise DomainError(
+            "learn needs a function such as 'x5 & x20', or a table: --data FILE --label COLUMN."
+        )
     _check_files(asked, settings, force=force)
     use_threads(asked.threads)
     with TrainingDisplay() as display:

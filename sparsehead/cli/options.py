@@ -79,7 +79,8 @@ class Settings(dict[str, Any]):
 
         for each in sorted(SETTINGS.values(), key=lambda each: each.group != "Task"):
             if each.name in cls.defaults:
-                yield _option(dataclasses.replace(each, default=cls.defaults[each.name]))
+                default = cls.defaults[each.name]
+                yield _option(dataclasses.replace(each, default=default, optional=default is None))
             elif each.name not in cls.without:
                 yield _option(each) if each.is_required else _preset_option(each)
 

@@ -71,12 +71,14 @@ def labels_of(column: Column, *, positive: str | None) -> Bits:
 
 def check_complete(column: Column) -> None:
     """Refuse missing values."""
-    gone = np.isnan(column.values) if column.is_numeric else np.equal(column.values, None).astype(bool)
+    gone = (
+        np.isnan(column.values) if column.is_numeric else np.array([value is None for value in column.values])
+    )
     if gone.any():
         more = f" and {int(gone.sum()) - 1} more" if gone.sum() > 1 else ""
         raise DomainError(
-            f"column {shown(column.name)} has no value in row {int(np.flatnonzero(gone)[0]) + 1}{more}; fill it, or drop "
-            "these rows."
+            f"column {shown(column.name)} has no value in row {int(np.flatnonzero(gone)[0]) + 1}{more}; fill it, or "
+            "drop these rows."
         )
 
 
@@ -85,8 +87,8 @@ def _one_bit_each(column: Column) -> dict[str, Bits]:
     found = sorted(set(values))
     if len(found) > MOST_CATEGORIES:
         raise DomainError(
-            f"column {shown(column.name)} has {len(found)} values; one bit each is for at most {MOST_CATEGORIES}, so merge "
-            "rare ones."
+            f"column {shown(column.name)} has {len(found)} values; one bit each is for at most {MOST_CATEGORIES}, so "
+            "merge rare ones."
         )
     if len(found) < 2:
         raise DomainError(
@@ -111,7 +113,7 @@ def _remedy(column: Column) -> str:
     if column.is_numeric:
         middle = f"{float(np.median(column.values)):g}"
         return (
-            f"threshold={{{column.name!r}: {middle}}} (--threshold {column.name}={middle}) makes a bit of it, 1 above the "
-            "cut"
+            f"threshold={{{column.name!r}: {middle}}} (--threshold {column.name}={middle}) makes a bit of it, 1 above "
+            "the cut"
         )
     return f"onehot=[{column.name!r}] (--onehot {column.name}) makes a bit of each value"

@@ -36,24 +36,21 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
 
     A data frame is whatever has `columns` (pandas, polars) or `column_names` (Arrow) and gives a column for a name.
     """
-    found = getattr(X, "columns", None) if hasattr(X, "columns") else getattr(X, "column_names", None)
+    # Arrow's `columns` are the columns themselves.
+    found = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
     if found is not None and hasattr(X, "__getitem__"):
         if names is not None:
             raise DomainError("names are for an array; a data frame has its own: rename its columns.")
-        own = [name if isinstance(name, str) else name_of_label(name) for name in _given_names(found)]
+        keys = list(found)
+        own = [key if isinstance(key, str) else name_of_label(key) for key in keys]
         check_column_names(own)
-        return {name: as_column(name, X[key]) for name, key in zip(own, _given_names(found))}
+        return {name: as_column(name, X[key]) for name, key in zip(own, keys)}
     array = _array(X)
     own = [f"x{t}" for t in range(array.shape[1])] if names is None else list(names)
     if len(own) != array.shape[1]:
         raise ShapeError(f"X has {array.shape[1]} columns and {len(own)} names; each column needs one.")
     check_column_names(own)
     return {name: as_column(name, array[:, t]) for t, name in enumerate(own)}
-
-
-def _given_names(found: Any) -> list[Any]:
-    """The names of a data frame; Arrow's and polars' are a list, pandas' an index."""
-    return list(found() if callable(found) else found)
 
 
 def name_of_label(name: Any) -> str:
@@ -72,9 +69,7 @@ def _array(X: Any) -> Shaped[Array, "n T"]:
     except ValueError:
         raise ShapeError("X has rows of different lengths; each row has one value for each column.") from None
     except Exception as error:  # another library's array, e.g. on a GPU
-        raise ShapeError(
-            f"X cannot be made an array: {error}; give a NumPy array or a data frame."
-        ) from None
+        raise ShapeError(f"X cannot be made an array: {error}; give a NumPy array or a data frame.") from None
     if array.ndim != 2:
         raise ShapeError(
             f"X is an array of shape (rows, columns), a data frame or the path of a file; got {shown(X)} of shape "
@@ -101,8 +96,8 @@ def check_column_names(names: Iterable[Any]) -> None:
             )
         if "`" in name or not name.isprintable():
             raise DomainError(
-                f"the name {shown(name)} has a backquote or a control character; formulas quote names in backquotes, so "
-                "rename the column."
+                f"the name {shown(name)} has a backquote or a control character; formulas quote names in backquotes, "
+                "so rename the column."
             )
     name, count = Counter(names).most_common(1)[0]
     if count > 1:

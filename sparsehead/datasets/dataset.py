@@ -13,6 +13,7 @@ from .._base.display import Card, WithCard
 from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Shaped
 from ..functions import SparseFunction
+from ..functions.task import Sample
 from .binary import bits_of, labels_of
 from .columns import Column, as_column, check_column_names, columns_of
 from .files import read_columns
@@ -46,6 +47,10 @@ class Dataset(WithCard):
         """The number of columns."""
         return self.bits.shape[1]
 
+    def rows(self, numbers: Shaped[Array, " n"]) -> Sample:
+        """The bits and labels of some rows."""
+        return self.bits[numbers], self.labels[numbers]
+
     def formula(self, f: SparseFunction) -> str:
         """f in the names of the columns; names that are no words are quoted in backquotes.
 
@@ -57,7 +62,9 @@ class Dataset(WithCard):
         return re.sub(r"\bx(\d+)\b", lambda found: _quoted(self.names[int(found[1])]), str(f))
 
     def __repr__(self) -> str:
-        return f"<Dataset: {self.m} rows of {self.T} bits, label {self.label!r} 1 in {int(self.labels.sum())}>"
+        return (
+            f"<Dataset: {self.m} rows of {self.T} bits, label {self.label!r} 1 in {int(self.labels.sum())}>"
+        )
 
     def _card(self) -> Card:
         return Card(
@@ -74,7 +81,7 @@ def dataset(
     y: Any = None,
     *,
     names: Sequence[str] | None = None,
-    threshold: Mapping[str, float] | None = None,
+    threshold: Mapping[str, float | int] | None = None,
     onehot: Collection[str] = (),
     positive: Any = None,
 ) -> Dataset:

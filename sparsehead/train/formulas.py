@@ -39,7 +39,7 @@ def rank_columns(model: Model, bits: Shaped[Array, "m T"]) -> dict[int, float]:
 
 
 def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) -> SparseFunction:
-    """The function of at most `most` of these columns with the least Occam bound on the sample; of equals the smaller."""
+    """The function of at most `most` of these columns with the least Occam bound; of equals the smaller."""
     bits, labels = sample
     T = bits.shape[1]
     found: list[tuple[float, int, SparseFunction]] = []

@@ -23,6 +23,7 @@ from ..reading.sampling import agreement_of
 from .data_run import TableReading, TableRun
 from .footprint import require_trial
 from .formulas import better_than_constants, filled, least_bound, rank_columns
+from .keywords import Settings
 from .outcome import TrialProgress
 from .rivals import rivals_of
 from .spec import SETTINGS, TrainSpec
@@ -36,6 +37,20 @@ PATIENCE = 200  # steps without a better check after which a restart ends
 VALIDATION = 5  # one of so many rows is for choosing when training stops
 
 
+class TableKeywords(Settings, total=False):
+    """What `learn` takes beside a table and a seed."""
+
+    preset: str
+    held_out: float
+    most: int
+    delta: float
+    progress: TrialProgress | None
+    engine: str
+    dtype: str
+    device: str
+    encoding: str
+
+
 def learn_table(
     data: Dataset,
     *,
@@ -45,7 +60,8 @@ def learn_table(
     most: int = 6,
     delta: float = 0.05,
     progress: TrialProgress | None = None,
-    settings: Mapping[str, Any] | None = None,
+    how: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> TableRun:
     """Train a head on the rows of a table, and read a formula of few columns by way of it.
 
@@ -55,6 +71,7 @@ def learn_table(
         held_out: the share of rows that neither training nor the choice of the formula sees.
         most: the most columns of a formula, up to 8.
         delta: the bound and the comparison with constants may fail with this probability together.
+        how: engine, dtype and device, as in `learn`.
     """
     started = time.perf_counter()
     whole("seed", seed, least=0)
@@ -62,8 +79,9 @@ def learn_table(
     real("delta", delta, above=0, below=1)
     if whole("most", most) > 8:
         raise DomainError(f"most is a number of columns from 1 to 8, got {most}.")
-    seen, kept = split_rows(data, held_out, seed)
-    spec, model, steps, restart = best_head(seen, data.label, seed, preset, settings or {}, progress)
+    numbers, others = split_rows(data, held_out, seed)
+    seen, kept = data.rows(numbers), data.rows(others)
+    spec, model, steps, restart = best_head(seen, seed, preset, settings, progress, how or {})
     ranked = rank_columns(model, seen[0])
     f, unseen = filled(least_bound(seen, list(ranked), most=most, delta=delta), model, seen[0])
     whole_table = data.bits, data.labels
@@ -82,7 +100,7 @@ def learn_table(
         flips={data.names[t]: share for t, share in ranked.items()},
         notes=() if why is None else (f"The bound assumes independent rows, and {_or_related(why)}.",),
     )
-    rivals = rivals_of(data, seen, kept, seed=seed)
+    rivals = rivals_of(data, numbers, others, seed=seed)
     return TableRun(data, spec, model, reading, rivals, steps, restart, time.perf_counter() - started)
 
 
@@ -91,36 +109,39 @@ def _or_related(why: str) -> str:
     return f"{why.removesuffix(', so they are not independent')}: they were copied, or columns depend on each other"
 
 
-def split_rows(data: Dataset, held_out: float, seed: int) -> tuple[Sample, Sample]:
-    """The rows in random order: those that are seen, and those that are held out."""
+def split_rows(
+    data: Dataset, held_out: float, seed: int
+) -> tuple[Shaped[Array, " seen"], Shaped[Array, " kept"]]:
+    """The numbers of the rows in random order: those that are seen, and those that are held out."""
     order = stream(seed, "rows").permutation(data.m)
     n = max(1, round(held_out * data.m))
     seen, kept = order[n:], order[:n]
     if len(np.unique(data.labels[seen])) < 2 or len(seen) < 10:
         raise DomainError(
-            f"of {data.m} rows {n} are held out, and the other {len(seen)} are too few or have one label only; hold out "
-            "fewer, or give more rows."
+            f"of {data.m} rows {n} are held out, and the other {len(seen)} are too few or have one label only; hold "
+            "out fewer, or give more rows."
         )
-    return (data.bits[seen], data.labels[seen]), (data.bits[kept], data.labels[kept])
+    return seen, kept
 
 
 def best_head(
-    seen: Sample, label: str, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None
+    seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
+    how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
     """The head with the best accuracy on every fifth row, trained on the others; its spec, step and restart."""
-    check_names(settings, SETTINGS, what="learn")
     for name in settings:
         if name in NOT_FOR_TABLES:
             raise DomainError(
                 f"{name} ({SETTINGS[name].option}) is for a function; a table brings its own rows, columns and labels."
             )
+    check_names(settings, SETTINGS, what="learn")
     bits, labels = seen
     checked = np.arange(len(labels)) % VALIDATION == 0
     sample, check = (bits[~checked], labels[~checked]), (bits[checked], labels[checked])
     own = {"n_steps": 1000, "restarts": 3, **settings}
     spec = preset_spec(preset, function="0", T=bits.shape[1], m=len(sample[1]), seed=seed, **own)
-    require_trial(spec, dtype="float32")
-    engine = make_engine(spec)
+    require_trial(spec, dtype=how.get("dtype", "float32"))
+    engine = make_engine(spec, **how)
     best: tuple[float, Model | None, int, int] = (-1.0, None, 0, 0)
     for restart in range(spec.restarts):
         engine.start(spec, restart, sample)
@@ -134,7 +155,7 @@ def best_head(
             if accuracy > here:
                 here, last = accuracy, step
             if accuracy > best[0]:
-                meta = {"made_by": "learn", "label": label, "seed": seed, "restart": restart, "steps": step}
+                meta = {"made_by": "learn", "seed": seed, "restart": restart, "steps": step}
                 best = (accuracy, engine.model(meta | engine.made_by), step, restart + 1)
             if progress is not None:
                 progress(_state(spec, restart, step, losses[-1], here))

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from .._base.arguments import instance, shown, whole
 from .._base.errors import DomainError
 from .._base.fields import check_names
+from ..datasets import Dataset, dataset
 from ..functions import SparseFunction
 from ..heads.encoding import Encoding
 from ..reading import Reading, read
 from ..reading.appearance import appearance
 from .data import drawn_training_set
+from .data_run import TableRun
 from .footprint import require_trial
+from .from_data import TableKeywords, learn_table
 from .keywords import Settings
 from .learners.at_once import fit_at_once
 from .outcome import Outcome, Run, TrialProgress
@@ -25,14 +28,37 @@ from .trial import Trial
 LOOK_EVERY = 10  # steps between looks at attention, influence and norms
 
 
+class LearnKeywords(Settings, total=False):
+    """What `learn` takes beside the function, its samples and a seed."""
+
+    preset: str
+    progress: TrialProgress | None
+    record_every: int
+    mass_every: int
+    engine: str
+    dtype: str
+    device: str
+    encoding: str | Encoding
+
+
+@overload
 def learn(
-    f: SparseFunction | str,
+    f: SparseFunction | str, *, m: int, seed: int, T: int | None = None, s: int | None = None,
+    **how: Unpack[LearnKeywords],
+) -> Run: ...  # fmt: skip
+@overload
+def learn(f: Dataset, *, seed: int, **how: Unpack[TableKeywords]) -> TableRun: ...
+@overload
+def learn(f: Any, y: Any, *, seed: int, **how: Unpack[TableKeywords]) -> TableRun: ...
+def learn(
+    f: Any,
+    y: Any = None,
     *,
-    m: int,
     seed: int,
+    m: int | None = None,
     T: int | None = None,
     s: int | None = None,
-    preset: str = "fast",
+    preset: str = "",
     progress: TrialProgress | None = None,
     record_every: int = 0,
     mass_every: int = LOOK_EVERY,
@@ -40,12 +66,16 @@ def learn(
     dtype: str = "float32",
     device: str = "cpu",
     encoding: str | Encoding = "trainable",
-    **settings: Unpack[Settings],
-) -> Run:
+    **settings: Any,
+) -> Run | TableRun:
     """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
 
+    Or train on the rows of a table, `learn(X, y, seed=..)`, and read a formula in the names of its columns.
+
     Args:
-        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s.
+        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s. With y, or
+            as a `dataset`, a table: an array of bits, a data frame, or the path of a file.
+        y: the labels of a table, or the name of their column; further arguments are then those of `learn_table`.
         m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
         progress: called after every check with the trial's state (see `Trial.state`).
@@ -56,7 +86,8 @@ def learn(
             sets d.
         settings: any other field of `TrainSpec`; `keywords.Settings` lists them.
     Returns:
-        A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart.
+        A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart. For a table a
+        `TableRun`: its `.reading` has formula, agreement on held-out rows and Occam bound.
     Raises:
         DomainError: a setting is out of range or unknown, or m is too small to single out the support.
     Paper: law-and
@@ -65,6 +96,18 @@ def learn(
     >>> run.solved, run.model
     (True, <Model: 1 layer of 16 heads, T=12, d=64; from learn: x1 & x4>)
     """
+    how: dict[str, Any] = {"engine": engine, "dtype": dtype, "device": device}
+    if y is not None or isinstance(f, Dataset):
+        given = {"m": m, "T": T, "s": s}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        return learn_table(
+            dataset(f, y), seed=seed, preset=preset or "best", progress=progress, how=how,
+            **{"encoding": encoding, **settings},
+        )  # fmt: skip
+    if m is None:
+        raise DomainError(
+            "learn needs m (--m), the number of training samples; or a table: learn(X, y, seed=..)."
+        )
     if not isinstance(f, str):
         instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
     if isinstance(f, str) and T is None:
@@ -79,8 +122,9 @@ def learn(
             raise DomainError(f"the encoding has T={own.T} positions, the function reads T={length} bits.")
         settings["d"] = own.d
     named = encoding if isinstance(encoding, str) else own_name(encoding)
-    spec = preset_spec(preset, function=text, T=length, s=s, m=m, seed=seed, encoding=named, **settings)
-    how: dict[str, Any] = {"engine": engine, "dtype": dtype, "device": device}
+    spec = preset_spec(
+        preset or "fast", function=text, T=length, s=s, m=m, seed=seed, encoding=named, **settings
+    )
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
     )

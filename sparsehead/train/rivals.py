@@ -4,17 +4,22 @@ import numpy as np
 
 from .._base.errors import MissingExtra
 from .._base.lazy import require_module
+from .._base.types import Array, Shaped
 from ..datasets import Dataset
 from ..functions import assignments, from_table
-from ..functions.task import Sample
 from ..reading.sampling import agreement_of
 from .data_run import Rival
 
 MOST_SPELLED = 10  # columns of a tree that is written as a formula
 
 
-def rivals_of(data: Dataset, seen: Sample, held_out: Sample, *, seed: int) -> tuple[Rival, ...]:
-    """Both rivals, their sizes chosen by cross-validation on the seen rows; nothing without scikit-learn."""
+def rivals_of(
+    data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
+) -> tuple[Rival, ...]:
+    """Both rivals, their sizes chosen by cross-validation on the rows `seen`, judged on `kept`.
+
+    Empty without scikit-learn.
+    """
     try:
         require_module("sklearn")
     except MissingExtra:
@@ -23,7 +28,9 @@ def rivals_of(data: Dataset, seen: Sample, held_out: Sample, *, seed: int) -> tu
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.tree import DecisionTreeClassifier
 
-    rarer = int(min(seen[1].sum(), len(seen[1]) - seen[1].sum()))
+    bits, labels = data.rows(seen)
+    held_out, answers = data.rows(kept)
+    rarer = int(np.bincount(labels).min())
     folds = StratifiedKFold(max(2, min(5, rarer)), shuffle=True, random_state=seed)
     trees = GridSearchCV(
         DecisionTreeClassifier(random_state=seed), {"max_leaf_nodes": [2, 3, 4, 6, 8, 12, 16]}, cv=folds
@@ -37,9 +44,9 @@ def rivals_of(data: Dataset, seen: Sample, held_out: Sample, *, seed: int) -> tu
     for name, search, spell in (
         ("decision tree", trees, _tree_formula), ("logistic regression", lines, _largest_weights)
     ):  # fmt: skip
-        fitted = search.fit(seen[0], seen[1]).best_estimator_
-        same = int((fitted.predict(held_out[0]) == held_out[1]).sum())
-        found.append(Rival(name, agreement_of(same, len(held_out[1])), spell(fitted, data)))
+        fitted = search.fit(bits, labels).best_estimator_
+        same = int((fitted.predict(held_out) == answers).sum())
+        found.append(Rival(name, agreement_of(same, len(answers)), spell(fitted, data)))
     return tuple(found)
 
 

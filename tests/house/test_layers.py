@@ -21,7 +21,7 @@ FILES = sorted([*PACKAGE.rglob("*.py"), *PAPER.rglob("*.py")])
 
 # The data flow, read downwards: a file imports only from folders above it, or from its own.
 FLOW = """
-    _base functions heads covering capacity floor construct importing certify reading train store sweep laws
+    _base functions datasets heads covering capacity floor construct importing certify reading train store sweep laws
     probing figures lab cli extend __main__
 """
 PAPER_FLOW = "published theory studies figures claims report probe_studies lab commands"

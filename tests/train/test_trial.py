@@ -208,7 +208,7 @@ def test_specs_that_cannot_be_meant_are_refused(settings, message):
 
 def test_learn_refuses_what_it_does_not_know():
     with pytest.raises(DomainError, match="hheads"):
-        learn("x1 & x2", T=8, m=10, seed=0, hheads=2)  # type: ignore[call-arg]
+        learn("x1 & x2", T=8, m=10, seed=0, hheads=2)  # type: ignore[call-overload]
     with pytest.raises(DomainError, match="context length"):
         learn("x1 & x2", m=10, seed=0)
     with pytest.raises(DomainError, match="T=9"):

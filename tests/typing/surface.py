@@ -12,8 +12,10 @@ from sparsehead._base.frame import Frame
 from sparsehead.capacity import Bound, Norms
 from sparsehead.certify import Certificate
 from sparsehead.covering import Cover
+from sparsehead.laws.data_curve import DataCurve
 from sparsehead.laws.law import LawResult
 from sparsehead.reading import Reading
+from sparsehead.train.data_run import TableRun
 from sparsehead.train.outcome import Run
 
 f = sh.parse("x1 & x2", T=8)
@@ -25,6 +27,9 @@ assert_type(sh.read(model, seed=0), Reading)
 assert_type(sh.bound(model, m=100), Bound)
 assert_type(sh.covering_number(np.zeros((2, 2)), eps=0.5), Cover)
 assert_type(sh.learn(f, m=50, seed=0), Run)
+assert_type(sh.learn(np.zeros((20, 2)), np.zeros(20), seed=0), TableRun)
+assert_type(sh.learn(sh.dataset("t.csv", "y"), seed=0), TableRun)
+assert_type(sh.learning_curve("t.csv", "y", seed=0), DataCurve)
 assert_type(sh.law("and", s=2, T=[10, 20], seed=0), LawResult)
 assert_type(sh.law(f, T=8, preset="fast"), LawResult)
 assert_type(sh.verify("model.safetensors", "x1 & x2"), Certificate)
@@ -42,6 +47,6 @@ sh.bound(3, m=100)  # type: ignore[arg-type]
 sh.verify(model, 3)  # type: ignore[arg-type]
 sh.pars("x1", T=8)  # type: ignore[attr-defined]
 sh.build(f, encodin="bag")  # type: ignore[call-arg]
-sh.learn(f, m=50, seed=0, learning_rte=0.1)  # type: ignore[call-arg]
-sh.learn(f, m=50, seed=0, H="four")  # type: ignore[arg-type]
+sh.learn(f, m=50, seed=0, learning_rte=0.1)  # type: ignore[call-overload]
+sh.learn(f, m=50, seed=0, H="four")  # type: ignore[call-overload]
 sh.law("and", s=2, T=8, encoding="bag", learning_rte=0.1)  # type: ignore[call-arg]
