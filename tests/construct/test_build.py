@@ -1,5 +1,6 @@
 """`build`: what it accepts, what it refuses, and the shapes of what it returns."""
 
+import math
 import sys
 
 import numpy as np
@@ -72,6 +73,7 @@ def test_random_positions_below_the_length_are_enough():
     model = build(f, "random", d=96, seed=1)
     assert model.d == 96
     assert verify(model, f).exact
+    assert build(f, "random", seed=1).d == 32 * math.ceil(8 * 3 * math.log(100 * 300) / 32) == 256
 
 
 @pytest.mark.parametrize("heads", ["s", "cancel"])

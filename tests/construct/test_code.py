@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from sparsehead._base.rng import stream
-from sparsehead.construct.candidates import fewest_changes_in_place, threshold_weights, unate
+from sparsehead.construct.candidates import (
+    fewest_changes_in_place,
+    interchangeable,
+    threshold_weights,
+    unate,
+)
 from sparsehead.construct.code import NEVER, best_code, canonical_orders, count_changes
 from sparsehead.functions import assignments, random_function
 
@@ -88,3 +93,10 @@ def test_large_supports_still_get_a_code(s):
     table = random_function(T=s, s=s, rng=stream(6, s)).values
     code = best_code(table)
     assert count_changes(table, np.array([code.weights]))[0] == code.changes <= 2**s - 1
+
+
+def test_interchangeable_bits_are_counted_together():
+    assert list(interchangeable(np.array([0] * 7 + [1]), 3)) == [(1, 1, 1)]
+    b = assignments(3).astype(int)
+    codes = list(interchangeable(b[:, 0] ^ (b[:, 1] | b[:, 2]), 3))
+    assert codes and all(c[1] == c[2] != c[0] for c in codes)

@@ -182,3 +182,13 @@ def test_transformer_lens_that_is_missing_is_named_with_its_extra():
     if find_spec("transformer_lens") is None:
         with pytest.raises(MissingExtra, match=r"pip install 'sparsehead\[lens\]' brings it"):
             to_transformer_lens(linear_model())
+
+
+def test_a_module_gives_its_weights_back_as_they_are_now():
+    model = build("x1 & x2", T=8)
+    module = to_torch(model)
+    with torch.no_grad():
+        module.layers[0].W_C.mul_(2)
+    found = module.to_model()
+    assert np.array_equal(found.layers[0].W_C, 2 * model.layers[0].W_C)
+    assert np.array_equal(found.layers[0].W_V, model.layers[0].W_V) and np.array_equal(found.w, model.w)
