@@ -71,6 +71,25 @@ def test_a_module_that_computes_something_else_than_its_weights_say_is_not_a_mod
     np.testing.assert_allclose(found(assignments(4)), 2 * half(assignments(4)), atol=1e-12)
 
 
+def test_what_a_module_computes_decides_not_what_it_is_called():
+    """torch's fused evaluation takes nn.GELU("tanh") for the exact GELU; without biases it is not used."""
+    rng = stream(0, "fused")
+    E, P, w = (rng.standard_normal(shape) for shape in ((3, 8), (4, 8), 8))
+    for bias in (True, False):
+        layer = nn.TransformerEncoderLayer(
+            8, 2, 12, activation=nn.GELU("tanh"), batch_first=True, bias=bias
+        ).double()
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.copy_(torch.as_tensor(rng.standard_normal(parameter.shape)))
+        found = sh.from_torch(layer, embeddings=E, positions=P, readout=w)
+        assert isinstance(found, sh.Network) == bias
+        if isinstance(found, sh.Network):
+            assert "differs from it by" in found.why
+        else:
+            assert found.layers[0].mlp.activation == "gelu_tanh"
+
+
 def encoder_with(norm):
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12), 1, norm, enable_nested_tensor=False)
 
