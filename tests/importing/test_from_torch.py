@@ -199,3 +199,9 @@ def test_an_answer_that_depends_on_the_batch_proves_nothing():
 
     found = sh.verify(sh.from_torch(Centred(), T=3, threshold=0.7), "x0")
     assert found.correct is None and "depending on those" in found.note
+
+
+def test_a_causal_network_of_two_layers_says_so():
+    module, asked, _ = KINDS["causal HookedTransformer"][0](stream(0, "causal"), 3)
+    found = sh.from_torch(module, **asked)
+    assert isinstance(found, sh.Network) and "a causal mask hides later tokens" in found.why
