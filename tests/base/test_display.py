@@ -65,6 +65,7 @@ def objects():
         "cover": sh.covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["1.6", "0.65"]], eps="0.5"),
         "cover of a line": sh.covering_number(np.arange(60.0), eps=3.5),
         "run": trial(model), "run without curves": Run(tree, failed, None), "law": law_result(),
+        "network": sh.Network(2, lambda b: b[:, 0], why="no Model: " + "a reason " * 20, source="<b>Net</b>"),
         "encoding": model.encoding, "frame": law_result().to_frame(), "picture": model.plot(), "probe": probed(),
     }  # fmt: skip
 
@@ -86,7 +87,7 @@ OFFERS = {
     "model": {CHART, TABLE, PLAIN}, "bound": {CHART, TABLE, PLAIN}, "reading": {CHART, TABLE, PLAIN},
     "cover": {CHART, TABLE, PLAIN}, "run": {CHART, TABLE, PLAIN}, "law": {CHART, TABLE, PLAIN},
     "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
-    "function": {TABLE, PLAIN}, "task": set(), "encoding": set(), "frame": {PLAIN}, "picture": set(),
+    "function": {TABLE, PLAIN}, "task": set(), "encoding": set(), "network": set(), "frame": {PLAIN}, "picture": set(),
 }  # fmt: skip
 
 
