@@ -1,4 +1,4 @@
-"""`sparsehead figure`: one figure as SVG, PNG, PDF or a page of its own."""
+"""`sparsehead figure`: write one figure as SVG, PNG, PDF or a standalone HTML page."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ def figure(
 
 
 def _listed(figures: list[dict[str, Any]]) -> Any:
-    """Names beside what they show; a long line goes on below itself."""
+    """Return a table of figure names and what each shows; long lines are wrapped with an indent."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))

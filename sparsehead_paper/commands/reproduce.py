@@ -1,4 +1,4 @@
-"""`sparsehead reproduce`: every claim of the paper, checked, and a report."""
+"""`sparsehead reproduce`: check every claim of the paper and write a report."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ LINE = "Check every claim of the paper and write report.html."
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What is run."""
+    """Options that select what to run."""
 
     quick: bool = option(False, "Small experiments: a first look in a few minutes.")
     full: bool = option(False, "Everything, T up to 10^5: hours on two cores; resumes.")
@@ -39,7 +39,7 @@ class Scope:
     )
 
     def check(self) -> None:
-        """Refuse options that contradict or lack each other."""
+        """Refuse options that contradict each other or that need another option."""
         if self.quick and self.full:
             raise DomainError(
                 "--quick and --full were both given; choose one, or neither for 10 minutes on two cores."
@@ -83,7 +83,7 @@ def reproduce(
 
 
 def _check_store(db: Path, out: Path) -> None:
-    """Refuse a store that is the folder OUT, or that one of OUT's files may replace."""
+    """Refuse a store path that is the folder OUT itself, or that a file written to OUT might overwrite."""
     from sparsehead._base.files import check_apart
 
     check_apart(out, db, what="folder")
@@ -92,7 +92,7 @@ def _check_store(db: Path, out: Path) -> None:
 
 
 def show_story(console: Console, result: "Reproduction") -> None:
-    """The one-screen story: a row for each chapter, then the counts and the report's path."""
+    """Print one row for each chapter, then the counts and the path of the report."""
     from ..claims.formulas import plain
 
     table = Table("", "verdict", "the paper", "ours", box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Charts of the reproduction: records of results files come in, one Altair chart goes out.
+"""Charts of the reproduction: each function takes records of results files and returns one Altair chart.
 
-A file per study; `examples` computes the figures that need no experiment. `report.catalogue` names them all.
+There is one file per study; `examples` has the figures that need no experiment. `report.catalogue` lists all figures.
 """

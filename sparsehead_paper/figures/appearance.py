@@ -1,4 +1,4 @@
-"""When the support appears along the training of many runs."""
+"""At which training step the support appears, over many runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,10 +19,10 @@ NAMES = {
 
 
 def appearance_chart(runs: Sequence[AppearanceRun]) -> Chart:
-    """For each task, the share of runs in which the support leads, and in which accuracy has risen, by each step.
+    """Draw by training step, for each task, the shares of runs whose support leads and whose accuracy has risen.
 
     Args:
-        runs: the steps of each; None where one never came.
+        runs: for each run the steps of these events; None if an event never happened.
     Paper: support-appears
     """
     known = rows_of(runs, "support along training")
@@ -45,7 +45,7 @@ def _name(task: str, T: int, m: int) -> str:
 
 
 def _shares(runs: Rows) -> list[dict[str, Any]]:
-    """A rising staircase for each quantity: the share of runs that had it by each step."""
+    """Return for each event a nondecreasing step curve: the share of runs in which it has happened by each step."""
     first = runs[0]
     panel, rows = _name(first["task"], first["T"], first["m"]), []
     for quantity in NAMES:

@@ -14,7 +14,7 @@ from ..studies.norms import BoundPoint
 
 
 def bound_along_training(points: Sequence[BoundPoint]) -> Chart:
-    """The capacity bound of the weights at each recorded step, with the accuracy above it.
+    """Draw the capacity bound of the weights at each recorded step, with the accuracy in a panel above.
 
     Paper: bound-along-training
     """

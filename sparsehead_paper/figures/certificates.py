@@ -1,4 +1,4 @@
-"""Bounds on the error against the number of samples: by reading, by capacity, and the floor."""
+"""Bounds on the error against the number of samples: by reading the function, by capacity; the information floor."""
 
 import altair as alt
 
@@ -11,10 +11,10 @@ READ, CAPACITY = "Occam bound of the function read", "capacity bound of the head
 
 
 def certificates_chart(points: Rows, *, floor: Real, T: int, s: int) -> Chart:
-    """Upper bounds on the error against m, and the samples below which no learner succeeds.
+    """Draw upper bounds on the error against m, and the sample size below which no learner succeeds.
 
     Args:
-        points: {m, bound, name}, the bounds capped at 1, where they say nothing.
+        points: {m, bound, name}; bounds above 1 say nothing and are given as 1.
         floor: the information floor; T, s: the task.
     Paper: occam-bound
     """

@@ -1,4 +1,4 @@
-"""Training as it went: validation accuracy of many replicates, and the loss on parity."""
+"""Training curves: validation accuracy of many replicates, and the loss on parity."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ POINTS = 8000  # of all curves of a chart; more are thinned, which keeps a page 
 
 
 def validation_curves(curves: Sequence[AccuracyPoint], *, T: int = 300) -> Chart:
-    """Best-of-restarts validation accuracy against training step, one panel for each sample size.
+    """Draw best-of-restarts validation accuracy against training step, one panel for each sample size.
 
-    The paper's counts and first steps are drawn and named beside ours where T and the sample sizes agree.
+    The paper's success counts and first solved steps are shown beside ours if T and the sample sizes agree.
 
     Args:
-        curves: points of all replicates; a curve may stop early, where it was solved.
+        curves: points of all replicates; the curve of a solved run may end early.
     Paper: curves-and
     """
     paper = CURVES_AND
@@ -62,7 +62,7 @@ def validation_curves(curves: Sequence[AccuracyPoint], *, T: int = 300) -> Chart
 
 
 def _rule(y: Any) -> Panel:
-    """A dashed line across the panel."""
+    """Return a dashed horizontal line across the panel."""
     return named("level").mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=y)
 
 
@@ -90,7 +90,7 @@ def _accuracy_panel(m: Any, summary: dict[str, Any], last: int, *, first: bool) 
 
 
 def _solved(rows: Rows, m: Any) -> dict[str, Any]:
-    """Replicates of sample size m that passed SOLVED: number, share with 95 % interval, and median step."""
+    """Return how many replicates of sample size m passed SOLVED: count, share with 95 % interval, median step."""
     here = [r for r in rows if r["m"] == m]
     replicates = {r["replicate"] for r in here}
     passed: dict[Any, list[Any]] = defaultdict(list)
@@ -112,12 +112,12 @@ def _printed(paper: Curves, ms: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def parity_curves(curves: Sequence[LossPoint], *, first: Sequence[ParityRun] = ()) -> Chart:
-    """Loss against training step on parity of 3 bits, one line a seed, one panel a T; the paper's steps beside it.
+    """Draw loss against training step on parity of 3 bits: one line per seed, one panel per T, with the paper's steps.
 
     Args:
         curves: points of all runs.
         first: for each run, the step from which its smoothed loss stays below the paper's level (None: never);
-            without it, that is computed from the curves, which may be thinned.
+            if not given, it is computed from the curves, which may be thinned.
     Paper: parity-curves
     """
     rows = rows_of(curves, "parity curves")
@@ -178,7 +178,7 @@ def _loss_panel(T: Any, end: Real, *, last: bool) -> Panel:
 
 
 def learned(rows: Rows, T: Any, level: float) -> list[dict[str, Any]]:
-    """For each seed, the step from which its smoothed loss stays below `level`; None if it never does."""
+    """Return for each seed the step from which its smoothed loss stays below `level`; None if it never does."""
     found = []
     for seed in sorted({r["seed"] for r in rows if r["T"] == T}):
         curve = sorted((r["step"], r["loss"]) for r in rows if r["T"] == T and r["seed"] == seed)
@@ -197,7 +197,7 @@ def _fallen(firsts: Rows, T: Any) -> str:
 
 
 def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
-    """Thin curves to about POINTS points: keep every k-th recorded step, and each curve's last."""
+    """Thin curves to about POINTS points: keep every k-th recorded step and each curve's last point."""
     every = -(-len(rows) // POINTS)
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -210,7 +210,7 @@ def thin(rows: Rows, *curve: str) -> list[dict[str, Any]]:
 
 
 def _median(rows: Rows, panel: str, field: str) -> list[dict[str, Any]]:
-    """The median over curves at each step; a curve that stopped, as solved ones do, keeps its last value."""
+    """Return the median over curves at each step; a curve that ended early, as solved runs do, keeps its last value."""
     values: dict[Any, dict[Any, dict[Any, float]]] = defaultdict(lambda: defaultdict(dict))
     for r in rows:
         values[r[panel]][r["replicate"]][r["step"]] = r[field]

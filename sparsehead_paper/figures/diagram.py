@@ -1,7 +1,7 @@
-"""Attention as a picture: tokens in a row, scores as grey arcs below it, normalised weights as blue lines above it.
+"""Diagram of attention: tokens in a row, scores as grey arcs below the row, attention weights as blue lines above it.
 
-Every width is computed from a `Model` on an input: a blue line is as thick as its weight; the width of a grey arc shows
-where its score lies between the least and the greatest score of its query.
+Line widths are computed from a `Model` on one input: the width of a blue line is proportional to its weight; the width
+of a grey arc is linear in its score, between the least and the greatest score of the same query.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ RISE = 2.6  # from tokens to outputs, in distances between tokens
 
 @dataclass
 class Drawing:
-    """Nodes and lines of one panel, as rows of its chart."""
+    """Nodes and lines of one panel, as rows of the chart's data."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Drawing:
         self.lines += [{"edge": edge, "corner": i, "x": x, "y": y, **style} for i, (x, y) in enumerate(path)]
 
     def scores(self, source: Real, targets: Sequence[Real], scores: Float[Array, " n"], who: str) -> None:
-        """Grey arcs from the asking token to each token asked."""
+        """Add grey arcs from the query's token (`source`) to the tokens that it scores (`targets`)."""
         spread = float(scores.max() - scores.min())
         for x, score in zip(targets, scores):
             share = (float(score - scores.min()) / spread) if spread > 1e-12 else 0.5
@@ -56,14 +56,14 @@ class Drawing:
             self.line(_arc(source, x), colour=GREY, width=width, value=float(score), what=f"score of {who}")
 
     def weights(self, sources: Sequence[Real], target: Real, weights: Float[Array, " n"], who: str) -> None:
-        """Blue lines from each token to the answer, as thick as its weight."""
+        """Add blue lines from each token (`sources`) to the output (`target`), as thick as the weights."""
         for x, weight in zip(sources, map(float, weights)):
             path = [(x, 0.0), (target, RISE)]
             self.line(path, colour=BLUE, width=0.35 + 7 * weight, value=weight, what=f"weight in {who}")
 
 
 def _arc(a: Real, b: Real) -> list[tuple[Real, Real]]:
-    """A curve of 24 points below the row from a to b, deeper for distant tokens; a loop if a = b."""
+    """Return 24 points of a curve below the row from a to b, deeper for distant tokens; a loop if a = b."""
     if a == b:
         turn = np.linspace(0, 2 * np.pi, 24)
         return [(a + 0.22 * float(np.sin(u)), -0.45 - 0.3 * (1 - float(np.cos(u)))) for u in turn]
@@ -73,7 +73,7 @@ def _arc(a: Real, b: Real) -> list[tuple[Real, Real]]:
 
 
 def attention_module_diagram(panels: Sequence[tuple[str, Model, Shaped[Array, " T"]]]) -> Chart:
-    """The attention modules of the paper's figure 1 (notes, figure 3), each drawn from a model on one input.
+    """Draw the attention modules of the paper's figure 1 (notes, figure 3), each from a model on one input.
 
     Args:
         panels: (module, model, bits) with module one of MODULES; the model's first layer and head are drawn.
@@ -134,7 +134,7 @@ def _draw(module: str, model: Model, bits: Shaped[Array, " T"]) -> Drawing:
 
 
 def _chart(i: int, drawing: Drawing, header: str, *, unit: int) -> Panel:
-    """Lines below nodes below labels, without axes; `unit` pixels between two tokens, on both axes."""
+    """Draw lines below nodes below labels, without axes; neighbouring tokens are `unit` pixels apart."""
     points = [*drawing.nodes, *drawing.lines]
     spans = {k: (min(p[k] for p in points) - 0.6, max(p[k] for p in points) + 0.6) for k in ("x", "y")}
     x, y = (
@@ -159,9 +159,9 @@ def _chart(i: int, drawing: Drawing, header: str, *, unit: int) -> Panel:
 def head_reads_chart(
     model: Model, bits: Shaped[Array, " T"], support: Sequence[int], *, formula: str
 ) -> Chart:
-    """A head that reads s of T positions (notes, figure 4): the tokens read in blue, the ignored ones in grey.
+    """Draw a head that reads s of T positions (notes, figure 4): tokens of the support in blue, ignored tokens in grey.
 
-    Lines are the weights of the [CLS] query, averaged over heads, of the model on this input.
+    Lines show the attention weights of the [CLS] query on this input, averaged over heads.
     Paper: sparse-function, sparse-reading
     """
     b = check_bits(bits, model.T)

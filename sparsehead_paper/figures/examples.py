@@ -1,4 +1,4 @@
-"""Figures that need no experiment: each is one or two quick calls of the library."""
+"""Figures that need no experiment: each is computed by one or two quick calls of the library."""
 
 import math
 from collections.abc import Collection
@@ -34,7 +34,7 @@ from .story import story_chart
 
 
 def cover_figure(eps: str) -> Chart:
-    """The notes' example at eps = 0.05 or 0.5, for both readings of the point set; the covers are exact."""
+    """Draw exact covers of the notes' example at eps = 0.05 or 0.5, for both interpretations of its point set."""
     note = {
         "0.05": "The notes' figure 1. They say 3, which is right for both readings of the set.",
         "0.5": "The notes' figure 2. They say 2, which is right for neither reading of the set.",
@@ -51,7 +51,7 @@ def cover_figure(eps: str) -> Chart:
 
 
 def modules_figure() -> Chart:
-    """The three attention modules: a written head and its [CLS] form, and a layer of random weights."""
+    """Draw the three attention modules: a written head, its [CLS] variant, and a layer with random weights."""
     f = conjunction((1, 3), T=5)
     bits = np.array([1, 1, 0, 1, 0])
     rng, d = stream(0, "figure", "modules"), positional(5).d
@@ -63,14 +63,14 @@ def modules_figure() -> Chart:
 
 
 def reads_figure() -> Chart:
-    """A written head that reads 3 of 12 bits."""
+    """Draw a written head that reads 3 of 12 bits."""
     f = parse("x2 & x5 & x9", T=12)
     bits = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1])
     return head_reads_chart(build(f, readout="mlp"), bits, f.support, formula=str(f))
 
 
 def story_figure(thresholds: Collection[Threshold]) -> Chart:
-    """The README's picture: a written head on 200 random inputs, beside the thresholds that were measured."""
+    """Draw the README's picture: attention of a written head on 200 random inputs, and the measured thresholds."""
     f = parse("x5 & x20 & x30", T=50)
     bits = stream(0, "figure", "story").integers(0, 2, (200, f.T))
     weights = build(f).attention(bits).mean(axis=(0, 1))
@@ -78,17 +78,17 @@ def story_figure(thresholds: Collection[Threshold]) -> Chart:
 
 
 def built_figure() -> Chart:
-    """A parity written down: attention on two inputs, the decoder, and the certificate's verdict."""
+    """Draw a constructed parity: attention on two inputs, the decoder, and the certificate's verdict."""
     f = parse("x2 ^ x5 ^ x11", T=16)
     model = build(f, readout="mlp")
     return written_figure(model, f, exact=bool(verify(model, f).exact))
 
 
 def norms_figure(tracr: Rows = ()) -> Chart:
-    """Frobenius norms of W_QK for AND of 3 bits, written our way and the paper's, over decades of T.
+    """Draw Frobenius norms of W_QK for AND of 3 bits against T, in our construction and in the paper's.
 
     Args:
-        tracr: {T, builder, norm}, if Tracr's norms were measured.
+        tracr: rows {T, builder, norm} of Tracr's norms, if they were measured.
     """
     rows: list[Fields] = []
     for T in (10, 30, 100, 300, 1000, 3000, 10_000):
@@ -101,7 +101,7 @@ def norms_figure(tracr: Rows = ()) -> Chart:
 
 
 def certificates_figure() -> Chart:
-    """The Occam bound of a 3-conjunction that was read, the capacity bound of the written head, and the floor."""
+    """Draw the Occam bound of a conjunction read from a head, the head's capacity bound, the information floor."""
     T, s, delta = 300, 3, 0.05
     model = build(conjunction(range(s), T=T))
     rows: list[dict[str, Any]] = []
@@ -116,12 +116,12 @@ def certificates_figure() -> Chart:
 
 
 def bound_figure() -> Chart:
-    """The capacity bound of a written AND head by norms alone, by term."""
+    """Draw each term of the capacity bound of a written AND head, computed from norms alone."""
     return terms_figure(bound(build(conjunction((5, 20, 30), T=300), readout="mlp"), m=1000, form="ours"))
 
 
 def smallest_gap(model: Model, *, m: int, delta: float) -> float:
-    """The gap of `bound(model, m=m, delta=delta)` alone, without the sample sizes, which take most of its time."""
+    """Return only the gap of `bound(model, m=m, delta=delta)`; its sample sizes take most of the time."""
     declared = declare_model(model)
     coverings, gaps = declared.by_form(m, declared.usual_eps, delta)
     return gaps[smallest(coverings, gaps)]

@@ -1,4 +1,4 @@
-"""Why runs fail: the positions that each run has moved, by whether it was solved."""
+"""Why runs fail: positions that each run has moved far, for solved and for failed runs."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..studies.failures import FailuresRecord
 
 
 def failures_chart(record: FailuresRecord) -> Chart:
-    """One tick for each run at the mean correlation with the label of the positions that it moved; two rows for each T.
+    """Draw one tick per run at the mean correlation of its moved positions' bits with the label; two rows per T.
 
     Paper: failures-sign
     """

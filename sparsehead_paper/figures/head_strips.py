@@ -11,11 +11,11 @@ from sparsehead.figures.theme import WIDTH, Chart, Rows, finish, finite, named, 
 def head_strips(
     rows: Rows, *, field: str, baseline: str, controls: tuple[str, ...], unit: str, title: str, subtitle: str
 ) -> Chart:
-    """One strip per model: a tick for every head, and the medians of the model and of its random weights.
+    """Draw one strip per model: a tick for every head, and the medians over trained and over random weights.
 
     Args:
-        rows: one record per head with `variant`, `field` and `baseline`.
-        controls: variants that were trained on controls; they are drawn in another colour.
+        rows: one record per head with `variant` (its model), `field` and `baseline`.
+        controls: variants trained on control data; they are drawn in another colour.
     """
     records = need(rows, "strips of heads", "variant", field, baseline)
     kinds = {row["variant"]: "control" if row["variant"] in controls else "model" for row in records}

@@ -1,4 +1,4 @@
-"""Norms against context length: of heads written down in several ways, and of learned heads beside written ones."""
+"""Norms against context length: of heads from several constructions, and of learned heads beside written ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,10 +24,10 @@ from ..studies.norms import NormPoint
 
 
 def norms_chart(norms: Rows) -> Chart:
-    """The Frobenius norm of W_QK of written heads against T, for each builder that `norms` has.
+    """Draw the Frobenius norm of W_QK of written heads against T, one series for each builder in `norms`.
 
     Args:
-        norms: {T, builder, norm}.
+        norms: rows {T, builder, norm}.
     Paper: sparse-representation
     """
     rows = need(norms, "norms of built heads", "T", "builder", "norm")
@@ -46,7 +46,7 @@ def norms_chart(norms: Rows) -> Chart:
 
 
 def learned_vs_built_norms(points: Sequence[NormPoint], *, norm: str = "Frobenius norm of W_QK") -> Chart:
-    """The norm that gradient descent reaches beside the one that suffices.
+    """Draw the norm that gradient descent reaches beside the norm of a written head that suffices.
 
     Args:
         points: source "learned", "written", "the paper's" or "random"; low and high bound the middle half of the
@@ -75,7 +75,7 @@ def learned_vs_built_norms(points: Sequence[NormPoint], *, norm: str = "Frobeniu
 
 
 def _styles(known: Mapping[str, tuple[str, str]], given: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and shape of each series in `given`; those that are not known look alike and come last."""
+    """Return colour and shape of each series in `given`; unknown series share one style and come last."""
     others = sorted({name for name in given if name not in known})
     return {n: known[n] for n in known if n in given} | dict.fromkeys(others, (PURPLE, "triangle-down"))
 
@@ -87,7 +87,7 @@ def _growths(rows: Rows, field: str, names: Iterable[str]) -> list[str]:
 
 
 def _ends(name: str, rows: Rows) -> str:
-    """The norm at the least and at the greatest T, for the title.
+    """Return a phrase for the title: the norm at the least and at the greatest T.
 
     >>> _ends("ours", [{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
     'norm 2 at T = 10, 20 at T = 1,000 (ours)'
@@ -100,7 +100,7 @@ def _ends(name: str, rows: Rows) -> str:
 
 
 def _compared(rows: Rows) -> str:
-    """For the title: at how many T, of those with both, the learned norm is below the written one."""
+    """Return a phrase for the title: at how many T with both norms the learned norm is below the written one."""
     by = {
         source: {r["T"]: r["norm"] for r in rows if r["source"] == source and finite(r["norm"])}
         for source in ("learned", "written")
@@ -115,7 +115,7 @@ def _compared(rows: Rows) -> str:
 
 
 def growth(rows: Rows) -> str:
-    """A series at its least and its greatest T, and the factor between.
+    """Return the norms at the least and at the greatest T and the factor between them, as text.
 
     >>> growth([{"T": 10, "norm": 2.0}, {"T": 1000, "norm": 20.0}])
     '2 to 20 (×10 for ×100 in T)'

@@ -1,4 +1,4 @@
-"""Parity under several settings: when each seed learns, beside the paper's range."""
+"""Parity under several settings: the step at which each seed has learned, beside the paper's range."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from ..studies.parity import ParitySettingsRecord
 
 
 def parity_settings_chart(record: ParitySettingsRecord) -> Chart:
-    """One point per seed at the step from which it has learned, a cross at the end of a run that has not.
+    """Draw one point per seed at the step from which it has learned, or a cross at its last step if it never does.
 
-    One row per setting, one panel per T; grey: the paper's range.   Paper: parity-settings
+    One row per setting, one panel per T; the paper's range is grey.   Paper: parity-settings
     """
     if not record.runs:
         raise DomainError("parity under several settings: there is nothing to draw yet, 0 runs arrived.")

@@ -1,4 +1,4 @@
-"""Readings of trained models: how often the planted function is found, and certificates against true errors."""
+"""Functions read from trained models: how often the planted function is found, and certificates against true errors."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -18,11 +18,11 @@ FAMILY_COLOURS = {"and": BLUE, "or": ORANGE, "majority": GREEN, "junta": RED, "p
 
 
 def read_trained_chart(trials: Sequence[ReadTrial], *, thresholds: Collection[Threshold] = ()) -> Chart:
-    """Shares of trials that were learned and that were read back exactly, against m; a row a family, a column a T.
+    """Draw against m the shares of trials learned and of trials read back exactly; row: family, column: T.
 
     Args:
-        trials: what was read from each model.
-        thresholds: the law for AND, drawn in its panels.
+        trials: the result of reading each model.
+        thresholds: the law for AND, drawn in the panels of AND.
     Paper: read-trained
     """
     known = rows_of(trials, "reading")
@@ -83,10 +83,10 @@ def _panel(family: str, T: int, rows: Rows, law: Rows, *, left: bool, last: bool
 
 
 def certificate_chart(trials: Sequence[ReadTrial], *, delta: float) -> Chart:
-    """The certificate of every model that was read, against the model's true error; the line is equality.
+    """Draw the certified bound of every model against its true error, with the line of equality.
 
     Args:
-        trials: what was read from each model; those without a bound are left out.
+        trials: the result of reading each model; models without a bound are left out.
         delta: probability with which a certificate may fail.
     Paper: read-certificate
     """

@@ -1,4 +1,4 @@
-"""Readings of the paper's text beside each other: how far the evidence for each is behind the best."""
+"""Interpretations of the paper's text: how far the evidence for each is behind the best."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..studies.shares import compared_races, shares_by_choice
 
 
 def readings_chart(record: InterpretationsRecord) -> Chart:
-    """For each reading and race, by how many nats its evidence is behind the best reading's.   Paper: readings"""
+    """Draw by how many nats each interpretation's evidence is behind the best, in each race. Paper: readings"""
     cap = 12.0  # nats from which a cell has the darkest colour: e^-12 is six in a million
     rows: list[dict[str, Any]] = [
         {
@@ -62,7 +62,7 @@ def readings_chart(record: InterpretationsRecord) -> Chart:
 
 
 def _choices(record: InterpretationsRecord) -> list[dict[str, Any]]:
-    """The share of each choice, in each race that has compared every reading and in all of these together."""
+    """Return each choice's share of the evidence in every complete race, and in all of these together."""
     races = compared_races(record)
     groups = {race: (race,) for race in races} | ({"all together": races} if len(races) > 1 else {})
     names = {"decay": "decay", "clip": "gradients", "init": "initialisation", "dropout": "dropout"}
@@ -97,6 +97,6 @@ def _choices_chart(rows: list[dict[str, Any]]) -> Any:
 
 
 def _rank(name: str, rows: list[dict[str, Any]]) -> tuple[float, float]:
-    """Readings in order of the law race, then of all races."""
+    """Return the sort key of an interpretation: its deficit in the law race, then over all races."""
     own = {row["race"]: float(row["behind"]) for row in rows if row["reading"] == name}
     return own.get("law", 1e6), sum(own.values())

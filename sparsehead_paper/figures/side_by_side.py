@@ -16,7 +16,7 @@ REFERENCE = "preset best"  # drawn in every panel of the study of settings
 
 
 def laws_chart(record: LawsRecord, *, title: str) -> Chart:
-    """m_80 against T with 95 % intervals, one panel per group, one line per law; the information floor in grey.
+    """Draw m_80 against T with 95 % intervals: one panel per group, one line per law, the information floor in grey.
 
     Paper: law-slope, law-functions
     """
@@ -90,7 +90,7 @@ def _panel(group: str, labels: set[str], x: alt.X, y: alt.Y, *, with_reference: 
 
 
 def _slopes(record: LawsRecord) -> str:
-    """The steepest and the flattest law among those whose growth per ln T is known to within a factor of ten."""
+    """Describe the steepest and the flattest law; laws with a slope uncertain by a factor over ten are left out."""
     fits = {law.label: law.fits["log"] for law in record.laws if "log" in law.fits}
     ends = {label: fit.intervals.get("b", (None, None)) for label, fit in fits.items()}
     known = [label for label, (low, high) in ends.items() if low and high and 0 < high < 10 * low]
@@ -102,7 +102,7 @@ def _slopes(record: LawsRecord) -> str:
 
 
 def _ends(points: list[dict[str, Any]]) -> str:
-    """The fewest and the most samples at the largest T."""
+    """Return the smallest and the largest m_80 at the largest T, as text."""
     T = max(p["T"] for p in points)
     ms = sorted(p["m"] for p in points if p["T"] == T)
     return f"m_80 at T = {number(T)} from {number(ms[0])} to {number(ms[-1])}"

@@ -1,4 +1,4 @@
-"""The README's picture: a head that looks at 3 of 50 positions, and how many samples it takes to find them among T."""
+"""The README's picture: a head that attends to 3 of 50 positions, and the number of samples to learn it at each T."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -24,11 +24,11 @@ def story_chart(
     *,
     formula: str,
 ) -> Chart:
-    """Left: mean attention of one head on each position. Right: m_80, the samples at which 80 % of trials succeed.
+    """Draw one head's mean attention on each position (left) and m_80, where 80 % of trials succeed, against T (right).
 
     Args:
         weights: one number per position, [CLS] last.
-        thresholds: as `law` measures them; those without a known m80 are left out.
+        thresholds: measured by `law`; thresholds without a known m80 are left out.
     Paper: law-and, attention-and
     """
     T = len(weights) - 1

@@ -1,4 +1,4 @@
-"""Success over the grid: the share of trials solved at each context length and sample size."""
+"""Heat map of success: the share of trials solved at each context length and sample size."""
 
 import math
 from collections import defaultdict
@@ -21,12 +21,12 @@ LABEL_WIDTH = 34  # pixels that a cell's count takes, in 12 pixels of height; in
 
 
 def success_heat_map(cells: Mapping[int, list[Cell]], *, thresholds: Collection[Threshold] = ()) -> Chart:
-    """The share of solved trials at each (T, m), with 95 % intervals in the tooltip, and m_80 as triangles.
+    """Draw the share of solved trials at each (T, m), with 95 % intervals in the tooltip, and m_80 as triangles.
 
     Args:
-        cells: trials by T; several records of one cell are added up. An adaptive sweep visits many m;
-            past ROWS of them they are gathered into bands of equal ratio.
-        thresholds: m80 by T, drawn over the cells.
+        cells: trials by T; several records of one cell are added up. If an adaptive sweep visited more than ROWS
+            sample sizes, they are grouped into bands of equal ratio.
+        thresholds: m80 for each T, drawn over the cells.
     Paper: law-and
     """
     gathered = gather(cells)
@@ -79,7 +79,7 @@ def success_heat_map(cells: Mapping[int, list[Cell]], *, thresholds: Collection[
 
 
 def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, *, log: bool) -> None:
-    """Give each cell the m at which to print its count, and the count itself if the cell has room for it."""
+    """Set in each cell the m at which to print its count, and the count itself if it fits into the cell."""
 
     def place(m: float) -> float:
         part = math.log(m / low) / math.log(high / low) if log else (m - low) / (high - low)
@@ -93,7 +93,7 @@ def _label(cells: list[dict[str, Any]], low: float, high: float, column: float, 
 
 
 def gather(found: Mapping[int, list[Cell]]) -> list[dict[str, Any]]:
-    """Cells of equal (T, m), or of one (T, band of m), added up; with their share and its 95 % interval."""
+    """Add up cells of equal (T, m), or of equal T and band of m; return them with success share and 95 % interval."""
     cells = need(rows_by_length(found), "success heat map")
     ms = sorted({float(c["m"]) for c in cells})
     if len(ms) <= ROWS:
@@ -121,7 +121,7 @@ def _cell(T: Any, low: float, high: float, ms: list[float], solved: int, trials:
 
 
 def _edges(ms: list[float]) -> list[float]:
-    """Cell borders half-way between neighbouring sample sizes."""
+    """Return cell borders half-way between neighbouring sample sizes."""
     if len(ms) == 1:
         return [ms[0] * 0.9, ms[0] * 1.1]
     inner = [(a + b) / 2 for a, b in pairwise(ms)]

@@ -2,5 +2,5 @@
 
 claims      endpoints and the job that checks claims
 laws        the laws of the results folder
-extension   both, as the entry point "sparsehead.lab" names them
+extension   the object that combines them, named by the entry point "sparsehead.lab"
 """

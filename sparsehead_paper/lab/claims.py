@@ -1,4 +1,4 @@
-"""Claims: the registry of statements, with the verdicts of the jobs since the server started."""
+"""The Claims page: the registry of statements, with verdicts of jobs run since the server started."""
 
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ router = APIRouter(tags=["Claims"])
 
 
 class ClaimsRequest(BaseModel):
-    """Claims to check, by label; an empty list checks all of them."""
+    """Request to check the claims with these labels; an empty list means all claims."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class ClaimsRequest(BaseModel):
 
 @router.get("/api/claims")
 def claims_list(request: Request) -> Response:
-    """Every claim with its statement, its place in print, and its finding if it was checked."""
+    """Return every claim: its statement, where it is printed, and its finding if it was checked."""
     found: dict[str, Any] = {}
     for job in list(jobs_of(request).jobs.values()):
         if job.kind == "claims":
@@ -49,7 +49,7 @@ def claims_list(request: Request) -> Response:
 
 @router.get("/api/claims/{label}")
 def claim_behind(label: str) -> dict[str, Any]:
-    """The code and the tests behind one claim, by name."""
+    """Return the names of the code and of the tests that belong to one claim."""
     if label not in CLAIMS:
         raise Unknown("the registry has no claim of that label.")
     claim = CLAIMS[label]
@@ -75,7 +75,7 @@ def _registry() -> list[dict[str, Any]]:
 
 @router.post("/api/jobs/claims", status_code=202)
 async def start_claims(request: Request, asked: ClaimsRequest) -> dict[str, Any]:
-    """Check claims of the registry, again if they were checked before."""
+    """Start a job that checks claims; claims that were checked before are checked again."""
     return jobs_of(request).start("claims", asked.model_dump(), again=True).summary()
 
 

@@ -1,4 +1,4 @@
-"""The reproduction's part of the lab."""
+"""Pages and data that the reproduction adds to the lab."""
 
 from sparsehead.lab.extension import Extension, JobKind
 

@@ -1,4 +1,4 @@
-"""The laws that `reproduce` wrote, for the lab's Law page."""
+"""Laws measured by `reproduce`, for the lab's Law page."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from ..studies.folder import has_results, read_results
 
 
 def committed_laws() -> Mapping[str, tuple[str, LawResult]]:
-    """Return the laws that the results folder holds: id -> (name, law)."""
+    """Return the laws in the results folder as id -> (name, law)."""
     folder = default_folder()
     series = {
         "law": "AND of 3 bits on the paper's range",

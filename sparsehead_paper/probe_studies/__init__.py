@@ -1,1 +1,1 @@
-"""Probes of three pretrained models from PyPI: `make probe-studies` writes results/probe."""
+"""Probe three pretrained models from PyPI: `make probe-studies` writes results/probe."""

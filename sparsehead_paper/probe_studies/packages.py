@@ -8,10 +8,10 @@ from sparsehead._base.errors import FileError
 
 
 def package_folder(name: str, requirement: str) -> Path:
-    """The folder of an installed package.
+    """Return the folder of an installed package.
 
     Raises:
-        FileError: it is not installed; the message has the command that installs it, alone.
+        FileError: the package is not installed; the message gives the command to install it without dependencies.
     """
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
@@ -22,7 +22,7 @@ def package_folder(name: str, requirement: str) -> Path:
 
 
 def weight_hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every weights file below a folder, by its path there."""
+    """Return the SHA-256 of every weights file below `folder`, by path relative to `folder`."""
     found = {}
     endings = (".bin", ".pt", ".safetensors", ".gguf")
     for path in sorted(path for path in folder.rglob("*") if path.suffix in endings):

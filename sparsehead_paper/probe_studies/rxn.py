@@ -1,12 +1,12 @@
 """RXNMapper's ALBERT: its authors publish that layer 10, head 5 (counted from 0) maps atoms. Does the probe find it?
 
 The reactions are made here, so that the true atom map is known without a chemistry package: a left and a right reactant
-are joined, and each atom of the product is the atom of a reactant with the same place in the string.
+are joined, so the reactant atom of each product atom follows from the construction.
 
     left = L + kept + leaving,    right = leaving + kept + R,    product = L + kept + kept + R
 
-The strings are valid SMILES but not canonical ones, on which the model was trained; atoms that a symmetry of the
-molecule exchanges count as different here. Both lower the figures below the published ones, for all heads alike.
+The strings are valid SMILES but not canonical; the model was trained on canonical SMILES. Atoms that a symmetry of
+the molecule exchanges count as different here. Both make accuracies lower than published ones, for all heads alike.
 """
 
 import re
@@ -46,7 +46,7 @@ TOKEN = re.compile(r"\[[^]]*\]|Br|Cl|>>|.")
 
 @dataclass(frozen=True, eq=False)
 class Reaction:
-    """Tokens with [CLS] and [SEP], and for each product atom's position the position of its reactant atom."""
+    """Tokens including [CLS] and [SEP], and the position of the reactant atom for the position of each product atom."""
 
     tokens: tuple[str, ...]
     partner: dict[int, int]
@@ -59,12 +59,12 @@ class Reaction:
 
 
 def is_atom(token: str) -> bool:
-    """Whether a token is an atom; not so for [CLS] and [SEP]."""
+    """Return whether a token is an atom; False for [CLS] and [SEP]."""
     return re.match(r"\[|[A-Za-z]", token) is not None and token not in ("[CLS]", "[SEP]")
 
 
 def reaction(L: str, R: str, template: Sequence[str]) -> Reaction:
-    """The reaction of two fragments, with its map by construction."""
+    """Return the reaction of two fragments, with the atom map that follows from its construction."""
     kept, leaving, gone, joined = template
     left, right, joint = (
         [*TOKEN.findall(x)] for x in (L + kept + leaving, gone + joined + R, L + kept + joined + R)
@@ -79,7 +79,7 @@ def reaction(L: str, R: str, template: Sequence[str]) -> Reaction:
 
 
 def reactions(count: int = 48, seed: int = 0) -> list[Reaction]:
-    """A fixed choice among all combinations of fragments and templates."""
+    """Return `count` reactions drawn with a fixed seed from all combinations of fragments and templates."""
     left = [
         "CCC",
         "CC(C)C",
@@ -97,14 +97,14 @@ def reactions(count: int = 48, seed: int = 0) -> list[Reaction]:
 
 
 def token_ids(folder: Path, given: Sequence[Reaction]) -> list[Array]:
-    """Ids by the model's vocabulary."""
+    """Return the token ids of each reaction in the model's vocabulary."""
     names = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     known = {name: i for i, name in enumerate(names)}
     return [np.array([known.get(token, known["[UNK]"]) for token in r.tokens]) for r in given]
 
 
 def mapping_accuracy(source: Source, given: Sequence[Reaction], ids: Sequence[Array]) -> Array:
-    """(layers, heads): share of product atoms whose most attended reactant atom of the same kind is the right one."""
+    """Return by (layer, head) the share of product atoms for which the most attended atom of their element is right."""
     H = source.weights[0].H
     right, total = np.zeros((len(source.weights), H)), 0
     for r, tokens in zip(given, ids, strict=True):
@@ -127,18 +127,18 @@ def mapping_accuracy(source: Source, given: Sequence[Reaction], ids: Sequence[Ar
 
 
 def chance(given: Sequence[Reaction]) -> float:
-    """Accuracy of a guess among the reactant atoms of the same kind."""
+    """Return the expected accuracy of guessing uniformly among the reactant atoms of the same element."""
     shares = [1 / sum(r.tokens[j] == r.tokens[p] for j in r.reactant_atoms) for r in given for p in r.partner]
     return float(np.mean(shares))
 
 
 def place(values: Array, where: tuple[int, int]) -> int:
-    """The place of one head when all are sorted by a value, the largest first; 1 is the best."""
+    """Return the rank of one head when heads are sorted by value in descending order; 1 is the largest."""
     return int((values > values[where]).sum()) + 1
 
 
 def rxn_study() -> dict[str, Any]:
-    """Every head's blind statistics and its mapping accuracy, and the place of the published head in each."""
+    """Return each head's mapping accuracy and label-free statistics, and the published head's rank in each."""
     folder = package_folder("rxnmapper", REQUIREMENT) / FOLDER
     given = reactions()
     ids = token_ids(folder, given)

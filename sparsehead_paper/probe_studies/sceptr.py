@@ -1,8 +1,8 @@
-"""SCEPTR's sixteen encoders of T-cell receptors, some of them trained on controls: do learned heads differ?
+"""Probe SCEPTR's sixteen encoders of T-cell receptors: do heads trained on real data differ from those on control data?
 
-The controls: "shuffled data" pairs alpha and beta chains at random (each chain is a real one), "synthetic data" are
-sequences drawn from a generative model, "dropout noise only" has no chains dropped in training. The inputs here are
-CDR3 loops made of germline ends and random middles, the same for every model, alpha and beta where a model reads both.
+The controls: "shuffled data" pairs real alpha and beta chains at random, "synthetic data" are sequences drawn from a
+generative model, "dropout noise only" drops no chains in training. The inputs here are CDR3 loops with germline ends
+and random middles, equal for every model: alpha and beta if the model reads both chains, otherwise only one of them.
 """
 
 import json
@@ -24,7 +24,7 @@ AMINO = "ACDEFGHIKLMNPQRSTVWY"
 
 
 def receptors(count: int = 16, seed: int = 0) -> list[tuple[str, str]]:
-    """Pairs of alpha and beta CDR3 loops."""
+    """Return pairs of alpha and beta CDR3 loops."""
     alpha = ("CAV", "CAL", "CAE", "CAA"), ("GKLTF", "NKLIF", "RLMF", "AGKSTF")
     beta = ("CASS", "CSAR", "CAS", "CAWS"), ("NEQFF", "EQYF", "TEAFF", "TGELFF")
     rng = stream(seed, "receptors")
@@ -37,7 +37,7 @@ def receptors(count: int = 16, seed: int = 0) -> list[tuple[str, str]]:
 
 
 def chains_of(config: dict[str, Any], pair: tuple[str, str]) -> list[tuple[str, int]]:
-    """The loops of a receptor that a model's tokeniser reads, and the ids of their compartments."""
+    """Return the loops of a receptor that a model's tokeniser reads, each with the id of its compartment."""
     kind = config["data"]["tokeniser"]["class"]
     alpha, beta = pair
     known = {
@@ -50,7 +50,7 @@ def chains_of(config: dict[str, Any], pair: tuple[str, str]) -> list[tuple[str, 
 
 
 def indices(chains: list[tuple[str, int]]) -> Array:
-    """(T, 4): token, position in its loop from 1, length of the loop, compartment; [CLS] first."""
+    """Return a (T, 4) array: token, position in its loop (from 1), length of the loop, compartment; [CLS] first."""
     # Token ids: 0 padding, 1 mask, 2 [CLS], then amino acids by letter.
     rows = [(2, 0, 0, 0)]
     for loop, compartment in chains:
@@ -59,7 +59,7 @@ def indices(chains: list[tuple[str, int]]) -> Array:
 
 
 def embedded(state: dict[str, torch.Tensor], table: Array) -> Array:
-    """The tokens as the encoder's first layer receives them, (T, d), by the embedding that the state dict holds."""
+    """Return the (T, d) input of the encoder's first layer, computed with the embedding in the state dict."""
     parts = {name.removeprefix("_token_embedder."): value.numpy() for name, value in state.items()}
     token, position, length, compartment = table.T
     if "position_embedding.position_embedding_matrix" in parts:
@@ -80,7 +80,7 @@ def embedded(state: dict[str, torch.Tensor], table: Array) -> Array:
 
 
 def encoder_of(state: dict[str, torch.Tensor], heads: int) -> nn.TransformerEncoder:
-    """The attention stack as an nn.TransformerEncoder."""
+    """Return the attention layers of a state dict as an nn.TransformerEncoder."""
     inner = {
         name.split("_self_attention_stack.layers.")[1]: value
         for name, value in state.items()
@@ -95,7 +95,7 @@ def encoder_of(state: dict[str, torch.Tensor], heads: int) -> nn.TransformerEnco
 
 
 def load_variant(folder: Path) -> tuple[nn.TransformerEncoder, dict[str, torch.Tensor], dict[str, Any]]:
-    """The encoder, the whole state dict and the configuration of one variant."""
+    """Return the encoder, the whole state dict and the configuration of one variant."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     state = torch.load(folder / "state_dict.pt", map_location="cpu", weights_only=True)
     heads = config["model"]["self_attention_stack"]["initargs"]["nhead"]
@@ -103,7 +103,7 @@ def load_variant(folder: Path) -> tuple[nn.TransformerEncoder, dict[str, torch.T
 
 
 def sceptr_study() -> dict[str, Any]:
-    """The heads of every variant on the same receptors, and how their scores compare with those of SCEPTR itself."""
+    """Probe the heads of every variant on the same receptors; compare their scores with those of SCEPTR itself."""
     folder = package_folder("sceptr", REQUIREMENT) / "_model_saves"
     rows: list[dict[str, Any]] = []
     pairs = receptors()
@@ -125,7 +125,7 @@ def sceptr_study() -> dict[str, Any]:
 
 
 def _variant_summary(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Medians over heads, and Mann-Whitney's p against SCEPTR itself; heads of one model are not independent draws."""
+    """Return medians over heads and Mann-Whitney's p against SCEPTR (heads of one model are not independent)."""
     from scipy.stats import mannwhitneyu  # slow to import, and only used here
 
     heads = [row for row in rows if row["variant"] == name]

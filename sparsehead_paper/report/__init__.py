@@ -1,10 +1,10 @@
-"""From results on disk to figures and one standalone page: a folder comes in, report.html goes out.
+"""Draw the figures of a results folder and write them, with every claim and its verdict, to one file, report.html.
 
 Read in this order:
 
 catalogue     every figure by name, and how it is drawn from the results folder
 mathematics   formulas in text as MathML
 story         the reproduction on one screen
-page          the page, with page.css and page.js inside
-reproduce     the verb: experiments, checks, figures, report
+page          report.html, with page.css and page.js inlined
+reproduce     `sparsehead reproduce`: run experiments, check claims, draw figures, write the report
 """

@@ -1,7 +1,7 @@
 """Every figure by name: what it shows, where its data come from, how it is drawn.
 
 A figure of an experiment is drawn from the record in `<needs>.json` of the results folder, written by `reproduce`.
-Figures without such a file are computed in a moment.
+A figure that needs no experiment is computed when it is drawn.
 """
 
 from collections.abc import Callable
@@ -50,13 +50,13 @@ RESULTS = Path("results")  # the committed results, in a checkout of the reposit
 def _measured(
     name: str, line: str, kind: type[R], chart: Callable[[R], Chart], *, needs: str | None = None
 ) -> Figure:
-    """A figure of the record in one results file, by default that of the figure's name."""
+    """Return a figure drawn from NEEDS.json of the results folder (default: the figure's own name)."""
     file = needs or name
     return Figure(name, line, lambda folder: chart(read_results(folder, file, kind)), needs=file)
 
 
 def _computed(name: str, line: str, chart: Callable[[], Chart]) -> Figure:
-    """A figure that needs no results."""
+    """Return a figure that needs no results file."""
     return Figure(name, line, lambda _: chart())
 
 
@@ -77,7 +77,7 @@ def _curves(record: CurvesRecord) -> Chart:
 
 
 def _norms(folder: Path) -> Chart:
-    """Tracr's points are those of benchmarks/build.py, with the temperature of its scores included."""
+    """Draw norms of written heads, with Tracr's from benchmarks/build.py (temperature of its scores included)."""
     name = "build_vs_tracr"
     rows = read_results(folder, name, BuildComparison).rows if has_results(folder, name) else ()
     tracr = [row for row in rows if row.tool == "tracr" and row.function == "and"]
@@ -221,9 +221,9 @@ FIGURES: Registry[Figure] = Registry("figure", {figure.name: figure for figure i
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure with its chart, or with the `problem` that kept it from being drawn.
+    """A figure with its chart, or with the `problem` because of which it could not be drawn.
 
-    `awaited`: the problem is only that its results file has not been written yet.
+    `awaited`: the only problem is that the figure's results file has not been written yet.
     """
 
     name: str
@@ -237,8 +237,8 @@ def draw(name: str, folder: Path = RESULTS) -> Chart:
     """Draw the figure `name`, with the results in `folder` if it shows an experiment.
 
     Raises:
-        DomainError: there is no such figure, or nothing to draw yet.
-        FileError: its results file is missing, damaged or of another version.
+        DomainError: there is no figure of this name, or its results file has nothing to draw yet.
+        FileError: the results file is missing, damaged or of another version.
     """
     if name not in FIGURES:
         near = "".join(f", perhaps {found!r}" for found in get_close_matches(name, FIGURES, n=1))
@@ -253,7 +253,7 @@ def default_folder() -> Path:
 
 
 def draw_all(folder: Path = RESULTS, names: list[str] | None = None) -> list[Drawn]:
-    """Draw every figure, or those named, whatever goes wrong with one of them."""
+    """Draw every figure, or those in `names`; a figure that fails gets a `problem` and does not stop the others."""
     drawn = []
     for name in FIGURES if names is None else names:
         line, needs = (FIGURES[name].line, FIGURES[name].needs) if name in FIGURES else ("", None)

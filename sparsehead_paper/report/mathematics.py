@@ -1,4 +1,4 @@
-"""Text with formulas between dollar signs as HTML: formulas become MathML, which a browser typesets by itself."""
+"""Convert text with formulas between dollar signs to HTML: formulas become MathML, which browsers can display."""
 
 import re
 from functools import lru_cache
@@ -22,7 +22,7 @@ def typeset(text: str) -> Markup:
 
 
 def _prose(text: str) -> Markup:
-    """Text outside code: formulas, and signs that were typed as two characters."""
+    """Convert text that contains no code: typeset formulas, and replace signs typed as two characters."""
     signs = {"<=": "≤", ">=": "≥", "->": "→", "+-": "±"}
     out = []
     for i, part in enumerate(split_formulas(text)):

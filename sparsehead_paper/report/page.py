@@ -1,7 +1,7 @@
-"""report.html: the story on one screen, figures, claims, errata and what was run, in one file that needs no network.
+"""report.html: one-screen summary, figures, claims, errata, record of the run, in one file that needs no network.
 
 The template is `templates/page.html`, filled in by Jinja2 with autoescape: whatever comes from a claim, a finding or
-a results file is shown as text. Only what is made here is marked as safe: MathML, scripts and styles.
+a results file is shown as text. Only MathML, scripts and styles, which are made here, are marked as safe HTML.
 """
 
 from base64 import b64encode
@@ -35,7 +35,7 @@ PAPER = (
 
 @dataclass(frozen=True)
 class Row:
-    """A claim as the page shows it: with its finding, if there is one, and the code and tests behind it."""
+    """A claim as shown on the page, with its finding (if any) and the code and tests that belong to it."""
 
     claim: Any
     finding: Any | None
@@ -58,7 +58,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The text that the filter searches, in lower case."""
+        """Text of the row in lower case, searched by the page's filter."""
         found = self.finding
         parts = [self.claim.label, self.claim.statement, self.claim.kind, self.claim.where, *self.behind]
         return plain(" ".join([*parts, *([found.paper, found.ours, found.detail] if found else [])])).lower()
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Heading:
-    """Claims under one heading."""
+    """A heading and the claims listed under it."""
 
     title: str
     rows: list[Row]
@@ -79,7 +79,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class FigureOnPage:
-    """A figure as the page shows it, or the `problem` that kept it from being drawn."""
+    """A figure as shown on the page, or the `problem` because of which it could not be drawn."""
 
     name: str
     line: str
@@ -98,13 +98,13 @@ def report_html(
     run: Mapping[str, Any],
     problems: Sequence[str] = (),
 ) -> str:
-    """The whole page.
+    """Return the whole page as HTML.
 
     Args:
         findings: results of the checks (label, verdict, paper, ours, detail); may be empty or incomplete.
-        claims: every claim (label, kind, statement, where, code, tests); those of kind "erratum" get their own
-            appendix, the rest the tables. A claim without a finding is shown as not run.
-        run: command, machine, time and so on: text by name, in the order to show it.
+        claims: every claim (label, kind, statement, where, code, tests). Claims of kind "erratum" are listed in
+            the appendix, all others in the tables. A claim without a finding is shown as not run.
+        run: facts about the run (command, machine, time): text by name, in the order to show them.
         problems: sentences for the top of the page, such as that a sweep is half finished.
     """
     found = {finding.label: finding for finding in findings}
@@ -149,7 +149,7 @@ def report_html(
 
 
 def _picture(chart: Any) -> str:
-    """A figure without its title as a small PNG, for the address of an image."""
+    """Return a figure without its title as a small PNG in a data URL."""
     untitled = chart.copy(deep=False)
     untitled.title = Undefined
     return f"data:image/png;base64,{b64encode(render(untitled, 'png', scale=0.5)).decode()}"
@@ -166,7 +166,7 @@ def _notes(findings: Sequence[Any], figures: Sequence[Drawn], problems: Sequence
 
 
 def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
-    """Statements by chapter of the registry, experiments first, definitions last; others under one heading."""
+    """Group statements by chapter of the registry, experiments first, definitions last; then all others."""
     home = {entry.label: title for title, entries in SECTIONS.items() for entry in entries}
     by_title: dict[str, list[Row]] = {}
     for claim in claims:
@@ -178,7 +178,7 @@ def _chapters(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
 
 
 def _errata(claims: Sequence[Any], found: Mapping[str, Any]) -> list[Heading]:
-    """Errata by the text that they correct."""
+    """Group errata by the document that they correct."""
     rows = [Row(claim, found.get(claim.label)) for claim in claims if claim.kind == "erratum"]
     notes = (
         "Lecture notes on the paper, of the same title, scribes Manuel Paez and Desmond DeVaul, April 7th 2025; "

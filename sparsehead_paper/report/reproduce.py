@@ -1,4 +1,4 @@
-"""The main job: experiments, checks, figures, report, in that order; each step leaves its result on disk."""
+"""Run `reproduce`: experiments, checks, figures and report, in this order; each step saves its result to disk."""
 
 import platform
 import textwrap
@@ -36,7 +36,7 @@ TotalReport = Callable[[str, Progress | RoundProgress, float], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The findings, the path of the report, the time it took, and problems."""
+    """Result of `reproduce`: findings, path of the report, elapsed time, problems."""
 
     findings: tuple[Finding, ...]
     path: Path
@@ -45,11 +45,11 @@ class Reproduction:
 
     @property
     def tally(self) -> Tally:
-        """The number of statements by verdict, and of errata demonstrated."""
+        """The number of statements with each verdict, and the number of errata demonstrated."""
         return tally(CLAIMS.values(), self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values of this result."""
+        """Return this result as JSON values."""
         return {
             "report": str(self.path),
             "statements": self.tally.statements,
@@ -62,11 +62,11 @@ class Reproduction:
 
     @property
     def story(self) -> list[Chapter]:
-        """The chapters with their verdicts and numbers."""
+        """Return the chapters of the one-screen summary, with verdicts and numbers."""
         return story(self.findings)
 
     def summary(self) -> str:
-        """For the terminal, below the story: the counts, what does not hold by name, and the report's path."""
+        """Return terminal text shown below the chapters: counts, names of statements that fail, path of the report."""
         lines = [self.tally.sentence() + "."]
         by_verdict: dict[str, list[str]] = {}
         for finding in self.findings:
@@ -88,14 +88,14 @@ def reproduce(
     say: Callable[[str], None],
     train: bool = True,
 ) -> Reproduction:
-    """Run what the store lacks of `scale`, check every claim, draw every figure, write folder/report.html.
+    """Run trials of `scale` missing from the store, check every claim, draw every figure, write folder/report.html.
 
-    Interrupted at any moment, it goes on where it was when called again. The folder also gets the results behind
-    the figures (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which says what was run.
+    If interrupted, call it again: finished trials are not repeated. It also writes to the folder the results files
+    (JSON, and CSV for the laws), every figure as SVG and PNG, and run.json, which records what was run.
 
     Args:
-        report: called with a stage's title, its progress, and the seconds to go in all.
-        train: False runs no experiment and reports on the results that the folder holds.
+        report: called with a stage's title, its progress, and the remaining seconds of all stages together.
+        train: if False, run no experiment and report on the results files already in the folder.
     """
     plans.check_scale(scale)
     started = time.monotonic()
@@ -135,7 +135,7 @@ def reproduce(
 
 @dataclass(frozen=True)
 class Measurement:
-    """Results files that `measure` wrote, charts drawn from them, and problems."""
+    """Result of `measure`: the results files written, the charts drawn from them, problems."""
 
     folder: Path
     files: tuple[str, ...]
@@ -143,7 +143,7 @@ class Measurement:
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values of this result."""
+        """Return this result as JSON values."""
         return {
             "folder": str(self.folder),
             "files": list(self.files),
@@ -152,7 +152,7 @@ class Measurement:
         }
 
     def summary(self) -> str:
-        """For the terminal."""
+        """Return the result as text for the terminal."""
         lines = [f"wrote {', '.join(f'{name}.json' for name in self.files)} in {self.folder}"]
         lines += [f"drew {', '.join(self.charts)}"] if self.charts else []
         return "\n".join([*lines, *self.problems])
@@ -169,12 +169,12 @@ def measure(
     stored: bool = False,
     add: bool = False,
 ) -> Measurement:
-    """Run single experiments of the full scale and draw their figures; no report is written.
+    """Run single experiments of the full scale and draw their figures, without writing a report.
 
     Args:
-        names: of experiments, such as "readings" or "law-matched".
-        stored: run nothing, and write what the store holds of them.
-        add: what the folder's results files hold counts as done; see `Workplace`.
+        names: experiments to run, such as "readings" or "law-matched".
+        stored: run nothing, and write results files from the trials already in the store.
+        add: do not repeat trials that the folder's results files already contain; see `Workplace`.
     """
     stages = plans.only(names)
     make_folder(folder)
@@ -191,7 +191,7 @@ def measure(
 
 
 def plan_text(stages: Sequence[Stage], expected: Sequence[float], workers: int) -> str:
-    """The plan as lines: what each stage does, how many trials it has, how long it may take; the total last."""
+    """Return the plan as text: for each stage its purpose, number of trials and expected time; the total last."""
     rows = [(*stage.summary(), seconds) for stage, seconds in zip(stages, expected, strict=True)]
     rows.append(("Checks, figures and report", "", REPORT_SECONDS))
     wide = max(len(title) for title, _, _ in rows)
@@ -205,7 +205,7 @@ def _processes(workers: int) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """A time to go, as one says it.
+    """Return a remaining time in words.
 
     >>> minutes(0.0), minutes(42.0), minutes(310.0), minutes(9000.0)
     ('no time', 'about 42 s', 'about 5 min', 'about 2.5 h')
@@ -214,7 +214,7 @@ def minutes(seconds: float) -> str:
 
 
 def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
-    """Every figure that could be drawn, as SVG and as PNG."""
+    """Save every chart that could be drawn, as SVG and as PNG."""
     for figure in figures:
         if figure.chart is not None:
             for form in ("svg", "png"):
@@ -222,7 +222,7 @@ def _save_charts(figures: Sequence[Drawn], folder: Path) -> None:
 
 
 def _read_run(folder: Path) -> dict[str, str]:
-    """The fields of run.json by name, or a sentence that says why they are not known."""
+    """Return the fields of run.json by name, or a sentence that says why the file cannot be read."""
     if not has_results(folder, "run"):
         return {"Command": "not recorded: the run has not finished"}
     try:
@@ -235,7 +235,7 @@ def _read_run(folder: Path) -> dict[str, str]:
 
 
 def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
-    """Command, version, machine and time of a run, for the last section of the report."""
+    """Return command, version, machine and time of a run, for the last section of the report."""
     version, commit = version_and_commit()
     with Store(db, readonly=True) as store:
         each = [record.outcome.get("seconds") or 0.0 for record in store.records()]
@@ -252,7 +252,7 @@ def run_info(scale: str, seconds: float, workers: int, db: Path) -> RunRecord:
 
 
 def _line(finding: Finding) -> str:
-    """A finding in one line of a terminal (79 letters); the report has the whole of it."""
+    """Return a finding as one terminal line of at most 79 characters; the report shows it in full."""
     text = f"{finding.verdict}: {finding.label}: {plain(finding.ours)}"
     return "  " + textwrap.shorten(text, 77, placeholder=" …")
 

@@ -1,4 +1,4 @@
-"""The reproduction on one screen: seven chapters, each with verdict, the paper's number and ours."""
+"""The reproduction on one screen: seven chapters, each with its verdict, the paper's number and our number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ LONGEST = 150  # letters of a number with its interval
 
 @dataclass(frozen=True)
 class Chapter:
-    """One line of the story.
+    """One row of the one-screen summary.
 
     Args:
-        claim: the claim whose verdict is shown; figure: the figure shown small.
+        claim: the claim whose verdict is shown; figure: name of the figure shown beside it.
         verdict: "not run" if the claim has no finding.
-        paper, ours: the numbers, ours with its interval.
+        paper, ours: the paper's number, and our number with its interval.
     """
 
     title: str
@@ -40,7 +40,7 @@ class Chapter:
 
     @property
     def mark(self) -> str:
-        """The verdict with its sign."""
+        """The verdict with its symbol."""
         return MARKS[self.verdict]
 
 
@@ -78,7 +78,7 @@ TOPICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 
 
 def story(findings: Sequence[Finding]) -> list[Chapter]:
-    """The chapters, as far as their claims have findings."""
+    """Return all chapters; one whose claim has no finding has the verdict "not run"."""
     found = {finding.label: finding for finding in findings}
     chapters = []
     for title, question, claims, figure in TOPICS:
@@ -98,7 +98,7 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
 
 
 def _short(text: str) -> str:
-    """Cut `text` to at most LONGEST letters, at the end of a part."""
+    """Cut `text` to at most LONGEST characters, at the end of a clause."""
     if len(plain(text)) <= LONGEST:
         return text
     ends = (text.rfind(mark, LONGEST // 2, LONGEST - 2) for mark in ("; ", ", ", " "))
@@ -110,6 +110,6 @@ def _short(text: str) -> str:
 
 
 def story_rows(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """The chapters as JSON values."""
+    """Return the chapters as JSON values."""
     keys = ("title", "claim", "verdict", "paper", "ours")
     return [{key: plain(getattr(chapter, key)) for key in keys} for chapter in story(findings)]
