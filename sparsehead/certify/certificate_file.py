@@ -7,7 +7,8 @@ A file is one JSON object:
     support     the positions that the function reads, ascending
     max_error   the claim: |output - f| is at most this on every input, in exact arithmetic
     patterns    for each of the 2^s patterns: bits, such as "101", in the order of the support; value, f's; bounds, the
-                pairs [L, U] of the linear forms of mixed values, in the order in which `check.output_range` needs them
+                pairs [L, U] of the linear forms of mixed values, in the order in which `check.output_range` needs them,
+                one for each head of a form; the sums of the L and of the U are what is claimed
 
 Numbers are float64 in hexadecimal, such as "0x1.8p+1", so that nothing is rounded on the way.
 """
@@ -22,7 +23,19 @@ import numpy as np
 from .._base.errors import DomainError
 from .._base.types import Array, Float
 from ..functions import SparseFunction
-from .check import FORMAT, ONE, Head, Refused, output_range, read_model
+from .check import (
+    BITS,
+    FORMAT,
+    Head,
+    Parts,
+    Refused,
+    never_exceeds,
+    output_range,
+    read_model,
+    sum_never_exceeds,
+)
+
+ONE = 1 << BITS
 
 
 def certificate_content(raw: bytes, f: SparseFunction) -> dict[str, Any]:
@@ -66,16 +79,45 @@ def _pattern(
     """The bounds of one pattern, as the file has them, and the range of outputs that follows from them."""
     row: list[list[str]] = []
 
-    def bounds(h: int, g: tuple[Fraction, ...]) -> tuple[Fraction, Fraction]:
-        U = _least_bound(heads[h], g, pattern)
-        L = -_least_bound(heads[h], tuple(-x for x in g), pattern)
-        row.append([L.hex(), U.hex()])
-        return Fraction(L), Fraction(U)
+    def bounds(parts: Parts) -> tuple[Fraction, Fraction]:
+        U = _least_bounds(heads, parts, pattern)
+        L = [-x for x in _least_bounds(heads, [(h, tuple(-x for x in g)) for h, g in parts], pattern)]
+        row.extend([a.hex(), b.hex()] for a, b in zip(L, U))
+        return sum(map(Fraction, L), Fraction(0)), sum(map(Fraction, U), Fraction(0))
 
     try:
         return row, *output_range(model, bounds)
     except Refused as reason:
         raise DomainError(f"no certificate file: {reason}.") from None
+
+
+def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
+    """One number for each head whose sum the form never exceeds: head by head, or all heads at once if that is less."""
+    alone = [_least_bound(heads[h], g, pattern) for h, g in parts]
+    if len(parts) < 2:
+        return alone
+    together = _joint_bounds(heads, parts, pattern)
+    return alone if together is None or sum(alone) <= sum(together) else together
+
+
+def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float] | None:
+    """The heads' forms at the input with the largest sum, if no bit moves attention, raised until the sum is proved."""
+    allowed = np.ones((len(heads[0].weights), 2), dtype=bool)
+    allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
+    weights = [_floats(heads[h].weights) for h, _ in parts]
+    shares = [w / np.where(allowed, w, 0).max(axis=1).sum() for w in weights]
+    terms = np.array([share * _floats(heads[h].form(g)) for share, (h, g) in zip(shares, parts)])
+    worst = np.where(allowed, terms.sum(axis=0), -np.inf).argmax(axis=1)
+    start = [float(each[np.arange(len(worst)), worst].sum()) for each in terms]
+    step = float(
+        max(np.spacing(np.abs(terms).max(axis=2).sum()), 2.0**-250)
+    )  # what the sums above may be wrong by
+    for _ in range(12):
+        raised = [*start[:-1], start[-1] + step]
+        if sum_never_exceeds([heads[h].gains(g, Fraction(U), pattern) for (h, g), U in zip(parts, raised)]):
+            return raised
+        step *= 16
+    return None
 
 
 def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
@@ -91,7 +133,7 @@ def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -
     step = max(np.spacing(abs(high)), 2.0**-250)
     for _ in range(300):
         candidate = min(float(high + step), largest + 2.0**-250)
-        if head.never_exceeds(g, Fraction(candidate), pattern):
+        if never_exceeds(head.gains(g, Fraction(candidate), pattern)):
             return candidate
         step *= 16
     raise DomainError("no certificate file: the values of a head are too small or too large for the checker.")

@@ -18,9 +18,12 @@ number U, no input of the pattern exceeds U if
 
     F(U) = sum over t of the larger of w (g . v - U) over the bits b that the pattern allows   <=  0,
 
-because g . m_h - U has the sign of sum w (g . v - U). The certificate names U, and L from below, for every form that is
-needed: first those inside the ReLUs, one after the other, then the output. A ReLU whose form cannot be negative passes
-it on; one whose form cannot be positive gives 0; any other gives something between 0 and its upper bound.
+because g . m_h - U has the sign of sum w (g . v - U). A form of several heads is bounded by the sum of their U, each
+proved in this way, or all at once: sum_h (g_h . m_h - U_h) is at most the sum over t of the larger, over b, of
+sum_h w_h (g_h . v_h - U_h) / D_h, with the least or the largest D_h = sum w_h in the place of each one.
+The certificate names U, and L from below, for every form that is needed: first those inside the ReLUs, one after the
+other, then the output. A ReLU whose form cannot be negative passes it on; one whose form cannot be positive gives 0;
+any other gives something between 0 and its upper bound.
 """
 
 import hashlib
@@ -31,36 +34,31 @@ import sys
 from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from typing import Any
 
 BITS = 256  # weights and values are enclosed between multiples of 2^-BITS
-ONE = 1 << BITS
 FORMAT = "certificate of sparsehead, version 1"
 # The fields of each part of a model: a number of axes stands for a tensor, a part's name for a part, a part's name in
 # brackets for a list of parts, a type for a value of that type.
 PARTS: dict[str, dict[str, Any]] = {
-    "Model": {
-        "encoding": "Encoding", "layers": ["Layer"], "w": 1, "bias": float, "final_norm": "LayerNorm",
-        "decoder": ["Dense"], "threshold": float, "attends_cls": bool, "meta": dict,
-    },
-    "Encoding": {"kind": str, "T": int, "E": 2, "P": 2, "cls": 1},
-    "Layer": {
-        "W_Q": 3, "W_K": 3, "W_V": 3, "W_C": 3, "b_Q": 2, "b_K": 2, "b_V": 2, "b_C": 1, "temperature": float,
-        "sigma": str, "residual": bool, "norm_attention": "LayerNorm", "norm_mlp": "LayerNorm", "mlp": "Mlp",
-        "project": bool,
-    },
-    "LayerNorm": {"gain": 1, "bias": 1, "eps": float},
-    "Mlp": {"W_1": 2, "b_1": 1, "W_2": 2, "b_2": 1, "activation": str},
-    "Dense": {"W": 2, "b": 1},
+    "Model": {"encoding": "Encoding", "layers": ["Layer"], "w": 1, "bias": float, "final_norm": "LayerNorm",
+              "decoder": ["Dense"], "threshold": float, "attends_cls": bool, "meta": dict},
+    "Encoding": {"kind": str, "T": int, "E": 2, "P": 2, "cls": 1}, "LayerNorm": {"gain": 1, "bias": 1, "eps": float},
+    "Layer": {"W_Q": 3, "W_K": 3, "W_V": 3, "W_C": 3, "b_Q": 2, "b_K": 2, "b_V": 2, "b_C": 1, "temperature": float,
+              "sigma": str, "residual": bool, "project": bool, "norm_attention": "LayerNorm", "norm_mlp": "LayerNorm",
+              "mlp": "Mlp"},
+    "Mlp": {"W_1": 2, "b_1": 1, "W_2": 2, "b_2": 1, "activation": str}, "Dense": {"W": 2, "b": 1},
 }  # fmt: skip
 MAY_LACK = ("P", "b_Q", "b_K", "b_V", "b_C", "norm_attention", "norm_mlp", "mlp", "final_norm")
 Vector = list[Fraction]
-# The coefficients of mixed values; a constant, from and to.
-Form = tuple[dict[tuple[int, int], Fraction], Fraction, Fraction]
-Bounds = Callable[[int, tuple[Fraction, ...]], tuple[Fraction, Fraction]]  # head, g -> L, U
+Gain = tuple[int, tuple[int, int]]  # g . v - U, and the two ends of a weight
+Form = tuple[dict[tuple[int, int], Fraction], Fraction, Fraction]  # coefficients; a constant, from and to
+Parts = list[tuple[int, tuple[Fraction, ...]]]  # heads and their g
+Ends = tuple[Fraction, Fraction]
+Bounds = Callable[[Parts], Ends]  # L and U of the sum
 
 
 class Refused(Exception):
@@ -78,14 +76,13 @@ def whole(x: Any, least: int, most: int = 2**53) -> bool:
     return type(x) is int and least <= x <= most
 
 
-def strict_json(raw: bytes | str) -> Any:
+def strict_json(text: str) -> Any:
     """JSON without repeated keys, NaN and infinity, which readers understand differently."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         needs(len(dict(pairs)) == len(pairs), "a key of a JSON object occurs twice")
         return dict(pairs)
 
-    text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
     return json.loads(text, object_pairs_hook=once, parse_constant=int)  # int("NaN") raises ValueError
 
 
@@ -93,7 +90,7 @@ def read_model(raw: bytes) -> dict[str, Any]:
     """The parts of a model file: numbers as fractions, tensors as nested lists."""
     (n,) = struct.unpack("<Q", raw[:8])
     needs(n <= len(raw) - 8, "the header is longer than the file")
-    header, data = strict_json(raw[8 : 8 + n]), raw[8 + n :]
+    header, data = strict_json(raw[8 : 8 + n].decode()), raw[8 + n :]
     content = strict_json(header.pop("__metadata__")["sparsehead"])
     needs(whole(content["schema"], 2, 2), "the model file has another schema than 2")
     end, tensors = 0, {}
@@ -146,10 +143,8 @@ def _shape(array: Any) -> tuple[int, ...]:
 def _check_shapes(encoding: dict[str, Any], layer: dict[str, Any]) -> None:
     """Refuse parts that do not fit together, and numbers out of their range."""
     T, d, (H, _, k), v = encoding["T"], len(encoding["cls"]), _shape(layer["W_Q"]), _shape(layer["W_V"])[2]
-    known = {
-        "E": (2, d), "P": (T, d), "W_Q": (H, d, k), "W_K": (H, d, k), "W_V": (H, d, v), "W_C": (H, v, d),
-        "b_Q": (H, k), "b_K": (H, k), "b_V": (H, v), "b_C": (d,),
-    }  # fmt: skip
+    known = {"E": (2, d), "P": (T, d), "W_Q": (H, d, k), "W_K": (H, d, k), "W_V": (H, d, v), "W_C": (H, v, d),
+             "b_Q": (H, k), "b_K": (H, k), "b_V": (H, v), "b_C": (d,)}  # fmt: skip
     for name, array in (encoding | layer).items():
         needs(name not in known or array is None or _shape(array) == known[name], f"{name} has a wrong shape")
     needs(T >= 1 and (encoding["P"] is not None or d == T + 3), "T does not fit the encoding")
@@ -189,15 +184,29 @@ class Head:
             self._forms[g] = [[enclosed(dot(list(g), v)) for v in pair] for pair in self.values]
         return self._forms[g]
 
-    def never_exceeds(self, g: tuple[Fraction, ...], U: Fraction, pattern: dict[int, int]) -> bool:
-        """Whether F(U) <= 0, so that no input of the pattern has g . m > U."""
+    def gains(self, g: tuple[Fraction, ...], U: Fraction, pattern: dict[int, int]) -> list[list[Gain]]:
+        """For each position the bits that the pattern allows: g . v - U from above, and the weight."""
         low, _ = enclosed(U)  # F falls as U grows, so a smaller U is the harder claim
-        total = 0
-        for t, (values, weights) in enumerate(zip(self.form(g), self.weights, strict=True)):
-            allowed = (pattern[t],) if t in pattern else (0, 1)
-            gains = [(values[b][1] - low, weights[b]) for b in allowed]
-            total += max(gain * weight[gain > 0] for gain, weight in gains)
-        return total <= 0
+        bits = [(pattern[t],) if t in pattern else (0, 1) for t in range(len(self.weights))]
+        rows = zip(self.form(g), self.weights, bits, strict=True)
+        return [[(values[b][1] - low, weights[b]) for b in allowed] for values, weights, allowed in rows]
+
+
+def never_exceeds(gains: list[list[Gain]]) -> bool:
+    """Whether F(U) <= 0, so that no input of the pattern has g . m > U."""
+    return sum(max(gain * weight[gain > 0] for gain, weight in pair) for pair in gains) <= 0
+
+
+def sum_never_exceeds(heads: list[list[list[Gain]]]) -> bool:
+    """Whether no input of the pattern has sum g_h . m_h > sum U_h, by all heads at once."""
+    tables = []
+    for gains in heads:
+        # The largest and the least total weight: a gain below 0 is divided by the first, one above by the second.
+        D = [sum(end(w[i] for _, w in pair) for pair in gains) for i, end in ((1, max), (0, min))]
+        if D[1] == 0:
+            return False
+        tables.append([[-(-gain * w[gain > 0] // D[gain > 0]) for gain, w in pair] for pair in gains])
+    return sum(max(map(sum, zip(*pairs, strict=True))) for pairs in zip(*tables, strict=True)) <= 0
 
 
 def _tokens(encoding: dict[str, Any], columns: list[Vector]) -> Iterator[list[Vector]]:
@@ -261,11 +270,10 @@ def stages(model: dict[str, Any]) -> list[tuple[Any, Any, bool]]:
     return found
 
 
-def output_range(model: dict[str, Any], bounds: Bounds) -> tuple[Fraction, Fraction]:
+def output_range(model: dict[str, Any], bounds: Bounds) -> Ends:
     """The output over all inputs of a pattern, from the bounds of the forms that it needs, asked in a fixed order."""
     chain = stages(model)
-    H, _, k = _shape(model["layers"][0]["W_V"])
-    zero = Fraction(0)
+    (H, _, k), zero = _shape(model["layers"][0]["W_V"]), Fraction(0)
     forms: dict[int, Form] = {i: ({divmod(i, k): Fraction(1)}, zero, zero) for i in range(H * k)}
     needed: list[list[int]] = [[0]]  # from the output backwards: the coordinates that matter
     for W, _, _ in reversed(chain):
@@ -293,17 +301,17 @@ def _combined(forms: dict[int, Form], weights: Vector, bias: Fraction) -> Form:
     return {place: x for place, x in coefficients.items() if x}, low, high
 
 
-def _range(form: Form, k: int, bounds: Bounds) -> tuple[Fraction, Fraction]:
+def _range(form: Form, k: int, bounds: Bounds) -> Ends:
     coefficients, low, high = form
-    for h in sorted({place[0] for place in coefficients}):
-        L, U = bounds(h, tuple(coefficients.get((h, j), Fraction(0)) for j in range(k)))
-        low, high = low + L, high + U
-    return low, high
+    heads = sorted({place[0] for place in coefficients})
+    L, U = bounds([(h, tuple(coefficients.get((h, j), Fraction(0)) for j in range(k))) for h in heads])
+    return low + L, high + U
 
 
-def check(raw: bytes, certificate: dict[str, Any]) -> str:
-    """One sentence that says what holds; Refused is raised if it does not."""
-    keys = {"format", "model", "support", "max_error", "patterns"}
+def check(raw: bytes, text: bytes) -> str:
+    """One sentence that says what holds, of a model file and a certificate; Refused is raised if it does not."""
+    certificate, keys = strict_json(text.decode()), {"format", "model", "support", "max_error", "patterns"}
+    needs(isinstance(certificate, dict), "the certificate is not a JSON object")
     needs(certificate.get("format") == FORMAT, f"the certificate's format is not {FORMAT!r}")
     needs(certificate.keys() == keys, "the certificate has unknown or missing entries")
     needs(certificate["model"] == hashlib.sha256(raw).hexdigest(), "the certificate belongs to another model")
@@ -330,21 +338,23 @@ def check(raw: bytes, certificate: dict[str, Any]) -> str:
     return f"holds: on all 2^{T} inputs {true}, in exact arithmetic, with f = {f}."
 
 
-def _proved_range(
-    model: dict[str, Any], heads: list[Head], row: dict[str, Any], pattern: dict[int, int]
-) -> tuple[Fraction, Fraction]:
+def _proved_range(model: Any, heads: list[Head], row: dict[str, Any], pattern: dict[int, int]) -> Ends:
     """The output's range from the certificate's bounds, each of which is checked where it is used."""
     claims = iter(row["bounds"])
 
-    def bounds(h: int, g: tuple[Fraction, ...]) -> tuple[Fraction, Fraction]:
-        claim: list[str] = next(claims, [])
-        where = f"pattern {row['bits']}, head {h}"
-        needs(len(claim) == 2, f"{where}: a bound is missing")
-        L, U = map(_number, claim)
-        needs(heads[h].never_exceeds(g, U, pattern), f"{where}: the upper bound {claim[1]} is not proved")
-        below = heads[h].never_exceeds(tuple(-x for x in g), -L, pattern)
-        needs(below, f"{where}: the lower bound {claim[0]} is not proved")
-        return L, U
+    def proved(parts: Parts, U: Vector) -> bool:
+        gains = [heads[h].gains(g, u, pattern) for (h, g), u in zip(parts, U, strict=True)]
+        return all(map(never_exceeds, gains)) or sum_never_exceeds(gains)
+
+    def bounds(parts: Parts) -> Ends:
+        taken = list(islice(claims, len(parts)))
+        where = f"pattern {row['bits']}, heads {[h for h, _ in parts]}"
+        needs([len(claim) for claim in taken] == [2] * len(parts), f"{where}: a bound is missing")
+        L, U = ([_number(claim[i]) for claim in taken] for i in (0, 1))
+        needs(proved(parts, U), f"{where}: the upper bound is not proved")
+        negative = [(h, tuple(-x for x in g)) for h, g in parts]
+        needs(proved(negative, [-x for x in L]), f"{where}: the lower bound is not proved")
+        return sum(L, Fraction(0)), sum(U, Fraction(0))
 
     found = output_range(model, bounds)
     needs(next(claims, None) is None, f"pattern {row['bits']} has more bounds than the proof needs")
@@ -370,21 +380,13 @@ UNREADABLE = (
 )  # fmt: skip
 
 
-def parsed_certificate(raw: bytes) -> dict[str, Any]:
-    """The JSON object in a certificate file."""
-    content = strict_json(raw)
-    needs(isinstance(content, dict), "the certificate is not a JSON object")
-    return content
-
-
 def main(arguments: list[str]) -> int:
     """Check the two files that are named."""
     if len(arguments) != 2:
         print("usage: check.py MODEL.safetensors CERTIFICATE.json", file=sys.stderr)
         return 2
     try:
-        raw, text = (Path(path).read_bytes() for path in arguments)
-        print(check(raw, parsed_certificate(text)))
+        print(check(*(Path(path).read_bytes() for path in arguments)))
     except Refused as reason:
         print(f"does not hold: {reason}.")
         return 1

@@ -56,12 +56,11 @@ def _write_page(path: Path, force: bool, as_json: bool) -> None:
 def _check_files(model: Path, certificate: Path, as_json: bool) -> None:
     from .._base.errors import FileError
     from .._base.files import check_source, shown_path
-    from ..certify.check import UNREADABLE, Refused, check, parsed_certificate
+    from ..certify.check import UNREADABLE, Refused, check
 
     sources = [check_source(path, wanted="a model file and a certificate") for path in (model, certificate)]
     try:
-        content = parsed_certificate(sources[1].read_bytes())
-        sentence, holds = check(sources[0].read_bytes(), content), True
+        sentence, holds = check(sources[0].read_bytes(), sources[1].read_bytes()), True
     except Refused as reason:
         sentence, holds = f"does not hold: {reason}.", False
     except UNREADABLE as error:
