@@ -69,13 +69,16 @@ class Certificate(WithCard):
         gap: if one scalar is decoded, the space between its values for f = 0 and f = 1; else None. `leakage` and `gap`
             are float64 numbers without a bound on their rounding, and prove nothing.
         method: "exhaustive", "scalar" (bounds of the one scalar that is mixed), "affine" (ReLU network on a box or
-            zonotope), "interval", or "search" (no proof).
+            zonotope), "interval", "branches" (linear bounds, bits split), or "search" (no proof).
         attained: whether `worst_input` attains max_error, up to 1e-9.
         seen_error: |output - f| at `worst_input`, in float64.
         worst_input: the worst input that was met.
         counterexample: an input whose prediction is wrong, or whose output is not a finite number.
         note: one sentence on how this is known.
         subject: the model, or the path of its file, and the function; what `save` writes about.
+        share: a proved upper bound of the probability of an input on which model and f differ, if bits are independent
+            and 1 with probability `p`; 0 if all inputs are proved, None if no p was given.
+        p: as given: one number, or one for each position.
     """
 
     max_error: float
@@ -92,6 +95,8 @@ class Certificate(WithCard):
     counterexample: Shaped[Array, " T"] | None
     note: str
     subject: tuple[Model | Path, SparseFunction] | None = None
+    share: float | None = None
+    p: float | tuple[float, ...] | None = None
 
     @property
     def decided(self) -> bool:
@@ -100,14 +105,28 @@ class Certificate(WithCard):
     @property
     def verdict(self) -> str:
         """One sentence: proved, refuted or undecided."""
+        mostly = self.mostly
         if self.correct is None:
-            return f"undecided, {self.note.removeprefix('undecided: ')}"
+            return (
+                f"undecided, {self.note.removeprefix('undecided: ')}"
+                if mostly is None
+                else f"computes f {mostly}"
+            )
         if not self.correct:
-            return f"wrong on {clipped(spell_bits(self.counterexample), 120)}"  # type: ignore[arg-type]
+            wrong = f"wrong on {clipped(spell_bits(self.counterexample), 120)}"  # type: ignore[arg-type]
+            return wrong if mostly is None else f"computes f {mostly}; {wrong}"
         return (
             f"{'exact' if self.exact else 'correct'} on all inputs, |output - f| <= {self.max_error:.2g} of which "
             f"{self.rounding:.2g} for rounding, margin {self.margin:.4g}"
         )
+
+    @property
+    def mostly(self) -> str | None:
+        """ "on all but 3e-10 of inputs (p = 0.794), proved"; None if nothing of this kind is known."""
+        if self.share is None or self.correct or not self.share < 1:
+            return None
+        p = f"p = {self.p:.4g}" if isinstance(self.p, float) else "p by position"
+        return f"on all but {rounded_up(self.share)} of inputs ({p}), proved"
 
     def __repr__(self) -> str:
         means = f" ({EXACT_MEANS})" if self.exact else ""
@@ -115,7 +134,17 @@ class Certificate(WithCard):
 
     def _card(self) -> Card:
         plain = self.to_dict()
-        names = ("max_error", "rounding", "margin", "leakage", "gap", "method", "counterexample", "note")
+        names = (
+            "max_error",
+            "rounding",
+            "margin",
+            "leakage",
+            "gap",
+            "method",
+            "counterexample",
+            "share",
+            "note",
+        )
         facts = {name: plain[name] for name in names if plain[name] is not None}
         return Card("Certificate", [self.verdict, *([EXACT_MEANS] if self.exact else [])], facts)
 
@@ -159,6 +188,17 @@ class Certificate(WithCard):
     def to_frame(self) -> Frame:
         """`to_dict` as a table of one row."""
         return Frame([self.to_dict()])
+
+
+def rounded_up(share: float) -> str:
+    """A share with two digits, never below it.
+
+    >>> rounded_up(3.01e-10), rounded_up(0.5)
+    ('3.1e-10', '0.5')
+    """
+    unit = 10.0 ** (math.floor(math.log10(share)) - 1) if share > 0 else 1.0
+    text = f"{math.ceil(share / unit) * unit:.2g}"
+    return text if float(text) >= share else f"{float(text) + unit:.2g}"
 
 
 def spell_bits(bits: Shaped[Array, " T"]) -> str:

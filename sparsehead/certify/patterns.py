@@ -2,8 +2,10 @@
 
 The values that the heads can mix are bounded pattern by pattern (`brackets`); the rest of the model is bounded over
 that set: along a line if the head mixes one scalar (`chain`), by linear bounds if a ReLU network follows (`regions`),
-in balls otherwise.
+in balls otherwise. Patterns over which that is too loose may be split by further bits (`branches`).
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,18 +17,57 @@ from ..heads.model import Model
 from ..heads.ranges import attaining
 from .balls import UNIT, UP, Ball, between, exact, softmax
 from .brackets import bracket, mixing_error
+from .branches import Progress, decide
 from .certificate import Proof
 from .chain import Step, line_ranges, relu_chain
 from .forward import after_attention, around_attention, finish_attention, tables
 from .lines import Line, line_choices, line_of
+from .mixtures import Tokens
 from .regions import Box, Region, Zonotope, output_range
-from .search import plain_inputs
+from .relaxation import applies, largest_output
+from .search import judge, plain_inputs
 
 Ranges = Float[Array, "patterns 2"]
+QUICK_INTERVALS = 2**21  # patterns x tokens x heads x coordinates: about a second
 
 
-def prove_by_patterns(model: Model, f: SparseFunction) -> Proof:
-    """The proof for a one-layer model; `Proof.holds` says whether it succeeded."""
+@dataclass(frozen=True)
+class Splits:
+    """How long patterns may be split, in seconds of processor time, and whom to tell."""
+
+    limit_seconds: float
+    progress: Progress | None = None
+
+
+def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = None) -> Proof:
+    """The proof for a one-layer model; `Proof.holds` says whether it succeeded.
+
+    With `splits` what the patterns do not prove is split by bits; interval arithmetic is then left out if it is slow.
+    """
+    if splits is None or not (applies(model) and np.isfinite(largest_output(model))):
+        return _whole_patterns(model, f)
+    proof = nothing(f, "interval arithmetic would take minutes")
+    if relu_chain(model) is not None or 2**f.s * f.T * model.H * model.d <= QUICK_INTERVALS:
+        proof = _whole_patterns(model, f)
+    if proof.holds or judge(model, f, proof.inputs)[1].min() <= 0:
+        return proof
+    split = prove_by_branches(model, f, splits)
+    return split if split.holds or len(split.inputs) == 1 or not np.isfinite(proof.max_error) else proof
+
+
+def prove_by_branches(model: Model, f: SparseFunction, splits: Splits) -> Proof:
+    """The proof by `branches`; its only input is a wrong one if there is one."""
+    found = decide(model, f, Tokens.of(model), limit_seconds=splits.limit_seconds, progress=splits.progress)
+    if found.margin is None:
+        covered = f"{found.covered:.4%} of all inputs were proved in {found.parts} parts"
+        proof = nothing(f, covered)
+        return proof if found.wrong is None else replace(proof, inputs=found.wrong[None])
+    note = f"linear bounds over each of {found.parts} parts cover all 2^{f.T} inputs."
+    return Proof(largest_output(model) + 1, 0.0, found.margin, "branches", note, plain_inputs(f))
+
+
+def _whole_patterns(model: Model, f: SparseFunction) -> Proof:
+    """The proof from the 2^s patterns alone."""
     scores, values = tables(model)
     # Twice the size, because softmax subtracts one score from another.
     if not (np.isfinite(2 * scores.size).all() and values.finite.all()):

@@ -6,9 +6,12 @@
         scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
                        (`brackets`), and the output is piecewise linear in it
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention
-        anything else  interval arithmetic
+        anything else  linear bounds, the patterns split by further bits until all are proved, an input is wrong, or
+                       time is up (`branches`); with method="patterns" interval arithmetic
     otherwise          a search for counterexamples, which proves nothing
     networks of others every input is run, or chosen ones are (`running`)
+
+With p, the probability of a 1, what is not proved on all inputs is bounded on almost all of them (`share`).
 
 A proof holds for two evaluations at once: the model in exact arithmetic, with its float64 weights as exact numbers, and
 `Model.__call__` in float64, its sums added in any order. Every bound carries a term for rounding (`balls`).
@@ -19,25 +22,32 @@ not finite is a counterexample.
 """
 
 import os
+import time
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base import arguments
 from .._base.arguments import choice
 from .._base.errors import DomainError
-from .._base.types import Array, Shaped
+from .._base.types import Array, Float, Shaped
 from ..functions import MAX_S, SparseFunction, as_function
 from ..heads.model import Model
 from ..heads.model_file import as_model
 from ..importing.network import Network, as_network
+from .branches import Progress
 from .certificate import TOLERANCE, Certificate, Proof
 from .forward import outputs
 from .lines import scalar_gap, worst_leak
-from .patterns import nothing, prove_by_patterns
+from .mixtures import Tokens
+from .patterns import Splits, nothing, prove_by_patterns
+from .relaxation import applies, largest_output
 from .running import verify_network
 from .search import judge, worst_inputs, wrong_alone
+from .share import enumerated_share, proved_share
 
 if TYPE_CHECKING:
     from torch import nn
@@ -47,7 +57,13 @@ INPUTS_AT_ONCE = 2**14  # in an enumeration
 
 
 def verify(
-    model: "Model | Network | nn.Module | str | Path", f: SparseFunction | str, *, method: str | None = None
+    model: "Model | Network | nn.Module | str | Path",
+    f: SparseFunction | str,
+    *,
+    method: str | None = None,
+    p: float | Sequence[float] | None = None,
+    limit_seconds: float | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Bounds on |model - f| over all inputs, in exact arithmetic and in float64, or a counterexample.
 
@@ -55,7 +71,11 @@ def verify(
         model: a Model, or the path of a model file. A Network, or a torch module that maps bits (n, T) to numbers, is
             run on every input up to T = 16 (T = 20 on request), and on chosen ones beyond.
         f: the function, or its expression; T is the model's.
-        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), or "search" (no proof); by default chosen by T.
+        method: "exhaustive" (T <= 20), "patterns" (one layer, any T), "branches" (the same with bits split), or
+            "search" (no proof); by default chosen by T.
+        p: probability of a 1, for all bits or one for each position: then `share` bounds how often model and f differ.
+        limit_seconds: processor time for splitting; by default 60, or 30 with p, of which a third is for all inputs.
+        progress: called now and then with the share of inputs proved so far and the number of parts looked at.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
@@ -68,22 +88,68 @@ def verify(
     path = Path(model) if isinstance(model, str | os.PathLike) else None
     given = as_network(model, f.T if isinstance(f, SparseFunction) else None)
     if isinstance(given, Network):
-        return verify_network(given, as_function(f, given.T, asker="verify"), method=method)
+        run = verify_network(given, as_function(f, given.T, asker="verify"), method=method)
+        return _with_share(run, p, 0.0 if run.correct else 1.0)
     model = as_model(given, hint="such as sh.build(f) or sh.load(path); it comes first, then f")
     f = as_function(f, model.T if isinstance(f, str) else None, asker="verify")
+    chance = None if p is None else _chances(p, f.T)
+    limit = 60.0 if p is None else 30.0
+    if limit_seconds is not None:
+        limit = arguments.real("limit_seconds", limit_seconds, above=0)
     method = _chosen_method(model, f, method)
+    start = time.process_time()
     # Overflow and NaN are expected here and show in the bounds.
     with np.errstate(all="ignore"):
         if not finite_weights(model):
-            proof = nothing(f, "a weight is not a finite number")
+            method, proof = "search", nothing(f, "a weight is not a finite number")
         elif method == "exhaustive":
             proof = _prove_by_enumeration(model, f)
-        elif method == "patterns" and 2**f.s * f.T <= MOST_PATTERN_TOKENS:
-            proof = prove_by_patterns(model, f)
+        elif method in ("patterns", "branches") and 2**f.s * f.T <= MOST_PATTERN_TOKENS:
+            splits = Splits(limit if p is None else limit / 3, progress) if method == "branches" else None
+            proof = prove_by_patterns(model, f, splits)
         else:
             proof = nothing(f, "only chosen inputs were tried")
         found = _conclude(model, f, proof)
-    return replace(found, subject=(path or model, f))
+        found = replace(found, subject=(path or model, f))
+        if chance is None:
+            return found
+        left = limit - (time.process_time() - start)
+        share = (
+            0.0
+            if found.correct
+            else 1.0
+            if method == "search"
+            else _share(model, f, chance, proof.complete, left)
+        )
+        return _with_share(found, p, share)
+
+
+def _chances(p: float | Sequence[float], T: int) -> Float[Array, " T"]:
+    if isinstance(p, (int, float)):
+        p = [arguments.real("p", p)] * T
+    chance = np.asarray(p, dtype=np.float64)
+    if chance.shape != (T,) or not ((chance >= 0) & (chance <= 1)).all():
+        raise DomainError(
+            f"p is a probability from 0 to 1, or one for each of T={T} positions; got {arguments.shown(p)}."
+        )
+    return chance
+
+
+def _share(
+    model: Model, f: SparseFunction, chance: Float[Array, " T"], complete: bool, limit_seconds: float
+) -> float:
+    """The bound by enumeration or by parts, whichever applies; 1, which is always true, if neither does."""
+    if complete:
+        return enumerated_share(model, f, chance)
+    if not applies(model) or 2**f.s * f.T > MOST_PATTERN_TOKENS or not np.isfinite(largest_output(model)):
+        return 1.0
+    return proved_share(model, f, Tokens.of(model), chance, limit_seconds=limit_seconds)
+
+
+def _with_share(found: Certificate, p: float | Sequence[float] | None, share: float) -> Certificate:
+    if p is None:
+        return found
+    return replace(found, share=share, p=float(p) if isinstance(p, (int, float)) else tuple(map(float, p)))
 
 
 def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
@@ -91,14 +157,14 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
         raise DomainError(f"the model reads T={model.T} bits, the function T={f.T}; they must agree.")
     if method is None:
         largest = 18 if model.L == 1 else 12
-        return "exhaustive" if largest >= f.T else "patterns" if model.L == 1 else "search"
-    choice("method", method, ("exhaustive", "patterns", "search"))
+        return "exhaustive" if largest >= f.T else "branches" if model.L == 1 else "search"
+    choice("method", method, ("exhaustive", "patterns", "branches", "search"))
     if method == "exhaustive" and f.T > MAX_S:
         raise DomainError(
-            f"all 2^T inputs are tried up to T={MAX_S}, got T={f.T}; method='patterns' takes any T."
+            f"all 2^T inputs are tried up to T={MAX_S}, got T={f.T}; method='branches' takes any T."
         )
-    if method == "patterns" and model.L != 1:
-        raise DomainError(f"a proof by patterns needs one layer, this model has L={model.L}.")
+    if method in ("patterns", "branches") and model.L != 1:
+        raise DomainError(f"a proof by {method} needs one layer, this model has L={model.L}.")
     return method
 
 

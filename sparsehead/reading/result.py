@@ -74,6 +74,10 @@ class Reading(WithChart):
             return f"computes no function of few positions: the best one found, {best}, agrees on {share}."
         if self.proved:
             return f"computes {clipped(str(self.function), 160)}, proved on all 2^{self.function.T} inputs."
+        mostly = None if self.proof is None or self.proof.share is None else self.proof.mostly
+        if mostly is not None and self.proof is not None and self.proof.share < 1 - a.low:  # type: ignore[operator]
+            limits = "" if self.proof.counterexample is None else f"; {self._limits()}"
+            return f"computes {clipped(str(self.function), 160)} {mostly}{limits}."
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
