@@ -39,8 +39,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Bounds over parts: a lower bound of the signed distance from the threshold, its worst input, the bit to split
-    by."""
+    """Of each part: a lower bound of the signed distance from the threshold, a bad input, the bit to split by."""
 
     low: Float[Array, " B"]
     worst: Int[Array, "B T"]
@@ -120,8 +119,8 @@ def decide(
 
 
 def _halves(row: Int[Array, " T"], t: int, likely: int) -> Int[Array, "2 T"]:
-    """The part with bit t fixed to either value; the one that is likely to be worse comes last and is looked at
-    first.""" pair = np.stack([row, row])
+    """The part with bit t fixed to either value; the one that is likely worse is last, and is looked at first."""
+    pair = np.stack([row, row])
     pair[:, t] = 1 - likely, likely
     return pair
 

@@ -99,21 +99,14 @@ def read(
 
     found = find_function(oracle, seed=seed, p=p, most=most, least_agreement=least_agreement)
     best, function = found.best, found.function
-    proof = None if function is None and found.agreement.value < 1 else _prove(net, best)
+    proof = None if function is None and found.agreement.value < 1 else _prove(net, best, p=p)
     proved = proof is not None and proof.correct is True
     function = best if proved else function
     certificate, doubt = None, None
     if function is not None and examples is not None:
+        agreement = replace(found.agreement, proved=None if proof is None else proof.share)
         certificate, doubt = _certificate(
-            oracle,
-            function,
-            examples,
-            found.agreement,
-            p=known,
-            held_out=held_out,
-            draws=draws,
-            delta=delta,
-            share=None if proof is None else proof.share,
+            oracle, function, examples, agreement, p=known, held_out=held_out, draws=draws, delta=delta
         )
     bits = bernoulli(p, (min(256, inputs_for(oracle.T)), oracle.T), stream(seed, "evidence")).view(np.uint8)
     candidates = sorted(found.influences, key=lambda t: -found.influences[t])
@@ -190,7 +183,7 @@ def _prove(model: Any, f: SparseFunction) -> Certificate | None:
 
 def _certificate(
     oracle: Oracle, f: SparseFunction, examples: Examples, agreement: Agreement, *,
-    p: float | None, held_out: bool, draws: int | None, delta: float, share: float | None,
+    p: float | None, held_out: bool, draws: int | None, delta: float,
 ) -> tuple[OccamBound | None, str | None]:  # fmt: skip
     """The bounds that the examples support, and one sentence on those that they do not."""
     bits, labels = examples
@@ -209,5 +202,5 @@ def _certificate(
         return judged(), f"No bound on the error of the model itself: {why}."
     # The examples show disagreement even if the inputs in use are not as stated.
     seen = (int((oracle(bits) != f(bits)).sum()), len(bits))
-    found = judged(disagreements=(agreement.differing, seen), proved_share=share)
+    found = judged(disagreements=(agreement.differing, seen), proved_share=agreement.proved)
     return replace(found, assumed=f"{found.assumed}; independent bits, 1 with p = {p:.4g}"), None

@@ -115,7 +115,7 @@ class Reading(WithChart):
             "support": list(self.support),
             "table": None if f is None else list(f.table),
             "s": None if f is None else f.s,
-            "agreement": asdict(self.agreement),
+            "agreement": {name: value for name, value in asdict(self.agreement).items() if name != "proved"},
             "proved": self.proved,
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "evidence": {str(t): asdict(e) for t, e in self.evidence.items()},
