@@ -61,8 +61,8 @@ def verify(
     f: SparseFunction | str,
     *,
     method: str | None = None,
-    p: float | Sequence[float] | None = None,
-    limit_seconds: float | None = None,
+    p: float | int | Sequence[float] | None = None,
+    limit_seconds: float | int | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
     """Bounds on |model - f| over all inputs, in exact arithmetic and in float64, or a counterexample.
@@ -124,7 +124,7 @@ def verify(
         return _with_share(found, p, share)
 
 
-def _chances(p: float | Sequence[float], T: int) -> Float[Array, " T"]:
+def _chances(p: float | int | Sequence[float], T: int) -> Float[Array, " T"]:
     if isinstance(p, (int, float)):
         p = [arguments.real("p", p)] * T
     chance = np.asarray(p, dtype=np.float64)
@@ -146,7 +146,7 @@ def _share(
     return proved_share(model, f, Tokens.of(model), chance, limit_seconds=limit_seconds)
 
 
-def _with_share(found: Certificate, p: float | Sequence[float] | None, share: float) -> Certificate:
+def _with_share(found: Certificate, p: float | int | Sequence[float] | None, share: float) -> Certificate:
     if p is None:
         return found
     return replace(found, share=share, p=float(p) if isinstance(p, (int, float)) else tuple(map(float, p)))

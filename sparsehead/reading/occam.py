@@ -134,7 +134,6 @@ def occam_bound(
     *,
     delta: float,
     disagreements: Sequence[tuple[int, int]] = (),
-    proved_share: float | None = None,
     model_mistakes: int | None = None,
     draws: int | None = None,
 ) -> OccamBound:
@@ -144,8 +143,6 @@ def occam_bound(
         delta: probability with which the statement about the model may fail; half of it is spent on f.
         disagreements: pairs (number, n): how often model and f differed on n fresh inputs from the examples'
             distribution. Of several samples the largest limit counts, so only one of them has to be fresh.
-        proved_share: a proved bound of the probability that model and f differ, under the examples' distribution. It
-            takes the place of what `disagreements` show if it is smaller and they are none.
         model_mistakes: the model's own mistakes on the examples, if training never saw them.
         draws: this sample is the `draws`-th and the first that was accepted; None if it was not chosen.
     Raises:
@@ -164,10 +161,7 @@ def occam_bound(
     if model_mistakes is not None:
         model_bound = tail_inversion(model_mistakes, m, chosen - math.log(delta))
     elif disagreements:
-        differing = max(tail_inversion(k, n, half) for k, n in disagreements)
-        if proved_share is not None and not any(k for k, _ in disagreements):
-            differing = min(differing, proved_share)
-        model_bound = min(1.0, bound + differing)
+        model_bound = min(1.0, bound + max(tail_inversion(k, n, half) for k, n in disagreements))
     return OccamBound(
         bound=bound,
         method="binomial tail inversion",

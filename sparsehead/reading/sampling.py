@@ -30,16 +30,12 @@ FLIPPED_INPUTS = 256  # inputs on which influences are measured
 
 @dataclass(frozen=True)
 class Agreement:
-    """The share of n inputs on which model and function have the same label, with a 95 % Clopper-Pearson interval.
-
-    `proved` is a proved bound of the probability that they differ, if there is one.
-    """
+    """The share of n inputs on which model and function have the same label, with a 95 % Clopper-Pearson interval."""
 
     value: float
     low: float
     high: float
     n: int
-    proved: float | None = None
 
     @property
     def differing(self) -> tuple[int, int]:
