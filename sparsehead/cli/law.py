@@ -94,7 +94,7 @@ def law(
 def _show(console: Console, found: "LawResult", chart: Path | None = None) -> None:
     floor = found.floor
     runs = next((each.guesses for each in floor.values() if each.guesses > 1), None)
-    floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer"] if floor else [])]
+    floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer" if runs else "floor"] if floor else [])]
     table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
     for row in found.thresholds.values():
         m80 = "-" if row.m80 is None else f"{row.m80:.1f}"
@@ -105,8 +105,8 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
     if floor:
         console.print(
             "floor: with fewer independent samples no learner has the right positions among so many answers (a trial's "
-            "runs), or as its one answer, in 80 % of cases; of a bracket the second number is enough. Trials draw "
-            "ambiguous training sets again, so for them the floors are yardsticks, not limits."
+            "runs), or as its one answer, in 80 % of cases; of a bracket the second number is enough. Where "
+            "trials draw ambiguous training sets again, as presets do, the floors are yardsticks, not limits."
         )
     if found.slopes:
         console.print("samples per ln T in theory, as T grows: " + slopes_text(found.slopes))

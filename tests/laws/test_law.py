@@ -115,7 +115,7 @@ def test_the_table_says_open_ends_a_misfit_and_both_floors():
     assert (second[2], third[2]) == ("at least 31.0", "30.0 to 50.0")
     assert law_line[-2:] == ["b in [1.5, ?]", "AIC +3.5"]
     assert shown(replace(record, floor={}))[0] == header[:4]
-    assert shown(replace(record, floor={8: Floor(8, 11, 13, 1, 11)}))[0][4:] == header[5:]
+    assert shown(replace(record, floor={8: Floor(8, 11, 13, 1, 11)}))[0][4:] == ["floor"]
     refuted = replace(record, best=None, note="misfit: the curve bends")
     assert refuted.misfit == "misfit: the curve bends" and record.misfit == ""
     assert "AIC" not in str(shown(refuted)) and shown(refuted)[-2] == [refuted.misfit]
