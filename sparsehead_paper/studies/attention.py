@@ -1,4 +1,4 @@
-"""Figure 3 right: the attention map of one head.   Paper: attention-and"""
+"""Figure 3 right: the attention weights of one head.   Paper: attention-and"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from .stage import Experiment, run_and_keep
 
 @dataclass(frozen=True)
 class AttentionRun:
-    """Mean attention of one run: on each position of the support, on it in all, on [CLS], and elsewhere."""
+    """Mean attention of one run: on each position of the support, on the whole support, on [CLS], and elsewhere."""
 
     seed: int
     solved: bool
@@ -40,7 +40,7 @@ class AttentionRecord(ResultsRecord):
 
 
 def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
-    """Figure 3 right: one head of width 64, trained 500 steps on m = 300; maps are kept.   Paper: attention-and"""
+    """Figure 3 right: one head of width 64, 500 steps, m = 300; attention maps are stored.   Paper: attention-and"""
     specs = attention_specs(preset, seeds, stall=0)
     name = "attention" if preset == "fast" else f"attention-{preset}"
     title = f"Attention of one head at T = 50 (preset {preset})"
@@ -49,7 +49,7 @@ def attention(preset: str = "fast", seeds: int = 10) -> Experiment:
 
 
 def attention_specs(preset: str, seeds: int, **settings: Any) -> list[TrainSpec]:
-    """Runs of the paper's one head.   Paper: attention-and"""
+    """Return specs of runs with the paper's single head.   Paper: attention-and"""
     a = ATTENTION_AND
     text = " & ".join(f"x{t}" for t in a.support)
     shape = dict(H=1, k=64, n_steps=a.steps, restarts=1, keep_training=True)
@@ -59,7 +59,7 @@ def attention_specs(preset: str, seeds: int, **settings: Any) -> list[TrainSpec]
 
 
 def attention_map(model: Model, spec: TrainSpec) -> dict[str, Any]:
-    """The [CLS] attention (n, H, T+1) of a model on holdout samples.   Paper: attention-and"""
+    """Return the [CLS] attention (n, H, T+1) of a model on holdout samples.   Paper: attention-and"""
     bits, _ = Holdout(spec).chunk(0)
     return {"attention": model.attention(bits[: ATTENTION_AND.inputs])}
 
@@ -68,7 +68,7 @@ run_with_maps = partial(run_and_keep, attention_map)
 
 
 def collect_attention(store: Store, experiment: Experiment) -> AttentionRecord:
-    """Maps of the one-head runs: per seed the mean weights, and all inputs of the first solved seed.
+    """Collect the mean weights of each seed, and the weights on all inputs for the first solved seed.
 
     Paper: attention-and
     """

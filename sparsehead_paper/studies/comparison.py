@@ -1,7 +1,7 @@
-"""Interpretations against each other: rounds of trials, after which those far behind the best are left out.
+"""Compare interpretations of the paper's text in rounds of trials; drop those whose evidence is far behind the best.
 
-Rounds have more and more trials. Within a round the numbers come in order of cost, and after each of them the
-interpretations whose evidence is less than e^-DROP of the best leave the race.   Paper: readings
+Each round has more trials than the last. Within a round the paper's numbers are taken in order of cost; after each
+number, interpretations whose evidence is less than e^-DROP times the best are dropped.   Paper: readings
 """
 
 import math
@@ -34,7 +34,7 @@ from .stage import Stage, Workplace
 
 @dataclass
 class Race:
-    """One race: the evidence so far, who has left and when, and what was done last."""
+    """State of one race: the evidence so far, the interpretations dropped and when, and the last comparison."""
 
     name: str
     numbers: tuple[Number, ...]
@@ -50,11 +50,11 @@ class Race:
 
     @property
     def alive(self) -> list[Interpretation]:
-        """Readings still in the race."""
+        """Interpretations not dropped yet."""
         return [reading for reading in self.readings if reading not in self.left]
 
     def round(self, n: int, sweep: AnySweep, place: Workplace) -> None:
-        """Give every reading that is left n trials of each number; stops where trials are missing (`StoredSweep`)."""
+        """Run n trials per number for each remaining interpretation; stop at missing trials if `sweep` runs none."""
         for number in self.numbers:
             specs = {reading: number.specs(reading, n) for reading in self.alive}
             if self.stopped or not self._measure(number, specs, sweep, place):
@@ -93,7 +93,7 @@ class Race:
         return whole
 
     def _drop(self, number: Number, n: int) -> None:
-        """Compare those left by the numbers that all of them have; whoever is DROP behind the best leaves."""
+        """Compare remaining interpretations by the numbers that all of them have; drop any more than DROP behind."""
         common = [x.name for x in self.numbers if all((r, x.name) in self.found for r in self.alive)]
         totals = {r: sum(self.found[r, name].log_evidence for name in common) for r in self.alive}
         best = max(totals.values())
@@ -105,20 +105,20 @@ class Race:
 
 @dataclass(frozen=True)
 class Interpretations(Stage):
-    """All interpretations of the paper's text, compared by all numbers."""
+    """The stage that compares all interpretations of the paper's text by all its numbers."""
 
     name: str = "readings"
 
     def summary(self) -> tuple[str, str]:
-        """The number of trials depends on which interpretations are left."""
+        """Return title and trials; the number of trials depends on how early interpretations are dropped."""
         return "Readings of the paper's text, by the evidence for each", "as many as needed"
 
     def seconds(self, db: Path) -> float:
-        """Measured once: most of them leave early."""
+        """Return the time measured once; most interpretations are dropped early."""
         return 20_000.0
 
     def run(self, place: Workplace) -> list[str]:
-        """Write readings.json, and a table with one row per interpretation and number."""
+        """Write readings.json, and a CSV table with one row per interpretation and number."""
         known = read_results(place.folder, self.name, InterpretationsRecord) if place.add else None
         found = compare(place, known=known)
         write_results(place.folder, self.name, found)
@@ -144,10 +144,10 @@ def compare(
     rounds: Sequence[int] = ROUNDS,
     known: InterpretationsRecord | None = None,
 ) -> InterpretationsRecord:
-    """Run the races, round by round, cheapest first; with `place.stored` nothing is run.
+    """Run all races round by round, cheapest first, and return the record; with `place.stored` run no trials.
 
-    Every trial goes to the store when it ends; repeating the call goes on where it was. What `known` says of a reading
-    and a number is taken from there wherever it rests on as many trials as the round has.   Paper: readings
+    Each finished trial is stored, so a repeated call resumes. Evidence in `known` is used instead of new trials if it
+    is from as many trials as the round has.   Paper: readings
     """
     rows = {(row.name, x.name): x for row in (known.readings if known else ()) for x in row.numbers}
     races = [

@@ -21,7 +21,7 @@ class AccuracyPoint:
 
 @dataclass(frozen=True)
 class CurveTrial:
-    """One replicate: solved or not, after how many steps, and the best training accuracy."""
+    """One replicate: whether it was solved, after how many steps, and its best training accuracy."""
 
     m: int
     solved: bool
@@ -39,7 +39,7 @@ class CurvesRecord(ResultsRecord):
 
 
 def curves(preset: str = "fast", replicates: int = CURVES_AND.replicates) -> Experiment:
-    """Figure 3 left: T = 300, above and below the threshold; every run has its full length.   Paper: curves-and"""
+    """Figure 3 left: T = 300, above and below the threshold; no run ends early.   Paper: curves-and"""
     specs = [
         spec
         for m in (200, 50)
@@ -52,9 +52,9 @@ def curves(preset: str = "fast", replicates: int = CURVES_AND.replicates) -> Exp
 
 
 def collect_curves(store: Store, experiment: Experiment) -> CurvesRecord:
-    """Validation curves, and for each trial whether and when it was solved.
+    """Collect validation curves, and for each trial whether and when it was solved.
 
-    The curve of a trial is that of its solving run, or else of its best.   Paper: curves-and
+    The curve of a trial is the curve of its solved run or, if no run is solved, of its best run.   Paper: curves-and
     """
     points: list[AccuracyPoint] = []
     trials: list[CurveTrial] = []

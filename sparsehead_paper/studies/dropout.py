@@ -1,4 +1,4 @@
-"""Single runs with dropout and without, on the same data.   Paper: dropout-cost"""
+"""Single runs with and without dropout, on the same data.   Paper: dropout-cost"""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .stage import Experiment, conjunctions
 
 @dataclass(frozen=True)
 class DropoutRun:
-    """One run with the rate `dropout`; runs of equal seed have equal data."""
+    """One run with dropout rate `dropout`; runs of equal seed have equal data."""
 
     dropout: float
     seed: int
@@ -20,7 +20,7 @@ class DropoutRun:
 
 @dataclass(frozen=True)
 class DropoutRecord(ResultsRecord):
-    """dropout.json: single runs with dropout and without, on the same data."""
+    """dropout.json: single runs with and without dropout, on the same data."""
 
     T: int
     m: int
@@ -28,9 +28,9 @@ class DropoutRecord(ResultsRecord):
 
 
 def dropout() -> Experiment:
-    """Ours: single runs with dropout and without, preset "mingpt", on the same data.   Paper: dropout-cost
+    """Ours: single runs of preset "mingpt" with and without dropout, on the same data.   Paper: dropout-cost
 
-    At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials, and preset "fast" fewer.
+    At T = 1000 the paper needs m = 111 for best-of-five success in 80 % of trials; preset "fast" needs fewer.
     """
     specs = [
         spec
@@ -43,7 +43,7 @@ def dropout() -> Experiment:
 
 
 def collect_dropout(store: Store, experiment: Experiment) -> DropoutRecord:
-    """Runs with and without dropout on the same data.   Paper: dropout-cost"""
+    """Collect the runs with and without dropout.   Paper: dropout-cost"""
     runs = [
         DropoutRun(record.spec["dropout"], record.spec["seed"], record.solved, record.outcome["steps"])
         for record in experiment.records(store)

@@ -1,8 +1,8 @@
-"""How probable the paper's numbers are, given some trials of one reading of its text.
+"""Predictive probability of the paper's numbers, given trials under one interpretation (reading) of its text.
 
-Every function here is a predictive probability (or density): what is not known about the reading, because its trials
-are few, is averaged over, so a reading with few trials is neither favoured nor condemned. Sums of their logarithms over
-the paper's numbers compare readings.   Paper: readings
+Every function here returns the logarithm of a predictive probability or density: uncertainty from having few trials is
+averaged over, so few trials neither favour an interpretation nor exclude it. Sums of these logarithms over the paper's
+numbers compare interpretations.   Paper: readings
 """
 
 import math
@@ -22,7 +22,7 @@ LOG_SLOPES = np.linspace(math.log(2.0), math.log(25.0), 15)
 
 
 def log_count(solved: int, trials: int, *, seen: int, of: int) -> float:
-    """ln P(`solved` of `trials` succeed), given that `seen` of `of` did; uniform prior on the share.
+    """Return ln P(`solved` of `trials` succeed) after `seen` of `of` trials succeeded; the rate has a uniform prior.
 
     >>> round(math.exp(log_count(1, 1, seen=1, of=1)), 4)  # Laplace's rule of succession
     0.6667
@@ -38,20 +38,20 @@ def log_count(solved: int, trials: int, *, seen: int, of: int) -> float:
 
 @dataclass(frozen=True)
 class Shapes:
-    """The densities that values may have: Student's t with 5 degrees of freedom, with a width of its own on each side.
+    """The family of densities for observed values: Student's t (5 degrees of freedom), with two widths.
 
-    f(x) = 2/(a + b) t((x - c)/a) left of the centre c and 2/(a + b) t((x - c)/b) right of it, so a long tail on one
-    side is allowed for. Before any value is seen, c is uniform over `centres`, ln a and ln b over `widths`.
+    f(x) = 2/(a + b) t((x - c)/a) left of the centre c and 2/(a + b) t((x - c)/b) right of it, so one
+    tail may be longer. The prior is uniform: c over `centres`, ln a and ln b over the logarithms of `widths`.
 
     Args:
-        centres, widths: the least and the largest.
+        centres, widths: (least, largest) value of c, and of a and b.
     """
 
     centres: tuple[float, float]
     widths: tuple[float, float]
 
     def grid(self) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
-        """Centre, left and right width of every density on a grid whose steps are at most half the least width."""
+        """Return centre, left and right width of every density on a grid with steps of at most half the least width."""
         span, least = self.centres[1] - self.centres[0], self.widths[0]
         c = np.linspace(*self.centres, math.ceil(2 * span / least) + 1)
         w = np.geomspace(*self.widths, 13)
@@ -61,10 +61,10 @@ class Shapes:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """What some values say about the next ones: every density of a grid, weighted by its probability.
+    """Posterior over a grid of densities, given observed values; it predicts the next values.
 
-    Few values leave many densities possible, and predictions average over them; a single density fitted to four values
-    would call a fifth impossible that only lies outside their range.
+    Few values leave many densities possible, and predictions average over all of them; one density fitted to four
+    values would make a fifth value just outside their range all but impossible.
     """
 
     centre: Float[Array, " g"]
@@ -74,7 +74,7 @@ class Values:
 
     @staticmethod
     def seen(values: Sequence[float], shapes: Shapes) -> "Values":
-        """The posterior given `values`, which may be empty."""
+        """Return the posterior given `values`, which may be empty."""
         from scipy.special import logsumexp
 
         start = Values(*(grid := shapes.grid()), np.zeros(len(grid[0])))
@@ -82,15 +82,15 @@ class Values:
         return Values(*grid, known - logsumexp(known))
 
     def log_density(self, x: float) -> float:
-        """ln of the density of the next value."""
+        """Return ln of the predictive density of the next value."""
         from scipy.special import logsumexp
 
         return float(logsumexp(self.log_weight + self._log_density(x)))
 
     def log_order(self, least: float, middle: float, most: float, n: int) -> float:
-        """ln of the joint density of the least, the (n/2)-th and the largest of the next n values.
+        """Return ln of the joint density of the least, the (n/2)-th and the largest of the next n values.
 
-        For an even n the paper's median lies between the (n/2)-th and the next; it is taken for the former.
+        For even n the paper's median lies between the (n/2)-th and the next value; here it is taken as the (n/2)-th.
         """
         from scipy.special import logsumexp
 
@@ -124,12 +124,12 @@ class Values:
 def log_threshold(
     point: float, bar: float, cells: Sequence[Cell], *, grid: Sequence[int], trials: int
 ) -> float:
-    """ln of the probability that the paper's grid gives its point, given our cells at the same T.
+    """Return ln of the probability that the paper's grid search gives its point, given our cells at the same T.
 
-    The paper's point is about S, the first m of the grid at which at least 80 % of `trials` succeed. Under a success
-    curve (see `curves`) the distribution of S is known; near misses count by exp(-(S - point)^2 / 2 bar^2), with a bar
-    of at least one. The curve's threshold and slope are averaged over what the cells say about them, from a uniform
-    prior on ln m_80 over 10 .. 800 and the usual weak prior on the slope.
+    Let S be the first m of the grid at which at least 80 % of `trials` succeed. A success curve (see `curves`) gives
+    the distribution of S; a value S near the point counts with weight exp(-(S - point)^2 / 2 bar^2), bar >= 1. The
+    result is averaged over the posterior of the curve's threshold and slope given the cells, with a uniform prior on ln
+    m_80 over 10 .. 800 and the usual weak prior on the slope.
     """
     from scipy.stats import binom
 
@@ -152,5 +152,5 @@ def log_threshold(
 
 
 def _log(x: Any) -> Any:
-    """ln of a probability or of an array of them, finite also where one is 0."""
+    """Return ln of a probability or of an array of probabilities; a finite value also for 0."""
     return np.log(np.maximum(x, 1e-300))

@@ -1,8 +1,9 @@
-"""Why runs fail: whether the positions that a run has moved agree with the label or disagree with it.
+"""Why runs fail: whether the positions that a run has moved correlate positively or negatively with the label.
 
-When a run has fitted its training set it has moved some positions far more than the others. In most runs nearly all of
-them agree with the label there, or nearly all disagree. An AND has no position that disagrees but by chance. How we
-read it: a head can raise its output on ones or on zeros, and a run that took the wrong sign can only fit noise.
+A run that has fitted its training set has moved the vectors of some positions far more than those of others. In most
+runs the bits at nearly all moved positions correlate positively with the label on the training set, or nearly all
+negatively. For an AND, negative correlations arise only by chance. Our explanation: a head can raise its output on ones or
+on zeros, and a run that took the wrong sign can only fit noise.
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ FAILURES = {1000: 42, 3000: 52, 10_000: 61}  # by T, the m of single runs that f
 class FailureRun:
     """A single run near the threshold, and the positions that it moved.
 
-    `lean`: the mean correlation of their bits with the label, on the training set. `ahead`: how many positions outside
-    the support correlate more with the label than the support's weakest.
+    `lean`: mean correlation of the moved positions' bits with the label, on the training set. `ahead`: the number of
+    positions outside the support that correlate more with the label than the support's weakest position.
     """
 
     T: int
@@ -44,18 +45,18 @@ class FailureRun:
 
 @dataclass(frozen=True)
 class FailuresRecord(ResultsRecord):
-    """failures.json. `planned`: how many runs the study has when it is complete."""
+    """failures.json. `planned`: the number of runs of the complete study."""
 
     runs: tuple[FailureRun, ...]
     planned: int
 
     def solved_by_sign(self) -> tuple[list[bool], list[bool]]:
-        """Which runs were solved: of those that moved positions with the label, and of those that moved against it."""
+        """Return whether each run was solved, for runs with positive lean and for runs with negative lean."""
         return [r.solved for r in self.runs if r.lean > 0], [r.solved for r in self.runs if r.lean <= 0]
 
 
 def failures() -> Experiment:
-    """Single runs of preset "best" near its threshold, and the positions that they moved.   Paper: failures-sign"""
+    """Single runs of preset "best" near its threshold, and the positions that each moved.   Paper: failures-sign"""
     specs = [
         spec
         for T, m in FAILURES.items()
@@ -67,7 +68,7 @@ def failures() -> Experiment:
 
 
 def agreement(sample: Sample) -> Float[Array, " T"]:
-    """The correlation of each position's bit with the label; 0 where a bit is constant.   Paper: failures-sign"""
+    """Return the correlation of each position's bit with the label; 0 if the bit is constant.   Paper: failures-sign"""
     bits, labels = (np.asarray(x, dtype=np.float64) for x in sample)
     b, y = bits - bits.mean(axis=0), labels - labels.mean()
     scale = np.sqrt((b**2).sum(axis=0) * (y**2).sum())
@@ -75,13 +76,13 @@ def agreement(sample: Sample) -> Float[Array, " T"]:
 
 
 def lean(positions: Float[Array, "T d"], by_position: Float[Array, " T"]) -> float:
-    """The mean agreement of the `MOVED` positions whose vectors are longest.   Paper: failures-sign"""
+    """Return the mean of `by_position` over the `MOVED` positions with the longest vectors.   Paper: failures-sign"""
     longest = np.argsort(-np.linalg.norm(positions, axis=1), kind="stable")[:MOVED]
     return float(by_position[longest].mean())
 
 
 def lean_and_ahead(model: Model, spec: TrainSpec) -> dict[str, Any]:
-    """The lean, and how many positions outside the support agree more than its weakest.   Paper: failures-sign"""
+    """Return the fields `lean` and `ahead` of `FailureRun` for one model.   Paper: failures-sign"""
     by_position, support = agreement(training_set(spec)), list(target_function(spec).support)
     ahead = (np.delete(by_position, support) > by_position[support].min()).sum()
     return {"lean": np.array([lean(model.encoding.positions(), by_position), ahead])}
@@ -91,7 +92,7 @@ run_and_look = partial(run_and_keep, lean_and_ahead, mass_every=0)
 
 
 def look_at_failures(store: Store, experiment: Experiment) -> FailuresRecord:
-    """One row for each run that the store has.   Paper: failures-sign"""
+    """Return one row for each run in the store.   Paper: failures-sign"""
     rows = []
     for record in experiment.records(store):
         seen = store.arrays(record.id).get("lean")

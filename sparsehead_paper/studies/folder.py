@@ -1,4 +1,4 @@
-"""A folder of results files: one reader, one writer. What is missing or damaged is a sentence with a command in it."""
+"""Read and write results files; the error for a missing or damaged file names the command that makes it again."""
 
 import json
 import os
@@ -14,7 +14,7 @@ R = TypeVar("R", bound=ResultsRecord)
 
 
 def remedy(folder: Path, name: str) -> str:
-    """The command that measures what folder/NAME.json holds.
+    """Return the command that measures the contents of folder/NAME.json.
 
     >>> remedy(Path("results"), "law-grid")
     'sparsehead reproduce --full --out results'
@@ -29,15 +29,15 @@ def remedy(folder: Path, name: str) -> str:
 
 
 def has_results(folder: Path, name: str) -> bool:
-    """Whether there is a file folder/NAME.json."""
+    """Return whether the file folder/NAME.json exists."""
     return os.path.exists(folder / f"{name}.json")  # Path.exists raises for names that are too long
 
 
 def read_results(folder: Path, name: str, kind: type[R]) -> R:
-    """The record in `folder/NAME.json`. A file without a schema version is of the first one.
+    """Return the record in `folder/NAME.json`. A file without a schema version has schema 1.
 
     Raises:
-        FileError: there is no such file, it is of another schema, or it does not hold a record of this kind.
+        FileError: the file does not exist, has another schema, or does not contain a record of type `kind`.
     """
     path = folder / f"{name}.json"
     if not has_results(folder, name):
@@ -57,7 +57,7 @@ def read_results(folder: Path, name: str, kind: type[R]) -> R:
 
 
 def write_results(folder: Path, name: str, record: ResultsRecord) -> Path:
-    """Write `record` to folder/NAME.json: whole or not at all, in place of the file of an earlier run."""
+    """Write `record` to folder/NAME.json atomically, replacing an earlier file."""
     data = {"schema": record.schema, **json_values(record)}
     return write_whole(
         make_folder(folder) / f"{name}.json", json.dumps(data, allow_nan=False).encode(), force=True

@@ -1,4 +1,4 @@
-"""Other functions, sparsities and learners on the axes of the law.   Paper: law-functions"""
+"""Laws for other functions, sparsities and learners.   Paper: law-functions"""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from .paper_laws import PAPER_WIDTH
 
 
 def functions() -> Laws:
-    """Other functions, other sparsities, other learners, on the same axes.   Paper: law-functions"""
+    """Return laws for other functions, sparsities and learners, drawn on the same axes.   Paper: law-functions"""
     laws: dict[str, Law] = {}
     groups: dict[str, str] = {}
 

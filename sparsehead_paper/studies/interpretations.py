@@ -1,10 +1,10 @@
-"""Which interpretation of the paper's text gives its numbers? Interpretations are compared by the evidence for each.
+"""Which interpretation of the paper's text gives its numbers? Interpretations are compared by their evidence.
 
 The paper says "Adam" and "10^-4 weight decay" and points to minGPT for the rest. An interpretation settles what that
-leaves open: how the decay enters and what it touches, whether gradients are clipped, how linear maps begin, whether
-there is dropout. For each of the paper's numbers (`NUMBERS`) an interpretation's trials give the probability of that
-number (see `evidence`). The numbers come from three experiments of the paper, which may have been run with different
-settings, so there are three comparisons: "law" (thresholds and training curves), "attention" and "parity".
+leaves open: how the decay is applied and to which parameters, whether gradients are clipped, how linear maps are
+initialised, whether there is dropout. Trials under an interpretation give a probability for each of the paper's numbers
+(`NUMBERS`; see `evidence`). The numbers come from three experiments of the paper, which may have been run with
+different settings, so there are three comparisons: "law" (thresholds and training curves), "attention" and "parity".
 
 Results files and charts call an interpretation a reading of the text, and a comparison a race.   Paper: readings
 """
@@ -38,7 +38,7 @@ ROUNDS = (4, 8, 16)  # trials of each number, round by round
 
 @dataclass(frozen=True)
 class Interpretation:
-    """One way to read the paper's text."""
+    """One interpretation of the paper's text."""
 
     decay: str
     clip: str
@@ -47,12 +47,12 @@ class Interpretation:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The interpretation in words."""
         return f"{self.decay}, {self.clip}, {self.init} init, dropout {self.dropout:g}"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """As fields of a spec; runs have their full length."""
+        """The interpretation as fields of a spec; runs do not stop early."""
         return {
             **DECAY_SETTINGS[self.decay],
             "clip": CLIPS[self.clip],
@@ -72,7 +72,7 @@ DROP = math.log(100 * len(INTERPRETATIONS))
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """One of the paper's numbers, and the race that it belongs to."""
+    """One of the paper's numbers, and the race (comparison) to which it belongs."""
 
     name: str
     race: str
@@ -81,7 +81,7 @@ class PaperNumber:
 
 @dataclass(frozen=True)
 class NumberEvidence:
-    """What a reading's trials say about one of the paper's numbers: ln P(the number | the trials), and in words."""
+    """Evidence from one interpretation's trials: ln P(a number of the paper | the trials), and our value in words."""
 
     name: str
     trials: int
@@ -91,8 +91,8 @@ class NumberEvidence:
 
 @dataclass(frozen=True)
 class Standing:
-    """A reading in one race: how far its evidence is behind the best, in nats, when they were last compared; and after
-    which number it left the race ("": it has not)."""
+    """An interpretation in one race: by how many nats it was behind the best when last compared, and after which number
+    it was dropped ("": not dropped)."""
 
     behind: float | None
     left: str = ""
@@ -100,7 +100,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class ComparedInterpretation:
-    """One interpretation, with its numbers and its standing by race."""
+    """One interpretation, with its evidence for each number and its standing in each race."""
 
     name: str
     decay: str
@@ -113,7 +113,7 @@ class ComparedInterpretation:
 
 @dataclass(frozen=True)
 class InterpretationsRecord(ResultsRecord):
-    """readings.json; `state` says how far each race is."""
+    """readings.json; `state` describes the progress of each race."""
 
     numbers: tuple[PaperNumber, ...]
     readings: tuple[ComparedInterpretation, ...]
@@ -122,14 +122,14 @@ class InterpretationsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class Number:
-    """One of the paper's numbers.
+    """One of the paper's numbers, with the trials and the formula that give its evidence.
 
     Args:
-        name, race: what it is, and which race it belongs to.
-        paper: the number in print, or digitised.
-        specs: (interpretation, n) -> its first n trials for it.
-        log_evidence: ln P(the paper's number | these records and what the store keeps of them).
-        in_words: what the records say.
+        name, race: name of the number, and the race to which it belongs.
+        paper: the number as printed or as digitised.
+        specs: (interpretation, n) -> specs of the interpretation's first n trials for this number.
+        log_evidence: (records of trials, store) -> ln P(the paper's number | these trials).
+        in_words: (records, store) -> our value of the number, in words.
     """
 
     name: str
@@ -174,7 +174,7 @@ def _first_steps() -> Number:
 
 
 def _solved_after(steps: Sequence[float], runs: int, n: int, low: float, middle: float, high: float) -> float:
-    """ln P(n of n solved) plus ln density of the least, middle and most of their steps, given our own."""
+    """Return ln P(n of n solved) plus ln density of the least, middle and largest step, given the steps of our runs."""
     # Steps are known to 10 of 100.
     shapes = Shapes(centres=(math.log(10), math.log(10_000)), widths=(0.1, 2.0))
     seen = Values.seen([math.log(step) for step in steps], shapes)
@@ -192,7 +192,7 @@ def _solved_share() -> Number:
 
 
 def _threshold(T: int, m: int) -> Number:
-    """The paper's threshold at T, from trials at the m of its grid that is nearest to it."""
+    """Return the paper's threshold at T as a `Number`, with trials at the m of its grid nearest to the threshold."""
     point = next(p for p in LAW_AND if p.T == T)
 
     def log_evidence(records: Sequence[Record], _: Store) -> float:
@@ -221,7 +221,7 @@ def _attention() -> Number:
 
 
 def _masses(records: Sequence[Record]) -> list[float]:
-    """Attention on the support at the end of each run; none where weights were not finite."""
+    """Return the final attention on the support of each run; runs with weights that are not finite are left out."""
     return [r.outcome["support_mass"] or 0.0 for r in records]
 
 

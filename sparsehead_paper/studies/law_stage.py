@@ -29,7 +29,7 @@ class SuccessRecord(ResultsRecord):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LabelledLaw(LawResult):
-    """One law of several and what was changed for it; older files lack the cells."""
+    """One of several laws, with its label and the setting changed for it; older files lack the cells."""
 
     in_file: ClassVar = (
         "label", "group", "settings", "thresholds", "fits", "floor", "complete", "note", "cells",
@@ -55,16 +55,16 @@ class LawsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class Law(Stage):
-    """A threshold experiment, for `law`.
+    """The stage that measures one law with `law`.
 
     Args:
         Ts: context lengths.
-        most_trials: at most so many for each T (joint, adaptive).
-        settings: arguments of `law`, such as method, preset, and exceptions at single T.
-        width: wanted ln(high/low) of each interval.
-        function, s: what is learned.
+        most_trials: the maximal number of trials for each T (joint, adaptive).
+        settings: arguments of `law`, such as method, preset, and overrides for single T.
+        width: target for ln(high/low) of each interval.
+        function, s: the function to learn, and its sparsity.
         start: the first guess at m_80.
-        with_map: also write success.json, for the map of all cells.
+        with_map: also write success.json, for the heat map of all cells.
     """
 
     name: str
@@ -79,16 +79,16 @@ class Law(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The law, and the map of its cells."""
+        """Names of the results files: the law and, if `with_map`, the heat map of its cells."""
         return (self.name, "success") if self.with_map else (self.name,)
 
     def summary(self) -> tuple[str, str]:
-        """The context lengths, and how many trials there are at most."""
+        """Return the context lengths, and the maximal number of trials."""
         trials = f"up to {self.most_trials * len(self.Ts)} trials" if self.most_trials else "the paper's grid"
         return f"{self.name}: thresholds at T = {self.Ts[0]} .. {self.Ts[-1]}", trials
 
     def seconds(self, db: Path) -> float:
-        """With all trials; fewer are needed where the store holds some."""
+        """Return the expected core-seconds of all trials; it takes less if the store contains some of them."""
         exceptions = self.settings.get("exceptions", {})
         dropout = 0.0 if self.settings.get("preset", "fast") in ("fast", "best") else 0.1
         total = 0.0
@@ -100,7 +100,7 @@ class Law(Stage):
         return total
 
     def run(self, place: Workplace) -> list[str]:
-        """Measure the law and write it, with tables of thresholds and cells as CSV."""
+        """Measure the law; write its results file, and tables of thresholds and cells as CSV."""
         known = None
         if place.add:
             if self.settings.get("method") == "grid":
@@ -121,7 +121,7 @@ class Law(Stage):
         return []
 
     def measure(self, place: Workplace, known: Mapping[int, Sequence[Cell]] | None = None) -> LawResult:
-        """The law, run or as far as the store has it; trials of `known` at these T count, and are not run again."""
+        """Measure the law, or compute it from stored trials alone; trials in `known` count and are not run again."""
         how = "".join(f", {value}" for value in self.settings.values() if isinstance(value, str))
         return law(
             self.function,
@@ -140,12 +140,12 @@ class Law(Stage):
 
 @dataclass(frozen=True)
 class Laws(Stage):
-    """Several laws side by side: each is measured like any other, and all go into one results file.
+    """The stage that measures several laws, one after another, and writes them to one results file.
 
     Args:
         title: one line for the plan.
         laws: by label; the labels are shown in tables and charts.
-        groups: for each label what is varied, for the chart's panels.
+        groups: for each label the name of the varied setting, which is the title of its panel.
     """
 
     name: str
@@ -154,17 +154,17 @@ class Laws(Stage):
     groups: dict[str, str]
 
     def summary(self) -> tuple[str, str]:
-        """Its title, and how many laws it has."""
+        """Return the title, and the number of laws."""
         return self.title, f"{len(self.laws)} laws"
 
     def seconds(self, db: Path) -> float:
-        """The sum over the laws."""
+        """Return the sum of expected seconds over the laws."""
         return sum(law.seconds(db) for law in self.laws.values())
 
     def run(self, place: Workplace) -> list[str]:
-        """Measure one law after another. The results file is written after each and says how many are yet to come.
+        """Measure one law after another; the results file is written after each, with the number of laws still missing.
 
-        With `add`, trials of laws with the same label count, and are not run again.
+        With `add`, trials in the results file under the same label count and are not run again.
         """
         before = read_results(place.folder, self.name, LawsRecord).laws if place.add else ()
         if any(row.trials and not law.cells for law in before for row in law.thresholds.values()):
@@ -185,7 +185,7 @@ class Laws(Stage):
 
 
 def law_rows(record: LawsRecord) -> list[dict[str, Any]]:
-    """One row per law and T, for a table."""
+    """Return one row per law and T, for a table."""
     return [
         {"group": law.group, "label": law.label, **json_values(row), "complete": law.complete}
         for law in record.laws

@@ -25,7 +25,7 @@ from .stage import Experiment, conjunctions
 
 @dataclass(frozen=True)
 class NormPoint:
-    """A norm at T from one source ("learned", "random", "written"): median and middle half over `runs` runs."""
+    """A norm at T from one source ("learned", "random", "written"): median and quartiles over `runs` runs."""
 
     T: int
     source: str
@@ -37,7 +37,7 @@ class NormPoint:
 
 @dataclass(frozen=True)
 class NormsRecord(ResultsRecord):
-    """learned-norms.json: norms of learned heads beside written ones; `norm` says which norm it is."""
+    """learned-norms.json: norms of learned heads beside those of written heads; `norm` names the norm."""
 
     points: tuple[NormPoint, ...]
     norm: str = "Frobenius norm of W_QK"
@@ -45,7 +45,7 @@ class NormsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class BoundPoint:
-    """The capacity C = eps^2 ln N of a head at one step of its training, and its validation accuracy there."""
+    """The capacity C = eps^2 ln N of a head at one training step, and its validation accuracy at this step."""
 
     step: int
     bound: float
@@ -54,7 +54,7 @@ class BoundPoint:
 
 @dataclass(frozen=True)
 class BoundAlongRecord(ResultsRecord):
-    """bound-training.json: the bound along the training of one head at T from m samples; None without such a run."""
+    """bound-training.json: the bound along one head's training, at T from m samples; None if there is no such run."""
 
     points: tuple[BoundPoint, ...]
     T: int | None = None
@@ -75,11 +75,11 @@ def norms(Ts: Iterable[int], seeds: int) -> Experiment:
 
 
 def collect_norms(store: Store, experiment: Experiment) -> NormsRecord:
-    """||W_QK||_F B_X^2 of learned heads at success and at their first recorded step, and of written heads.
+    """Collect ||W_QK||_F B_X^2 of learned heads at success and at their first recorded step, and of written heads.
 
-    It bounds x W_QK z, the part of a score that no bias enters; written heads have no biases. B_X is the norm of the
-    largest token that the head sees: about sqrt(d) behind a LayerNorm, sqrt 2 where tokens are written down. The norms
-    alone could not be compared. Medians over seeds, with the range of the middle half.
+    This product bounds x W_QK z, the part of a score without biases; written heads have no biases. B_X is the norm of
+    the largest token that enters the head: about sqrt(d) after a LayerNorm, sqrt 2 in written heads. Because B_X
+    differs, norms of W_QK alone could not be compared. The record has medians over seeds and quartiles.
     Paper: norms-learned
     """
     found: dict[int, list[dict[str, list[float]]]] = {}
@@ -104,15 +104,16 @@ def _quartiles(T: int, source: str, values: list[float]) -> NormPoint:
 
 
 def _written(T: int) -> float:
-    """The same of the written AND of three positions."""
+    """Return ||W_QK||_F B_X^2 of the written AND of three positions."""
     model = build(conjunction((0, 1, 2), T=T), encoding=positional(T))
     return max(head.QK.frobenius for head in norms_of(model)["layer0"]) * token_radius(model) ** 2
 
 
 def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
-    """The capacity bound of one learned head at the last T but one, at every recorded step, beside its accuracy.
+    """Collect the capacity bound of one learned head at every recorded step, with its accuracy, at the last T but one.
 
-    `bound` is C = eps^2 ln N of heads with these norms, in samples at eps = 1.   Paper: bound-along-training
+    `bound` is C = eps^2 ln N of the class of heads with the norms at that step, in samples at eps = 1.
+    Paper: bound-along-training
     """
     T = sorted({spec.T for spec in experiment.specs})[-2]
     for record in experiment.records(store):
@@ -129,9 +130,10 @@ def collect_bound(store: Store, experiment: Experiment) -> BoundAlongRecord:
 
 
 def capacity_at(history: Mapping[str, Sequence[float]], look: int, *, T: int, m: int) -> float:
-    """C = eps^2 ln N of the class of heads with the norms that a training history has at this look.
+    """Return C = eps^2 ln N of the class of heads with the norms at record number `look` of a training history.
 
-    The norms are taken as given bounds, so that looks are comparable.   Paper: bound-along-training
+    The norms are treated as bounds fixed in advance, so that different records can be compared.
+    Paper: bound-along-training
     """
     names = {"V21": "norm_V_21", "V": "norm_V", "QK": "norm_QK", "BX": "norm_X"}
     given = head_class({key: history[name][look] for key, name in names.items()})

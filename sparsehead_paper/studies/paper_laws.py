@@ -19,12 +19,12 @@ def _on_the_papers_lengths(name: str, preset: str) -> Law:
 
 
 def matched() -> Law:
-    """The paper's 18 context lengths under the reading that fits most of its figures.   Paper: law-matched"""
+    """The law at the paper's 18 T, by the interpretation that fits most of its figures.   Paper: law-matched"""
     return _on_the_papers_lengths("law-matched", "paper")
 
 
 def matched_beyond() -> Law:
-    """The same at T = 3000, beyond the paper's range, with its dropout: a failure takes a quarter of an hour.
+    """The matched law at T = 3000, beyond the paper's range, with dropout; a failed trial takes 15 minutes.
 
     Paper: law-matched-beyond
     """
@@ -33,12 +33,12 @@ def matched_beyond() -> Law:
 
 
 def literal() -> Law:
-    """The same under the text read literally.   Paper: law-literal"""
+    """The law at the paper's T, under the literal interpretation of its text.   Paper: law-literal"""
     return _on_the_papers_lengths("law-literal", "literal")
 
 
 def matched_decades() -> Law:
-    """The same without dropout, far beyond the paper's range; stalled runs are given up.
+    """The matched law without dropout, far beyond the paper's range; stalled runs are stopped.
 
     Paper: law-matched-decades
     """
@@ -54,7 +54,7 @@ def matched_decades() -> Law:
 
 
 def best() -> Law:
-    """A recipe meant to need few samples, over three decades of T.   Paper: law-best"""
+    """The law of preset "best", meant to need few samples, over three decades of T.   Paper: law-best"""
     # A failure takes a minute at T = 10^4 and ten to thirty at 10^5, many times a success: trials are fewer there, and
     # not far below the threshold.
     not_far_below = {

@@ -1,4 +1,4 @@
-"""Parity: loss curves as in the paper's figure 4, and under settings that it does not print.
+"""Parity: loss curves as in the paper's figure 4, and results under settings that the paper does not state.
 
 Paper: parity-curves, parity-settings
 """
@@ -45,8 +45,8 @@ class LossPoint:
 
 @dataclass(frozen=True)
 class ParityRun:
-    """When one run's loss passed the paper's level: the first step below it, and the step from which the smoothed
-    loss stays below; None: never."""
+    """When one run's loss passed the paper's level: the first step below the level, and the step from which the
+    smoothed loss stays below it; None: never."""
 
     T: int
     seed: int
@@ -64,8 +64,8 @@ class ParityRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class ParitySettingRun:
-    """One run of `steps` steps on parity under a setting: the step from which the smoothed loss stays below the paper's
-    level; None: never."""
+    """One run of `steps` steps on parity under one setting: the step from which the smoothed loss stays below the
+    paper's level; None: never."""
 
     setting: str
     T: int
@@ -76,7 +76,7 @@ class ParitySettingRun:
 
 @dataclass(frozen=True)
 class ParitySettingsRecord(ResultsRecord):
-    """parity-settings.json. `planned`: how many runs the study has when it is complete."""
+    """parity-settings.json. `planned`: the number of runs of the complete study."""
 
     runs: tuple[ParitySettingRun, ...]
     planned: int
@@ -91,10 +91,10 @@ def parity(seeds: int = PARITY[0].seeds) -> Experiment:
 
 
 def collect_parity(store: Store, experiment: Experiment) -> ParityRecord:
-    """Loss curves, and for each run when its loss passed the paper's level (None: never).
+    """Collect loss curves, and for each run when its loss passed the paper's level (None: never).
 
-    `first_below` is the first step below it, which is what the paper's figure shows; `learned` the step from which the
-    smoothed loss stays below, which a passing dip does not move.   Paper: parity-curves
+    `first_below` is the first step below the level, as in the paper's figure; `learned` is the step from which the
+    smoothed loss stays below it, so that a short dip does not count.   Paper: parity-curves
     """
     points: list[LossPoint] = []
     runs: list[ParityRun] = []
@@ -110,9 +110,9 @@ def collect_parity(store: Store, experiment: Experiment) -> ParityRecord:
 
 
 def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
-    """The settings of parity with the context lengths at which each is run.   Paper: parity-settings
+    """Return the parity settings, each with the context lengths at which it is run.   Paper: parity-settings
 
-    The literal reading with dropout hardly learns at T = 10, and a run takes minutes: longer contexts are left out.
+    The literal interpretation with dropout hardly learns at T = 10 and takes minutes per run, so larger T are left out.
     """
     return [
         (label, T, parity_specs(label, T))
@@ -122,13 +122,13 @@ def parity_plan() -> list[tuple[str, int, list[TrainSpec]]]:
 
 
 def parity_specs(label: str, T: int) -> list[TrainSpec]:
-    """Runs on parity of 3 of T bits, fresh batches of the paper's size, under one setting.   Paper: parity-settings"""
+    """Specs for parity of 3 of T bits in one setting, fresh batches of the paper's size.   Paper: parity-settings"""
     settings: dict[str, Any] = {"preset": "fast", "stall": 0, **PARITY_SETTINGS[label]}
     return parity_runs(settings.pop("preset"), 10, T=T, n_steps=PARITY_STEPS[T], **settings)
 
 
 def parity_runs(name: str, runs: int, *, T: int, **settings: Any) -> list[TrainSpec]:
-    """Runs of preset `name` on parity of 3 of T bits, fresh batches of the paper's size.   Paper: parity-curves"""
+    """Specs of preset `name` on parity of 3 of T bits, fresh batches of the paper's size.   Paper: parity-curves"""
     m = PARITY[0].batch
     shape: dict[str, Any] = dict(function="parity", s=3, T=T, m=m, online=True, restarts=1)
     seeds = [trial_seed(0, T=T, m=m, trial=i) for i in range(runs)]
@@ -136,10 +136,10 @@ def parity_runs(name: str, runs: int, *, T: int, **settings: Any) -> list[TrainS
 
 
 class ParitySettings(Experiment):
-    """Parity under several settings; its results file holds every run, so it can be added to."""
+    """Parity under several settings; its results file contains every run, so `add` can extend it."""
 
     def run(self, place: Workplace) -> list[str]:
-        """Run what neither the store nor, with `add`, the results file has, and write both together."""
+        """Run the trials that are neither in the store nor, with `add`, in the results file; write all of them."""
         done = read_results(place.folder, self.name, ParitySettingsRecord).runs if place.add else ()
         problems = [] if place.stored else self.run_trials(place, parity_missing(done))
         with Store(place.db, readonly=True) as store:
@@ -148,7 +148,7 @@ class ParitySettings(Experiment):
 
 
 def parity_settings() -> Experiment:
-    """Parity under the matched reading and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
+    """Parity under preset "paper" and from larger initial weights, T = 10, 15, 20.   Paper: parity-settings"""
     specs = [spec for _, _, own in parity_plan() for spec in own]
     title = "Parity under several settings"
     return ParitySettings(
@@ -163,7 +163,7 @@ def parity_settings() -> Experiment:
 def collect_settings(
     store: Store, _: Experiment | None = None, *, known: Sequence[ParitySettingRun] = ()
 ) -> ParitySettingsRecord:
-    """When each run on parity was learned for good, under each setting; `known` has runs of another store.
+    """Collect for each setting and run the step from which parity stays learned; `known` has runs of another store.
 
     Paper: parity-settings
     """
@@ -184,7 +184,7 @@ def collect_settings(
 
 
 def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:
-    """The runs on parity that are planned and not in `known`."""
+    """Return the planned runs on parity that are not in `known`."""
     done = {(run.setting, run.T, run.seed) for run in known}
     return tuple(
         spec for label, T, specs in parity_plan() for spec in specs if (label, T, spec.seed) not in done
@@ -194,12 +194,12 @@ def parity_missing(known: Sequence[ParitySettingRun]) -> tuple[TrainSpec, ...]:
 def learned_step(
     steps: Sequence[int | float], losses: Sequence[int | float], level: float, *, window: int = 10
 ) -> int | None:
-    """The first step whose loss is below `level` and from which the smoothed loss stays below it to the end of the run.
+    """Return the first step with loss below `level` from which the smoothed loss stays below it to the end of the run.
 
-    None if there is none. The smoothed loss at a recorded step is the median of the losses recorded there and in the
-    `window` steps that follow, fewer at the end. A dip or a spike of a few steps therefore changes nothing, and a loss
-    that falls and comes back counts from its last fall. The last recorded loss must itself be below the level. `steps`
-    ascend; a thinned curve is judged by the records that it has.
+    None if there is no such step. The smoothed loss at a recorded step is the median of the losses recorded at this
+    step and in the next `window` steps (fewer at the end). So short dips and spikes change nothing, and a loss that
+    falls and rises again counts from its last fall. The last recorded loss must be below the level. `steps` must
+    ascend; a thinned curve is judged by its remaining points.
 
     >>> learned_step(range(8), [1, 0, 1, 1, 1, 0, 0, 0], 0.5, window=2)
     5

@@ -1,4 +1,4 @@
-"""The stages of each scale, in the order in which they run. Equal specs are the same trial, so scales share trials."""
+"""The stages of each scale in execution order. Equal specs are the same trial, so scales share trials."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -24,10 +24,10 @@ SCALES = ("quick", "default", "full")
 
 
 def plan(scale: str) -> list[Stage]:
-    """The stages of a scale, in the order in which they run: what tells most for its time comes first.
+    """Return the stages of a scale in execution order: the most informative per unit of time come first.
 
-    "full" ends with the studies of settings. A later stage of the same name replaces the results of an
-    earlier one: it has more of the same.
+    "full" ends with the studies of settings. If two stages have the same name, the later one has more trials and
+    replaces the results file of the earlier one.
     """
     return list(_stages(check_scale(scale)))
 
@@ -69,7 +69,7 @@ def _stages(scale: str) -> tuple[Stage, ...]:
 
 @cache
 def settings_studies() -> tuple[Stage, ...]:
-    """The studies of settings, which `--only NAME` measures one by one: what tells most for its time comes first."""
+    """Return the studies of settings, which `--only NAME` runs singly, the most informative per unit of time first."""
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
@@ -78,7 +78,7 @@ def settings_studies() -> tuple[Stage, ...]:
 
 
 def command_for(name: str) -> str:
-    """The command that measures the results file NAME.json, of the smallest scale at which it is complete.
+    """Return the command that measures the results file NAME.json, for the smallest scale at which it is complete.
 
     >>> command_for("law"), command_for("law-grid"), command_for("readings")
     ('sparsehead reproduce', 'sparsehead reproduce --full', 'sparsehead reproduce --only readings')
@@ -93,10 +93,10 @@ def command_for(name: str) -> str:
 
 
 def only(names: Iterable[str]) -> list[Stage]:
-    """The stages of the full scale with these names, in its order; of several with one name the last, which is whole.
+    """Return the stages of the full scale with these names; of two with equal names the later, complete one.
 
     Raises:
-        DomainError: there is no stage of some name.
+        DomainError: no stage has one of the names.
     """
     stages = {stage.name: stage for stage in plan("full")}
     wanted = list(names)
@@ -107,7 +107,7 @@ def only(names: Iterable[str]) -> list[Stage]:
 
 
 def check_scale(scale: str) -> str:
-    """The scale, if there is one of that name."""
+    """Return `scale` if it is the name of a scale; else raise an error."""
     if scale not in SCALES:
         raise DomainError(f"scale {scale!r} is unknown; the scales are {', '.join(SCALES)}.")
     return scale

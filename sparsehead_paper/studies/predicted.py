@@ -1,13 +1,13 @@
-"""Predicted and measured laws of conjunctions, without a free parameter: learners of theory beside presets.
+"""Laws of conjunctions: simulated for theoretical learners (without a free parameter), measured for presets.
 
-The learners of theory answer once, from independent samples, and their laws are simulated. Presets are measured as
-elsewhere, with five runs and with ambiguous training sets drawn again; at s = 3 `best` also with one run, without the
-redraw, and with neither, as the learners of theory have it. The lines depend on p in different ways, so that the one
-that a preset follows says what gradient descent uses: positives alone (COMP), covariances, or both.
+A theoretical learner gives one answer from independent samples. Trials of a preset have, as elsewhere, five runs, and
+ambiguous training sets are drawn again; at s = 3, `best` is also measured with one run, without redrawing, and with one
+run and no redrawing, as for the theoretical learners. The theoretical laws depend on p in different ways, so the one
+that a preset follows tells what gradient descent uses: positive examples alone (COMP), covariances, or both.
 
     sparsehead reproduce --only predicted --db /elsewhere/predicted.db --out /elsewhere/predicted
 
-resumes from its store. Laws come in the order of what they tell: s = 3 first, simulated ones before measured ones.
+resumes from its store. The most informative laws come first: s = 3 before other s, simulated laws before measured ones.
 """
 
 import math
@@ -33,10 +33,10 @@ FEWER = {3000: {"max_trials": 24}, 10_000: {"max_trials": 16}}
 
 
 class Simulated(Law):
-    """The law of a learner of theory; a trial takes milliseconds, so that intervals are narrow."""
+    """The simulated law of a theoretical learner; a trial takes milliseconds, so narrow intervals are affordable."""
 
     def seconds(self, db: Path) -> float:
-        """20 ms a trial, its share of starting processes included."""
+        """Return the expected time: 20 ms per trial, which includes starting processes."""
         return 0.02 * self.most_trials * len(self.Ts)
 
 
@@ -45,7 +45,7 @@ def predicted(
     Ts: tuple[int, ...] = (100, 300, 1000, 3000, 10_000),
     trials: int = 40,
 ) -> Laws:
-    """Laws at p = .5, .65, 2^(-1/s) (balanced labels) and .9, of s bits; ten times as many trials are simulated."""
+    """Return laws at p = .5, .65, 2^(-1/s) (balanced labels) and .9; simulated ones have ten times the trials."""
     laws: dict[str, Law] = {}
     for s in sizes:
         for p in (None, 0.5, 0.65, 0.9):
@@ -72,5 +72,5 @@ def predicted(
 
 
 def of_size(record: LawsRecord, s: int = 3) -> LawsRecord:
-    """The laws of conjunctions of s bits, for a chart with a panel for each p."""
+    """Return the laws of conjunctions of s bits, for a chart with one panel per p."""
     return LawsRecord(tuple(law for law in record.laws if law.group.startswith(f"AND of {s},")), record.state)

@@ -1,7 +1,7 @@
-"""Trained models, read: how often reading returns the planted function, and what its certificate is worth.
+"""Read functions from trained models: how often reading returns the planted function, and whether certificates hold.
 
-The runner trains each spec, reads the model with its own training set, and keeps what was read beside the outcome; the
-collector turns what the store holds into records for the figures and the verdicts.
+The runner trains each spec, reads the model with its own training set, and stores the result of reading with the
+outcome; the collector turns stored results into records for figures and verdicts.
 """
 
 import json
@@ -42,7 +42,7 @@ READ_SEED = 1  # other trials than the law's, whose outcomes are stored without 
 
 @dataclass(frozen=True)
 class TrainedTask:
-    """What a model was trained on, and whether its trial was solved."""
+    """The task a model was trained on, and whether its trial was solved."""
 
     family: str
     T: int
@@ -53,16 +53,16 @@ class TrainedTask:
 
 @dataclass(frozen=True)
 class ReadModel:
-    """What was read from one trained model.
+    """The result of reading one trained model.
 
     Args:
-        planted, read: the function to be learned and the one found, as text; `read` is None where none was claimed.
-        found: "planted" (exactly it), "other" (another function) or "none".
+        planted, read: the function to learn and the function read, as text; `read` is None if none was found.
+        found: "planted" (`read` equals `planted`), "other" (they differ) or "none".
         method, queries: see `Reading`.
-        agreement: share of fresh inputs on which the model and the best function found agree.
-        function_error: P(the function read differs from the planted one), exactly; None where none was read.
+        agreement: share of fresh inputs on which the model and the best candidate function agree.
+        function_error: exact P(the function read differs from the planted one); None if none was read.
         model_error: share of `FRESH` inputs on which the model and the planted function differ.
-        bound, model_bound: the certificate's upper bounds on those two; None where none was read.
+        bound, model_bound: certified upper bounds on function_error and model_error; None if none was read.
     Paper: read-trained
     """
 
@@ -80,12 +80,12 @@ class ReadModel:
 
 @dataclass(frozen=True)
 class ReadTrial(ReadModel, TrainedTask):
-    """One trained model, read. In the file the fields of the task come first."""
+    """The result of reading one trained model, with its task. In the file the fields of the task come first."""
 
 
 @dataclass(frozen=True)
 class ReadTrialsRecord(ResultsRecord):
-    """reading.json: what was read from trained models, and certificates that fail with probability `delta`."""
+    """reading.json: results of reading trained models, with certificates that fail with probability at most `delta`."""
 
     delta: float
     trials: tuple[ReadTrial, ...]
@@ -93,8 +93,8 @@ class ReadTrialsRecord(ResultsRecord):
 
 @dataclass(frozen=True)
 class AppearanceRun:
-    """One run of `steps` steps: from which step on the support leads in influence and in attention, and validation
-    accuracy is at least 3/4; None: not at the end."""
+    """One run of `steps` steps: the steps from which the support leads in influence, it leads in attention, and
+    validation accuracy is at least 3/4; None if this is not so at the end."""
 
     task: str
     T: int
@@ -109,16 +109,17 @@ class AppearanceRun:
 
 @dataclass(frozen=True)
 class AppearanceRecord(ResultsRecord):
-    """appearance.json: when the support appears along training."""
+    """appearance.json: at which training step the support appears."""
 
     runs: tuple[AppearanceRun, ...]
 
 
 def reading(trials: int = 3, cell: int = 60) -> Experiment:
-    """Ours: models trained on five families, read back.   Paper: read-trained
+    """Ours: train models on five families of functions, and read the functions back.   Paper: read-trained
 
     Args:
-        trials: for each family, T and m of READ_TRIALS; `cell` for READ_CELL.
+        trials: number of trials for each family, T and m of READ_TRIALS.
+        cell: number of trials for READ_CELL.
     """
     cells = [(name, T, m) for name, (Ts, ms) in READ_TRIALS.items() for T in Ts for m in ms]
     specs = [
@@ -132,7 +133,7 @@ def reading(trials: int = 3, cell: int = 60) -> Experiment:
 
 
 def appearance_plan(seeds: int = 12) -> Experiment:
-    """Ours: when the support appears in influence and in attention; runs of full length.   Paper: support-appears"""
+    """Ours: when the support appears in influence and in attention; no run ends early.   Paper: support-appears"""
     settings = dict(s=3, n_steps=400, restarts=1, keep_training=True, stall=0)
     specs = [
         preset("fast", function=name, T=T, m=m, seed=trial_seed(READ_SEED, T=T, m=m, trial=i), **settings)
@@ -145,7 +146,7 @@ def appearance_plan(seeds: int = 12) -> Experiment:
 
 
 def read_model(model: Model, spec: TrainSpec) -> ReadModel:
-    """Read a model that was trained on `spec`, and compare with what was planted.   Paper: read-trained"""
+    """Read a model trained on `spec`, and compare with the planted function.   Paper: read-trained"""
     task, oracle = task_of(spec), Oracle(model)
     planted = target_function(spec)
     found = find_function(oracle, seed=spec.seed, p=task.p)
@@ -173,7 +174,7 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
 
 
 def packed_reading(model: Model, spec: TrainSpec) -> dict[str, Any]:
-    """What was read from a model, as the bytes of a JSON object."""
+    """Return the result of reading a model as the bytes of a JSON object."""
     text = json.dumps(asdict(read_model(model, spec)), allow_nan=False)
     return {"reading": np.frombuffer(text.encode(), dtype=np.uint8)}
 
@@ -182,7 +183,7 @@ run_with_readings = partial(run_and_keep, packed_reading, mass_every=0)
 
 
 def read_models(store: Store, experiment: Experiment) -> ReadTrialsRecord:
-    """One row for each trained model.   Paper: read-trained, read-certificate"""
+    """Return one row for each trained model.   Paper: read-trained, read-certificate"""
     rows = []
     for record in experiment.records(store):
         packed = store.arrays(record.id).get("reading")
@@ -196,7 +197,7 @@ def read_models(store: Store, experiment: Experiment) -> ReadTrialsRecord:
 
 
 def appearances(store: Store, experiment: Experiment) -> AppearanceRecord:
-    """One row for each run whose support was looked at.   Paper: support-appears"""
+    """Return one row for each run with records of its support during training.   Paper: support-appears"""
     rows = []
     for record in experiment.records(store):
         when = appearance(store.history(record.id))

@@ -1,7 +1,7 @@
-"""The kinds of results files: a file of kind K is K.json or K-VARIANT.json; `folder` reads and writes it.
+"""Record types of results files: a file of type K is named K.json or K-VARIANT.json; `folder` reads and writes it.
 
-A new field gets a default, so that older files stay readable. What changes the meaning of a field or removes one raises
-the kind's `schema`, and files of the older schema are refused with a sentence.
+A new field has a default, so that older files stay readable. A change that alters the meaning of a field or removes one
+increases the type's `schema`; files with the older schema are then refused with an explanation.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from .slope import SlopeNormsRecord
 
 @dataclass(frozen=True)
 class BuiltFunction:
-    """One function at one T compiled by one tool: sizes, norms, speed, and whether it was proved right."""
+    """One function at one T, compiled by one tool: sizes, norms, speed, and whether it was proved correct."""
 
     tool: str
     function: str
@@ -56,7 +56,7 @@ class BuildComparison(ResultsRecord):
 
 @dataclass(frozen=True)
 class RunRecord(ResultsRecord):
-    """run.json: what was run, on what, how long; the report's last section prints it under these names."""
+    """run.json: command, machine and time of a run; the report's last section prints the fields under these names."""
 
     command: str
     version: str

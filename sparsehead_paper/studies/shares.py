@@ -1,7 +1,7 @@
-"""The share of the evidence that each interpretation of the paper's text has, and each choice that they make.
+"""The share of the evidence of each interpretation of the paper's text, and of each single choice among their settings.
 
-Shares are probabilities if all interpretations are equally likely before the paper's numbers are seen, the paper's is
-one of them, and races are independent.   Paper: readings, readings-together
+Shares are posterior probabilities if all interpretations are equally likely a priori, the paper's true settings are one
+of them, and races are independent.   Paper: readings, readings-together
 """
 
 import math
@@ -11,16 +11,16 @@ from .interpretations import ComparedInterpretation, InterpretationsRecord
 
 
 def compared_races(record: InterpretationsRecord) -> tuple[str, ...]:
-    """Races in which every reading was compared at least once."""
+    """Return the races in which every interpretation was compared at least once."""
     races = dict.fromkeys(number.race for number in record.numbers)
     return tuple(race for race in races if all(race in row.standings for row in record.readings))
 
 
 def shares(record: InterpretationsRecord, races: Sequence[str]) -> list[tuple[ComparedInterpretation, float]]:
-    """Each reading's share of the evidence from these races together.
+    """Return each interpretation's share of the evidence from these races together.
 
-    One that has left a race is compared with the best that is still in it, by the numbers that it has.
-    Empty where some race has not compared every reading.
+    A dropped interpretation is compared with the best remaining one by the numbers for which it has trials.
+    The list is empty if one of the races has not compared every interpretation.
     """
     if not set(races) <= set(compared_races(record)):
         return []
@@ -33,7 +33,7 @@ def shares(record: InterpretationsRecord, races: Sequence[str]) -> list[tuple[Co
 
 
 def shares_by_choice(record: InterpretationsRecord, races: Sequence[str]) -> dict[tuple[str, str], float]:
-    """The same summed over all readings that agree in one choice, by the choice and what was chosen."""
+    """Return the sum of shares over all interpretations with the same value of a setting, by (setting, value)."""
     found: dict[tuple[str, str], float] = {}
     for row, share in shares(record, races):
         for choice in ("decay", "clip", "init", "dropout"):
@@ -44,7 +44,7 @@ def shares_by_choice(record: InterpretationsRecord, races: Sequence[str]) -> dic
 
 
 def _behind(record: InterpretationsRecord, row: ComparedInterpretation, race: str) -> float:
-    """Nats behind the best of a race; if one that has left cannot be compared, its deficit when it left."""
+    """Return the deficit to the best of a race in nats; if it cannot be computed, the deficit when dropped."""
     standing = row.standings[race]
     if standing.behind is None:
         return math.inf

@@ -1,4 +1,4 @@
-"""What decides the law's slope: one setting of preset "best" changed at a time, and the norms under each.
+"""What determines the law's slope: preset "best" with one setting changed at a time, and the norms under each setting.
 
 Paper: law-slope, slope-norms
 """
@@ -57,7 +57,7 @@ LONG: dict[str, dict[str, int]] = {
 
 
 def slope() -> Laws:
-    """The law's slope by setting, around preset "best": T = 100 and 1000, most at 10^4.   Paper: law-slope"""
+    """Laws of preset "best" with one setting changed: T = 100, 1000, mostly also 10^4.   Paper: law-slope"""
     laws, groups = {}, {}
     for group, changes in FACTORS.items():
         for label, settings in changes.items():
@@ -71,15 +71,15 @@ def slope() -> Laws:
 
 
 def norm_specs(label: str, T: int) -> list[TrainSpec]:
-    """Three runs from ample samples under one setting of `slope`, for their norms.   Paper: law-slope"""
+    """Return three runs with ample samples under one setting of `slope`, to measure norms.   Paper: law-slope"""
     settings = next(changes[label] for changes in FACTORS.values() if label in changes)
     return conjunctions(T=T, m=300, trials=range(3), preset="best", restarts=1, **settings)
 
 
 @dataclass(frozen=True)
 class SettingCapacity:
-    """The capacity C = eps^2 ln N of heads with a model's norms, at the first look of training and when first solved:
-    medians over `runs` solved runs at T under the setting `label`."""
+    """The capacity C = eps^2 ln N of the class of heads with a model's norms, at the first record of training and when
+    first solved: medians over `runs` solved runs at T under the setting `label`."""
 
     label: str
     T: int
@@ -96,7 +96,7 @@ class SlopeNormsRecord(ResultsRecord):
 
 
 def slope_norms() -> Experiment:
-    """The norms under each setting of `slope`, at T = 100 and 1000.   Paper: law-slope, slope-norms"""
+    """Norms under each setting of `slope`, at T = 100 and 1000.   Paper: law-slope, slope-norms"""
     labels = [label for changes in FACTORS.values() for label in changes]
     specs = [spec for label in labels for T in COARSE for spec in norm_specs(label, T)]
     files = {"slope-norms": collect_slope_norms}
@@ -106,9 +106,9 @@ def slope_norms() -> Experiment:
 
 
 def collect_slope_norms(store: Store, _: Experiment) -> SlopeNormsRecord:
-    """The capacity of heads with the norms found, at the first look of training and at success, under each setting.
+    """Collect the capacity of the class of heads with the norms found, at the first record of training and at success.
 
-    Medians over the runs that were solved.   Paper: law-slope
+    Values are medians over solved runs, for each setting and T.   Paper: law-slope
     """
     rows: list[SettingCapacity] = []
     for label in (label for changes in FACTORS.values() for label in changes):
@@ -122,6 +122,6 @@ def collect_slope_norms(store: Store, _: Experiment) -> SlopeNormsRecord:
 
 
 def _capacity(record: Record, store: Store) -> tuple[float, float]:
-    """C at the first and at the last look."""
+    """Return C at the first and at the last record of training."""
     history, size = store.history(record.id), {"T": record.spec["T"], "m": record.spec["m"]}
     return capacity_at(history, 0, **size), capacity_at(history, -1, **size)

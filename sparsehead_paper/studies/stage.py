@@ -1,9 +1,9 @@
 """A stage of `reproduce`: the trials that it runs, the results files that it writes, the time that it takes.
 
 One step of the compiled engine takes about 0.5 ms + 3.5 us m + 10 ns m T on the machine that made the committed
-results; with dropout, where the whole attention matrix is formed, four times that. How many steps a trial takes is
-known where it runs to its end; else it is the mean over solved and failed trials near the threshold. Times are right
-to within a factor of two; `times` corrects them while stages run.
+results; with dropout, which needs the whole attention matrix, four times as long. The number of steps of a trial is
+known if it never stops early; otherwise the mean over solved and failed trials near the threshold is used. Estimates
+are right to within a factor of two; `times` corrects them while stages run.
 """
 
 from abc import ABC, abstractmethod
@@ -31,13 +31,13 @@ Report = Callable[[str, Progress | RoundProgress], None]  # title of what runs, 
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where stages run and what they may do there.
+    """Where stages run (store and folder), and options of the run.
 
     Args:
         db, folder: the store of trials, and the folder of results files.
-        stored: run nothing, and write how far the store is.
-        add: trials in the folder's results file count as done, for their store may be elsewhere.
-        report: told how far a stage is. say: gets sentences that a user should see.
+        stored: run no trials, and write results files from the trials in the store.
+        add: do not repeat trials in the folder's results file, even if the store does not contain them.
+        report: called with the progress of a stage. say: called with sentences to show to the user.
     """
 
     db: Path
@@ -49,39 +49,39 @@ class Workplace:
     say: Callable[[str], None] | None = None
 
     def progress(self, title: str) -> Callable[[Progress | RoundProgress], None] | None:
-        """`report` for what has this title."""
+        """Return `report` with its first argument set to `title`."""
         report = self.report
         return None if report is None else lambda progress: report(title, progress)
 
 
 class Stage(ABC):
-    """What `reproduce` measures at a time. `name` is what `reproduce --only` calls it."""
+    """One step of `reproduce`: trials and the results files made from them. `reproduce --only` selects it by `name`."""
 
     name: str
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The results files, without .json, that it writes."""
+        """Names, without .json, of the results files that this stage writes."""
         return (self.name,)
 
     @abstractmethod
     def summary(self) -> tuple[str, str]:
-        """For the plan: what is measured, and with how many trials."""
+        """Return two texts for the plan: what is measured, and the number of trials."""
 
     @abstractmethod
     def seconds(self, db: Path) -> float:
-        """Core-seconds that it is expected to take, without the trials that the store holds where that is known."""
+        """Return the expected core-seconds; stages that know which trials the store has leave these out."""
 
     @abstractmethod
     def run(self, place: Workplace) -> list[str]:
-        """Run what the store lacks and write the results files; return why some trials could not be run.
+        """Run trials missing from the store and write the results files; return why some trials could not be run.
 
         Raises:
-            DomainError: `place.add`, and the results file does not hold the stage's trials.
+            DomainError: `place.add` is set, but this stage's results file does not contain its trials.
         """
 
     def not_addable(self) -> DomainError:
-        """The error of a stage whose results file does not hold its trials."""
+        """Return the error for `add` with a stage whose results file does not contain its trials."""
         return DomainError(
             f"{self.name} cannot be added to: its results file does not hold its trials. Laws that are not measured "
             "on the grid, readings and parity-settings can."
@@ -90,13 +90,13 @@ class Stage(ABC):
 
 @dataclass(frozen=True)
 class Experiment(Stage):
-    """Specs to run with one runner.
+    """A stage that runs a list of specs with one runner.
 
     Args:
         title: one line for the progress display.
-        collect: by results file, the function that makes its record from the store.
-        runner, options: see `LocalSweep`; None is the engine's own.
-        seconds_each: what the runner does beside training a model.
+        collect: for each results file, the function that makes its record from the store.
+        runner, options: see `LocalSweep`; None stands for the engine's runner.
+        seconds_each: seconds per trial that the runner spends on work other than training.
     """
 
     name: str
@@ -109,15 +109,15 @@ class Experiment(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The results files, without .json, that it writes."""
+        """Names, without .json, of the results files that this experiment writes."""
         return tuple(self.collect)
 
     def summary(self) -> tuple[str, str]:
-        """Its title, and how many specs it has."""
+        """Return the title, and the number of specs."""
         return self.title, f"{len(self.specs)} trials"
 
     def seconds(self, db: Path) -> float:
-        """The sum over trials that the store lacks; a look at attention, influence and norms takes 0.02 s."""
+        """Return the expected time of trials missing from the store; a record during training takes 0.02 s."""
         known: Mapping[str, Record] = {}
         if db.exists():
             with Store(db, readonly=True) as store:
@@ -136,21 +136,21 @@ class Experiment(Stage):
         return problems
 
     def run_trials(self, place: Workplace, specs: Sequence[TrainSpec]) -> list[str]:
-        """Run those of the specs that the store lacks; the reasons of those that could not be run."""
+        """Run the given specs that are missing from the store; return reasons for trials that could not be run."""
         settings: dict[str, Any] = {"runner": self.runner or RUNNER, "options": self.options}
         with LocalSweep(place.db, workers=place.workers, batch=1, say=place.say, **settings) as sweep:
             result = sweep.run(specs, progress=place.progress(self.title))
         return sorted(set(result.errors.values()))
 
     def write(self, db: Path, folder: Path) -> None:
-        """Write the results files from whatever the store holds."""
+        """Write the results files from the trials in the store."""
         with Store(db, readonly=True) as store:
             whole = len(self.records(store)) == len(self.specs)
             for name, collect in self.collect.items():
                 write_results(folder, name, replace(collect(store, self), complete=whole))
 
     def records(self, store: Store) -> list[Record]:
-        """What the store holds of the specs, in their order."""
+        """Return the stored records of the specs, in the order of the specs."""
         found = store.find(self.specs, origin_of)
         return [found[key] for key in map(spec_id, self.specs) if key in found]
 
@@ -158,7 +158,7 @@ class Experiment(Stage):
 def conjunctions(
     *, T: int, m: int, trials: Iterable[int], preset: str = "fast", **settings: Any
 ) -> list[TrainSpec]:
-    """Trials of the paper's task, 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
+    """Specs of the paper's 3-sparse AND on balanced labels, one per number in `trials`.   Paper: law-and"""
     seeds = [trial_seed(0, T=T, m=m, trial=i) for i in trials]
     return [preset_spec(preset, function="and", s=3, T=T, m=m, seed=seed, **settings) for seed in seeds]
 
@@ -170,14 +170,14 @@ def run_and_keep(
     on_outcome: Callable[..., None],
     **options: Any,
 ) -> None:
-    """A runner: train the model of each spec, and store the arrays of `keep` beside its outcome."""
+    """Run specs: train the model of each spec, and store the arrays returned by `keep` with its outcome."""
     for spec in specs:
         run = learn_spec(spec, **options)
         on_outcome(spec, run.outcome, {} if run.model is None else keep(run.model, spec))
 
 
 def trial_seconds(spec: TrainSpec) -> float:
-    """Core-seconds that one trial is expected to take.
+    """Return the expected core-seconds of one trial.
 
     >>> spec = TrainSpec(
     ...     function="and", s=3, T=300, m=200, seed=0, n_steps=100, keep_training=True, restarts=1

@@ -1,4 +1,4 @@
-"""The time to go of all stages: estimates, corrected while they run by what the earlier ones took."""
+"""Remaining time of all stages: estimates, corrected while stages run by the times of finished stages."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ REPORT_SECONDS = 60.0  # for the checks of all claims, the figures and the page,
 
 
 class TimeToGo:
-    """The time to go of all stages and the report together.
+    """The remaining time of all stages and the report together.
 
     Args:
         stages: wall-clock seconds that each stage is expected to take, the report last.
-        clock: seconds that only ever grow.
+        clock: returns seconds, never decreasing.
     """
 
     def __init__(self, stages: Sequence[float], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -25,24 +25,24 @@ class TimeToGo:
         self._eta: float | None = None
 
     def next_stage(self) -> None:
-        """The running stage has ended."""
+        """Record that the running stage has ended."""
         now = self._clock()
         self._took += now - self._began
         self._done, self._began, self._eta = self._done + 1, now, None
 
     def see(self, progress: Progress | RoundProgress) -> None:
-        """What the running stage says of itself."""
+        """Record the progress that the running stage reports."""
         sweep = progress.sweep if isinstance(progress, RoundProgress) else progress
         self._eta = None if sweep is None else sweep.eta
 
     @property
     def speed(self) -> float:
-        """How much longer than expected the finished stages took; 1 before five seconds of work are finished."""
+        """Actual over expected time of the finished stages; 1 until five seconds of expected work are finished."""
         expected = sum(self._expected[: self._done])
         return self._took / expected if expected >= 5.0 and self._took > 0 else 1.0
 
     def seconds(self) -> float:
-        """What is left of the running stage, and the stages after it at the speed of those before it."""
+        """Return the remaining seconds: of the running stage, and of later stages scaled by `speed`."""
         if self._done >= len(self._expected):
             return 0.0
         here, *later = self._expected[self._done :]
