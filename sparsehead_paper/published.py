@@ -1,7 +1,7 @@
 """The paper's experiments: settings and printed or digitised numbers, written once.
 
-Figures draw these points, verdicts compare with them, and the protocols take their settings from here.
-Digitised from the paper's vector figures where it prints no table; bars are standard deviations of about 100
+Figures, verdicts and protocols take numbers and settings from this file. Numbers without a printed table are
+digitised from the paper's vector figures; bars are standard deviations of about 100
 bootstrap resamples (inferred). Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6 and appendix C.
 Paper: law-and, curves-and, attention-and, parity-curves
 """

@@ -2,8 +2,8 @@
 
 A run that has fitted its training set has moved the vectors of some positions far more than those of others. In most
 runs the bits at nearly all moved positions correlate positively with the label on the training set, or nearly all
-negatively. For an AND, negative correlations arise only by chance. Our explanation: a head can raise its output on ones or
-on zeros, and a run that took the wrong sign can only fit noise.
+negatively. For an AND, negative correlations arise only by chance. Our explanation: a head can raise its output on ones
+or on zeros, and a run that took the wrong sign can only fit noise.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Numbers of s-sets that explain random data sets, by simulation, for conjunctions and parities.
+"""Simulate how many s-sets of positions explain a random data set, for conjunctions and parities.
 
-A learner who knows the family but not the support can do no better than to name one of the supports that
-explain the data. `consistent_counts` draws data sets and counts those supports without ever drawing the columns
-that the positive examples have already ruled out.
+A learner that knows the family but not the support can do no better than to guess one of the supports that explain
+the data. `consistent_counts` draws data sets and counts these supports; columns that the positive examples rule out
+are never drawn.
 """
 
 import itertools
@@ -23,19 +23,18 @@ CAP = 200  # counting stops here: 1/N is then known to within 1/200
 def consistent_counts(
     *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
 ) -> Int[Array, "trials n_T"]:
-    """For each trial and each T, the number N of s-conjunctions that explain m samples of Bernoulli(p) bits.
+    """Return, for each trial and T, the number N of s-conjunctions that explain m samples of Bernoulli(p) bits.
 
-    The true support is columns 0 .. s-1 (columns are exchangeable). A column can take part in an explanation only
-    if it is 1 on all M positives, which happens with probability p^M, so the number of other columns still in
-    play is Binomial(T - s, p^M) and only their bits on the negatives are drawn. An s-set of columns explains the
-    data iff no negative has ones in all of it, i.e. iff the AND of its columns, as bit masks over the negatives,
-    is 0. Columns arrive one at a time, so one pass serves every T of `Ts` with the same data: in every trial N
-    grows with T.
+    The true support is columns 0 .. s-1 (columns are exchangeable). A column can belong to an explanation only if it
+    is 1 on all M positives, which has probability p^M. So the number of candidate columns outside the support is
+    Binomial(T - s, p^M), and only their bits on the negatives are drawn. An s-set of columns explains the data iff no
+    negative is 1 on all s columns, i.e. iff the AND of the columns, as bit masks over the negatives, is 0. Columns are
+    added one at a time, so one pass gives N for every T of `Ts` on the same data: in every trial N grows with T.
 
-    Counts are exact below CAP; a trial that reaches it stops there (its N is at least the number returned). If more
-    than `column_limit(s)` columns are in play, the wrong explanations among the first of them are counted and scaled
-    by the columns left out, N being then far above 1 and growing at least that fast; at the threshold about 30
-    columns are in play and this is rare.
+    Counts are exact below CAP; a trial that reaches CAP stops, and its N is at least the number returned. If there are
+    more than `column_limit(s)` candidate columns, wrong explanations are counted among the first of them only, and the
+    count is scaled up for the omitted columns (N is then far above 1 and grows at least as fast). This is rare: at the
+    threshold there are about 30 candidate columns.
     """
     check_class(s=s, T=min(Ts), m=m, p=p)
     if list(Ts) != sorted(Ts):
@@ -46,7 +45,7 @@ def consistent_counts(
 
 
 def column_limit(s: int) -> int:
-    """The number of columns with about 300,000 s-subsets, between 30 and 2000, so that no trial takes long."""
+    """Return a number of columns between 30 and 2000 with about 300,000 s-subsets, so that no trial takes long."""
     limit = 30
     while math.comb(limit + 1, s) <= 300_000 and limit < 2000:
         limit += 1
@@ -54,9 +53,9 @@ def column_limit(s: int) -> int:
 
 
 def parity_counts(*, s: int, T: int, m: int, trials: int, rng: np.random.Generator) -> Int[Array, " trials"]:
-    """For each trial, the number N of s-parities that explain m samples of fair bits, by full enumeration.
+    """Return, for each trial, the number N of s-parities that explain m samples of fair bits, by full enumeration.
 
-    Work is C(T, s) per trial; more than 2 million sets are refused (`floor.parity_bounds` has no such limit).
+    A trial enumerates C(T, s) sets; more than 2 million are refused (`floor.parity_bounds` has no such limit).
     Paper: parity-floor
     """
     check_class(s=s, T=T, m=m, p=0.5)
@@ -113,9 +112,9 @@ def _count_chunk(
 def _extend(
     levels: list[Shaped[Array, "..."]], mask: Shaped[Array, "alive words"], k: int, s: int
 ) -> Int[Array, " alive"]:
-    """Add column k to the ANDs of fewer than s columns; return how many s-sets it completes with AND = 0.
+    """Add column k to the ANDs of fewer than s columns; return the number of s-sets with AND = 0 that contain k.
 
-    levels[j] holds, per trial, the C(k, j) ANDs of j of the columns 0 .. k-1, in the order in which they arose.
+    levels[j] contains, for each trial, the C(k, j) ANDs of j of the columns 0 .. k-1, in order of creation.
     """
     alive = len(mask)
     completed = np.zeros(alive, dtype=np.int64)
@@ -137,7 +136,7 @@ def _extend(
 def _append(
     level: Shaped[Array, "alive size words"], used: int, new: Shaped[Array, "alive n words"]
 ) -> Shaped[Array, "alive size_or_more words"]:
-    """`new` after the first `used` entries; the array doubles when it is full, so copying stays linear."""
+    """Write `new` after the first `used` entries; a full array is doubled, so the total cost of copying is linear."""
     need = used + new.shape[1]
     if level.shape[1] < need:
         bigger = np.empty((len(new), max(16, 2 * need), new.shape[2]), dtype=np.uint64)
@@ -148,7 +147,7 @@ def _append(
 
 
 def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
-    """Rows of bits as rows of 64-bit words, padded with zeros."""
+    """Pack rows of bits into rows of 64-bit words, padded with zeros."""
     words = max(1, -(-bits.shape[1] // 64))
     packed = np.zeros((len(bits), 8 * words), dtype=np.uint8)
     as_bytes = np.packbits(bits, axis=1)
@@ -158,7 +157,9 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
 
 @dataclass(frozen=True)
 class Identification:
-    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the CAP)."""
+    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the effect of
+    CAP).
+    """
 
     T: int
     m: int
@@ -171,7 +172,7 @@ class Identification:
 def identification(
     *, s: int, Ts: Sequence[int], m: int, p: float, trials: int, rng: np.random.Generator
 ) -> list[Identification]:
-    """P_opt and P_unique for s-conjunctions at m samples, one entry per T, by simulation.   Paper: information-floor"""
+    """Simulate P_opt and P_unique for s-conjunctions at m samples, one entry per T.   Paper: information-floor"""
     N = consistent_counts(s=s, Ts=Ts, m=m, p=p, trials=trials, rng=rng)
     share, alone = 1 / N, N == 1
     cut = (N >= CAP).mean(axis=0) / CAP
@@ -189,14 +190,14 @@ def identification(
 
 
 def floor_slope(*, s: int, p: float) -> float:
-    """Samples per ln T that identifying an s-conjunction takes as T grows:  max_r (s-r) / (ln 2 p^r h(p^(s-r))).
+    """Return the samples per ln T needed to identify an s-conjunction as T grows: max_r (s-r) / (ln 2 p^r h(p^(s-r))).
 
-    To tell I* from the sets that share exactly r of its positions, (s-r) log2 T bits are needed, and a sample
-    gives H(label | the r shared bits) = p^r h(p^(s-r)) bits. At r = 0 this is s log2 T / h(p^s), the number of
-    bits in I* over the entropy of a label.
+    To distinguish the support I* from the sets that share exactly r positions with it, (s-r) log2 T bits are needed,
+    and a sample gives H(label | the r shared bits) = p^r h(p^(s-r)) bits. For r = 0 the ratio is s log2 T / h(p^s), the
+    number of bits of I* over the entropy of a label.
 
-    The first moment of a single swap alone would give 1 / -ln(1 - 2 p^s (1-p)), 7.5 at s = 3, p = 1/2, less than
-    the 7.96 of r = 0. For balanced labels, p = 2^(-1/s), both are s / ln 2 (4.33 at s = 3).
+    A first-moment bound over sets that differ from I* in one position would give only 1 / -ln(1 - 2 p^s (1-p)): 7.5 at
+    s = 3, p = 1/2, against 7.96 from r = 0. For balanced labels, p = 2^(-1/s), both are s / ln 2 (4.33 at s = 3).
 
     >>> round(floor_slope(s=3, p=0.5), 2), round(floor_slope(s=3, p=0.5 ** (1 / 3)), 2)
     (7.96, 4.33)

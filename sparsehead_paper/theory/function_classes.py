@@ -1,8 +1,8 @@
 """Covering numbers of function classes on a sample: definitions 2.1 and 2.2.
 
-A function counts only through its values on z_1 .. z_m, taken together: the distance of f and g is
-max_i ||f(z_i) - g(z_i)||. Covering the values at one z_i at a time is not the same thing (all +-1 functions
-on m points have the two values +-1, and covering number 2^m).
+A function is represented by the vector of its values on z_1 .. z_m; the distance of f and g is
+max_i ||f(z_i) - g(z_i)||. Covering the values at each z_i separately is not equivalent: the functions from m points to
+{-1, 1} have two values at each point, but covering number 2^m.
 """
 
 import time
@@ -22,9 +22,9 @@ from sparsehead.covering.metrics import Points, check_p, read_points, read_radiu
 
 
 def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -> Shaped[Array, "n m out"]:
-    """f(z) for every function and every sample point, as one array (definition 2.1).
+    """Return f(z) for every function and every sample point as one array (definition 2.1).
 
-    Values that are whole numbers, fractions or Decimals throughout stay exact, in an array of objects; others
+    If all values are integers, fractions or Decimals, they stay exact, in an array of objects; otherwise all
     become floats.   Paper: covering-number
     """
     table = [[_values(f(z)) for z in sample] for f in functions]
@@ -38,14 +38,14 @@ def evaluate(functions: Iterable[Callable[[Any], Any]], sample: Sequence[Any]) -
 
 
 def _values(y: Any) -> list[Any]:
-    """A function's value as a flat list of numbers."""
+    """Return a function's value as a flat list of numbers."""
     return np.ravel(np.asarray(y)).tolist() if not isinstance(y, Fraction | Decimal) else [y]
 
 
 def evaluate_parameters(
     f: Callable[[Any, Any], Any], parameters: Iterable[Any], sample: Sequence[Any]
 ) -> Shaped[Array, "n m out"]:
-    """f(z; theta) for every parameter and every sample point (definition 2.2).
+    """Return f(z; theta) for every parameter and every sample point (definition 2.2).
 
     Paper: parameterized-covering-number
     """
@@ -59,11 +59,11 @@ def evaluate_parameters(
 def class_covering_number(
     values: Shaped[Array, "n m out"], *, eps: Any, p: Real = 2, time_limit: float = 30.0
 ) -> Cover:
-    """N_inf(F; eps; z_1..z_m; ||.||_p) of the n functions whose values are given; proper.
+    """Return a smallest proper cover, N_inf(F; eps; z_1..z_m; ||.||_p), of the n functions with these values.
 
-    When the n functions are a sample of a larger class F, this is no lower bound for N_inf(F; eps): a class
-    may be cheaper to cover than a part of it. `class_packing_number` at 2 eps is one. Values and eps are compared as
-    in `covering_number`. `rows` of the result index the functions; centres have no coordinates.
+    If the n functions are a sample of a larger class F, this is not a lower bound for N_inf(F; eps), since a class can
+    have a smaller cover than a part of it; `class_packing_number` at 2 eps is a lower bound. Values and eps are
+    compared as in `covering_number`. `rows` of the result index the functions; centres have no coordinates.
 
     Paper: covering-number
     """
@@ -78,7 +78,7 @@ def class_covering_number(
 def class_packing_number(
     values: Shaped[Array, "n m out"], *, r: Any, p: Real = 2, time_limit: float = 30.0
 ) -> Packing:
-    """Most functions pairwise more than r apart on the sample.
+    """Return a largest set of functions that are pairwise more than r apart on the sample.
 
     For any sample F_n of a class F:  P(F_n, 2 eps) <= N_ext(F, eps) <= N_int(F, eps).
 
@@ -89,6 +89,6 @@ def class_packing_number(
 
 
 def _read(values: Shaped[Array, "n m out"]) -> Points:
-    """One point per function, its coordinates in m blocks: the distance is the largest over the blocks."""
+    """Return one point per function, with coordinates in m blocks; the distance is the maximum over blocks."""
     n, m, _ = values.shape
     return replace(read_points(values.reshape(n, -1)), blocks=m)

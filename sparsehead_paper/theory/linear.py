@@ -1,7 +1,7 @@
-"""ln N_inf of linear classes on N points, with constants: the proofs behind the prices of `capacity.forms`.
+"""ln N_inf of linear classes on N points, with explicit constants; proves the formulas used in `capacity.forms`.
 
 Norms and radii enter only through r = (bound on the weights)(bound on the points)/eps. Each function returns
-the logarithm of a number of cover elements; `perceptron.py` produces those elements. N counts DISTINCT
+the logarithm of a number of cover elements; `perceptron.py` computes the elements. N is the number of DISTINCT
 points: Boolean data with fixed embeddings have at most 2T + 1 tokens, however many samples there are.
 """
 
@@ -22,14 +22,14 @@ from sparsehead.capacity.forms import log_Lambda
 
 
 def ratio(a: Real, b: Real, eps: Real) -> float:
-    """ln(a b / eps)."""
+    """Return ln(a b / eps)."""
     return ln(check_norm("a", a)) + ln(check_norm("b", b)) - math.log(check_eps(eps))
 
 
 def updates_allowed(log_r: float) -> int:
-    """ceil(r^2) - 1, the most updates a perceptron cover makes; 0 when r <= 1.
+    """Return ceil(r^2) - 1, the maximal number of updates of a perceptron cover; 0 if r <= 1.
 
-    A rounding error in r^2 must not lower it, so r^2 is rounded up by two units in the twelfth digit.
+    To prevent a rounding error in r^2 from lowering the result, r^2 is increased by two units in the twelfth digit.
     """
     if log_r > 300:
         raise DomainError("the cover has more than e^600 updates; use the closed form for such a radius.")
@@ -37,28 +37,29 @@ def updates_allowed(log_r: float) -> int:
 
 
 def log_cover_vector(*, a: Real, b: Real, eps: Real, N: Real) -> float:
-    """Class x -> w.x, ||w|| <= a, on N points ||x|| <= b: a proper cover.
+    """Bound ln N_inf of a proper cover of the class x -> w.x, ||w|| <= a, on N points ||x|| <= b.
 
         ln N_inf <= (ceil(r^2) - 1) ln(2N + 1),    r = a b / eps    (0 when r <= 1).
 
     Proof: `perceptron.VectorCover` makes fewer than r^2 updates, each named by a point and a sign, and the
     sequences of at most k names number at most (2N + 1)^k.   Paper: vector-cover
-    Differs: 36 times smaller than the theorem of Zhang that the paper uses, and free of its log(1/eps).
+    Differs: 36 times smaller than Zhang's theorem, which the paper uses, and without the log(1/eps) of that theorem.
     """
     log_r = ratio(a, b, eps)
     return _updates(log_r) * log1p_exp(math.log(2) + ln(check_count("N", N)))
 
 
 def _updates(log_r: float) -> Real:
-    """`updates_allowed`, without the correction of one where that is beyond the digits of a float."""
+    """Return `updates_allowed`, or r^2 itself if r^2 is so large that float64 cannot represent the subtraction of 1."""
     return updates_allowed(log_r) if log_r < 300 else exp(2 * log_r)
 
 
 def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
-    """The same class in d dimensions, or on d points: d ln(1 + 2 r), and 0 when r <= 1.
+    """Bound ln N_inf of the class of `log_cover_vector` in d dimensions, or on d points: d ln(1 + 2 r); 0 if r <= 1.
 
-    A maximal set of parameters more than eps/b apart is a cover, and the balls of half that radius around it
-    are disjoint inside a ball of radius a + eps/(2b). Proper, and true for any subset of the ball.
+    Proof: a maximal set of parameters more than eps/b apart is a cover, and the balls of radius eps/(2b) around its
+    elements are disjoint and lie in a ball of radius a + eps/(2b). The cover is proper; any subset of the class has
+    one.
 
     Paper: parametric-cover
     """
@@ -67,11 +68,11 @@ def log_cover_parametric(*, a: Real, b: Real, eps: Real, d: Real) -> float:
 
 
 def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
-    """What no cover can beat on the points b e_1 .. b e_N, even with centres anywhere:
+    """Return a lower bound on ln N_inf on the points b e_1 .. b e_N, for covers with arbitrary centres:
 
         ln( C(N, k) 2^k ),    k = min(N, ceil((ab / 2 eps)^2) - 1).
 
-    The vectors with k entries +-a/sqrt(k) have norm a and differ by more than 2 eps at some point.
+    Proof: the vectors with k entries +-a/sqrt(k) have norm a, and any two differ by more than 2 eps at some point.
 
     Paper: vector-cover
     """
@@ -83,13 +84,13 @@ def log_cover_lower(*, a: Real, b: Real, eps: Real, N: int) -> float:
 def log_cover_matrix(
     *, B: Real, b: Real, eps: Real, d_1: int, N: Real, alpha: float | None = None, spectral: bool = True
 ) -> float:
-    """Class x -> W x, W of d_1 rows of total length <= B, on N points ||x|| <= b: a proper cover in l2.
+    """Bound ln N_inf of a proper l2 cover of x -> W x on N points ||x|| <= b; the d_1 row lengths of W add up to <= B.
 
         ln N_inf <= ln C(d_1 + K, d_1) + k ln(2 N d_1 + 1),
         K = floor((Bb/eps)^2 / alpha),   k = ceil((Bb / ((1 - sqrt alpha) eps))^2) - 1.
 
-    spectral=True makes the cover respect a spectral bound too; without it, 2 N d_1 becomes 2 N. alpha=None takes
-    the best of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
+    spectral=True also allows for a bound on the spectral norm; otherwise 2 N d_1 becomes 2 N. alpha=None uses the best
+    alpha of a grid. Proof: `perceptron.MatrixCover`.   Paper: linear-cover
     Differs: the lemma of the paper has an unstated constant and log(d_1 N).
     """
     log_r = ratio(B, b, eps)
@@ -108,7 +109,7 @@ def log_cover_matrix(
 
 
 def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -> float:
-    """The closed form  (Bb/eps)^2 Lambda(d_1, N), from C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
+    """Return the closed form (Bb/eps)^2 Lambda(d_1, N), from C(d_1+K, d_1) <= (d_1+1)^K and the best alpha.
 
     Paper: linear-cover
     """
@@ -117,11 +118,11 @@ def log_cover_matrix_closed(*, B: Real, b: Real, eps: Real, d_1: int, N: Real) -
 
 
 def log_cover_zhang(*, a: Real, b: Real, eps: Real, N: Real, p: float = 2.0) -> float:
-    """The theorem of Zhang: ||w||_q <= a, ||x||_p <= b, 1/p + 1/q = 1, 2 <= p < inf:
+    """Return the bound of Zhang's theorem for ||w||_q <= a, ||x||_p <= b, 1/p + 1/q = 1, 2 <= p < inf:
 
         log2 N_inf <= 36 (p - 1) (ab/eps)^2 log2( 2 ceil(4ab/eps + 2) N + 1 ).
 
-    Returned as a natural logarithm. Quoted, for comparison only: nothing here depends on it.
+    The result is a natural logarithm. The theorem is quoted for comparison; nothing here depends on it.
 
     Paper: zhang-cover
     """
@@ -134,13 +135,13 @@ def log_cover_zhang(*, a: Real, b: Real, eps: Real, N: Real, p: float = 2.0) -> 
 
 
 def log_cover_maurey(*, B: Real, b: Real, eps: Real, n_entries: Real) -> float:
-    """Class x -> W x or (x, z) -> z^T W x, |W_ij| adding up to <= B, on ALL inputs of size <= b:
+    """Bound ln N of x -> W x or (x, z) -> z^T W x, sum of |W_ij| <= B, on ALL inputs of length <= b:
 
         ln N <= (ceil((Bb/eps)^2) - 1) ln(2 n_entries + 1),
 
-    n_entries the number of entries of W. W is the mean of a random matrix among 0 and +-B at one entry; the
-    mean of k draws is off by (B^2 - ||W||_F^2)/k in expected squared Frobenius norm, so some mean of k is
-    within eps/b unless ||W||_F <= eps/b already, and then 0 is. It lies in the class. Neither the number of
+    where n_entries is the number of entries of W. Proof: W is the expectation of a random matrix that is 0 or has one
+    nonzero entry, +-B. The mean of k draws has expected squared Frobenius error (B^2 - ||W||_F^2)/k, so some mean of k
+    draws is within eps/b of W; if ||W||_F <= eps/b, the zero matrix is. Means lie in the class. Neither the number of
     points nor T enters.   Paper: trauger-tewari
     """
     return _updates(ratio(B, b, eps)) * log1p_exp(math.log(2) + ln(check_count("n_entries", n_entries)))

@@ -1,8 +1,8 @@
 """Lipschitz constants of softmax, of a head and of LayerNorm.
 
-`softmax_l1_bound` is where the constant of every attention bound is decided. The paper bounds the sum of the
-entries of softmax's Jacobian, which is below 2; the lemma that uses it needs only the Jacobian as a map from
-the sup-norm to the l1-norm, and that is at most 1.
+`softmax_l1_bound` determines the constant of every attention bound. The paper bounds the sum of absolute entries of
+softmax's Jacobian, which is below 2; but its lemma needs only the operator norm of the Jacobian from the sup-norm to
+the l1-norm, which is at most 1.
 """
 
 import math
@@ -14,9 +14,9 @@ from sparsehead._base.types import Array, Float
 def softmax_l1_bound(delta: Real) -> float:
     """||softmax(a) - softmax(b)||_1 <= 2 tanh(delta/2) <= delta  whenever  ||a - b||_inf <= delta.
 
-    For any set S of positions the logits of its two probabilities differ by at most 2 delta, and sigmoid(x +
-    delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance is twice the
-    largest difference over S. Holds under any mask. Equality: two positions, scores -+delta/2, exchanged.
+    Proof: for any set S of positions, the logits of P(S) under a and under b differ by at most 2 delta, and
+    sigmoid(x + delta) - sigmoid(x - delta) is largest at x = 0, where it is tanh(delta/2); the l1 distance is twice the
+    largest difference over S. It holds with any mask. Equality: a = (-delta/2, delta/2), b = -a.
 
     Paper: softmax-lipschitz
     Differs: the paper uses the constant 2.
@@ -27,14 +27,15 @@ def softmax_l1_bound(delta: Real) -> float:
 def norm_l1_bound(delta: Real, *, C_Norm: Real) -> float:
     """||Norm(a) - Norm(b)||_1 <= C_Norm delta  whenever  ||a - b||_inf <= delta and ||J Norm||_{1,1} <= C_Norm.
 
-    For any differentiable Norm: R^T -> simplex, by the mean value theorem and ||J v||_1 <= ||J||_{1,1} ||v||_inf.
-    Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 - p).   Paper: norm-lipschitz
+    It holds for any differentiable Norm: R^T -> simplex, by the mean value theorem and
+    ||J v||_1 <= ||J||_{1,1} ||v||_inf. Equality for softmax of two scores, where ||J||_{1,1} = 4 p (1 -
+    p).   Paper: norm-lipschitz
     """
     return check_norm("C_Norm", C_Norm) * check_norm("delta", delta)
 
 
 def jacobian_entries(p: Float[Array, " T"]) -> float:
-    """||J||_{1,1} = 2 (1 - sum p_i^2) for J = diag(p) - p p^T, the Jacobian of softmax where it equals p.
+    """Return ||J||_{1,1} = 2 (1 - sum p_i^2) for J = diag(p) - p p^T, the Jacobian of softmax at output p.
 
     Paper: head-assumptions
     """
@@ -44,10 +45,10 @@ def jacobian_entries(p: Float[Array, " T"]) -> float:
 def head_error_bound(
     *, score_error: Real, in_error: Real, L_out: Real = 1.0, B_in: Real = 1.0, B_X: Real = 1.0
 ) -> float:
-    """||f_head - f_head^|| <= L_out ( B_in B_X 2 tanh(score_error/2) + in_error ).
+    """Bound the change of a head's output: ||f_head - f_head^|| <= L_out ( B_in B_X 2 tanh(score_error/2) + in_error ).
 
-    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. B_in has
-    to hold for one of the two parameters only: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
+    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. B_in is
+    needed for only one of the two parameters: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
 
     Paper: head-lipschitz
     Differs: constant 1 for softmax, not 2; attained by X = (1, -1), W_V = 1, scores -+score_error/2.
@@ -57,10 +58,10 @@ def head_error_bound(
 
 
 def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
-    """||V||(1 + 2 R^2 ||QK||): the most that self-attention stretches max_t ||x_t - x^_t||, rows <= R.
+    """Return ||V||(1 + 2 R^2 ||QK||), a Lipschitz constant of self-attention in max_t ||x_t - x^_t||, rows <= R.
 
-    Spectral norms. A score z^T W x moves by at most 2 R ||W|| per unit; the rest is `head_error_bound`. The
-    constant 2 is needed: `claims.lipschitz` has rows that are stretched by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
+    Norms are spectral. A score z^T W x changes by at most 2 R ||W|| per unit; `head_error_bound` gives the rest. The
+    constant 2 is needed: `claims.lipschitz` has inputs whose distance grows by 2 R^2 ||QK|| ||V|| as ||QK|| grows.
 
     Paper: multi-layer-capacity, layer-lipschitz
     Differs: the paper has 1 + 4 R^2 ||QK||, with the constant 2 of softmax.
@@ -69,14 +70,14 @@ def attention_lipschitz(*, V: Real, QK: Real, R: Real) -> float:
 
 
 def layer_norm_lipschitz(*, eps: float, gain: Real = 1.0) -> float:
-    """max|gain| / sqrt(eps), a bound on the Lipschitz constant of LayerNorm.
+    """Return max|gain| / sqrt(eps), a bound on the Lipschitz constant of LayerNorm.
 
-    The constant is ||diag(gain) (I - 11^T/d)|| / sqrt(eps), at constant rows, where the variance vanishes: this bound
-    if d >= 2 and all gains are equal, and less otherwise (0 if d = 1).   Paper: layer-norm
+    The exact constant is ||diag(gain) (I - 11^T/d)|| / sqrt(eps), attained at constant rows, where the variance is 0.
+    It equals the bound if d >= 2 and all gains are equal, and is smaller otherwise (0 if d = 1).   Paper: layer-norm
     """
     return check_norm("gain", gain) / math.sqrt(eps)
 
 
 def layer_norm_radius(*, d: int, gain: Real = 1.0, bias: Real = 0.0) -> float:
-    """sqrt(d) max|gain| + ||bias||, a bound on the length of LayerNorm's output.   Paper: layer-norm"""
+    """Return sqrt(d) max|gain| + ||bias||, a bound on the length of LayerNorm's output.   Paper: layer-norm"""
     return math.sqrt(d) * check_norm("gain", gain) + check_norm("bias", bias)

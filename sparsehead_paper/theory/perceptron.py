@@ -1,9 +1,9 @@
-"""Constructive covers of linear classes: given w (or W), the element of the cover that stands for it.
+"""Constructive covers of linear classes: given w (or W), find an element of the cover within eps of it.
 
-A perceptron started at zero, shown the points in a fixed order and corrected towards w whenever it errs by
-more than eps, stops after fewer than (ab/eps)^2 corrections. Its result depends only on which points were
-used with which signs, so the results of all such short lists form a cover, and the list is the name of the
-element. `replay` turns a name back into the element without seeing w.
+A perceptron that starts at zero, visits the points in a fixed order and is corrected towards w whenever it errs by
+more than eps, stops after fewer than (ab/eps)^2 corrections. Its result depends only on the list of points and signs
+of the corrections. So the results of all such short lists form a cover, and the list is the name of its element.
+`replay` computes the element from its name, without w.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MatrixName = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class VectorElement:
-    """The cover element v of w, its name (point, sign) per update, and the most updates there can be."""
+    """The cover element v for w, its name (point and sign of each update), and the maximal number of updates."""
 
     v: Float[Array, " d"]
     name: Name
@@ -37,9 +37,9 @@ class VectorCover:
     """The cover at eps of x -> <w, x>, ||w|| <= a, on points X of length at most b, found by fewer than
     (ab/eps)^2 updates.
 
-    v <- Proj( v + (eps/b^2) sign x_i ) for the first i that errs by more than eps. Each update lowers ||w -
-    v||^2, which is at most a^2, by more than eps^2/b^2. Proj is onto the ball of radius a (proper=False
-    leaves it out: v may then leave the class, and only the multiset of updates matters).
+    Update v <- Proj( v + (eps/b^2) sign x_i ) for the first i with an error above eps. Each update lowers ||w -
+    v||^2, which is at most a^2, by more than eps^2/b^2. Proj projects onto the ball of radius a
+    (proper=False omits it: v may then leave the class, and only the multiset of updates matters).
 
     Paper: vector-cover
     """
@@ -51,7 +51,7 @@ class VectorCover:
     proper: bool = True
 
     def element(self, w: Float[Array, " d"]) -> VectorElement:
-        """v with |<w - v, x_i>| <= eps for all i."""
+        """Return v with |<w - v, x_i>| <= eps for all i."""
         _check_scales(self.X, self.eps, self.b)
         _check_class(float(np.linalg.norm(w)), check_norm("a", self.a), "||w||", "a")
         most = updates_allowed(ln(self.a) + ln(self.b) - ln(self.eps))
@@ -67,7 +67,7 @@ class VectorCover:
             v = self._step(v, name[-1])
 
     def replay(self, name: Name) -> Float[Array, " d"]:
-        """The cover element with this name."""
+        """Return the cover element with this name."""
         return reduce(self._step, name, np.zeros(self.X.shape[1]))
 
     def _step(self, v: Float[Array, " d"], update: tuple[int, int]) -> Float[Array, " d"]:
@@ -92,7 +92,7 @@ def _check_class(value: float, limit: float, what: str, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class MatrixElement:
-    """The cover element V of W: row budgets c_j, update names (row, point, sign), the most updates."""
+    """The cover element V for W: row budgets c_j, updates (row, point, sign), and the maximal number of updates."""
 
     V: Float[Array, "d_1 d_2"]
     budgets: tuple[int, ...]
@@ -102,7 +102,7 @@ class MatrixElement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixCover:
-    """The cover at eps of x -> W x, rows of W adding up to <= B and ||W|| <= S if S is given, on points X up to b long.
+    """The cover at eps of x -> W x on points ||x|| <= b: row lengths of W add up to <= B, ||W|| <= S if S is given.
 
     Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
     Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
@@ -121,7 +121,7 @@ class MatrixCover:
     alpha: float = 0.25
 
     def element(self, W: Float[Array, "d_1 d_2"]) -> MatrixElement:
-        """V with ||(W - V) x_i|| <= eps for all i."""
+        """Return V with ||(W - V) x_i|| <= eps for all i."""
         _check_scales(self.X, self.eps, self.b)
         lengths = np.linalg.norm(W, axis=1)
         _check_class(float(lengths.sum()), check_norm("B", self.B), "the sum of the rows' lengths", "B")
@@ -144,7 +144,7 @@ class MatrixCover:
             V = self._step(V, name[-1], r, e)
 
     def replay(self, budgets: tuple[int, ...], name: MatrixName) -> Float[Array, "d_1 d_2"]:
-        """The cover element with these row budgets and updates."""
+        """Return the cover element with these row budgets and updates."""
         r, e = self._rows(budgets)
         V = np.zeros((len(budgets), self.X.shape[1]))
         for update in name:
@@ -155,11 +155,11 @@ class MatrixCover:
 
     @property
     def _tau(self) -> float:
-        """Row lengths are multiples of this."""
+        """Unit of the row budgets: row lengths are rounded down to multiples of it."""
         return self.alpha * self.eps**2 / (self.b**2 * self.B)
 
     def _rows(self, budgets: tuple[int, ...]) -> tuple[Float[Array, " d_1"], Float[Array, " d_1"]]:
-        """r and e, row by row."""
+        """Return the rounded length r_j and the allowed error e_j of each row."""
         r = self._tau * np.array(budgets)
         total = float(r.sum())
         if total == 0:
@@ -180,17 +180,16 @@ class MatrixCover:
 
 
 def _into_rows(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"]) -> Float[Array, "d_1 d_2"]:
-    """The nearest matrix with row lengths at most r; rows are separate, so their weights in Q drop out."""
+    """Return the nearest matrix with row lengths at most r, in Q as in any norm that weights whole rows."""
     lengths = np.linalg.norm(V, axis=1)
     return V * np.minimum(1.0, np.divide(r, lengths, out=np.ones_like(r), where=lengths > 0))[:, None]
 
 
 def _into_class(V: Float[Array, "d_1 d_2"], r: Float[Array, " d_1"], S: float) -> Float[Array, "d_1 d_2"]:
-    """The Q-nearest matrix with row lengths <= r and spectral norm <= S, by alternating directions (ADMM).
+    """Return the Q-nearest matrix with row lengths <= r and spectral norm <= S, by alternating directions (ADMM).
 
-    The Q-projection with a spectral bound has no closed form: rows weigh 1/r_j. One half-step is a weighted
-    mean projected row by row, the other clips singular values. A last scaling makes the result lie in the
-    class exactly.
+    This projection has no closed form, because Q weights row j by 1/r_j. One half-step projects a weighted mean row by
+    row, the other clips singular values. A final scaling puts the result exactly into the class.
     """
     rows = _into_rows(V, r)
     if np.linalg.norm(rows, ord=2) <= S * (1 + ROUNDING):

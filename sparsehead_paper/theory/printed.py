@@ -1,4 +1,4 @@
-"""Statements as the paper, the notes and textbooks print them, with constants; `bound` uses none of them."""
+"""Formulas as the paper, the notes and textbooks print them, with constants; `bound` uses none of them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from sparsehead.capacity.items import Item
 
 
 def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
-    """The textbook shape with its constant: e sqrt2 r (1 + ln^+(A/(sqrt2 r))), r = sqrt(C/m).
+    """Return the textbook bound with its constant: e sqrt2 r (1 + ln^+(A/(sqrt2 r))), r = sqrt(C/m).
 
     Paper: rademacher-cover
     """
@@ -20,13 +20,13 @@ def rademacher_simple(*, C: Real, A: Real, m: Real) -> float:
 
 
 def entropy_integral(log_covering: Callable[[float], float], *, A: Real, m: Real, alpha: Real) -> float:
-    """R^ <= 4 alpha + 4 sqrt2 m^{-1/2} int_alpha^{A/2} sqrt(ln N(eps)) d eps, for any 0 < alpha <= A/2.
+    """Bound R^ <= 4 alpha + 4 sqrt2 m^{-1/2} int_alpha^{A/2} sqrt(ln N(eps)) d eps, for any 0 < alpha <= A/2.
 
-    A class within A of one function, with proper covers. Chaining at q = 1/2 (`rademacher`) has
+    The class lies within A of one function and has proper covers. Chaining at q = 1/2 (`rademacher`) gives
     A 2^{-J} + m^{-1/2} sum_j A 2^{1-j} sqrt(2 ln N(A 2^{-j})); each term is at most 4 sqrt2 times the integral
     over [A 2^{-j-1}, A 2^{-j}], where ln N is no smaller. Take the largest J with A 2^{-J-1} >= alpha.
 
-    The integral is replaced by an upper sum on a geometric grid, which errs upwards only. For alpha > A/2 the
+    The integral is replaced by an upper sum on a geometric grid, which can only overestimate it. For alpha > A/2 the
     trivial bound A is returned.   Paper: entropy-integral
     Differs: the paper leaves the constant open; textbooks have 12 in place of 4 sqrt2.
     """
@@ -42,7 +42,7 @@ def entropy_integral(log_covering: Callable[[float], float], *, A: Real, m: Real
 
 
 def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
-    """m >= (ln|F| + ln(1/delta))/eps suffices for a consistent learner over a finite class.
+    """Return m >= (ln|F| + ln(1/delta))/eps, enough samples for a consistent learner over a finite class.
 
     Paper: sample-size
     """
@@ -52,12 +52,12 @@ def finite_class_samples(*, log_size: float, eps: Real, delta: Real) -> int:
 def printed_corollary(
     *, V21: Real, V: Real, QK21: Real, BX: Real, L: Real, m: Real, T: Real, eps: Real
 ) -> float:
-    """The single-layer bound as the notes print it, constant 1:
+    """Return the single-layer bound as the notes print it, with constant 1:
 
         (L B_X)^2 ( V21^{2/3} + (QK21 V)^{2/3} )^3 / eps^2  log(mT).
 
-    Right for B_X = 1 only: rescaling X by c and the weights by 1/c^2, 1/c leaves all functions unchanged, but
-    not this number.   Paper: single-layer-capacity
+    It is correct for B_X = 1 only: multiplying X by c, W_QK by 1/c^2 and W_V by 1/c changes no function of the class,
+    but changes this number.   Paper: single-layer-capacity
     """
     third = 2 / 3
     inner = check_norm("V21", V21) ** third + (check_norm("QK21", QK21) * check_norm("V", V)) ** third
@@ -73,17 +73,17 @@ def smallest_step(values: Float[Array, " n"]) -> float:
 
 
 def item(name: str, *, c: Real, p: Real) -> Item:
-    """An item from the two numbers of the split lemma, when the price is c/x^2 and nothing else is known."""
+    """Return an item with cost c/x^2 and weight p, the two numbers of the split lemma."""
     return Item(name, ln(check_norm("c", c)) / 2, 0.0, ln(check_norm("p", p)), math.inf)
 
 
 def split(items: Sequence[Item], eps: Real) -> tuple[float, ...]:
-    """The x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps.
+    """Return the x_k that minimise sum c_k/x_k^2 subject to sum p_k x_k = eps.
 
     x_k = (eps/g)(c_k/p_k)^{1/3},  g = sum c^{1/3} p^{2/3}.
 
-    By convexity and one Lagrange multiplier; the minimum is g^3/eps^2. Items that cost nothing get inf, and an
-    item with copies counts that often in both sums.
+    This follows from convexity with one Lagrange multiplier; the minimum is g^3/eps^2. Items with c = 0 get x = inf. An
+    item with several copies counts once per copy in both sums.
 
     Paper: split-lemma
     """

@@ -1,4 +1,4 @@
-"""Covering numbers beside VC dimension, fat-shattering dimension and Rademacher complexity."""
+"""Relations of covering numbers to VC dimension, fat-shattering dimension and Rademacher complexity."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from sparsehead._base.types import Array, Float
 
 
 def log_sauer(*, m: int, d: int) -> float:
-    """ln of sum_{i <= d} C(m, i), the most patterns that a class of VC dimension d makes on m points.
+    """Return ln of sum_{i <= d} C(m, i), the maximal number of patterns of a class of VC dimension d on m points.
 
     Paper: vc-cover
     """
@@ -23,25 +23,25 @@ def log_sauer(*, m: int, d: int) -> float:
 
 
 def log_cover_vc(*, m: int, d: int, eps: float) -> float:
-    """ln N_inf of a 0/1 class of VC dimension d on m points: for eps < 1 every pattern is its own ball.
+    """Bound ln N_inf of a 0/1 class of VC dimension d on m points; if eps < 1, each pattern needs its own element.
 
-    At most d ln(e m/d) when m >= d >= 1. For eps >= 1 one function covers all.   Paper: vc-cover
-    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 that is 0.21, less than one
-    function.
+    The result is at most d ln(e m/d) if m >= d >= 1. If eps >= 1, one function covers all.   Paper: vc-cover
+    Differs: the notes write (em/d)^d for every m and eps; at m = 1, d = 4 this is 0.21, although a cover
+    has at least one element.
     """
     return 0.0 if check_eps(eps) >= 1 else log_sauer(m=m, d=d)
 
 
 def log_cover_fat(*, m: int, d: int, eps: float) -> float:
-    """ln of a bound on N_inf(F, eps, m), F into [0, 1] with fat-shattering dimension d at eps/4:
+    """Return ln of a bound on N_inf(F, eps, m) for F into [0, 1] with fat-shattering dimension d at eps/4:
 
         N_inf <= P(eps) < 2 (m b^2)^{ceil(log2 y)},   b = floor(2/eps) + 1,   y = sum_{i <= d} C(m, i) b^i.
 
-    Alon, Ben-David, Cesa-Bianchi, Haussler: values rounded to b levels; a large 2-separated set of roundings
-    doubles its number of shattered (set, levels) pairs with every split, and y counts the pairs there can be.
+    Proof (Alon, Ben-David, Cesa-Bianchi, Haussler): round values to b levels; each split of a large 2-separated set of
+    roundings doubles the number of shattered (set, levels) pairs, and y bounds the number of these pairs.
 
     Paper: fat-cover
-    Differs: the notes print d log(2em/(de)) for d log2(2em/(d eps)), and need m >= d; this form holds for
+    Differs: the notes print d log(2em/(de)) instead of d log2(2em/(d eps)), and need m >= d; this form holds for
     all m, d.
     """
     eps, m = check_eps(eps), int(check_count("m", m))
@@ -51,10 +51,10 @@ def log_cover_fat(*, m: int, d: int, eps: float) -> float:
 
 
 def fat_dimension(values: Float[Array, "n m"], gamma: float) -> int:
-    """Size of the largest set of columns gamma-shattered by the rows, by brute force: for tiny classes.
+    """Return the size of the largest set of columns gamma-shattered by the rows, by brute force (for tiny classes).
 
-    Columns A are gamma-shattered if levels s exist such that every pattern on A is made by a row at least
-    gamma above s where the pattern is 1 and at least gamma below where it is 0.
+    Columns A are gamma-shattered if there are levels s such that for every 0/1 pattern on A some row is at least gamma
+    above s where the pattern is 1, and at least gamma below s where it is 0.
     """
     # a level may be moved up to gamma below the lowest value it must lie under
     levels = [[v - gamma for v in np.unique(column)] for column in values.T]
@@ -71,12 +71,12 @@ def _fat_shattered(values: Float[Array, "n k"], levels: list[list[float]], gamma
 
 
 def vc_dimension(patterns: Float[Array, "n m"]) -> int:
-    """Size of the largest set of columns on which 0/1 rows make every pattern, by brute force."""
+    """Return the size of the largest set of columns on which 0/1 rows realise every pattern, by brute force."""
     return _dimension(patterns, lambda A: len(np.unique(patterns[:, A], axis=0)) == 2 ** len(A))
 
 
 def _dimension(values: Float[Array, "n m"], shattered: Callable[[list[int]], bool]) -> int:
-    """Size of the largest shattered set of columns; its subsets are shattered too, so sizes are tried in turn."""
+    """Return the size of the largest shattered set of columns; sizes are tried in ascending order."""
     n, m = values.shape
     most = min(m, int(math.log2(n)))
     for size in range(1, most + 1):
@@ -86,7 +86,7 @@ def _dimension(values: Float[Array, "n m"], shattered: Callable[[list[int]], boo
 
 
 def empirical_rademacher(values: Float[Array, "n m"]) -> float:
-    """E over signs of max_f mean_i sign_i f(z_i), exactly, by all 2^m signs.   Paper: rademacher-cover"""
+    """Return E over signs of max_f mean_i sign_i f(z_i), exactly, from all 2^m signs.   Paper: rademacher-cover"""
     m = values.shape[1]
     if m > 16:
         raise DomainError(f"all 2^m signs are enumerated, so m <= 16; got m={m}.")
@@ -95,7 +95,7 @@ def empirical_rademacher(values: Float[Array, "n m"]) -> float:
 
 
 def cover_vc_printed(*, m: int, d: int) -> float:
-    """(e m/d)^d as the notes print it, for m of any size; below 1 when m is much smaller than d.
+    """Return (e m/d)^d as printed in the notes, for any m; it is below 1 if m is much smaller than d.
 
     Paper: vc-cover
     """

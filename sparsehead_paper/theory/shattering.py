@@ -1,7 +1,7 @@
 """Heads with unbounded norms: one head in three dimensions shatters log2 T sequences, with a margin near 1/2.
 
-Small weights shatter the same sequences, since a pattern is read off from any difference; but their margin
-vanishes. Norm bounds limit the dimension at a margin, which is what covering numbers measure.
+Heads with small weights shatter the same sequences, since any difference of outputs shows the pattern, but with a
+margin near 0. Norm bounds limit the shattering dimension at a given margin, which covering numbers measure.
 """
 
 import math
@@ -14,7 +14,7 @@ from sparsehead.heads.heads import softmax
 
 
 def shattered_inputs(T: int) -> Float[Array, "n T 3"]:
-    """floor(log2 T) sequences of T tokens x_t = (cos 2 pi t/T, sin 2 pi t/T, bit i of t), i = 0, 1, ..
+    """Return floor(log2 T) sequences of T tokens x_t = (cos 2 pi t/T, sin 2 pi t/T, bit i of t), i = 0, 1, ..
 
     Paper: pseudo-dimension
     """
@@ -29,11 +29,11 @@ def shattered_inputs(T: int) -> Float[Array, "n T 3"]:
 def shattering_head(
     T: int, pattern: int, *, scale: float | None = None
 ) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
-    """(w_QK, w_V) of the head whose output on sequence i is near bit i of `pattern`.
+    """Return (w_QK, w_V) of the head whose output on sequence i is near bit i of `pattern`.
 
-    w_QK = T^2 (cos, sin)(2 pi pattern/T), w_V = e_3: attention singles out token t = pattern, whose third
-    coordinate in sequence i is the wanted bit. The next token scores T^2 (1 - cos 2 pi/T), about 2 pi^2,
-    less, so all other tokens together get less than 3e-7 for T >= 4. scale replaces T^2.
+    w_QK = T^2 (cos, sin)(2 pi pattern/T), w_V = e_3: attention selects token t = pattern, whose third coordinate in
+    sequence i is bit i of the pattern. The score of the next token is lower by T^2 (1 - cos 2 pi/T), about 2 pi^2, so
+    all other tokens together get attention below 3e-7 for T >= 4. `scale` replaces T^2.
 
     Paper: pseudo-dimension
     """
@@ -47,12 +47,12 @@ def shattering_head(
 def head_outputs(
     X: Float[Array, "n T 3"], w_QK: Float[Array, " 3"], w_V: Float[Array, " 3"]
 ) -> Float[Array, " n"]:
-    """<w_V, X^T softmax(X w_QK)> for each sequence."""
+    """Return <w_V, X^T softmax(X w_QK)> for each sequence."""
     return (softmax(X @ w_QK) * (X @ w_V)).sum(axis=1)
 
 
 def shatters(T: int) -> bool:
-    """Whether the heads make all 2^n patterns around 1/2 on the n sequences: pseudo-dimension >= n.
+    """Return whether the heads realise all 2^n patterns around 1/2 on the n sequences: pseudo-dimension >= n.
 
     Paper: pseudo-dimension
     """
