@@ -1,4 +1,4 @@
-"""Capacity of one layer: classes small enough to cover exactly, to count, or to pack explicitly."""
+"""Capacity of one layer, checked on classes small enough to cover exactly, to count, or to pack explicitly."""
 
 import itertools
 import math
@@ -30,16 +30,15 @@ NORMS = {"V21": 2.0, "V": 1.0, "QK": 5.0, "BX": 1.5}
 def _log_covering(
     norms: dict[str, float], *, T: int = 100, m: int = 1000, eps: float = 0.5, form: str = "ours"
 ) -> float:
-    """ln N_inf of the heads with these norms."""
+    """Return the bound on ln N_inf of the heads with these norms."""
     items = head_class_items(head_class(norms), m=m, T=T, price=Pricing(form))
     return covering(items, eps=eps, form=form).log_covering
 
 
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
-    """A maximum over samples of a maximum over positions is one maximum over $m T$ tokens; hence covers of $Score$ and
-    $phi_in$ on $m T$ points serve the head, and $T$ enters only through their logarithm.
-    """
+    """The maximum over samples of the maximum over positions is one maximum over $m T$ tokens. Hence covers of $Score$
+    and $phi_in$ on $m T$ points suffice for the head, and $T$ enters only through the logarithm of their size."""
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
     for m, T in ((4, 7), (1, 12), (9, 2)):
@@ -79,9 +78,9 @@ def check_head_capacity(context: Context) -> Finding:
     points)$ with $L_out (C_Norm B_in B_X eps_s + eps_in) = eps$, $phi_out$ being fixed. A scalar output divides $eps$
     by $B_w$.
 
-    Tokens in [-1, 1], values |v| <= 1: B_X = B_in = L_out = 1, and the head's eps is what `head_error_bound` makes of
-    the two resolutions. With one value, heads of small scores are as far apart as their scores; with one score, as
-    their values.
+    Checked for tokens in [-1, 1] and values |v| <= 1, so that B_X = B_in = L_out = 1; `head_error_bound` gives the
+    head's eps from eps_s and eps_in. If all heads have the same values, heads with small scores are as far apart as
+    their scores; if all have the same scores, as far apart as their values.
     """
     rng = stream(context.seed, "capacity")
     pair = np.array([[[1.0], [-1.0]]])
@@ -124,9 +123,8 @@ def _one_dimensional_head(x: Float[Array, "T 1"], theta: tuple[float, float]) ->
 
 @claim("pseudo-dimension", kind="proposition", where="paper proposition 4.4")
 def check_pseudo_dimension(context: Context) -> Finding:
-    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: points on a circle that carry the
-    bits of their own index are shattered by queries of length $T^2$.
-    """
+    """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: sequences of tokens on a circle,
+    each with a bit of its index, are shattered by queries of length $T^2$."""
     lengths = [4, 8, 16, 32, 64]
     done = [T for T in lengths if shatters(T)]
     return finding(
@@ -166,12 +164,13 @@ def check_single_layer_capacity(context: Context) -> Finding:
 
 
 def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
-    """ln of the number of heads of an explicit packing, and the bound on ln N(eps) of their class.
+    """Return ln of the number of heads of an explicit packing, and the bound on ln N(eps) of their class.
 
     Sequence i of n has the tokens +-(e_i, 1)/sqrt2 in R^{n+1}, the value vector reads the last coordinate, and the
-    score vector kappa has k entries +-size/sqrt k. The output at i depends on the entry kappa_i alone, so
-    the plane of e_i and the last coordinate shows it; k is the largest for which the three outputs of the
-    entries -, 0 and + are more than 2 eps apart. Then so are all C(n, k) 2^k heads, at some i.
+    score vector kappa has k entries +-size/sqrt k. The output on sequence i depends on the entry kappa_i alone, so it
+    is computed in the plane of e_i and the last coordinate. k is the largest number for which the outputs for a
+    negative, a zero and a positive entry are more than 2 eps apart; then any two of the C(n, k) 2^k heads differ so at
+    some i.
     """
     token, z = np.array([1.0, 1.0]) / math.sqrt(2), np.array([0.0, 1.0])
 
@@ -196,7 +195,8 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
 
 @claim("positional-capacity", kind="corollary", where="paper A.11")
 def check_positional_capacity(context: Context) -> Finding:
-    """With a fixed table of positions added to the tokens, $B_X$ becomes $B_X + B_P$ in every term."""
+    """If a fixed table of positions, with rows of length at most $B_P$, is added to the tokens, $B_X$ becomes $B_X +
+    B_P$ in every term."""
     rng = stream(context.seed, "positions")
     X, P = rng.normal(size=(50, 4)), rng.normal(size=(50, 4))
     X[0], P[0] = 0.3 * np.eye(4)[0], 0.7 * np.eye(4)[0]  # the longest of each, in one direction
@@ -223,9 +223,8 @@ def check_positional_capacity(context: Context) -> Finding:
 
 @claim("multi-head-capacity", kind="corollary", where="paper A.12; notes section 4")
 def check_multi_head_capacity(context: Context) -> Finding:
-    """The sum of $H$ heads: the items of all heads in one list, $(sum_h [..])^3 / eps^2$. A head with zero weights adds
-    nothing.
-    """
+    """For a sum of $H$ heads the terms of all heads are added inside the bracket: $(sum_h [..])^3 / eps^2$. A head with
+    zero weights adds nothing."""
     ratios = {}
     for H in (2, 3, 5):
         # outputs sum_h v_h x, |v_h| <= 1: an interval of length 2H, and two balls of radius H/1.02 cover it
@@ -266,9 +265,8 @@ def check_multi_head_capacity(context: Context) -> Finding:
 
 @claim("trauger-tewari", kind="remark", where="Trauger and Tewari 2024, cited for comparison")
 def check_trauger_tewari(context: Context) -> Finding:
-    """A capacity bound without $T$ exists under $||W_QK||_{1,1}$: Maurey's sparsification instead of a cover of $m T$
-    points.
-    """
+    """Under a bound on $||W_QK||_{1,1}$ there is a capacity bound that does not depend on $T$: Maurey's sparsification
+    replaces a cover of $m T$ points."""
     rng = stream(context.seed, "maurey")
     worst = 0.0
     for shape, draws in (((6, 6), 4), ((6, 6), 30), ((20, 1), 10)):

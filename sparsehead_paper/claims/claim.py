@@ -1,4 +1,4 @@
-"""The contract of claims, which is the library's, and what the paper's reproduction knows of a claim besides."""
+"""The library's `Claim`, and additional facts about a claim that only the reproduction needs: code, tests, status."""
 
 from functools import partial
 
@@ -18,24 +18,24 @@ EXACT = 1e-9  # above any rounding in float64, below any change of a constant
 
 
 def finding_json(found: Finding) -> dict[str, str]:
-    """A finding as JSON values: all but its data, formulas as plain text."""
+    """Return a finding as JSON values, without its data and with formulas as plain text."""
     return {name: plain(getattr(found, name)) for name in ("label", "verdict", "paper", "ours", "detail")}
 
 
 def labelled_code(claim: Claim) -> tuple[str, ...]:
-    """The code of a claim, as "package.module:name"; an erratum's includes that of the claim it corrects."""
+    """Return the code of a claim as "package.module:name"; for an erratum also the code of the claim it corrects."""
     behind = (evidence().get(label) for label in (claim.label, claim.about) if label)
     return tuple(dict.fromkeys(name for found in behind if found for name in found["code"]))
 
 
 def marked_tests(claim: Claim) -> tuple[str, ...]:
-    """The tests of a claim, as "tests/path.py::test_name" from the root of a checkout."""
+    """Return the tests of a claim as "tests/path.py::test_name", relative to the root of a checkout."""
     found = evidence().get(claim.label)
     return tuple(found["tests"]) if found else ()
 
 
 def status(claim: Claim) -> str:
-    """ "implemented" for a claim with code, "text only" for one that can have none, else "not yet"."""
+    """Return "implemented" for a claim with code, "text only" for a claim that cannot have any, else "not yet"."""
     if claim.text_only:
         return "text only"
     return "implemented" if labelled_code(claim) else "not yet"

@@ -1,4 +1,4 @@
-"""Covering numbers on sets small enough to go through every subset."""
+"""Covering numbers of sets small enough to enumerate all subsets."""
 
 import itertools
 from fractions import Fraction
@@ -21,7 +21,7 @@ EXAMPLE_SETS = {
 
 
 def brute_force(D: np.ndarray, eps: float) -> int:
-    """The smallest number of rows of D whose balls cover all: every subset is tried, smallest first."""
+    """Return the smallest number of rows of D whose eps-balls cover all points, by trying subsets in order of size."""
     balls = [sum(1 << int(i) for i in np.flatnonzero(row <= eps)) for row in D]
     everything = (1 << len(D)) - 1
     return next(
@@ -34,7 +34,7 @@ def brute_force(D: np.ndarray, eps: float) -> int:
 @claim("pseudometric-cover", kind="definition", where="notes section 2.1.1")
 def check_pseudometric_cover(context: Context) -> Finding:
     """In a pseudometric space an $eps$-cover of a set is a subset such that every point of the set lies within $eps$ of
-    one of its members; the covering number is the size of the smallest. It never grows with $eps$.
+    some member of the subset; the covering number is the size of the smallest $eps$-cover. It never grows with $eps$.
     """
     rng = stream(context.seed, "cover")
     worst, greedy, falls, between = 0, 0, True, True
@@ -62,9 +62,8 @@ def check_pseudometric_cover(context: Context) -> Finding:
 
 @claim("covering-example", kind="figure", where="notes section 2.1.2, figures 1 and 2")
 def check_covering_example(context: Context) -> Finding:
-    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the set
-    as first printed and 1 for the set as used later; the printed 2 belongs to neither.
-    """
+    """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the point
+    set as first printed and 1 for the point set used later; the printed value 2 is right for neither."""
     found = {
         name: [covering_number(points, eps=Fraction(eps)).size for eps in ("0.05", "0.5")]
         for name, points in EXAMPLE_SETS.items()
@@ -82,9 +81,8 @@ def check_covering_example(context: Context) -> Finding:
 
 @claim("covering-number", kind="definition", where="paper definition in section 3; notes definition 2.1")
 def check_covering_number(context: Context) -> Finding:
-    """$N_inf(F; eps; z_1..z_m)$: the size of the smallest $C$ inside $F$ such that every $f$ in $F$ has a member of $C$
-    within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples.
-    """
+    """$N_inf(F; eps; z_1..z_m)$ is the size of the smallest subset $C$ of $F$ such that every $f$ in $F$ has a member
+    of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples."""
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
     values = evaluate(signs, range(m))
@@ -99,9 +97,8 @@ def check_covering_number(context: Context) -> Finding:
 
 @claim("parameterized-covering-number", kind="definition", where="notes definition 2.2")
 def check_parameterized_covering_number(context: Context) -> Finding:
-    """For $F = {f(.; theta)}$ a cover may be given by its parameters: a subset of $Theta$ whose functions cover $F$ at
-    the $m$ points. Two parameters with the same values on the sample count once.
-    """
+    """For $F = {f(.; theta)}$ a cover may be given by parameters: a subset of $Theta$ whose functions cover $F$ at the
+    $m$ points. Two parameters with the same values on the sample count as one."""
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])
     cover = class_covering_number(values, eps=0.5)

@@ -1,4 +1,4 @@
-"""What reads the output of a head: bumps, plateaus, codes; and the certificate over all inputs."""
+"""Decoders of a head's output (bumps, plateaus, codes), and the certificate over all inputs."""
 
 import itertools
 import math
@@ -25,8 +25,7 @@ from .claim import EXACT, Context, Finding, claim, finding
 @claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")
 def check_bump(context: Context) -> Finding:
     """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0 outside
-    $[-delta, 3 delta]$, straight between, and takes no other values.
-    """
+    $[-delta, 3 delta]$, and linear in between."""
     error = 0.0
     for delta in (0.05, 0.25, 2.0):
         x = np.linspace(-4 * delta, 6 * delta, 2001)
@@ -44,9 +43,8 @@ def check_bump(context: Context) -> Finding:
 def check_bump_net(context: Context) -> Finding:
     """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and $delta = g/4$,
     a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its $delta$-cube and 0 outside all $2
-    delta$-cubes. Entries of the first layer and its biases are at most $B/delta + 2$, of the second at most $2 d_f$, of
-    $w$ the largest value.
-    """
+    delta$-cubes. Weights and biases of the first layer are at most $B/delta + 2$, of the second layer at most $2 d_f$,
+    and entries of $w$ at most the largest value."""
     rng = stream(context.seed, "bump-net")
     error, off, shapes = 0.0, 0.0, set()
     for d_f, n in ((1, 5), (2, 6), (3, 8), (5, 6)):
@@ -76,9 +74,8 @@ def check_bump_net(context: Context) -> Finding:
 
 @claim("exact-decoder", kind="ours")
 def check_exact_decoder(context: Context) -> Finding:
-    """A piecewise linear read-out with two units per change of value is constant on every interval in which the head's
-    output can lie; inside the head, with $sigma = ReLU$, it needs no MLP at all.
-    """
+    """A piecewise linear decoder with two ReLU units per change of value is constant on every interval that can contain
+    the head's output; placed inside the head, with $sigma = ReLU$, it needs no MLP."""
     rng = stream(context.seed, "decoder")
     low = np.sort(rng.uniform(0, 10, size=12))
     high = low + 0.8 * np.diff(low, append=11)
@@ -101,10 +98,9 @@ def check_exact_decoder(context: Context) -> Finding:
 
 @claim("best-code", kind="ours")
 def check_best_code(context: Context) -> Finding:
-    """Bits may be weighed in any order and complemented: the code with the fewest changes of value along the head's
-    output has the smallest decoder. One change is possible exactly for linear threshold functions, of which there are
-    104 on three bits; $s$ changes are needed for parity; no real weights do better.
-    """
+    """A code weights the bits in some order, each possibly complemented; the code with the fewest changes of value
+    along the head's output has the smallest decoder. One change is enough exactly for linear threshold functions, of
+    which there are 104 on three bits; parity needs $s$ changes; no real weights do better."""
     tables = [from_table(T=3, support=(0, 1, 2), table=t) for t in itertools.product([0, 1], repeat=8)]
     thresholds = sum(f.s == 0 or best_code(f.values).changes == 1 for f in tables)
     odd = [best_code(parity(tuple(range(s)), T=s).values).changes for s in (2, 3, 4)]
@@ -122,10 +118,9 @@ def check_best_code(context: Context) -> Finding:
 
 @claim("exact-certificate", kind="ours")
 def check_exact_certificate(context: Context) -> Finding:
-    """For a one-layer model bounds on the outputs over all $2^T$ inputs are proved pattern by pattern of the $s$
-    relevant bits, in $O(2^s T)$; they hold for exact arithmetic and for float64, rounding included, and for a
-    single-head scalar read-out they are attained.
-    """
+    """For a one-layer model, bounds on the outputs over all $2^T$ inputs are proved for each pattern of the $s$
+    relevant bits, in time $O(2^s T)$; they hold in exact arithmetic and in float64 with its rounding errors, and are
+    attained for a scalar decoder of a single head."""
     rng = stream(context.seed, "certificate")
     worst, every = 0.0, assignments(11)
     for _ in range(6):
@@ -154,15 +149,15 @@ def check_exact_certificate(context: Context) -> Finding:
 
 
 def _believed(model: Model, f: SparseFunction) -> bool:
-    """Whether either method calls a model right that is not."""
+    """Return whether either verification method accepts `model` for f; here every model is wrong."""
     found = [verify(model, f, method=m) for m in ("exhaustive", "patterns")]
     return any(c.correct or c.exact for c in found)
 
 
 def treacherous_models() -> Iterator[tuple[str, Model, SparseFunction]]:
-    """Models of T = 12 that do not compute the constant 0 (the first: AND), though a careless check may not notice.
+    """Yield models at T = 12 that are wrong (the first for AND, the others for the constant 0) in ways easily missed.
 
-    The last one computes it in exact arithmetic, and not in float64.
+    The last model is right in exact arithmetic, but not in float64.
     """
     T, zero = 12, from_table(T=12, support=(0,), table=(0, 0))
     f = conjunction((2, 5, 11), T=T)
@@ -186,7 +181,7 @@ def treacherous_models() -> Iterator[tuple[str, Model, SparseFunction]]:
 
 
 def _bit_reader(T: int, score: float, units: tuple[Array, Array, Array] | None = None) -> Model:
-    """A head that mixes the bits, bit 0 scoring `score`; ReLU units (slopes, offsets, read-out) decode the mean."""
+    """Return a head that averages the bits, bit 0 with score `score`, and ReLU units (slopes, offsets, read-out)."""
     encoding = positional(T)
     d = encoding.d
     W_Q, W_K, W_V = np.eye(1, d, 2).T[None], score * np.eye(1, d).T[None], np.eye(1, d, 1).T[None]
@@ -199,7 +194,7 @@ def _bit_reader(T: int, score: float, units: tuple[Array, Array, Array] | None =
 
 
 def _plane_reader(T: int, scale: float) -> Model:
-    """A head whose values fill a plane, in units of `scale`: the ReLU of each coordinate is read separately."""
+    """Return a head whose values fill a plane, scaled by `scale`; a ReLU of each coordinate is read separately."""
     encoding = positional(T)
     d = encoding.d
     zero = np.zeros((1, d, 1))

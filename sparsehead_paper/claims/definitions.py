@@ -1,4 +1,4 @@
-"""The definitions agree with one another: every special form is the general head with its parts filled in."""
+"""Consistency of the definitions: every special form equals the general head with its parts filled in."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def _case(context: Context, name: str) -> tuple[Float[Array, "T d"], HeadWeights
 
 
 def _row_by_row(X: Float[Array, "T d"], W: HeadWeights, z: Float[Array, " d"]) -> Float[Array, " d"]:
-    """The layer's output for the context z, from the general head and nothing else."""
+    """Return the layer's output for the context z, computed with the general head alone."""
     return heads.attention_head(
         X,
         z,
@@ -41,10 +41,9 @@ def agreement(paper: str, error: float, detail: str) -> Finding:
 
 @claim("matrix-norms", kind="definition", where="paper section 3, notation; notes section 2")
 def check_matrix_norms(context: Context) -> Finding:
-    """$||M||_{p,q}$ takes the $p$-norm of each column, then the $q$-norm of those numbers; so $||W||_{2,1}$ sums column
-    lengths and $||X^T||_{2,inf}$ is the longest row of $X$. Always spectral <= Frobenius <= (2,1) <= $sqrt(columns)$
-    Frobenius.
-    """
+    """$||M||_{p,q}$ is the $q$-norm of the $p$-norms of the columns; so $||W||_{2,1}$ is the sum of column lengths and
+    $||X^T||_{2,inf}$ the length of the longest row of $X$. Always spectral <= Frobenius <= (2,1) <= $sqrt(columns)$
+    Frobenius."""
     M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
     got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
     error = float(np.abs(np.array(got) - [6, 3 + 17**0.5, 17**0.5, 8]).max())
@@ -65,9 +64,8 @@ def check_matrix_norms(context: Context) -> Finding:
 
 @claim("attention-head", kind="definition", where="paper definition 3.1; notes definition 2.4")
 def check_attention_head(context: Context) -> Finding:
-    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T -> simplex$; Score,
-    Norm, $phi_in$ and $phi_out$ are whatever the caller gives.
-    """
+    """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T -> simplex$ and
+    arbitrary Score, Norm, $phi_in$ and $phi_out$."""
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
     a = heads.softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
@@ -78,7 +76,7 @@ def check_attention_head(context: Context) -> Finding:
 
 @claim("self-attention", kind="definition", where="notes equation (1)")
 def check_self_attention(context: Context) -> Finding:
-    """The head with a token of the sequence as its context: $z = x_tau$, one output per $tau$."""
+    """Self-attention is the head with a token of the sequence as its context: $z = x_tau$, one output per $tau$."""
     X, W, _ = _case(context, "self")
     layer = heads.tf_layer(X, W)
     error = max(float(np.abs(_row_by_row(X, W, X[t]) - layer[t]).max()) for t in range(7))
@@ -101,7 +99,7 @@ def check_tf_layer(context: Context) -> Finding:
     "tf-scalar", kind="definition", where="paper section 3, scalar output; notes definition 2.5, last line"
 )
 def check_tf_scalar(context: Context) -> Finding:
-    """One extra token [CLS], itself attended, and the output $w^T y_[CLS]$."""
+    """$f_tf-scalar$ adds one token [CLS], which is itself attended, and returns $w^T y_[CLS]$."""
     X, W, rng = _case(context, "scalar")
     w = rng.normal(size=6)
     error = abs(heads.tf_scalar(X, W, w) - float(w @ _row_by_row(X, W, X[-1])))
@@ -142,9 +140,8 @@ def check_tf_mlp(context: Context) -> Finding:
 
 @claim("tf-deep", kind="definition", where="paper section 4, with theorem 4.7")
 def check_tf_deep(context: Context) -> Finding:
-    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, with $Pi$ the projection of each row to the unit ball,
-    which stands in for LayerNorm.
-    """
+    """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, where $Pi$ projects each row to the unit ball in place of
+    LayerNorm."""
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
 
@@ -168,9 +165,8 @@ def check_tf_deep(context: Context) -> Finding:
 
 @claim("model", kind="ours")
 def check_model(context: Context) -> Finding:
-    """Any of the modules above with its encoding and read-out is one frozen Model, evaluated on all $2T + 1$ distinct
-    tokens instead of $m$ sequences; the numbers are those of the definitions.
-    """
+    """Any of the modules above, with its encoding and read-out, is represented by one immutable Model, evaluated on all
+    $2T + 1$ distinct tokens instead of $m$ sequences; its outputs equal those of the definitions."""
     rng = stream(context.seed, "model")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
     w = rng.normal(size=9)

@@ -1,4 +1,4 @@
-"""Capacity of deep networks: how a layer moves with its weights, and the items that add it up."""
+"""Capacity of deep networks: how much a layer's output changes with its weights, and the sum of these terms."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ Meet = Callable[[str, Array, Array | None], None]
 
 
 def _maps(model: Model) -> Weights:
-    """The linear maps of a network without biases, keyed by the names of their items."""
+    """Return the linear maps of a network without biases, keyed by the names of their items."""
     found = {"w": model.w[:, None]}
     for i, layer in enumerate(model.layers):
         for h in range(layer.H):
@@ -39,7 +39,7 @@ def _maps(model: Model) -> Weights:
 
 
 def _output(model: Model, W: Weights, bits: Int[Array, " T"], meet: Meet) -> float:
-    """The network's output from its maps; `meet` sees the points that each map is applied to."""
+    """Return the network's output computed from its maps; `meet` is called with the inputs of each map."""
     Z = model.encoding(bits)
     for i, layer in enumerate(model.layers):
         keys = Z if model.attends_cls else Z[:-1]
@@ -64,7 +64,7 @@ def _output(model: Model, W: Weights, bits: Int[Array, " T"], meet: Meet) -> flo
 
 @dataclass
 class _Replaced:
-    """A network and a replacement of its maps, over all inputs: errors, and the points that each map met."""
+    """A network and a replacement of its maps, over all inputs: output errors, and the inputs of each map."""
 
     model: Model
     W_hat: Weights
@@ -97,7 +97,7 @@ class _Replaced:
         return len(np.unique(np.round(np.concatenate(self.points[name]), 9), axis=0))
 
     def ratio(self, items: Mapping[str, Item]) -> float:
-        """|f - f^| over sum_k p_k eps_k."""
+        """Return |f - f^| over sum_k p_k eps_k."""
         return self.moved / sum(items[name].p * off for name, off in self.off.items())
 
 
@@ -106,10 +106,10 @@ def _items(model: Model, m: int) -> dict[str, Item]:
 
 
 def _aligned(scores: float = 0.0) -> Model:
-    """Two blocks of rank-one maps along one path, on T = 2 tokens: no norm is lost on the way.
+    """Return two blocks of rank-one maps along one path, on T = 2 tokens, so that all norm bounds are attained.
 
-    With bits (1, 0) the tokens are e_1 + p_0 and e_0 + p_1. All queries give the tokens scores +-scores/2; the values
-    are read along the difference of the two tokens, and each map multiplies by a factor of its own.
+    With bits (1, 0) the tokens are e_1 + p_0 and e_0 + p_1. Every query gives them the scores +scores/2 and -scores/2;
+    values are read along the difference of the two tokens, and each map multiplies by a different factor.
     """
     X = positional(2)
     one, two = X(np.array([1, 0]))[:2]
@@ -125,9 +125,9 @@ def _aligned(scores: float = 0.0) -> Model:
 
 
 def _before_a_relu() -> float:
-    """The error of W_V replaced by .9 W_V over p eps, in a head with a ReLU between W_V and a W_C of norm 5.
+    """Return error over p eps if .9 W_V replaces W_V in a head with a ReLU between W_V and a W_C of norm 5.
 
-    The head looks at one token, whose value is 1 and becomes .9: the output falls from 5 to 4.5.
+    The head attends to one token. Its value falls from 1 to .9, so the output falls from 5 to 4.5.
     """
     X = positional(2)
     one, two = X(np.array([1, 0]))[:2]
@@ -152,10 +152,9 @@ def _before_a_relu() -> float:
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its weights",
 )
 def check_layer_parameters(context: Context) -> Finding:
-    """Replacing one weight matrix by another of no larger norms, off by at most $eps$ on the points it meets, moves the
-    output by at most $p eps$: $p$ is the product of the Lipschitz constants behind it, and for scores $||W_V|| R$ as
-    well.
-    """
+    """Replacing one weight matrix by another of no larger norms, with an error of at most $eps$ on the points to which
+    it is applied, changes the output by at most $p eps$: $p$ is the product of the Lipschitz constants of all later
+    maps, for scores also times $||W_V|| R$."""
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
     score = "layer0.head0.QK"
@@ -177,9 +176,8 @@ def check_layer_parameters(context: Context) -> Finding:
 
 @claim("multi-layer-capacity", kind="theorem", where="paper theorem 4.7 and A.17")
 def check_multi_layer_capacity(context: Context) -> Finding:
-    """Depth $L$: the items of every block, each weighted by the Lipschitz constants of the blocks above it, $||W_V|| (1
-    + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
-    """
+    """For depth $L$ the bound adds up the terms of every block, each weighted by the Lipschitz constants of the blocks
+    above it: $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$)."""
     rng = stream(context.seed, "depth")
     right, worst, prices = True, 0.0, []
     for trial in range(6):
@@ -219,10 +217,10 @@ def check_multi_layer_capacity(context: Context) -> Finding:
 
 
 def _scalar_network() -> Model:
-    """Two blocks of width d = 1 on T = 1 trained tokens, with residuals, biases, MLPs; the second has LayerNorms.
+    """Return two blocks of width 1 on one trained token, with residuals, biases, MLPs; the second has LayerNorms.
 
-    With its bias as a second row every map is (3, 4) of length 5, (.6, .8) of length 1, or such a map times .2. The
-    LayerNorms' gain 2 and bias 1 are taken out of the maps behind them.
+    Every map with its bias as a second row is (3, 4) of length 5, (.6, .8) of length 1, or .2 times one of these. The
+    LayerNorms have gain 2 and bias 1; the maps after them are adjusted to compensate.
     """
     norm = LayerNorm(np.array([2.0]), np.array([1.0]), 0.01)
 
@@ -245,7 +243,7 @@ def _scalar_network() -> Model:
 
 
 def _scalar_items() -> dict[str, tuple[float, float]]:
-    """(c, p) of `_scalar_network` on m = 3 samples, from theory 1.3, 4.3, 4.4 and 5.3 alone."""
+    """Return (c, p) of each item of `_scalar_network` on m = 3 samples, from theory 1.3, 4.3, 4.4 and 5.3 alone."""
     found: dict[str, tuple[float, float, int]] = {}
     stretches: list[float] = []
 
@@ -288,14 +286,14 @@ def _random_network(rng: np.random.Generator, *, L: int, residual: bool, size: f
 
 
 def _shrunk(M: Float[Array, "a b"], M_hat: Float[Array, "a b"]) -> Float[Array, "a b"]:
-    """M_hat scaled until no norm of it exceeds M's, so that both belong to one class."""
+    """Return M_hat scaled down until none of its norms exceeds that of M, so that both belong to one class."""
     old, new = matrix_norms(M), matrix_norms(M_hat)
     ratios = [getattr(old, n) / getattr(new, n) for n in ("frobenius", "spectral", "n21", "n21_T")]
     return M_hat * min(1.0, *ratios)
 
 
 def _price_ratio(item: Item, W: Float[Array, "a b"], found: _Replaced) -> float:
-    """c of an item over what its map needs for the points it met: (norm x length)^2 x the factor for their number."""
+    """Return c of an item over the value needed for the points met: (norm x length)^2 x the factor for their number."""
     N, norms = math.log(found.distinct(item.name)), matrix_norms(W)
     if found.radius(item.name) == 0:  # ReLUs that never open
         return math.inf

@@ -1,4 +1,4 @@
-"""docs/paper.md and evidence.json, written in a checkout by `python -m sparsehead_paper.claims.document`."""
+"""Write docs/paper.md and evidence.json in a checkout: `python -m sparsehead_paper.claims.document`."""
 
 import json
 import re
@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the text of docs/paper.md."""
     head = """# From paper to code
 
 Written by `python -m sparsehead_paper.claims.document` from `sparsehead_paper/claims/`; a test keeps the two in step,
@@ -54,7 +54,7 @@ def _row(claim: Claim) -> str:
 
 
 def _text(text: str) -> str:
-    """Formulas as LaTeX, and everything else as it is: nothing in a statement is markup."""
+    """Return `text` with formulas as LaTeX and all other characters escaped, since a statement contains no markup."""
     parts = split_formulas(text)
     return "".join(
         f"${latex(part)}$" if i % 2 else re.sub(r"([|_*<\\`$])", r"\\\1", part)
@@ -81,10 +81,10 @@ def _test(reference: str) -> str:
 
 
 def main() -> None:
-    """Write both files.
+    """Write docs/paper.md and evidence.json.
 
     Raises:
-        FileError: this is no checkout.
+        FileError: the package does not lie in a checkout of the repository.
     """
     page = CHECKOUT / "docs" / "paper.md"
     if not page.is_file():

@@ -1,4 +1,4 @@
-"""Errata of the paper: cases in which the printed form fails and the repaired one does not."""
+"""Errata of the paper: cases in which the printed statement fails and the corrected one holds."""
 
 import itertools
 import math
@@ -36,9 +36,8 @@ def check_errata_paper_1(context: Context) -> Finding:
 
 @erratum("errata-paper-2", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_2(context: Context) -> Finding:
-    """$delta = g/8$ contradicts an approximation that is only good to $g/4$: values inside the allowed error fall
-    outside the bump. $delta = g/4$ works.
-    """
+    """$delta = g/8$ contradicts an approximation with error up to $g/4$: values within this error fall outside the
+    bump. $delta = g/4$ works."""
     g = 1.0
     targets, y = np.array([[0.0], [g]]), np.array([[3 * g / 16]])
     outputs = {}
@@ -57,7 +56,7 @@ def check_errata_paper_2(context: Context) -> Finding:
 def head_error(
     encoding: Encoding, support: tuple[int, ...], *, printed: bool, rng: np.random.Generator
 ) -> float:
-    """Largest distance of the head's output from (1/s) sum chi_i, over the patterns of I and random other bits."""
+    """Return the largest distance of the head's output from (1/s) sum chi_i, over patterns of I, random other bits."""
     s = len(support)
     model = paper_model(
         conjunction(support, T=encoding.T), encoding, printed=frozenset({"key"}) if printed else frozenset()
@@ -71,9 +70,8 @@ def head_error(
 
 @erratum("errata-paper-3", where="paper appendix B, one head, encoding (a)", about="single-head")
 def check_errata_paper_3(context: Context) -> Finding:
-    """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, and the stated
-    error is exceeded however large $R$ is: the softmax prefers one of them. Dual keys repair it.
-    """
+    """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, so softmax
+    prefers one position, and the stated error is exceeded for every large $R$. Dual keys correct this."""
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
     errors = [max(head_error(e, (20, 70, 150), printed=p, rng=rng) for e in draws) for p in (True, False)]
@@ -90,7 +88,7 @@ def check_errata_paper_3(context: Context) -> Finding:
 
 @erratum("errata-paper-4", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_4(context: Context) -> Finding:
-    """$||W_1||_inf$ can reach $B/delta + 2$, more than printed: the biases of the outer kinks are counted in it."""
+    """$||W_1||_inf$ can reach $B/delta + 2$, more than printed, because it includes the biases of the outer kinks."""
     delta, B = 0.25, 1.0
     (first, _), _ = bump_net(np.array([[-B], [B]]), np.array([0.0, 1.0]), delta, 1)
     by_target = np.abs(first.b).reshape(2, 4).max(axis=1)  # four kinks each
@@ -106,9 +104,8 @@ def check_errata_paper_4(context: Context) -> Finding:
 
 @erratum("errata-paper-5", where="paper appendix B, target of encoding (a)", about="single-head")
 def check_errata_paper_5(context: Context) -> Finding:
-    """The printed target $(1/s) sum chi_i$, $chi = +1$ for a zero bit, decreases in the number of ones; a monotone
-    function needs its sign changed.
-    """
+    """The printed target $(1/s) sum chi_i$ with $chi = +1$ for a zero bit decreases with the number of ones; for an
+    increasing function the sign must be changed."""
     f = conjunction((1, 3, 4), T=6)
     model = paper_model(f, encodings.positional(6))
     outputs = []
@@ -153,10 +150,9 @@ def check_errata_paper_6(context: Context) -> Finding:
 
 @erratum("errata-paper-7", where="paper A.17 (theorem 4.7)", about="multi-layer-capacity")
 def check_errata_paper_7(context: Context) -> Finding:
-    """The error made in layer $i$ is weighted by the product of the Lipschitz constants of the layers $j < i$ below it;
-    it is the layers above, $j > i$, that amplify it. Factors $d^{2/3}$ and $k^{2/3}$ are left over from a bound on
-    other norms: padding all vectors with zeros changes no function, and would change them.
-    """
+    """The printed bound weights the error made in layer $i$ by the Lipschitz constants of the layers $j < i$ below it,
+    but the layers above, $j > i$, amplify the error. Its factors $d^{2/3}$ and $k^{2/3}$ come from a bound in other
+    norms: padding all vectors with zeros would change these factors, but changes no function."""
     rng = stream(context.seed, "errata-paper-7")
     d, c = 4, 10.0
     X, row = np.abs(rng.normal(size=(5, d))), np.eye(d)[0]
@@ -184,10 +180,10 @@ def check_errata_paper_7(context: Context) -> Finding:
 
 @erratum("errata-paper-8", where="paper corollary 4.5", about="single-layer-capacity")
 def check_errata_paper_8(context: Context) -> Finding:
-    """The score's term lacks a factor $B_X^2 (B_X ||z||)$: scaled tokens with weights scaled back compute the same
-    functions, and the printed bound falls below the number of heads that are $2 eps$ apart.
+    """The score's term lacks a factor $B_X^2 (B_X ||z||)$: larger tokens with correspondingly smaller weights compute
+    the same functions, but the printed bound then falls below the number of heads that are $2 eps$ apart.
 
-    All sign patterns on m sequences of two tokens, at B_X = 1000; the class is that of B_X = 1 in other units.
+    Checked on all sign patterns on m sequences of two tokens, at B_X = 1000, which rescales the class of B_X = 1.
     """
     m, Q, eps, c = 400, 100.0, 0.25, 1000.0
     z, entry = np.array([0.0, 1.0]), Q / math.sqrt(m)
@@ -220,9 +216,8 @@ def check_errata_paper_8(context: Context) -> Finding:
 
 @erratum("errata-paper-9", where="paper section 2", about="vector-cover")
 def check_errata_paper_9(context: Context) -> Finding:
-    """The remark that covering numbers grow like $C/eps^2$ lacks the logarithm: it is $ln N$ that does, and $N$ itself
-    exceeds every multiple of $C/eps^2$.
-    """
+    """The remark that covering numbers grow like $C/eps^2$ lacks a logarithm: $ln N$ grows like this, and $N$ itself
+    exceeds every multiple of $C/eps^2$."""
     N, rows = 10**4, []
     for eps in (0.2, 0.1, 0.05):
         rows.append(
@@ -241,10 +236,9 @@ def check_errata_paper_9(context: Context) -> Finding:
 
 @erratum("errata-paper-10", where="paper lemmas B.2 and B.4, exponents (our reading)", about="single-head")
 def check_errata_paper_10(context: Context) -> Finding:
-    """The attention outside $I$ is bounded with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
-    unequal for $Delta > 0$, so the printed keys leave a gap of $R(1 - (2s - 1) Delta)$ only, which is attained: with
-    the printed $R$ most of the attention can fall outside $I$.
-    """
+    """The paper bounds the attention outside $I$ with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
+    unequal for $Delta > 0$, so the gap with the printed keys can be as small as $R(1 - (2s - 1) Delta)$; with the
+    printed $R$, most of the attention can then fall outside $I$."""
     s, T, delta = 3, 400, 0.15
     gram = np.full((T, T), delta) + (1 - delta) * np.eye(T)
     gram[:s, :s] = (1 + delta) * np.eye(s) - delta
@@ -295,9 +289,8 @@ def check_errata_paper_11(context: Context) -> Finding:
 
 @erratum("errata-paper-12", where="paper lemma B.8, norm of the second layer (our reading)", about="bump-net")
 def check_errata_paper_12(context: Context) -> Finding:
-    """$||W_2||_inf <= 2 d_f/delta$ cannot be the bound: the second layer adds up bumps with weights 1 and its bias is
-    $2 d_f$ whatever $delta$, more than $2 d_f/delta$ for every $delta > 1$. $2 d_f$ holds for all.
-    """
+    """$||W_2||_inf <= 2 d_f/delta$ cannot be right: the second layer adds up bumps with weights 1 and has bias $2 d_f$
+    for every $delta$, which is more than $2 d_f/delta$ if $delta > 1$. $2 d_f$ is a bound for every $delta$."""
     largest = {}
     for d_f, delta in ((3, 2.0), (3, 0.25), (2, 5.0)):
         targets = np.vstack([np.zeros(d_f), np.full(d_f, 4 * delta)])

@@ -1,6 +1,6 @@
-"""The code and the tests behind each claim: found by label in a checkout, shipped with the package as evidence.json.
+"""Find the code and tests of each claim by its label in a checkout; the package ships them as evidence.json.
 
-Code: every module, class and function with a line `Paper: label, label` in its docstring, but for the claims' own.
+Code: every module, class and function with `Paper: label, label` in its docstring, except the claims themselves.
 Tests: every test function with `@pytest.mark.claim("label", ..)`.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal, TypedDict
 
 
 class Evidence(TypedDict):
-    """What is behind one claim: code as "package.module:name", tests as "tests/path.py::test_name"."""
+    """The evidence for one claim: code as "package.module:name", tests as "tests/path.py::test_name"."""
 
     code: list[str]
     tests: list[str]
@@ -22,7 +22,7 @@ class Evidence(TypedDict):
 
 @cache
 def evidence() -> dict[str, Evidence]:
-    """Read the evidence of every claim, by label, as it was when `document` last wrote it."""
+    """Read evidence.json, last written by `document`: the evidence of every claim, by label."""
     found: dict[str, Evidence] = json.loads(Path(__file__).with_name("evidence.json").read_text())
     return found
 
@@ -51,7 +51,7 @@ def find_evidence(checkout: Path) -> dict[str, Evidence]:
 
 
 def _parsed(checkout: Path, pattern: str, word: str) -> Iterator[tuple[Path, ast.Module]]:
-    """The files of a pattern that contain `word`, with their syntax trees, by path from the checkout."""
+    """Yield path relative to `checkout` and syntax tree of every file that matches `pattern` and contains `word`."""
     for file in sorted(checkout.glob(pattern)):
         text = file.read_text()
         if word in text:
@@ -61,7 +61,7 @@ def _parsed(checkout: Path, pattern: str, word: str) -> Iterator[tuple[Path, ast
 def _documented(
     node: ast.Module | ast.ClassDef | ast.FunctionDef, name: str, separator: str = ":"
 ) -> Iterator[tuple[str, str]]:
-    """The full names and docstrings of `node` and of the classes and functions in it."""
+    """Yield the full names and docstrings of `node` and of all classes and functions in it."""
     yield name, ast.get_docstring(node, clean=False) or ""
     for child in node.body:
         if isinstance(child, ast.ClassDef | ast.FunctionDef):
@@ -69,7 +69,7 @@ def _documented(
 
 
 def _marked(test: ast.FunctionDef) -> list[str]:
-    """The labels in a test's decorators `pytest.mark.claim(..)`."""
+    """Return the labels in a test's decorators `pytest.mark.claim(..)`."""
     calls = [d for d in test.decorator_list if isinstance(d, ast.Call)]
     marks = [call for call in calls if ast.unparse(call.func) == "pytest.mark.claim"]
     return [ast.literal_eval(argument) for mark in marks for argument in mark.args]

@@ -1,7 +1,7 @@
-"""Verdicts on the other experiments (paper figures 3 and 4; notes figures 6 and 7), and on ours.
+"""Verdicts on the other experiments of the paper (figures 3 and 4; notes, figures 6 and 7), and on our own.
 
-Where `reproduce --full` has measured an experiment with the paper's dropout, that is the paper's protocol and is
-judged; otherwise the runs without dropout are, and the finding says so.
+A verdict uses the runs with the paper's dropout, which is its protocol, if `reproduce --full` has measured them;
+otherwise it uses runs without dropout, and the finding says so.
 """
 
 from statistics import median
@@ -20,10 +20,9 @@ from .measured import LEVEL, not_run, results, results_if_any, spread
 
 @claim("curves-and", kind="figure", where="paper figure 3 left; notes figure 6 left")
 def check_curves(context: Context) -> Finding:
-    """$T = 300$, best of five restarts: with $m = 200$ all 40 replicates are solved, first above .99 at iteration
-    59/99/409 (least/median/most); with $m = 50$, below the threshold, 24 of 40. Training accuracy reaches 100 % either
-    way.
-    """
+    """$T = 300$, best of five restarts: with $m = 200$ all 40 replicates are solved, and first exceed .99 at iteration
+    59/99/409 (least/median/most); with $m = 50$, below the threshold, 24 of 40 are solved. Training accuracy reaches
+    100 % in both cases."""
     p = CURVES_AND
     low, mid, high = p.first_step_m200
     paper = (
@@ -68,7 +67,7 @@ def check_curves(context: Context) -> Finding:
 
 
 def _both_sides(data: CurvesRecord | None) -> list[list[CurveTrial]]:
-    """The trials above and below the threshold, or [] unless there are some on both sides."""
+    """Return the trials above and below the threshold, or [] if one side has none."""
     sides = [[t for t in (data.trials if data else ()) if t.m == m] for m in (200, 50)]
     return sides if all(sides) else []
 
@@ -141,9 +140,8 @@ def check_parity(context: Context) -> Finding:
 
 @claim("dropout-cost", kind="ours")
 def check_dropout(context: Context) -> Finding:
-    """At $T = 1000$, $m = 80$, a single run with the paper's dropout of 0.1 succeeds less often than the same run
-    without it on the same data.
-    """
+    """At $T = 1000$, $m = 80$, a single run with the paper's dropout of 0.1 succeeds less often than a run without
+    dropout on the same data."""
     data = results(context, "dropout", DropoutRecord)
     by_seed: dict[int, dict[bool, bool]] = {}
     for run in data.runs:
@@ -169,7 +167,7 @@ def check_dropout(context: Context) -> Finding:
 
 
 def sign_test(k: int, n: int) -> float:
-    """The probability of at least k heads in n tosses of a fair coin."""
+    """Return the probability of at least k heads in n tosses of a fair coin."""
     from scipy.stats import binom
 
     return float(binom.sf(k - 1, n, 0.5))
@@ -178,10 +176,9 @@ def sign_test(k: int, n: int) -> float:
 @claim("norms-learned", kind="ours")
 def check_norms_learned(context: Context) -> Finding:
     """When a model with one head of width 64 first solves the AND of three, the bound $||W_QK||_F B_X^2$ on its scores
-    without biases lies, at every $T$ measured, above that at the start of training and below that of the head written
-    for all inputs: three quarters of the seeds are below the written one, three quarters above three quarters of the
-    starts.
-    """
+    (without biases) is, at every $T$ measured, above its value at the start of training and below its value for the
+    head written for all inputs: the upper quartile over seeds is below the written head's value, and the lower quartile
+    is above the upper quartile at the start."""
     points = results(context, "learned-norms", NormsRecord).points
     by_source = {
         source: {p.T: p for p in points if p.source == source} for source in ("learned", "random", "written")
@@ -208,10 +205,9 @@ def check_norms_learned(context: Context) -> Finding:
 
 @claim("bound-along-training", kind="ours")
 def check_bound_along_training(context: Context) -> Finding:
-    """Along training the capacity $C = eps^2 ln N$ that the norms of a head stand for grows, and at every recorded step
-    it is more than a hundred times the number $m$ of samples from which the head learns the task: the norm bound
-    explains no part of the success.
-    """
+    """The capacity $C = eps^2 ln N$ of the class of heads with the trained head's norms grows during training, and at
+    every recorded step it is more than a hundred times the number $m$ of samples from which the head learns the task:
+    the norm bound does not explain the success."""
     data = results(context, "bound-training", BoundAlongRecord)
     points = data.points
     if data.m is None or len(points) < 2 or points[-1].accuracy <= SOLVED:

@@ -1,4 +1,4 @@
-"""How few samples could be enough, whatever the learner."""
+"""Lower bounds on the number of samples for every learner."""
 
 import itertools
 import math
@@ -20,9 +20,9 @@ Label = Callable[[np.ndarray], Any]
 
 
 def best_success(*, s: int, T: int, m: int, p: float, label: Label) -> float:
-    """P_opt over all 2^(mT) data sets: the expected number of different label sequences, over the number of s-sets.
+    """Return P_opt over all 2^(mT) data sets: the expected number of distinct label sequences per s-set.
 
-    label maps the bits of an s-set in every input, (inputs, s), to its labels.
+    `label` maps the bits of an s-set, an array (inputs, s), to the labels of the inputs.
     """
     inputs = np.array(list(itertools.product([0, 1], repeat=T)))
     labels = np.array([label(inputs[:, J]) for J in itertools.combinations(range(T), s)])
@@ -35,7 +35,7 @@ def best_success(*, s: int, T: int, m: int, p: float, label: Label) -> float:
 
 
 def single_bit_floor(*, T: int, p: float, target: float) -> int:
-    """The floor for s = 1 from its own formula: given M ones of m, each other column agrees with probability q, and
+    """Return the floor for s = 1 from a closed form: given M ones of m, another column agrees with probability q, and
 
     E 1/(1 + Bin(T-1, q)) = (1 - (1-q)^T) / (T q),   q = p^M (1-p)^(m-M).
     """
@@ -52,10 +52,10 @@ def single_bit_floor(*, T: int, p: float, target: float) -> int:
 
 @claim("sample-lower-bound", kind="remark", where="paper section 5, end; notes section 5, end")
 def check_sample_lower_bound(context: Context) -> Finding:
-    """$C(T, s)$ subsets must be told apart, so any learner needs at least of the order of $s ln(T/s)$ samples.
+    """$C(T, s)$ subsets must be distinguished, so every learner needs at least of the order of $s ln(T/s)$ samples.
 
-    Among T = 2^k single bits, k inputs whose bit t is digit t of a binary count give every t its own labels, each label
-    being a fair coin over t: k samples are enough, so a bound above k would be false; Fano's at success 1 is k.
+    Check of tightness for s = 1 and T = 2^k: let bit t of input i be binary digit i of t. Then k inputs identify t, so
+    a lower bound above k would be false; Fano's bound at success 1 is exactly k.
     """
     powers = range(1, 11)
     designed = []
@@ -84,10 +84,10 @@ def check_sample_lower_bound(context: Context) -> Finding:
 
 @claim("information-floor", kind="ours")
 def check_information_floor(context: Context) -> Finding:
-    """The best possible probability of identifying an $s$-conjunction from $m$ samples is the expectation of 1 over the
-    number of consistent $s$-subsets; below the $m$ where it reaches 0.8 no learner succeeds as often. A proven bracket
-    for that $m$ is computed at every $T$; for $s = 3$ and balanced labels it grows like $4.3 ln T$ as $T$ grows.
-    """
+    """The best possible probability of identifying an $s$-conjunction from $m$ samples is $E(1/N)$, where $N$ is the
+    number of consistent $s$-subsets; below the $m$ at which it reaches 0.8 no learner succeeds in 80 % of cases. Proven
+    lower and upper bounds on this $m$ are computed at every $T$; for $s = 3$ and balanced labels it grows like $4.3 ln
+    T$ as $T$ grows."""
     above = []
     for s, T, m, p in ((1, 3, 3, 0.7), (2, 3, 3, 0.5), (2, 4, 2, 0.7), (3, 4, 3, 0.5), (2, 5, 2, 0.6)):
         truth = best_success(s=s, T=T, m=m, p=p, label=lambda bits: bits.all(axis=1))
@@ -124,9 +124,8 @@ def check_information_floor(context: Context) -> Finding:
 
 @claim("parity-floor", kind="ours")
 def check_parity_floor(context: Context) -> Finding:
-    """For $s$-parities of uniform bits every wrong subset survives $m$ samples with probability exactly $2^{-m}$, so
-    the threshold is $log2 C(T, s) + O(1)$.
-    """
+    """For $s$-parities of uniform bits every wrong subset is consistent with $m$ samples with probability exactly
+    $2^{-m}$, so the threshold is $log2 C(T, s) + O(1)$."""
     inside = []
     for s, T, m in ((1, 4, 2), (2, 4, 3), (2, 5, 2), (3, 5, 2)):
         truth = best_success(s=s, T=T, m=m, p=0.5, label=lambda bits: bits.sum(axis=1) % 2)

@@ -1,8 +1,8 @@
 """Formulas in statements and findings: typed between dollar signs, shown as plain text or as LaTeX.
 
-`$ln N(F; eps) <= C/eps^2$` is a formula. A single letter in it is a variable; names of Greek letters and of functions
-mean these; any other word is set upright. `_` and `^` take a letter, a number, a word or a bracket; `f^` is f with a
-hat, `O~` with a tilde.
+`$ln N(F; eps) <= C/eps^2$` is a formula. A single letter is a variable; names of Greek letters and
+of functions are translated; any other word is set upright. `_` and `^` apply to the next letter, number, word or
+bracket; `f^` is f with a hat, `O~` is O with a tilde.
 """
 
 import re
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return `text` as a terminal shows it, with formulas as they were typed.
+    """Return `text` for a terminal, with formulas as they were typed, without dollar signs.
 
     >>> plain("at most $2^s$ of them")
     'at most 2^s of them'
@@ -42,7 +42,7 @@ def plain(text: str) -> str:
 
 
 def split_formulas(text: str) -> list[str]:
-    """Split `text` at its formulas, which are the parts with odd index."""
+    """Split `text` at its formulas; parts with odd index are formulas."""
     return _FORMULA.split(text)
 
 
@@ -62,7 +62,7 @@ def latex(formula: str) -> str:
 
 
 def _translated(token: re.Match[str]) -> str:
-    """LaTeX of one token."""
+    """Return one token as LaTeX."""
     if token["mark"]:
         inside = token["group"] or token["power"]
         script = latex(inside) if inside else _script(token["script"])
@@ -82,7 +82,7 @@ def _translated(token: re.Match[str]) -> str:
 
 
 def _script(script: str) -> str:
-    """LaTeX of an index or a power without brackets: a word keeps its hyphens."""
+    """Return an index or power without brackets as LaTeX; a word keeps its hyphens."""
     return latex(script) if re.fullmatch(r"-?[\w.]+|\+|\w+\(.*\)", script) else f"\\text{{{script}}}"
 
 

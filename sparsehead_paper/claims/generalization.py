@@ -1,4 +1,4 @@
-"""From covering numbers to error: small classes with everything enumerated (paper appendix A, up to A.5)."""
+"""From covering numbers to generalisation: checks on small, fully enumerated classes (paper appendix A, up to A.5)."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def _exact_covering(values: Float[Array, "n m"], eps: float) -> float:
 
 
 def _integral(values: Float[Array, "n m"]) -> float:
-    """The bound with exact covering numbers, at the best of three alpha."""
+    """Return the entropy integral bound with exact covering numbers, at the best of three alpha."""
     log_covering, m = cache(partial(_exact_covering, values)), values.shape[1]
     return min(entropy_integral(log_covering, A=1.0, m=m, alpha=alpha) for alpha in (0.4, 0.2, 0.05))
 
@@ -56,11 +56,11 @@ def check_entropy_integral(context: Context) -> Finding:
 @claim("rademacher-gap", kind="theorem", where="paper appendix A, theorem A.4 (Bartlett and Mendelson 2002)")
 def check_rademacher_gap(context: Context) -> Finding:
     """With probability $1 - delta$ every $f$ of a class with losses in $[0, b]$ has risk at most its training risk plus
-    $2 R + b sqrt(ln(1/delta) / 2m)$, $R$ bounding the Rademacher complexity of the losses.
+    $2 R + b sqrt(ln(1/delta) / 2m)$, where $R$ is a bound on the Rademacher complexity of the losses.
 
-    One loss: R = 0, and a fair coin exceeds the confidence term with a probability that is computed exactly and is not
-    much below delta = 1e-3. 2^n losses (all 0/1 functions on n equally likely points): the largest gap is the share of
-    points that the sample missed, and R is at least half of that.
+    Checked on two classes. One loss (a fair coin): R = 0, and the exact probability of exceeding the confidence term is
+    not much below delta = 1e-3. 2^n losses (all 0/1 functions on n equally likely points): the largest gap is the share
+    of points missing from the sample, and R is at least half of this share.
     """
     m, delta = 400, 1e-3
     edge = m / 2 - m * uniform_gap(0.0, m=m, delta=delta)  # training risk below this breaks the bound
@@ -92,7 +92,8 @@ def check_generalization(context: Context) -> Finding:
     $1 - delta$ every $f$ has risk at most its training risk plus $O(L sqrt(C/m) (1 + ln^+(b sqrt(m/C) / L))) + b
     sqrt(ln(1/delta) / 2m)$, here with all constants.
 
-    Of all losses on a domain of M points one is 0 on the sample and b elsewhere: its gap is b (1 - m/M) at least.
+    Checked with all losses on a domain of M points: the loss that is 0 on the sample and b elsewhere has a gap of at
+    least b (1 - m/M).
     """
     from scipy.stats import binom
 
@@ -126,7 +127,7 @@ def check_generalization(context: Context) -> Finding:
 
 
 def _all_signs(eps: float, *, m: int, size: float) -> float:
-    """ln of the covering number of all functions with values +-size on m points: every one, or one."""
+    """Return ln N of all functions with values +-size on m points: m ln 2 if eps < 2 size, else 0."""
     return m * math.log(2) if eps < 2 * size else 0.0
 
 
@@ -180,9 +181,8 @@ def check_fat_cover(context: Context) -> Finding:
 
 @claim("rademacher-cover", kind="lemma", where="paper appendix A, before A.5; notes section 2.2.3")
 def check_rademacher_cover(context: Context) -> Finding:
-    """If $ln N(F; eps) <= C/eps^2$ and $|f| <= A$, the empirical Rademacher complexity is at most $e sqrt(2) r (1 +
-    ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$, for proper covers.
-    """
+    """If $ln N(F; eps) <= C/eps^2$ for proper covers and $|f| <= A$, the empirical Rademacher complexity is at most $e
+    sqrt(2) r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$."""
     rng = stream(context.seed, "rademacher")
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
     classes = [signs, signs[rng.permutation(256)[:20]], rng.uniform(-1, 1, size=(12, 8)), signs[[0, 255]]]
@@ -216,14 +216,14 @@ def check_rademacher_cover(context: Context) -> Finding:
 
 
 def _log_C(values: Float[Array, "n m"]) -> float:
-    """ln of the least C with ln N(eps) <= C/eps^2: the supremum is approached where the next distance is reached."""
+    """Return ln of the least C with ln N(eps) <= C/eps^2; the maximum is just below a distance of two functions."""
     distances = np.unique(np.abs(values[:, None] - values[None]).max(axis=2))
     below = [(float(b), _exact_covering(values, float(a + b) / 2)) for a, b in itertools.pairwise(distances)]
     return max(2 * math.log(b) + math.log(log_N) for b, log_N in below if log_N > 0)
 
 
 def _least_sum(*, C: float, A: float, m: int) -> float:
-    """min over J and q of  A q^J + m^{-1/2} sum_{j <= J} A q^{j-1} sqrt(2 C) / (A q^j),  by trying many q."""
+    """Return min over J and q of A q^J + m^{-1/2} sum_{j <= J} A q^{j-1} sqrt(2 C) / (A q^j), by trying many q."""
     q, best = np.geomspace(1e-9, 1 - 1e-9, 4000), A
     for J in range(1, 60):
         best = min(best, float((A * q**J + J * math.sqrt(2 * C / m) / q).min()))
@@ -232,11 +232,11 @@ def _least_sum(*, C: float, A: float, m: int) -> float:
 
 @claim("realizable", kind="ours")
 def check_realizable(context: Context) -> Finding:
-    """With probability $1 - delta$ every $f$ of the class with margin above $g$ on all $m$ training points errs with
-    probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
+    """With probability $1 - delta$ every $f$ of the class that has margin above $g$ on all $m$ training points errs
+    with probability at most $(2/m)(log2 N_inf(F; g/2; 2m) + log2(2/delta))$.
 
-    One of them has no training error with probability 1 - (1 - (1-e)^m)^K, which must be at most delta for e at the
-    bound, and is above delta at a quarter of it. Drawn errors say the same.
+    Checked on K classifiers with independent errors of rate e: one of them has no training error with probability
+    1 - (1 - (1-e)^m)^K, which is at most delta if e is the bound, and above delta if e is a quarter of it.
     """
     from scipy.stats import binom
 
@@ -266,9 +266,8 @@ def check_realizable(context: Context) -> Finding:
 
 @claim("sample-size", kind="ours")
 def check_sample_size(context: Context) -> Finding:
-    """The smallest $m$ at which a bound's gap falls below a wanted accuracy, by doubling and bisection; for a finite
-    class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
-    """
+    """The sample size of a bound is the smallest $m$ at which its gap falls below a given accuracy, found by doubling
+    and bisection; for a finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices."""
     gaps = [(lambda m, c=c: c / float(m) ** 0.5, 0.1) for c in (0.05, 0.5, 1.0, 2.0, 2.9)]
     found = [samples_needed(gap, accuracy=accuracy) for gap, accuracy in gaps]
     tried = [next(m for m in range(1, 2000) if gap(m) <= accuracy) for gap, accuracy in gaps]

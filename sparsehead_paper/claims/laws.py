@@ -1,8 +1,8 @@
-"""The law: how many samples a head needs, against T (paper figure 2; notes figure 5).
+"""The law: the number of samples a head needs, as a function of T (paper figure 2; notes figure 5).
 
-Verdicts are computed from intervals in the results files that `reproduce` has written. Without a T at which the
-paper has a point, or without a fit, nothing can be compared and the verdict is "not run". Where trials depart from the
-fitted success curve (a misfit), AIC does not compare the laws and the verdict is "undecided".
+Verdicts are computed from intervals in the results files that `reproduce` writes. The verdict is "not run" if no T
+of the results has a point of the paper, or if there is no fit; it is "undecided" if the trials do not match the fitted
+success curve (a misfit), because AIC cannot compare laws then.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,8 @@ def check_law(context: Context) -> Finding:
 
 @claim("law-points", kind="ours", where="paper figure 2")
 def check_law_points(context: Context) -> Finding:
-    """The paper's points alone do not tell $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ meet its 17 points with
-    bars equally well (weighted squares within 4 of each other).
-    """
+    """The paper's points alone do not distinguish $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ fit its 17
+    points with error bars equally well (weighted sums of squares within 4 of each other)."""
     log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
     ours = f"weighted squares {log:.1f} for $a + b ln T$ and {line:.1f} for $a + b T$"
     detail = (
@@ -47,20 +46,19 @@ def check_law_points(context: Context) -> Finding:
 
 @claim("law-grid", kind="figure", where="paper figure 2 and appendix C")
 def check_law_grid(context: Context) -> Finding:
-    """The same by the paper's own protocol, without dropout: at each of its 18 context lengths and each $m = 50, 60,
-    .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved.
-    """
+    """The law of 3-sparse AND by the paper's own protocol, without dropout: at each of its 18 context lengths and each
+    $m = 50, 60, .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved."""
     return _against_the_paper(context, "law-grid")
 
 
 @claim("law-dropout", kind="figure", where="paper figure 2 and appendix C")
 def check_law_dropout(context: Context) -> Finding:
-    """The same with the paper's dropout of 0.1, at some of its context lengths."""
+    """The law of 3-sparse AND with the paper's dropout of 0.1, at some of its context lengths."""
     return _against_the_paper(context, "law-mingpt")
 
 
 def _against_the_paper(context: Context, name: str) -> Finding:
-    """Points, form and slope of a measured law against the paper's; all three must agree."""
+    """Compare points, form and slope of a measured law with the paper's; all three must agree."""
     paper = f"$m_80 = {LAW_AND_FIT[0]} + {LAW_AND_FIT[1]} ln T$ on $T = 100..1100$"
     data = results(context, name, LawResult, paper)
     rows, fits = _measured(data), data.fits
@@ -93,7 +91,7 @@ def _against_the_paper(context: Context, name: str) -> Finding:
 
 
 def meets(row: Threshold, point: PrintedThreshold) -> bool:
-    """Whether our interval meets the paper's point +- 2 bars; a point without a bar is an upper bound."""
+    """Return whether our interval overlaps the paper's point +- 2 bars; a point without a bar is an upper bound."""
     below = row.low is not None and row.low <= point.m + 2 * point.bar
     above = row.high is not None and row.high >= point.m - 2 * point.bar
     return below and (point.bar == 0 or above)
@@ -101,34 +99,31 @@ def meets(row: Threshold, point: PrintedThreshold) -> bool:
 
 @claim("law-decades", kind="ours")
 def check_law_decades(context: Context) -> Finding:
-    """From $T = 100$ to $T = 10^5$, a hundred times further than the paper, the number of samples that a head needs
-    without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the best.
-    """
+    """From $T = 100$ to $T = 10^5$, a hundred times beyond the paper's range, the number of samples that a head needs
+    without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the best."""
     return _over_decades(context, "law-decades")
 
 
 @claim("law-matched", kind="figure", where="paper figure 2 and appendix C")
 def check_law_matched(context: Context) -> Finding:
-    """The same under preset paper, the reading of the text that fits most of its figures: dropout 0.1, AdamW on
-    matrices, gradients clipped, PyTorch's initialisation; the paper's 18 context lengths by the joint design.
-    """
+    """The law of 3-sparse AND under preset paper, the interpretation of the text that fits most of its figures: dropout
+    0.1, AdamW on matrices, gradients clipped, PyTorch's initialisation; at the paper's 18 context lengths, by the joint
+    design."""
     return _against_the_paper(context, "law-matched")
 
 
 @claim("law-literal", kind="figure", where="paper figure 2 and appendix C")
 def check_law_literal(context: Context) -> Finding:
-    """The same under preset literal, the text read literally: dropout 0.1, Adam with an L2 penalty of $1e-4$ on all
-    parameters, gradients not clipped, minGPT's initialisation.
-    """
+    """The law of 3-sparse AND under preset literal, the literal interpretation of the text: dropout 0.1, Adam with an
+    L2 penalty of $1e-4$ on all parameters, gradients not clipped, minGPT's initialisation."""
     return _against_the_paper(context, "law-literal")
 
 
 @claim("law-matched-beyond", kind="ours")
 def check_law_matched_beyond(context: Context) -> Finding:
-    """The same, dropout included, with trials at $T = 3000$, three times beyond the paper's range: fitted to all trials
-    from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law (its AIC is within 4
-    of the best).
-    """
+    """Under preset paper, with dropout, and with trials at $T = 3000$, three times beyond the paper's range: fitted to
+    all trials from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law (its AIC is
+    within 4 of the best)."""
     name = "law-matched-beyond"
     beyond, near = results(context, name, LawResult), results(context, "law-matched", LawResult)
     if not beyond.cells or not near.cells:
@@ -160,9 +155,8 @@ def check_law_matched_decades(context: Context) -> Finding:
 
 @claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
-    """With one fixed recipe, preset best, a head learns the AND of three from at most 1.4 times the samples that any
-    learner needs, at every $T$ from 100 to $10^5$.
-    """
+    """With preset best, one fixed recipe, a head learns the AND of three from at most 1.4 times the samples that every
+    learner needs, at every $T$ from 100 to $10^5$."""
     data = results(context, "law-best", LawResult)
     floor = {T: found.m for T, found in data.floor.items()}
     compared = [row for row in _measured(data) if row.trials and row.T in floor]
@@ -185,7 +179,7 @@ def check_law_best(context: Context) -> Finding:
 
 
 def _over_decades(context: Context, name: str) -> Finding:
-    """Whether a + b ln T describes a law over at least two decades of T as well as any other."""
+    """Check whether a + b ln T describes a law over at least two decades of T as well as any other form."""
     data = results(context, name, LawResult)
     rows, fits = _measured(data), data.fits
     if not rows or "log" not in fits or len(fits) < 2 or rows[-1].T < 100 * rows[0].T:
@@ -199,7 +193,7 @@ def _over_decades(context: Context, name: str) -> Finding:
 
 
 def _obstacle(complete: bool, misfit: str) -> str:
-    """Why AIC does not decide about a law, as sentences that follow others; empty where it does."""
+    """Return sentences that say why AIC does not decide about a law; empty if it does."""
     stopped = "" if complete else " The design was stopped before its end."
     return stopped + (f" Undecided because of a {misfit}." if misfit else "")
 
@@ -218,7 +212,7 @@ def _above_best(fits: Mapping[str, LawFit]) -> str:
 
 
 def _slope(log: LawFit) -> tuple[bool, str]:
-    """Whether the growth per ln T agrees with the paper's within both intervals, and the sentence that says so."""
+    """Return whether our growth per ln T agrees with the paper's within both intervals, and a sentence about it."""
     low, high = log.intervals.get("b", (None, None))
     b, error = LAW_AND_FIT[1], 2 * LAW_AND_SLOPE_ERROR
     agrees = (low is None or low <= b + error) and (high is None or high >= b - error)

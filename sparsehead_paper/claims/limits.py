@@ -1,4 +1,4 @@
-"""What heads do without an MLP, what several heads do, and what bounded scores rule out."""
+"""What a head without an MLP computes, what several heads compute, and what bounded scores exclude."""
 
 import math
 
@@ -19,11 +19,10 @@ from .selection import all_inputs
 
 @claim("linear-head", kind="ours", where="not in the paper; cf. proposition 5.1, first item")
 def check_linear_head(context: Context) -> Finding:
-    """With $sigma = identity$, no ReLU anywhere, a head is within $eps$ of AND and of OR with the scores $b_2 = ln(2(s
-    - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support. Interior thresholds are
-    out of its reach: treating all of $I$ alike it misses 2 of 3 by at least 1/4, except by the sign of the output,
-    which is right with margin $(1 - (s + 1) leak)/2$.
-    """
+    """With $sigma = identity$, without any ReLU, a head is within $eps$ of AND and of OR with the scores $b_2 = ln(2(s
+    - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support. It cannot compute
+    interior thresholds: a head with equal scores on $I$ misses 2 of 3 by at least 1/4. The sign of its output is still
+    right, with margin $(1 - (s + 1) leak)/2$."""
     errors, forms = {}, 0.0
     for eps in (0.25, 0.05, 0.01):
         worst = 0.0
@@ -52,7 +51,7 @@ def check_linear_head(context: Context) -> Finding:
 
 
 def _misses_two_of_three(q: float) -> float:
-    """The least sup-norm error of a o(h) + c for 1[h >= 2], o(h) = h q / (h q + 3 - h), h = 0..3."""
+    """Return the least sup-norm error of a o(h) + c for 1[h >= 2], o(h) = h q / (h q + 3 - h), h = 0..3."""
     h = np.arange(4)
     o, y = h * q / (h * q + 3 - h), (h >= 2).astype(float)
     rows = np.vstack(
@@ -64,7 +63,7 @@ def _misses_two_of_three(q: float) -> float:
 
 
 def _sign_margin(s: int, T: int) -> float:
-    """Half of the smallest space, times s, that neighbouring counts leave between the outputs of a linear head."""
+    """Return s/2 times the smallest gap between a linear head's outputs at neighbouring counts."""
     f = symmetric(tuple(range(1, s + 1)), tuple(j % 2 for j in range(s + 1)), T=T)
     bits = all_inputs(T)
     o = build(f, attends_cls=False, readout="mlp").cls_state(bits)[:, 0]
@@ -74,10 +73,9 @@ def _sign_margin(s: int, T: int) -> float:
 
 @claim("s-heads", kind="proposition", where="paper lemmas B.2 and B.3, encodings (a) and (b) with s heads")
 def check_s_heads(context: Context) -> Finding:
-    """$s$ heads, one position each, represent every $s$-sparse function: each head reads its bit in $[0, 1/4]$ or
-    $[3/4, 1]$, $2s$ units of slope 4 clean the bits whatever $s$ and $T$, and at most $2^{s-1}$ further units compute
-    $f$.
-    """
+    """$s$ heads, one position each, represent every $s$-sparse function: each head outputs its bit in $[0, 1/4]$ or
+    $[3/4, 1]$, $2s$ units of slope 4 round the bits for any $s$ and $T$, and at most $2^{s-1}$ further units compute
+    $f$."""
     rng = stream(context.seed, "s-heads")
     pairs, off, steepest = [], 0.0, 0.0
     for s, T in ((2, 6), (3, 9), (4, 8), (5, 8)):
@@ -108,9 +106,9 @@ def check_s_heads(context: Context) -> Finding:
 
 @claim("cancelling-heads", kind="ours")
 def check_cancelling_heads(context: Context) -> Finding:
-    """Two heads, one selecting with scores $eta_i$ on $I$ and one uniform: $Z o_1 - N o_2 = sum_I (e^{eta_i} - 1) b_i$
-    exactly, for any scores, $Z$ the first head's total weight and $N$ the number of tokens; the count without any ReLU.
-    """
+    """Of two heads, let one have scores $eta_i$ on $I$ and the other be uniform. Then $Z o_1 - N o_2 = sum_I (e^{eta_i}
+    - 1) b_i$ exactly, for any scores, where $Z$ is the first head's total weight and $N$ the number of tokens: the
+    count is computed without any ReLU."""
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
     count = model.cls_state(bits)[:, 0]
@@ -133,9 +131,8 @@ def check_cancelling_heads(context: Context) -> Finding:
 
 @claim("averaging-head", kind="remark", where="paper section 5, remark on W_Q = W_K = 0 (our reading)")
 def check_averaging_head(context: Context) -> Finding:
-    """With $W_Q = W_K = 0$ attention is uniform whatever the input: the head is $sigma$ of $W_V$ applied to the mean of
-    the tokens. One bit then moves a head's reading of bits by $1/(T + 1)$ only, [CLS] being attended.
-    """
+    """With $W_Q = W_K = 0$ attention is uniform for every input: the head is $sigma$ of $W_V$ applied to the mean of
+    the tokens. One bit then changes the mean of the bits by only $1/(T + 1)$, since [CLS] is attended too."""
     rng = stream(context.seed, "average")
     error, moved = 0.0, []
     for T in (5, 40, 300):
@@ -163,7 +160,7 @@ def check_averaging_head(context: Context) -> Finding:
 
 
 def _blind(d: int) -> HeadWeights:
-    """A head with W_Q = W_K = 0."""
+    """Return a head with W_Q = W_K = 0."""
     return HeadWeights(np.zeros((d, 1)), np.zeros((d, 1)), np.zeros((d, 1)), np.zeros((1, d)))
 
 
@@ -173,11 +170,10 @@ def _blind(d: int) -> HeadWeights:
     where="paper section 5, remark on Hahn (2020) (our reading); the constant is ours",
 )
 def check_bounded_scores(context: Context) -> Finding:
-    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens moves its output
-    by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ one bit loses
-    all influence, and a head that tells $f$ apart by $g$ at every flip needs $B >= ln(g n / (2V - g)) / 2$: scores of
-    order $ln T$ are necessary, and by single-head they suffice.
-    """
+    """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens changes its
+    output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ the
+    influence of one bit vanishes as $T$ grows, and a head whose output changes by $g$ at every flip that changes $f$
+    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice."""
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0
     for n in (5, 50, 500):
@@ -207,7 +203,7 @@ def check_bounded_scores(context: Context) -> Finding:
 
 
 def _mixed(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The outputs of heads with these scores and values, one a row."""
+    """Return the outputs of heads with these scores and values, one per row."""
     return np.asarray((softmax(scores) * values).sum(axis=1))
 
 
@@ -217,9 +213,9 @@ def _mixed(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     where="paper lemma B.4, remark on domains beyond the Boolean cube (our reading)",
 )
 def check_beyond_boolean(context: Context) -> Finding:
-    """A bag of vectors serves any finite alphabet: with one vector for each (position, symbol), a function of $s$
-    symbols out of $q$ is an $(s q)$-sparse Boolean function of which symbol stands where, and one head represents it.
-    """
+    """A bag of vectors represents any finite alphabet: with one vector for each (position, symbol), a function of $s$
+    symbols from an alphabet of $q$ is an $(s q)$-sparse Boolean function of the indicators (position, symbol), and one
+    head represents it."""
     q, T, positions, rng = 3, 4, (1, 3), stream(context.seed, "alphabet")
     support = tuple(q * t + c for t in positions for c in range(q))
     words = np.array(np.meshgrid(*[range(q)] * T, indexing="ij")).reshape(T, -1).T
@@ -241,7 +237,7 @@ def check_beyond_boolean(context: Context) -> Finding:
 
 
 def _table_on_symbols(values: np.ndarray) -> list[int]:
-    """The value for every setting of the 2q indicator bits; 0 where they are not two symbols."""
+    """Return the value for every setting of the 2q indicator bits; 0 if they do not encode two symbols."""
     q = len(values)
     table = [0] * 2 ** (2 * q)
     for a in range(q):

@@ -1,4 +1,4 @@
-"""Distances that heads and layers move when their parameters or rows do (paper 4.1, 4.3 and A.13 to A.16)."""
+"""How much outputs of heads and layers change with their parameters or rows (paper 4.1, 4.3 and A.13 to A.16)."""
 
 import math
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def check_head_assumptions(context: Context) -> Finding:
 def _jacobian(
     norm: Callable[[Float[Array, " T"]], Float[Array, " T"]], scores: Float[Array, " T"]
 ) -> Float[Array, "T T"]:
-    """Central differences of a map between vectors of one length."""
+    """Return the Jacobian of a map between vectors of equal length, by central differences."""
     h = 1e-6
     steps = h * np.eye(len(scores))
     return np.array([(norm(scores + step) - norm(scores - step)) / (2 * h) for step in steps]).T
@@ -63,9 +63,8 @@ def _jacobian(
     where="paper appendix A, lemma A.6; its corollary A.7 for softmax is softmax-lipschitz",
 )
 def check_norm_lipschitz(context: Context) -> Finding:
-    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere moves by at most $C_Norm ||a
-    - b||_inf$ in the $l_1$ norm.
-    """
+    """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere changes by at most $C_Norm
+    ||a - b||_inf$ in the $l_1$ norm."""
 
     def squares(s: Float[Array, " T"]) -> Float[Array, " T"]:
         return (1 + s * s) / (1 + s * s).sum()
@@ -92,9 +91,8 @@ def check_norm_lipschitz(context: Context) -> Finding:
 
 @claim("softmax-lipschitz", kind="lemma", where="paper assumption 4.1 and corollary A.7, with C_Norm = 2")
 def check_softmax_lipschitz(context: Context) -> Finding:
-    """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: what the capacity proofs need of
-    softmax holds with constant 1, where the paper uses 2.
-    """
+    """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: the Lipschitz property of softmax
+    that the capacity proofs need holds with constant 1; the paper uses 2."""
     rng = stream(context.seed, "softmax")
     worst = 0.0
     for _ in range(3000):
@@ -115,9 +113,8 @@ def check_softmax_lipschitz(context: Context) -> Finding:
 
 @claim("head-lipschitz", kind="lemma", where="paper lemma 4.3; notes lemma 3.2")
 def check_head_lipschitz(context: Context) -> Finding:
-    """Changing the parameters moves the head's output by at most $C_Norm L_out B_in B_X max_t |change of score| + L_out
-    max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
-    """
+    """Changing the parameters changes the head's output by at most $C_Norm L_out B_in B_X max_t |change of score| +
+    L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices."""
     rng = stream(context.seed, "lipschitz")
     worst = 0.0
     for _ in range(300):
@@ -145,10 +142,9 @@ def check_head_lipschitz(context: Context) -> Finding:
 
 @claim("layer-norm", kind="ours", where="not in the paper, whose Pi stands in for it")
 def check_layer_norm(context: Context) -> Finding:
-    """LayerNorm with $eps_ln$ in place of $Pi$: Lipschitz with constant $max|gain| / sqrt(eps_ln)$, attained at
-    constant rows for equal gains and $d >= 2$ only, and rows of length at most $sqrt(d) max|gain| + |bias|$. The least
-    constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
-    """
+    """LayerNorm with $eps_ln$ in place of $Pi$ has Lipschitz constant at most $max|gain| / sqrt(eps_ln)$, attained only
+    at constant rows for equal gains and $d >= 2$, and its rows have length at most $sqrt(d) max|gain| + |bias|$. The
+    least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$."""
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0
     for trial in range(400):
@@ -180,23 +176,23 @@ def check_layer_norm(context: Context) -> Finding:
 
 
 def _at_constant_rows(gain: Float[Array, " d"]) -> float:
-    """The largest stretch at a constant row, by central differences, over the bound; eps_ln = .01."""
+    """Return the Lipschitz constant at a constant row, by central differences, over the bound; eps_ln = .01."""
     J = _jacobian(lambda x: layer_norm(x, gain, gain, eps=0.01), np.full(len(gain), 5.0))
     return spectral_norm(J) / limits.layer_norm_lipschitz(eps=0.01, gain=float(np.abs(gain).max()))
 
 
 def _stretch(before: Float[Array, "n d"], after: Float[Array, "n d"], layer: Layer) -> float:
-    """max_t ||change of output row t|| over max_t ||change of input row t||."""
+    """Return max_t ||change of output row t|| over max_t ||change of input row t||."""
     moved = np.linalg.norm(block(after, layer) - block(before, layer), axis=1).max()
     return float(moved / np.linalg.norm(after - before, axis=1).max())
 
 
 def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
-    """A layer with W_V = I and ||W_QK|| = q, and rows in the unit ball that it stretches by about 2q.
+    """Return a layer with W_V = I and ||W_QK|| = q, and rows in the unit ball whose distance it multiplies by about 2q.
 
-    The query (0, 1) sees (1, 0) and (-1, 0) with equal scores and itself with a score of -q. Moving the query along
-    the first axis, and the other two along the second in opposite directions, moves both scores by 2q
-    per unit, in opposite directions; the query's output moves by as much along the first axis.
+    The query (0, 1) gives (1, 0) and (-1, 0) equal scores, and itself the score -q. Move the query along the first axis
+    and the other two rows along the second axis, in opposite directions: this changes the two scores by +2q and -2q per
+    unit, and the query's output by 2q along the first axis.
     """
     eye = np.eye(2)[None]
     layer = Layer(q * np.diag([1.0, -1.0])[None], eye, eye, eye, residual=residual)
@@ -211,10 +207,9 @@ def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
     where="paper appendix A, the lemmas from A.13 to A.16 on a layer as a function of its rows",
 )
 def check_layer_lipschitz(context: Context) -> Finding:
-    """On rows in the ball of radius $R$, self-attention stretches $max_t ||x_t - x^_t||$ by at most $||W_V|| (1 + 2 R^2
-    ||W_QK||)$, an MLP by $L ||W_1|| ||W_2||$, the projection $Pi$ by 1; a residual adds 1. The paper has $1 + 4
-    ||W_QK||$; the 2 cannot be lowered.
-    """
+    """On rows in the ball of radius $R$, self-attention multiplies $max_t ||x_t - x^_t||$ by at most $||W_V|| (1 + 2
+    R^2 ||W_QK||)$, an MLP by at most $L ||W_1|| ||W_2||$, the projection $Pi$ by at most 1; a residual adds 1. The
+    paper has $1 + 4 ||W_QK||$; the 2 cannot be lowered."""
     rng = stream(context.seed, "layers")
     attained = []
     for q, residual in ((3.0, False), (30.0, False), (30.0, True)):
@@ -255,7 +250,7 @@ def check_layer_lipschitz(context: Context) -> Finding:
 
 
 def _log_limit(layer: Layer, *, R: float) -> float:
-    """ln of the stages' Lipschitz constants for one layer on rows of length at most R."""
+    """Return ln of the product of the Lipschitz constants of one layer's stages, on rows of length at most R."""
     price, counts = Pricing("ours"), Counts(0.0, 0.0, 0.0)
     stage = attention_stage(price, "layer", layer, log_R=math.log(R), counts=counts)
     if layer.mlp is None:

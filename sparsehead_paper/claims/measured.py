@@ -1,4 +1,4 @@
-"""Results files as the checks of experiments read them."""
+"""Read results files for the checks of experiments."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,10 +17,10 @@ def _folder(context: Context) -> Path | None:
 
 
 def results_if_any(context: Context, name: str, kind: type[R]) -> R | None:
-    """Read NAME.json in the context's results folder; None without a folder or such a file.
+    """Read NAME.json in the context's results folder; None if there is no folder or no such file.
 
     Raises:
-        FileError: the file holds no record of this kind.
+        FileError: the file does not contain a record of type `kind`.
     """
     folder = _folder(context)
     if folder is None or not has_results(folder, name):
@@ -32,8 +32,8 @@ def results(context: Context, name: str, kind: type[R], paper: str = "no number"
     """Read NAME.json in the context's results folder.
 
     Raises:
-        NotRun: there is no such file; `paper` is the number to compare with.
-        FileError: the file holds no record of this kind.
+        NotRun: there is no such file; `paper` is the paper's number, shown in the finding.
+        FileError: the file does not contain a record of type `kind`.
     """
     found = results_if_any(context, name, kind)
     if found is None:
@@ -42,13 +42,13 @@ def results(context: Context, name: str, kind: type[R], paper: str = "no number"
 
 
 def spread(steps: Iterable[int]) -> str:
-    """The least, the median and the greatest step; "-" without any."""
+    """Return the least, the median and the greatest step as text; "-" if there are none."""
     found = sorted(steps)
     return f"{found[0]}/{median(found):g}/{found[-1]}" if found else "-"
 
 
 def not_run(context: Context, name: str, paper: str = "no number", lacks: str = "no results yet") -> NotRun:
-    """Make the exception of a check that has nothing to compare; it names the command that measures NAME.json."""
+    """Return the exception of a check without data to compare; it names the command that measures NAME.json."""
     folder = _folder(context)
     command = command_for(name) if folder is None else remedy(folder, name)
     return NotRun(judged("not run", paper=paper, ours=lacks, detail=f"`{command}` measures it."))

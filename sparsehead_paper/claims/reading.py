@@ -1,4 +1,4 @@
-"""Reading: functions found inside models by asking them, and what a training set says of the function found."""
+"""Reading: find the function that a model computes by evaluating it, and bound its error from a training set."""
 
 import itertools
 import math
@@ -18,9 +18,8 @@ from .claim import Context, Finding, claim, finding
 @claim("read-junta", kind="ours", where="past the paper: the variable that a head creates, made explicit")
 def check_read_junta(context: Context) -> Finding:
     """A model that depends on $s$ of $T$ positions is read with at most $s ceil(log2 T) + sum_{r <= s} 2^r K(r)$
-    evaluations, $K(r) = max(8, 256 / 2^r)$: bisection finds each position, then every pattern is asked. What was
-    written is read back.
-    """
+    evaluations, $K(r) = max(8, 256 / 2^r)$: bisection finds each position, then the model is evaluated on every
+    pattern. The functions of written models are recovered exactly."""
     rng = stream(context.seed, "functions")
     targets = [from_table(T=60, support=(7, 41), table=t) for t in itertools.product((0, 1), repeat=4)]
     targets += [random_function(T=300, s=s, rng=rng) for s in (3, 4, 5, 6)]
@@ -44,10 +43,9 @@ def check_read_junta(context: Context) -> Finding:
 def check_occam_bound(context: Context) -> Finding:
     """With probability $1 - delta/2$ over $m$ examples, every function $f$ of $s$ of $T$ positions has error at most
     the largest $q$ with $P(Bin(m, q) <= mistakes) >= delta prior(f)/2$, $ln 1/prior = ln (s+1)(s+2) + ln C(T,s) + 2^s
-    ln 2$. At $s = 3$, $m = 200$ and no mistakes that is .13 at $T = 300$ and .20 at $T = 10^5$. The $n$-th of several
-    samples, if the others were rejected, pays another $ln n(n+1)$. The other half of $delta$ is for how often a model
-    differs from $f$.
-    """
+    ln 2$. At $s = 3$, $m = 200$ and no mistakes this $q$ is .13 at $T = 300$ and .20 at $T = 10^5$. If $n - 1$ samples
+    were rejected before, the $n$-th adds $ln n(n+1)$ to $ln 1/prior$. The other half of $delta$ is for how often a
+    model differs from $f$."""
     rng = stream(context.seed, "occam")
     T, m, delta, trials = 4, 30, 0.2, 2000
     hypotheses = [from_table(T=T, support=(), table=(v,)) for v in (0, 1)]
@@ -80,7 +78,7 @@ def check_occam_bound(context: Context) -> Finding:
 
 
 def _breaks(hypotheses: list[SparseFunction], T: int, m: int, delta: float, rng: np.random.Generator) -> bool:
-    """Whether some hypothesis' true error exceeds its bound on one random sample."""
+    """Return whether the true error of some hypothesis exceeds its bound on one random sample."""
     task = Task(parse("x1", T=T), p=0.5, noise=0.3)
     bits, labels = task.sample(m, rng=rng)
     for f in hypotheses:
@@ -91,9 +89,9 @@ def _breaks(hypotheses: list[SparseFunction], T: int, m: int, delta: float, rng:
 
 
 def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
-    """Whether x2's bound is below its error, 1/2, on the first sample of nine whose labels x1 it explains.
+    """Return whether x2's bound is below its error, 1/2, on the first of nine samples (labels: x1) that x2 explains.
 
-    First without the price of the choice, then with it; delta = 1/2, of which half is spent on the function.
+    The first value is without the cost of choosing among samples, the second with it; delta = 1/2.
     """
     f, draws, fits = parse("x2", T=4), 0, False
     while not fits:
@@ -104,9 +102,9 @@ def _breaks_when_chosen(rng: np.random.Generator) -> tuple[bool, bool]:
 
 
 def _spent() -> tuple[float, float]:
-    """The shares of delta that a function's bound spends, and a model's beyond it: binomial tails at the bounds.
+    """Return the shares of delta spent by a function's bound, and by a model's beyond it: tails at the bounds.
 
-    Four mistakes on 60 examples, function and model apart on 7 of 500 inputs; the prior is written out.
+    The case: four mistakes on 60 examples; function and model differ on 7 of 500 inputs. The prior is written out.
     """
     f, delta, bits = parse("x1 & x2", T=6), 0.2, np.zeros((60, 6), dtype=np.uint8)
     found = occam_bound(f, bits, np.arange(60) < 4, delta=delta, disagreements=[(7, 500)])

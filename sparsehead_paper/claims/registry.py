@@ -40,7 +40,7 @@ __all__ = ["CLAIMS", "SECTIONS", "Claim", "Context", "Finding", "run_checks"]
 
 
 def _claims(*files: ModuleType) -> tuple[Claim, ...]:
-    """The claims of some files, in the order in which they are declared."""
+    """Return the claims declared in these files, in order of declaration."""
     return tuple(entry for file in files for entry in vars(file).values() if isinstance(entry, Claim))
 
 
@@ -70,8 +70,8 @@ def run_checks(
 ) -> list[Finding]:
     """Check the claims named by `labels` (default: all), in the registry's order.
 
-    One check does not stop the others: one that cannot read its data, because a results file is damaged, is "not run";
-    one that raises anything else "fails".
+    An error in one check does not stop the others: a check with a damaged results file gets the verdict "not run"; a
+    check that raises any other exception gets "fails".
 
     Args:
         context: passed to every check.

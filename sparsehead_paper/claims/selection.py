@@ -1,7 +1,7 @@
-"""Heads that select the support, one claim per encoding (paper lemmas B.2 to B.4), and what one head can do alone.
+"""Heads that select the support, one claim per encoding (paper lemmas B.2 to B.4), and the limits of one head.
 
-The paper's weights are compared with the forms, the norms and the error g/4 that it states; ours with the values that
-the head must take on every input. `verify` proves exactness on all 2^T inputs.
+The paper's weights are compared with the matrices, the norms and the error g/4 that it states; the outputs of our
+heads with their closed form on every input. `verify` proves exactness on all 2^T inputs.
 """
 
 import math
@@ -25,12 +25,12 @@ CASES = ((2, 6), (3, 9), (4, 8))  # (s, T), small enough for all 2^T inputs
 
 
 def all_inputs(T: int) -> Int[Array, "N T"]:
-    """Every b in {0,1}^T, one a row."""
+    """Return every b in {0,1}^T, one per row."""
     return assignments(T).astype(np.int64)
 
 
 def stated_forms(model: Model, *, key: Float[Array, " d"], norm_Q: float) -> float:
-    """How far W_Q, W_K, W_V, W_C of one head are from R v_CLS, the key, E_0 - E_1 and e_1."""
+    """Return the distance of W_Q, W_K, W_V, W_C of one head from R v_CLS, the key, E_0 - E_1 and e_1."""
     layer, encoding = model.layers[0], model.encoding
     pairs = [
         (layer.W_Q[0, :, 0], norm_Q * encoding.cls),
@@ -42,7 +42,7 @@ def stated_forms(model: Model, *, key: Float[Array, " d"], norm_Q: float) -> flo
 
 
 def count_error(model: Model, support: tuple[int, ...]) -> float:
-    """The largest distance of the head's output from (1/s) sum chi_i over all inputs; chi = +1 for bit 0, else -1."""
+    """Return the largest distance of o from (1/s) sum chi_i over all inputs; chi = +1 for bit 0, else -1."""
     bits = all_inputs(model.encoding.T)
     target = (1 - 2 * bits[:, list(support)]).mean(axis=1)
     return float(np.abs(model.cls_state(bits)[:, 0] - target).max())
@@ -51,10 +51,9 @@ def count_error(model: Model, support: tuple[int, ...]) -> float:
 @claim("single-head", kind="proposition", where="paper lemma B.2, encoding (a), for Delta = 0")
 def check_single_head(context: Context) -> Finding:
     """Encoding (a), deterministic positions: with $W_Q = R v_CLS e_1^T$, $W_K = v_I e_1^T$, $W_V = (E_0 - E_1) e_1^T$,
-    $W_C = e_1 e_1^T$ and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum chi_i$ on every input. Ours:
-    the attention outside $I$ is the number asked for on every input, and $o$ fills $[(1 - leak) v, (1 - leak) v +
-    leak]$.
-    """
+    $W_C = e_1 e_1^T$ and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum chi_i$ on every input. In
+    our head the attention outside $I$ is exactly the requested $leak$ on every input, and the outputs $o$ for count $v$
+    fill $[(1 - leak) v, (1 - leak) v + leak]$."""
     forms = used = off = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -74,7 +73,7 @@ def check_single_head(context: Context) -> Finding:
 
 
 def _off_the_interval(s: int, T: int) -> float:
-    """Ours: distance of the attention outside I, and of the ends of o for each count, from what is asked for."""
+    """Return the error of our head: of the attention outside I, and of the ends of o's interval for each count."""
     f = symmetric(tuple(range(1, s + 1)), tuple(j % 2 for j in range(s + 1)), T=T)
     model = build(f, attends_cls=False, readout="mlp")
     bits, leak = all_inputs(T), 1 / (2 * (s + 1))
@@ -88,10 +87,9 @@ def _off_the_interval(s: int, T: int) -> float:
 
 @claim("single-head-random", kind="ours", where="replaces the paper's keys of encoding (a) for Delta > 0")
 def check_single_head_random(context: Context) -> Finding:
-    """Encoding (a) with random, approximately orthonormal positions: keys dual to the positions of $I$ instead of their
-    sum. The scores inside $I$ are then equal, and $d = 8 s ln(T/delta)$ dimensions keep every irrelevant score below
-    half of theirs with probability $1 - delta$: $d = O(s ln T)$ suffices.
-    """
+    """Encoding (a) with random, approximately orthonormal positions: the keys are dual to the positions of $I$ instead
+    of their sum. Scores inside $I$ are then equal, and in $d = 8 s ln(T/delta)$ dimensions every irrelevant score is
+    below half of them with probability $1 - delta$: $d = O(s ln T)$ suffices."""
     delta, draws, unequal, reach = 0.05, 24, 0.0, []
     for s, T in ((2, 300), (3, 1000), (5, 300)):
         d = math.ceil(8 * s * math.log(T / delta))
@@ -118,10 +116,9 @@ def check_single_head_random(context: Context) -> Finding:
 
 @claim("single-head-trainable", kind="proposition", where="paper lemma B.3, encoding (b)")
 def check_single_head_trainable(context: Context) -> Finding:
-    """Encoding (b), trainable positions: $P_i = v_1$ on $I$ and 0 elsewhere, $W_K = v_1 e_1^T$ and the rest as in (a)
-    with $R = ln(8T/g)$: within $g/4$ of $(1/s) sum chi_i$ on every input, with $||W_K||_F = 1$. Ours: exact with $d =
-    4$, $||P||_F <= sqrt(s)$, at any $T$.
-    """
+    """Encoding (b), trainable positions: with $P_i = v_1$ on $I$ and 0 elsewhere, $W_K = v_1 e_1^T$, $R = ln(8T/g)$ and
+    all else as in (a), the head is within $g/4$ of $(1/s) sum chi_i$ on every input, and $||W_K||_F = 1$. Our head is
+    exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$."""
     forms = used = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -145,9 +142,9 @@ def check_single_head_trainable(context: Context) -> Finding:
 @claim("single-head-bag", kind="proposition", where="paper lemma B.4, encoding (c), for Delta = 0")
 def check_single_head_bag(context: Context) -> Finding:
     """Encoding (c), bag of vectors: with $W_K = (v_I + v_CLS) e_1^T$, $W_V = sum v_i e_n(i)^T - v_CLS (sum e_n(i))^T$
-    and $R = ln(8 T s / g)$, $g = 1/s$, the head is within $g/4$ of $(r - s)/(r + 1)$, $r$ the number of ones. Ours: $o
-    = v/(1 + tau |v|)$ exactly, $v = sum c_i b_i / C$ and $|v| = sum |c_i| b_i / C$, whatever the irrelevant bits.
-    """
+    and $R = ln(8 T s / g)$, $g = 1/s$, the head is within $g/4$ of $(r - s)/(r + 1)$, where $r$ is the number of ones.
+    Our head has $o = v/(1 + tau |v|)$ exactly, $v = sum c_i b_i / C$ and $|v| = sum |c_i| b_i / C$, for any irrelevant
+    bits."""
     used = forms = off = 0.0
     for s, T in CASES:
         support = tuple(range(1, s + 1))
@@ -169,7 +166,7 @@ def check_single_head_bag(context: Context) -> Finding:
 
 
 def _off_the_bag_value(encoding: Encoding, support: tuple[int, ...], code: Code) -> float:
-    """The largest distance of o from its closed form over all inputs, evaluated token by token."""
+    """Return the largest distance of o from its closed form over all inputs, evaluated token by token."""
     pick = bag_selection(encoding, support, code, attends_cls=True)
     bits = all_inputs(encoding.T)
     present = encoding.project(np.stack([pick.key, pick.value], axis=1))[0][:, 1]
@@ -187,10 +184,10 @@ def _off_the_bag_value(encoding: Encoding, support: tuple[int, ...], code: Code)
     "single-head-bag-approximate", kind="proposition", where="paper lemma B.4, encoding (c), for Delta > 0"
 )
 def check_single_head_bag_approximate(context: Context) -> Finding:
-    """Encoding (c) with approximately orthonormal rows: one head of value width $s$ reads every bit separately. With at
-    most $zeta = 1/(2s + 2)$ of the attention on irrelevant tokens and $nu$ their largest reading, an absent bit reads
-    at most $nu zeta$, a present one at least $(1 - zeta)/(s + 1) - nu zeta$, and two ReLU units clean it.
-    """
+    """Encoding (c) with approximately orthonormal rows: one head of value width $s$ has one output per bit. If
+    irrelevant tokens get at most $zeta = 1/(2s + 2)$ of the attention and contribute values of at most $nu$, the output
+    of an absent bit is at most $nu zeta$, of a present bit at least $(1 - zeta)/(s + 1) - nu zeta$, and two ReLU units
+    round it."""
     s, T, support = 3, 100, (3, 40, 90)
     f = parity(support, T=T)
     model = build(f, encoding="bag", d=256, seed=context.seed)
@@ -217,9 +214,9 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
 
 @claim("dual-keys", kind="ours", where="not in the paper; cf. lemma B.2")
 def check_dual_keys(context: Context) -> Finding:
-    """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position scores at most $s
-    Delta / (1 - (s - 1) Delta)$ of what the dual key gives the relevant ones, and no smaller bound holds for all.
-    """
+    """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position's score is at most
+    $s Delta / (1 - (s - 1) Delta)$ times the score that the dual key gives the relevant ones, and no smaller factor
+    holds for all positions."""
     worst = 0.0
     for i in range(20):
         encoding = random_positions(60, 400, rng=stream(context.seed, "coherent", i))
@@ -241,7 +238,7 @@ def _dual_reach(s: int, delta: float) -> float:
 
 
 def _tight_dual(s: int, delta: float) -> float:
-    """rho for relevant rows of mutual product -Delta and an irrelevant row with +Delta to each."""
+    """Return rho for relevant rows of mutual product -Delta and an irrelevant row of product +Delta with each."""
     gram = (1 + delta) * np.eye(s + 1) - delta * np.ones((s + 1, s + 1))
     gram[s, :s] = gram[:s, s] = delta
     rows = np.linalg.cholesky(gram)

@@ -1,7 +1,7 @@
-"""Verdicts on the studies of settings: which reading is the paper's, the slope by setting, other functions.
+"""Verdicts on the studies of settings: interpretations of the paper's text, slopes by setting, other functions.
 
-All are computed from the results files that `reproduce --only NAME` writes. A study that was stopped before its end is
-"undecided" unless what it has decides already.
+Verdicts are computed from the results files that `reproduce --only NAME` writes. For an incomplete study the verdict is
+"undecided" unless the trials so far already decide it.
 """
 
 from itertools import combinations
@@ -27,10 +27,9 @@ PRESET_PAPER = (
 
 @claim("readings", kind="ours")
 def check_readings(context: Context) -> Finding:
-    """Of 36 readings of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation, dropout
-    0.1; preset paper) explains its thresholds, training curves and parity as well as any: it is within 3 nats of the
-    best in both races.
-    """
+    """Of 36 interpretations of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
+    dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any other: its evidence is
+    within 3 nats of the best for thresholds with curves, and for parity."""
     data = results(context, "readings", InterpretationsRecord)
     rows = [row for row in data.readings if "law" in row.standings]
     if not rows:
@@ -58,10 +57,10 @@ def check_readings(context: Context) -> Finding:
 
 @claim("readings-together", kind="ours")
 def check_readings_together(context: Context) -> Finding:
-    """If one of the readings examined gave the paper's thresholds, curves, attention and parity, it has AdamW on
-    matrices, PyTorch's default initialisation and dropout 0.1, clipped or not: within this closed set the two have at
-    least 95 % of the evidence from all races together. (The paper's error bars are no part of it.)
-    """
+    """If one of the interpretations examined produced the paper's thresholds, curves, attention and parity, it has
+    AdamW on matrices, PyTorch's default initialisation and dropout 0.1: within this closed set the two such
+    interpretations, with and without gradient clipping, have at least 95 % of the evidence from all numbers together.
+    (The paper's error bars are not used.)"""
     data = results(context, "readings", InterpretationsRecord)
     found = shares(data, list(dict.fromkeys(number.race for number in data.numbers)))
     if not found:
@@ -82,7 +81,7 @@ def _place(standing: Standing | None) -> str:
 
 
 def _best(data: InterpretationsRecord, race: str) -> ComparedInterpretation | None:
-    """Of those still in the race the one with the most evidence."""
+    """Return the remaining interpretation with the most evidence in a race, if any."""
     left = [
         (standing.behind, row)
         for row in data.readings
@@ -99,9 +98,8 @@ def _numbers_of(row: ComparedInterpretation | None) -> str:
 
 @claim("law-slope", kind="ours")
 def check_slope(context: Context) -> Finding:
-    """Settings that the paper leaves open change how many more samples are needed per $ln T$: of the settings measured,
-    some have slopes whose 95 % intervals exclude each other.
-    """
+    """Settings that the paper leaves open change how many more samples are needed per $ln T$: some of the settings
+    measured have slopes with disjoint 95 % intervals."""
     data = results(context, "slope", LawsRecord)
     found = {law.label: slope for law in data.laws if (slope := _slope(law))}
     if len(found) < 2:
@@ -116,7 +114,7 @@ def check_slope(context: Context) -> Finding:
 
 
 def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
-    """Samples per ln T with both ends of its interval, where they are known."""
+    """Return samples per ln T with both ends of the interval, or None if they are not known."""
     fit = law.fits.get("log")
     if fit is None:
         return None
@@ -126,9 +124,8 @@ def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
 
 @claim("slope-norms", kind="ours")
 def check_slope_norms(context: Context) -> Finding:
-    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound has it: over
-    the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success are positively rank-correlated.
-    """
+    """Settings under which a head's norms at success are larger need more samples, as the norm-based bound suggests:
+    over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success have a positive rank correlation."""
     from scipy.stats import spearmanr
 
     norms = results(context, "slope-norms", SlopeNormsRecord)
@@ -154,9 +151,9 @@ def check_slope_norms(context: Context) -> Finding:
 
 @claim("failures-sign", kind="ours")
 def check_failures(context: Context) -> Finding:
-    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions which disagree with
-    the label on the training set is solved less often than one that has moved positions which agree with it.
-    """
+    """Near the threshold runs fail by a sign: a single run of preset best that has moved positions with negative
+    correlation to the label on the training set is solved less often than a run that has moved positions with positive
+    correlation."""
     data = results(context, "failures", FailuresRecord)
     agree, against = data.solved_by_sign()
     if not agree or not against:
@@ -177,7 +174,7 @@ def check_failures(context: Context) -> Finding:
 
 
 def exact_test(table: list[list[int]]) -> float:
-    """Fisher's exact test of a 2 x 2 table, one-sided: the chance of so large a count at the top left."""
+    """Fisher's one-sided exact test of a 2 x 2 table: return the probability of so large a count at the top left."""
     from scipy.stats import fisher_exact
 
     return float(fisher_exact(table, alternative="greater").pvalue)
@@ -185,10 +182,9 @@ def exact_test(table: list[list[int]]) -> float:
 
 @claim("law-functions", kind="ours")
 def check_functions(context: Context) -> Finding:
-    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as the information floor has it: of $s =
-    2$ to 5, the slope of the last is beyond doubt above that of the first, and no larger $s$ has beyond doubt a smaller
-    slope.
-    """
+    """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as for the information floor. Of $s = 2$
+    to 5, the slope at $s = 5$ is significantly above that at $s = 2$, and no larger $s$ has a significantly smaller
+    slope."""
     data = results(context, "functions", LawsRecord)
     named = {law.label: law for law in data.laws}
     found = [(s, slope) for s in (2, 3, 4, 5) if (law := named.get(f"AND of {s}")) and (slope := _slope(law))]
@@ -205,9 +201,8 @@ def check_functions(context: Context) -> Finding:
 
 @claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
-    """The reading of the text that meets the paper's law (preset paper) meets its figure of parity too: all ten seeds
-    learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
-    """
+    """The interpretation of the text that reproduces the paper's law (preset paper) also reproduces its figure of
+    parity: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both."""
     data = results(context, "parity-settings", ParitySettingsRecord)
     if not data.runs:
         raise not_run(context, "parity-settings")
@@ -239,7 +234,7 @@ def _runs(data: ParitySettingsRecord, setting: str, T: int) -> list[ParitySettin
 
 
 def _meets(data: ParitySettingsRecord, setting: str, T: int) -> bool:
-    """All seeds learn, and their median step lies within the paper's range at T."""
+    """Return whether all seeds learn and their median step lies within the paper's range at T."""
     paper = next(paper for paper in PARITY if paper.T == T)
     found = [run.learned for run in _runs(data, setting, T) if run.learned is not None]
     return len(found) == paper.seeds and paper.first_below[0] <= median(found) <= paper.first_below[2]

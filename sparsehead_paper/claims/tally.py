@@ -1,4 +1,4 @@
-"""How many statements have which verdict, and how many errata were demonstrated; the two are never added up."""
+"""Count statements by verdict, and errata demonstrated; the two counts are never added up."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ NO_CHECK = "no check"
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts by verdict; each of the two adds up to the number of its claims.
+    """Counts of statements and of errata by verdict; each adds up to the number of its claims.
 
     Args:
         statements: definitions, results, figures and our own claims, by verdict or NO_CHECK.
@@ -22,7 +22,7 @@ class Tally:
     errata: dict[str, int]
 
     def sentence(self) -> str:
-        """Both in words; what does not occur is left out."""
+        """Return both counts in words; verdicts that do not occur are left out."""
         parts = ((self.statements, "statements"), (self.errata, "errata"))
         return "; ".join(
             f"{sum(counts.values())} {name}: {', '.join(f'{n} {word}' for word, n in counts.items() if n)}"
@@ -31,14 +31,14 @@ class Tally:
 
 
 def verdict_of(claim: Claim, finding: Finding | None) -> str:
-    """The finding's verdict; without one NO_CHECK where there is nothing to compute, and else "not run"."""
+    """Return the finding's verdict; without a finding, NO_CHECK if the claim has no check, else "not run"."""
     if finding is not None:
         return finding.verdict
     return NO_CHECK if claim.check is None else "not run"
 
 
 def tally(claims: Iterable[Claim], findings: Sequence[Finding]) -> Tally:
-    """The verdicts of `claims` counted; a claim that no finding is about counts as not run."""
+    """Count the verdicts of `claims`; a claim without a finding counts as not run."""
     found = {finding.label: finding for finding in findings}
     words = {
         "holds": "demonstrated",

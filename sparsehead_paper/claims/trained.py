@@ -1,6 +1,6 @@
-"""Reading of trained models: the planted function read back, certificates against true errors, when a support appears.
+"""Reading of trained models: planted functions read back, certificates against true errors, when supports appear.
 
-Verdicts are computed from intervals in the results files that `reproduce` has written.
+Verdicts are computed from intervals in the results files that `reproduce` writes.
 """
 
 from statistics import median
@@ -17,8 +17,7 @@ from .measured import LEVEL, not_run, results
 @claim("read-trained", kind="ours")
 def check_read_trained(context: Context) -> Finding:
     """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is read back,
-    by asking the model alone, as exactly that AND in at least 98 % of cases.
-    """
+    from evaluations of the model alone, as exactly that AND in at least 98 % of cases."""
     trials = results(context, "reading", ReadTrialsRecord).trials
     family, T, m = READ_CELL
     cell = [r for r in trials if (r.family, r.T, r.m) == READ_CELL and r.solved]
@@ -37,7 +36,7 @@ def check_read_trained(context: Context) -> Finding:
 
 
 def _described(failures: list[ReadTrial]) -> str:
-    """What the failures were: none claimed, or another function, with how far it is from the planted one."""
+    """Describe the failures: no function found, or another function with its distance from the planted one."""
     if not failures:
         return "None failed."
     none = sum(r.found == "none" for r in failures)
@@ -53,9 +52,8 @@ def _described(failures: list[ReadTrial]) -> str:
 
 @claim("read-certificate", kind="ours")
 def check_read_certificate(context: Context) -> Finding:
-    """The certificate of a reading holds on trained models: over all families, lengths and sample sizes measured, the
-    model's true error exceeds its bound in at most the stated 5 % of trials.
-    """
+    """The certificate of a reading holds on trained models: over all families, context lengths and sample sizes
+    measured, the model's true error exceeds its certified bound in at most the stated 5 % of trials."""
     data = results(context, "reading", ReadTrialsRecord)
     pairs = [(r.model_error, r.model_bound) for r in data.trials]
     certified = [(error, bound) for error, bound in pairs if bound is not None]
@@ -76,9 +74,8 @@ def check_read_certificate(context: Context) -> Finding:
 
 @claim("support-appears", kind="ours")
 def check_support_appears(context: Context) -> Finding:
-    """Influence shows a learned support and attention need not: at the end of training the support leads all other
-    positions in influence in more of the solved runs than in attention.
-    """
+    """Influence shows a learned support more reliably than attention: at the end of training the support leads all
+    other positions in influence in more of the solved runs than in attention."""
     runs = [r for r in results(context, "appearance", AppearanceRecord).runs if r.solved]
     if not runs:
         raise not_run(context, "appearance")
@@ -100,7 +97,7 @@ def check_support_appears(context: Context) -> Finding:
 
 
 def _when(task: tuple[str, int, int], runs: list[AppearanceRun]) -> str:
-    """One task: in how many runs each appears, and the median step."""
+    """Describe one task: in how many runs the support appears in each quantity, and the median step."""
     parts = []
     for name in ("accuracy", "influence", "attention"):
         steps = [step for r in runs if (step := getattr(r, name)) is not None]

@@ -157,9 +157,7 @@ def _pack(bits: Bool[Array, "alive m"]) -> Shaped[Array, "alive words"]:
 
 @dataclass(frozen=True)
 class Identification:
-    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error includes the effect of
-    CAP).
-    """
+    """P_opt and P_unique at one (T, m), with standard errors of the simulation (opt_error accounts for CAP)."""
 
     T: int
     m: int
