@@ -103,6 +103,26 @@ def test_tail_bounds_are_broken_no_more_often_than_they_say():
     assert sharp > 5  # they say more than the bounds over all inputs
 
 
+def test_one_tail_bound_is_broken_no_more_often_than_it_says():
+    seen = 0.0
+    for number in range(10):
+        rng = stream(number, "one tail")
+        model, chance = random_block(rng, 9), rng.uniform(0.1, 0.9, 9)
+        mixture = MostInputs(Tokens.of(model), np.full((1, 9), FREE), chance, 0.02)
+        G = rng.normal(size=(1, mixture.moves.shape[2], 6))
+        middle, below, above = (part[0] for part in mixture._beyond(slice(None), G))
+        bits = assignments(9).astype(int)
+        on = np.pad(bits, ((0, 0), (0, mixture.X.shape[1] - 9)))
+        X = mixture.X[0].reshape(on.shape[1], 2, -1)
+        sums = X[np.arange(on.shape[1]), on].sum(axis=1) @ G[0]
+        weight = np.where(bits == 1, chance, 1 - chance).prod(axis=1)
+        for broken in (sums < middle - below - 1e-9, sums > middle + above + 1e-9):
+            share = (weight[:, None] * broken).sum(axis=0)
+            assert (share <= 0.02).all()
+            seen = max(seen, float(share.max()))
+    assert seen > 1e-6  # they are broken at all
+
+
 def test_every_use_of_a_tail_bound_is_counted():
     model = random_block(stream(3, "count"), 6)
     mixture = MostInputs(Tokens.of(model), np.full((1, 6), FREE), np.full(6, 0.5), 1e-6)
