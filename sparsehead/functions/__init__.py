@@ -9,7 +9,7 @@ expression, syntax            text to a function: grammar.lark, and what each op
 evaluate                      an expression's table, by way of its syntax tree
 analysis                      symmetric, monotone, influences, `kind`
 cover, minimise, spelling     a function back to text: prime implicants, a smallest cover, the words
-task, explain                 a function with a distribution of inputs; sets of s positions that explain a sample
+inputs, task, explain         a function with a distribution of inputs; sets of s positions that explain a sample
 """
 
 from .analysis import (

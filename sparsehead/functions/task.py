@@ -1,18 +1,20 @@
 """What is to be learned: a function, how its inputs are drawn, and how often labels are wrong."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from .._base.arguments import instance, real
+from .._base.arguments import instance, real, several, shown
 from .._base.display import Card, ShortRepr, WithCard, clipped
-from .._base.errors import DomainError
+from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Float, Shaped
-from . import SparseFunction, as_function, kind
+from . import SparseFunction, as_function, assignments, check_bits, kind
 from .explain import explanations
+from .inputs import Sampler, p_text, sampler_text
 from .tables import ones
 
 __all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
@@ -30,8 +32,12 @@ class Task(ShortRepr, WithCard):
 
     Args:
         f: the function to be learned.
-        p: probability that a bit is 1, 0 < p < 1; `Task.balanced` chooses it.
+        p: probability that a bit is 1, 0 < p < 1; `Task.balanced` chooses it. Or T probabilities, from 0 to 1, one for
+            each position. None with a sampler.
         noise: between 0 and 1/2, where labels say nothing any more.
+        feature_noise: each bit that a learner sees is flipped with this probability, below 1/2, after f has made the
+            label from the true bits.
+        sampler: (n, T, rng) -> n inputs as bits (n, T), of any distribution; all randomness comes from rng.
     Paper: law-and
 
     >>> import numpy as np
@@ -42,18 +48,32 @@ class Task(ShortRepr, WithCard):
     """
 
     f: SparseFunction
-    p: float
+    p: float | Sequence[float] | Shaped[Array, " T"] | None = None
     noise: float = 0.0
+    feature_noise: float = 0.0
+    sampler: Sampler | None = None
 
     def __post_init__(self) -> None:
         instance("f", self.f, SparseFunction, "such as sh.parse('x1 & x2', T=8)")
-        if not 0 < real("p", self.p) < 1:
+        if (self.p is None) == (self.sampler is None):
+            raise DomainError("a task has either p or a sampler; Task.balanced(f) chooses p.")
+        if self.sampler is not None and not callable(self.sampler):
+            raise DomainError(f"sampler is a function (n, T, rng) -> bits; got {shown(self.sampler)}.")
+        if isinstance(self.p, Sequence | np.ndarray) and not isinstance(self.p, str):
+            object.__setattr__(self, "p", _each_p(self.p, self.f.T))
+        elif self.p is not None and not 0 < real("p", self.p) < 1:
             raise DomainError(f"bits are 1 with a probability strictly between 0 and 1, got p={self.p}.")
         if not 0 <= real("noise", self.noise) <= 0.5:
             raise DomainError(f"labels are flipped with a probability from 0 to 1/2, got noise={self.noise}.")
+        if not 0 <= real("feature_noise", self.feature_noise) < 0.5:
+            raise DomainError(
+                f"bits are flipped with a probability from 0 to below 1/2, got feature_noise={self.feature_noise}."
+            )
 
     def _card(self) -> Card:
-        facts = {"T": self.f.T, "p": self.p, "share of label 1": self.positive_rate, "noise": self.noise}
+        rate = None if self.sampler else self.positive_rate
+        facts = {"T": self.f.T, "p": self.shared_p, "share of label 1": rate, "noise": self.noise}
+        facts |= {"feature noise": self.feature_noise} if self.feature_noise else {}
         return Card("Task", [f"learn {clipped(str(self.f), 200)}"], facts)
 
     @classmethod
@@ -69,15 +89,36 @@ class Task(ShortRepr, WithCard):
         return cls(f, balancing_p(f), noise)
 
     @property
+    def shared_p(self) -> float | None:
+        """The p of independent bits that all have the same; None for other inputs."""
+        return float(self.p) if isinstance(self.p, int | float) else None
+
+    @property
+    def inputs(self) -> str | None:
+        """The distribution of the inputs as text (see `functions.inputs`); None if `shared_p` says it."""
+        if self.sampler is not None:
+            return sampler_text(self.sampler)
+        return None if self.shared_p is not None else p_text(tuple(self.p))  # type: ignore[arg-type]
+
+    @property
     def positive_rate(self) -> float:
-        """The probability of label 1, noise included."""
-        clean = float(_rate(_shares(self.f), np.array([self.p]))[0])
+        """The probability of label 1, label noise included; not known for a sampler."""
+        if self.sampler is not None:
+            raise DomainError(
+                "the share of label 1 under a sampler is not known; sample(n, rng=..) measures it."
+            )
+        if self.shared_p is not None:
+            clean = float(_rate(_shares(self.f), np.array([self.shared_p]))[0])
+        else:
+            own = np.array(self.p)[list(self.f.support)]
+            chances = np.where(assignments(self.f.s) == 1, own, 1 - own).prod(axis=1)
+            clean = float(chances @ self.f.values)
         return clean * (1 - 2 * self.noise) + self.noise
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Sample:
         """n examples: bits (n, T) and labels (n,), both uint8."""
         bits, clean = self._clean(n, rng)
-        return bits, self._noisy(clean, rng)
+        return self._seen(bits, rng), self._noisy(clean, rng)
 
     def training_set(self, m: int, *, rng: np.random.Generator, unique: bool = True) -> Sample:
         """m examples; with `unique`, drawn again until only one s-subset explains them.
@@ -103,7 +144,7 @@ class Task(ShortRepr, WithCard):
         for draws in range(1, MAX_DRAWS + 1):
             bits, clean = self._clean(m, rng)
             if family is None or len(explanations(bits, clean, self.f.s, family)) == 1:
-                return (bits, self._noisy(clean, rng)), None if family is None else draws
+                return (self._seen(bits, rng), self._noisy(clean, rng)), None if family is None else draws
         raise DomainError(
             f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
             f"{MAX_DRAWS} draws; a larger m would ({math.log2(math.comb(self.f.T, self.f.s)):.0f} bits are to be "
@@ -113,14 +154,41 @@ class Task(ShortRepr, WithCard):
     def _clean(self, n: int, rng: np.random.Generator) -> Sample:
         if n < 0:
             raise DomainError(f"a sample has n >= 0 examples, got {n}.")
+        if self.sampler is not None:
+            return (bits := self._sampled(n, rng)), self.f(bits).astype(np.uint8)
         bits = np.empty((n, self.f.T), dtype=np.uint8)
         rows = max(1, CHUNK // self.f.T)
         for start in range(0, n, rows):
-            bits[start : start + rows] = bernoulli(self.p, bits[start : start + rows].shape, rng)
+            shape = bits[start : start + rows].shape
+            if self.shared_p is None:
+                bits[start : start + rows] = rng.random(shape) < np.array(self.p)
+            else:
+                bits[start : start + rows] = bernoulli(self.shared_p, shape, rng)
         return bits, self.f(bits).astype(np.uint8)
+
+    def _sampled(self, n: int, rng: np.random.Generator) -> Shaped[Array, "n T"]:
+        assert self.sampler is not None
+        bits = check_bits(self.sampler(n, self.f.T, rng), self.f.T)
+        if bits.shape != (n, self.f.T):
+            raise ShapeError(f"a sampler returns bits of shape ({n}, {self.f.T}); got {bits.shape}.")
+        return bits.astype(np.uint8)
+
+    def _seen(self, bits: Shaped[Array, "n T"], rng: np.random.Generator) -> Shaped[Array, "n T"]:
+        """The bits as a learner sees them; without feature noise no random number is drawn."""
+        return bits ^ bernoulli(self.feature_noise, bits.shape, rng) if self.feature_noise else bits
 
     def _noisy(self, labels: Shaped[Array, " n"], rng: np.random.Generator) -> Shaped[Array, " n"]:
         return labels ^ (rng.random(len(labels)) < self.noise)
+
+
+def _each_p(given: Any, T: int) -> tuple[float, ...]:
+    """One probability for each position."""
+    p = tuple(real("each p", each) for each in several("p", given, "probabilities"))
+    if len(p) != T or not all(0 <= each <= 1 for each in p):
+        raise DomainError(
+            f"p has {len(p)} probabilities where T={T} are needed, each from 0 to 1; got {shown(p)}."
+        )
+    return p
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:

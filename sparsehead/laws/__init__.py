@@ -15,6 +15,7 @@ rounds       rounds of trials until every threshold is known
 published    the law that the paper printed, and its grid of trials
 methods      the three ways in which `law` spends its trials
 theory       floors and slopes beside a law
+tasks        a law's tasks, if the distribution of inputs is the user's
 data_curve   the learning curve of one table of a user's own
 law, stored  the verb `law`; a law from the trials that a store holds
 """

@@ -15,13 +15,14 @@ from .._base.jsonable import ResultsRecord, json_values
 from .._base.lazy import require_module
 from ..floor.floor import Floor
 from ..functions import FAMILIES, SparseFunction
+from ..functions.task import Task
 from ..sweep import StoredSweep
 from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..train.footprint import require_trial
 from ..train.keywords import Settings
 from ..train.learners.learner import Learner
-from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function
+from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function, task_settings
 from ..train.spec import preset as preset_spec
 from .adaptive import Adaptive
 from .curves import Cell
@@ -30,6 +31,7 @@ from .joint import LAW_CAUTION
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .published import GRID_M
 from .rounds import MakeSpec, RoundProgress
+from .tasks import tasks_at
 from .theory import floors, slopes
 from .thresholds import Threshold
 
@@ -125,6 +127,7 @@ def law(
     shard: str | None = None,
     stored: bool = False,
     known: Mapping[int, Sequence[Cell]] | None = None,
+    task_of: Callable[[int], Task] | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
     **settings: Unpack[LawSettings],
@@ -153,6 +156,8 @@ def law(
         stored: run nothing; tell what the store holds of the design, in the order in which it is run.
         known: by T, cells whose store is elsewhere, such as those of a results file. One of n trials stands for the
             first n at its m; they count, and are not run again. With method joint or adaptive.
+        task_of: T -> `Task`, in the place of a function: its distribution of inputs and its noise may change with T.
+            A sampler of your own must be a function that workers can import.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
         settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
     Raises:
@@ -176,12 +181,17 @@ def law(
             "known cells go with method joint or adaptive; the grid has a fixed number of trials at each m."
         )
     part = Shard() if shard is None else parse_shard(shard)
+    tasks: dict[int, Task] = {}
+    if task_of is not None:
+        beside = {"function": None if function == "and" else function, "s": s, **settings}
+        tasks = tasks_at(task_of, _lengths("", T), beside)
+        function = next(iter(tasks.values())).f
     lengths = _lengths(function, T)
     method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
-    make = _trials_of(function, size, preset, {**settings})
+    make = _trials_of(function, size, preset, {**settings}, tasks)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
     if s is not size:
@@ -211,13 +221,16 @@ def law(
     )
 
 
-def _trials_of(function: str, s: int | None, preset: str, settings: dict[str, Any]) -> MakeSpec:
+def _trials_of(
+    function: str, s: int | None, preset: str, settings: dict[str, Any], tasks: Mapping[int, Task]
+) -> MakeSpec:
     """(T, m, seed) -> the trial."""
     if _learner(settings.get("learner", "transformer")).as_drawn:
         settings = {"unique": False, **settings}
 
     def make(T: int, m: int, seed: int) -> TrainSpec:
-        return preset_spec(preset, function=function, s=s, T=T, m=m, seed=seed, **settings)
+        own = task_settings(tasks[T]) if tasks else {"function": function, "s": s, "T": T}
+        return preset_spec(preset, m=m, seed=seed, **own, **settings)
 
     return make
 

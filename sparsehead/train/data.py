@@ -37,12 +37,12 @@ class FreshBatches:
 class Holdout:
     """The holdout, in chunks that double in size; chunk i comes from stream(seed, "holdout", i).
 
-    Most checks stop in the first chunk, so most chunks are never drawn. Labels are free of noise: the accuracy of a
-    perfect learner is 1.
+    Most checks stop in the first chunk, so most chunks are never drawn. Labels and bits are free of noise: the
+    accuracy of a perfect learner is 1.
     """
 
     def __init__(self, spec: TrainSpec) -> None:
-        self._task = replace(task_of(spec), noise=0.0)
+        self._task = replace(task_of(spec), noise=0.0, feature_noise=0.0)
         self._seed, self._T = spec.seed, spec.T
         self.sizes = _chunks(spec.holdout, max(1, CHUNK_BITS // spec.T))
         self._kept: dict[int, Sample] = {}

@@ -19,6 +19,8 @@ class Settings(TypedDict, total=False):
     positions: str  # Positions of the trainable encoding: trained, or fixed sine waves.
     p: float | None  # Probability of a one; labels are balanced by default.
     noise: float  # Share of training labels that are flipped.
+    feature_noise: float  # Share of training bits that are flipped, after the label was made.
+    inputs: str | None  # p:0.9,0.5 for each position, repeated up to T; or package.module:sampler.
     unique: bool  # Draw training sets again until one support explains them.
     online: bool  # Fresh samples at every step.
     learner: str  # What is trained.

@@ -1,6 +1,6 @@
 """`learn`: one sparse function, by gradient descent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Unpack, overload
 
@@ -9,6 +9,7 @@ from .._base.errors import DomainError
 from .._base.fields import check_names
 from ..datasets import Dataset, dataset
 from ..functions import SparseFunction
+from ..functions.task import Task
 from ..heads.encoding import Encoding
 from ..reading import Reading, read
 from ..reading.appearance import appearance
@@ -19,7 +20,7 @@ from .from_data import TableKeywords, learn_table
 from .keywords import Settings
 from .learners.at_once import fit_at_once
 from .outcome import Outcome, Run, TrialProgress
-from .spec import LEARNERS, SETTINGS, TrainSpec, task_of
+from .spec import LEARNERS, SETTINGS, TrainSpec, task_of, task_settings
 from .spec import preset as preset_spec
 from .transformer.engines import make_engine
 from .transformer.weights import own_name
@@ -43,7 +44,7 @@ class LearnKeywords(Settings, total=False):
 
 @overload
 def learn(
-    f: SparseFunction | str, *, m: int, seed: int, T: int | None = None, s: int | None = None,
+    f: SparseFunction | str | Task, *, m: int, seed: int, T: int | None = None, s: int | None = None,
     **how: Unpack[LearnKeywords],
 ) -> Run: ...  # fmt: skip
 @overload
@@ -73,8 +74,9 @@ def learn(
     Or train on the rows of a table, `learn(X, y, seed=..)`, and read a formula in the names of its columns.
 
     Args:
-        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s. With y, or
-            as a `dataset`, a table: an array of bits, a data frame, or the path of a file.
+        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s; or a
+            `Task`, which has its own distribution of inputs and noise. With y, or as a `dataset`, a table: an array of
+            bits, a data frame, or the path of a file.
         y: the labels of a table, or the name of their column; further arguments are then those of `learn_table`.
         m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
@@ -108,6 +110,8 @@ def learn(
         raise DomainError(
             "learn needs m (--m), the number of training samples; or a table: learn(X, y, seed=..)."
         )
+    if isinstance(f, Task):
+        f, settings = f.f, {**_of_task(f, settings), **settings}
     if not isinstance(f, str):
         instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
     if isinstance(f, str) and T is None:
@@ -128,6 +132,14 @@ def learn(
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
     )
+
+
+def _of_task(task: Task, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a task has; those that are given beside it are refused."""
+    own = {name: value for name, value in task_settings(task).items() if name not in ("function", "T")}
+    for name in own.keys() & settings.keys():
+        raise DomainError(f"the task has its own {name}; got {name}={shown(settings[name])} beside it.")
+    return own
 
 
 def learn_spec(
@@ -171,7 +183,7 @@ def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
     return read(
         run.model,
         seed=run.spec.seed,
-        p=task_of(run.spec).p,
+        p=task_of(run.spec).shared_p,
         data=examples,
         draws=draws,
         delta=delta,

@@ -20,7 +20,8 @@ from .._base.fields import about, check_names, setting, settings_of
 from .._base.plugins import Registry
 from .._base.rng import stream
 from ..functions import FAMILIES, SparseFunction, family, parse, random_support
-from ..functions.task import Task
+from ..functions.inputs import read_inputs
+from ..functions.task import Task, balancing_p
 from .architecture import Architecture, Shape, width_of
 
 
@@ -107,6 +108,18 @@ class TrainSpec(ShortRepr, Shape):
         None, "Task", "Probability of a one; labels are balanced by default.", above=0.0, below=1.0
     )
     noise: float = setting(0.0, "Task", "Share of training labels that are flipped.", least=0.0, most=0.5)
+    feature_noise: float = setting(
+        0.0,
+        "Task",
+        "Share of training bits that are flipped, after the label was made.",
+        least=0.0,
+        below=0.5,
+    )
+    inputs: str | None = setting(
+        None,
+        "Task",
+        "p:0.9,0.5 for each position, repeated up to T; or package.module:sampler.",
+    )
     unique: bool = setting(True, "Task", "Draw training sets again until one support explains them.")
     online: bool = setting(False, "Task", "Fresh samples at every step.")
     learner: str = setting("transformer", "Model", "What is trained.", choices=LEARNERS)
@@ -141,6 +154,10 @@ class TrainSpec(ShortRepr, Shape):
         super().__post_init__()
         if self.function in FAMILIES and self.s is None:
             raise DomainError(f"the family {self.function!r} needs a support size s, such as 3, got none.")
+        if self.inputs is not None and self.p is not None:
+            raise DomainError(
+                f"inputs={self.inputs!r} and p={self.p} both say how bits are drawn; give one of them."
+            )
 
     @property
     def architecture(self) -> Architecture:
@@ -215,8 +232,15 @@ def _at(settings: Mapping[str, Any], T: int) -> dict[str, Any]:
 
 
 def spec_text(spec: TrainSpec) -> str:
-    """The spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it."""
-    return json.dumps(asdict(spec), sort_keys=True, allow_nan=False)
+    """The spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it.
+
+    Settings that came later are left out at their defaults, so that older trials keep their ids.
+    """
+    values = asdict(spec)
+    for name in ("feature_noise", "inputs"):
+        if values[name] == SETTINGS[name].default:
+            del values[name]
+    return json.dumps(values, sort_keys=True, allow_nan=False)
 
 
 def spec_id(spec: TrainSpec) -> str:
@@ -239,6 +263,17 @@ def target_function(spec: TrainSpec) -> SparseFunction:
 
 
 def task_of(spec: TrainSpec) -> Task:
-    """The task: function, probability of a one, label noise."""
+    """The task: function, distribution of the inputs, noise of labels and bits."""
     f = target_function(spec)
-    return Task.balanced(f, spec.noise) if spec.p is None else Task(f, spec.p, spec.noise)
+    if spec.inputs is None:
+        return Task(f, balancing_p(f) if spec.p is None else spec.p, spec.noise, spec.feature_noise)
+    drawn = read_inputs(spec.inputs, spec.T)
+    if isinstance(drawn, tuple):
+        return Task(f, drawn, spec.noise, spec.feature_noise)
+    return Task(f, None, spec.noise, spec.feature_noise, drawn)
+
+
+def task_settings(task: Task) -> dict[str, Any]:
+    """The settings of a spec whose `task_of` is this task; a sampler that cannot be imported only in this process."""
+    noise = {"noise": task.noise, "feature_noise": task.feature_noise}
+    return {"function": str(task.f), "T": task.f.T, "p": task.shared_p, "inputs": task.inputs, **noise}

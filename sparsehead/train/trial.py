@@ -128,7 +128,7 @@ class Trial:
         """The present weights; None if they are no attention model, or not finite."""
         meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
         meta |= {
-            "p": task_of(self.spec).p,
+            "p": task_of(self.spec).shared_p,
             "m": self.spec.m,
             "restart": self.restart,
             "steps": self.step,

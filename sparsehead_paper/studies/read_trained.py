@@ -148,8 +148,9 @@ def appearance_plan(seeds: int = 12) -> Experiment:
 def read_model(model: Model, spec: TrainSpec) -> ReadModel:
     """Read a model trained on `spec`, and compare with the planted function.   Paper: read-trained"""
     task, oracle = task_of(spec), Oracle(model)
-    planted = target_function(spec)
-    found = find_function(oracle, seed=spec.seed, p=task.p)
+    planted, p = target_function(spec), task.shared_p
+    assert p is not None  # the study draws bits with one p
+    found = find_function(oracle, seed=spec.seed, p=p)
     f = found.function
     sample, draws = drawn_training_set(spec)
     # The inputs are Bernoulli(p) bits by construction, so that nothing is to be checked.
@@ -158,7 +159,7 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
         if f is None
         else occam_bound(f, *sample, delta=DELTA, disagreements=[found.agreement.differing], draws=draws)
     )
-    bits, labels = Task(planted, task.p).sample(FRESH, rng=stream(spec.seed, "true error"))
+    bits, labels = Task(planted, p).sample(FRESH, rng=stream(spec.seed, "true error"))
     return ReadModel(
         planted=str(planted),
         read=None if f is None else str(f),
@@ -166,7 +167,7 @@ def read_model(model: Model, spec: TrainSpec) -> ReadModel:
         method=found.method,
         queries=found.queries,
         agreement=found.agreement.value,
-        function_error=None if f is None else disagreement(f, planted, p=task.p),
+        function_error=None if f is None else disagreement(f, planted, p=p),
         model_error=float((oracle(bits) != labels).mean()),
         bound=None if certificate is None else certificate.bound,
         model_bound=None if certificate is None else certificate.model_bound,

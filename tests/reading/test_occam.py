@@ -85,7 +85,7 @@ def test_the_certificate_is_not_vacuous_and_grows_with_log_T(longest):
     for T in (300, longest):
         task = Task.balanced(sh.conjunction((1, 7, 100), T=T))
         bits, labels = task.sample(200, rng=stream(T, "data"))
-        r = read(sh.build(task.f), seed=0, data=(bits, labels), p=task.p)
+        r = read(sh.build(task.f), seed=0, data=(bits, labels), p=task.shared_p)
         assert r.function == task.f
         bounds.append(r.certificate.model_bound)
     assert bounds[0] < 0.2

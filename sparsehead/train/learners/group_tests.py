@@ -93,12 +93,16 @@ def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
             f"the learner {spec.learner} finds conjunctions and disjunctions; {task.f} is neither. greedy and one-step "
             "take every function."
         )
+    if task.shared_p is None:
+        raise DomainError(
+            f"the learner {spec.learner} is for bits with one p; {spec.inputs} are other inputs."
+        )
     bits, labels = sample
     conjunction = name == "and"
     return GroupTests(
         kind=name,
         s=task.f.s,
-        share=1 - task.p if conjunction else task.p,
+        share=1 - task.shared_p if conjunction else task.shared_p,
         noise=task.noise,
         inside=bits ^ 1 if conjunction else bits,
         positive=labels == (0 if conjunction else 1),

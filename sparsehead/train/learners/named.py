@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ..._base.errors import DomainError
 from ..._base.types import Array, Shaped
 from ...functions import SparseFunction
 from ...functions.analysis import disagreement
@@ -20,6 +21,15 @@ class Named(Protocol):
 
     def accuracy(self, task: Task, /) -> float:
         """The probability that a fresh input of the task gets its label before noise."""
+
+
+def shared(task: Task) -> float:
+    """The p of all positions, where it is known that there is one."""
+    if task.shared_p is None:
+        raise DomainError(
+            "the accuracy of a named function is computed for bits with one p; this task has other inputs."
+        )
+    return task.shared_p
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,8 @@ class NamedSet:
 
         The task is a conjunction if this is one, else a disjunction: the conjunction of the flipped bits.
         """
-        p = task.p if self.kind == "and" else 1 - task.p
+        share = shared(task)
+        p = share if self.kind == "and" else 1 - share
         both = {*self.positions, *task.f.support}
         return 1 - (p ** len(self.positions) + p**task.f.s - 2 * p ** len(both))
 
@@ -53,4 +64,4 @@ class NamedFunction:
         return np.asarray(self.f(bits))
 
     def accuracy(self, task: Task, /) -> float:
-        return 1 - disagreement(task.f, self.f, p=task.p)
+        return 1 - disagreement(task.f, self.f, p=shared(task))
