@@ -94,7 +94,10 @@ def law(
 def _show(console: Console, found: "LawResult", chart: Path | None = None) -> None:
     floor = found.floor
     runs = next((each.guesses for each in floor.values() if each.guesses > 1), None)
-    floors = [*([f"floor, {runs} runs"] if runs else []), *(["one answer" if runs else "floor"] if floor else [])]
+    floors = [
+        *([f"floor, {runs} runs"] if runs else []),
+        *(["one answer" if runs else "floor"] if floor else []),
+    ]
     table = Table("T", "m_80", "95 % interval", "trials", *floors, "", box=None, pad_edge=False)
     for row in found.thresholds.values():
         m80 = "-" if row.m80 is None else f"{row.m80:.1f}"

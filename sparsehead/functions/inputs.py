@@ -45,6 +45,14 @@ def p_text(p: tuple[float, ...]) -> str:
     return "p:" + ",".join(repr(float(each)) for each in p)
 
 
+def named_inputs(text: str) -> str:
+    """The text with a hash of the sampler's source, so that a changed one is another experiment."""
+    if text.startswith("p:") or "@" in text:
+        return text
+    found = read_inputs(text, 1)
+    return text if isinstance(found, tuple) else sampler_text(found)
+
+
 def read_inputs(text: str, T: int) -> tuple[float, ...] | Sampler:
     """The probabilities of T positions, or the sampler, that a text means.
 

@@ -18,7 +18,7 @@ import numpy as np
 from .._base.errors import DomainError, SparseheadError
 from .._base.provenance import engine_identity, made_by
 from .._base.types import Array, Shaped
-from ..train.spec import SETTINGS, TrainSpec, check_types, spec_text
+from ..train.spec import LATER, SETTINGS, TrainSpec, check_types, spec_text
 from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
@@ -191,7 +191,7 @@ def read_row(row: Sequence[Any]) -> Record:
     digests = _object(arrays_text)
     if not all(isinstance(value, str) for value in digests.values()):
         raise Damage("the checksums of its arrays are no texts")
-    return Record(row_id(spec_text, {}), spec, outcome, made_by, created, digests, key)
+    return Record(row_id(spec_text, {}), {**LATER, **spec}, outcome, made_by, created, digests, key)
 
 
 def _object(text: Any) -> dict[str, Any]:

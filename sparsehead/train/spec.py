@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from .._base.arguments import meant, shown, whole
@@ -20,7 +20,7 @@ from .._base.fields import about, check_names, setting, settings_of
 from .._base.plugins import Registry
 from .._base.rng import stream
 from ..functions import FAMILIES, SparseFunction, family, parse, random_support
-from ..functions.inputs import read_inputs
+from ..functions.inputs import named_inputs, read_inputs
 from ..functions.task import Task, balancing_p
 from .architecture import Architecture, Shape, width_of
 
@@ -175,6 +175,8 @@ class TrainSpec(ShortRepr, Shape):
 
 
 SETTINGS = settings_of(TrainSpec)
+# Settings that version 0.2 did not have, with the values that its trials had.
+LATER: dict[str, Any] = {"feature_noise": 0.0, "inputs": None}
 
 
 def check_types(given: Mapping[str, Any]) -> None:
@@ -215,6 +217,8 @@ def preset(name: str, **settings: Any) -> TrainSpec:
             f"preset {name!r} is unknown; the presets are {', '.join(PRESETS)}.{meant(name, PRESETS)}"
         )
     check_names(settings, SETTINGS, what="a spec")
+    if isinstance(settings.get("inputs"), str):
+        settings["inputs"] = named_inputs(settings["inputs"])
     return TrainSpec(**_at({**PRESETS[name], **settings}, settings.get("T", 1)))
 
 
@@ -236,10 +240,7 @@ def spec_text(spec: TrainSpec) -> str:
 
     Settings that came later are left out at their defaults, so that older trials keep their ids.
     """
-    values = asdict(spec)
-    for name in ("feature_noise", "inputs"):
-        if values[name] == SETTINGS[name].default:
-            del values[name]
+    values = {name: value for name, value in asdict(spec).items() if LATER.get(name, MISSING) != value}
     return json.dumps(values, sort_keys=True, allow_nan=False)
 
 

@@ -52,6 +52,7 @@ def objects():
     f = sh.parse("x2 & x5 & x11", T=16)
     model, heads = sh.build(f), sh.build(f, heads="s")
     bits = np.random.default_rng(0).integers(0, 2, (60, 16))
+    bits[:9, [2, 5, 11]] = 1  # both labels occur in every split
     long = sh.random_function(T=500, s=9, rng=np.random.default_rng(0))
     norms = {"V21": 1, "V": 1, "QK": 9, "BX": 1.4, "H": 10**6}
     failed = Outcome("0" * 16, "budget_spent", 1, 1, 1.0, 0.5, None, 0.1)
@@ -66,6 +67,9 @@ def objects():
         "cover of a line": sh.covering_number(np.arange(60.0), eps=3.5),
         "run": trial(model), "run without curves": Run(tree, failed, None), "law": law_result(),
         "network": sh.Network(2, lambda b: b[:, 0], why="no Model: " + "a reason " * 20, source="<b>Net</b>"),
+        "dataset": sh.dataset(bits, f(bits)),
+        "table run": sh.learn(bits, f(bits), seed=0, n_steps=20, restarts=1, most=2),
+        "curve": sh.learning_curve(bits, f(bits), seed=0, sizes=[40], draws=2, n_steps=20, most=2),
         "encoding": model.encoding, "frame": law_result().to_frame(), "picture": model.plot(), "probe": probed(),
     }  # fmt: skip
 
@@ -87,7 +91,8 @@ OFFERS = {
     "model": {CHART, TABLE, PLAIN}, "bound": {CHART, TABLE, PLAIN}, "reading": {CHART, TABLE, PLAIN},
     "cover": {CHART, TABLE, PLAIN}, "run": {CHART, TABLE, PLAIN}, "law": {CHART, TABLE, PLAIN},
     "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
-    "function": {TABLE, PLAIN}, "task": set(), "encoding": set(), "network": set(), "frame": {PLAIN}, "picture": set(),
+    "function": {TABLE, PLAIN}, "table run": {TABLE, PLAIN}, "curve": {TABLE, PLAIN},
+    "dataset": set(), "task": set(), "encoding": set(), "network": set(), "frame": {PLAIN}, "picture": set(),
 }  # fmt: skip
 
 
