@@ -1,13 +1,13 @@
-"""Capacity bounds with explicit constants: norms of a model come in, ln N_inf and an error bound go out.
+"""Capacity bounds with explicit constants: ln N_inf and an error bound, computed from the norms of a model.
 
 Read in this order:
 
-norms, families, state_dicts          norms of matrices, of heads, of checkpoints; how each architecture scores
-items, forms, pricing                 items (c, p), the charges of each form for them, the account of a bound
+norms, families, state_dicts          norms of matrices, heads and checkpoints; score conventions of architectures
+items, forms, pricing                 items (terms of a bound), their cost under each form, the union bound
 head_class                            the class of heads with given norms
 stages, attention_stages, networks    from a model to its items
 generalization                        from covering numbers to error and sample size
-declared                              the class of a bound: of a model, of norms, or of another network's layer
+declared                              the function class of a bound: from a model, norms, or another network
 verdict                               whether a bound says anything at m samples
 bound                                 the public `bound`
 """

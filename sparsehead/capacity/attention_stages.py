@@ -1,8 +1,8 @@
-"""The attention of one layer as a stage: at every token, or at [CLS] of a one-layer model, where more is known.
+"""The attention of one layer as a stage: at every token, or only at [CLS] in a one-layer model (a tighter bound).
 
-T enters by the numbers of points. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the
-last layer is read at [CLS] only (m rows, m n pairs); the first sees at most D = 2T + 1 distinct tokens,
-however large m is. Its outputs have no such limit: behind sigma there are as many points as rows.
+T enters through the numbers of points. With n tokens per sequence a deep layer has m n rows and m n^2 pairs; the last
+layer is read at [CLS] only (m rows, m n pairs); inputs of the first layer are at most D = 2T + 1 distinct tokens, for
+any m. Outputs of the first layer have no such limit: after sigma there are as many points as rows.
 """
 
 import math
@@ -35,8 +35,8 @@ from .stages import (
 
 @dataclass(frozen=True)
 class Counts:
-    """ln of the numbers of points of a layer's covers: pairs for scores, values for W_V, and rows for what is
-    applied to the attended mixtures behind a nonlinearity (W_C behind sigma, the MLP).
+    """ln of the numbers of points of a layer's covers: `pairs` for scores, `values` for W_V, and `rows` for maps
+    applied after a nonlinearity (W_C after sigma, the MLP).
     """
 
     pairs: float
@@ -45,13 +45,13 @@ class Counts:
 
 
 def token_counts(model: Model) -> tuple[int, int]:
-    """Attended tokens per sequence, and distinct ones over all sequences."""
+    """Return the number of attended tokens per sequence, and of distinct tokens over all sequences."""
     extra = int(model.attends_cls)
     return model.T + extra, 2 * model.T + extra
 
 
 def token_radius(model: Model) -> float:
-    """B_X: the length of the longest possible token, [CLS] included."""
+    """Return B_X, the length of the longest possible token, [CLS] included."""
     encoding = model.encoding
     if encoding.P is None:
         E = encoding.E if encoding.additive else np.zeros((1, encoding.d))
@@ -63,7 +63,7 @@ def token_radius(model: Model) -> float:
 
 
 def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
-    """[E; P; cls], T + 3 rows: tokens are its products with two-hot vectors, of length sqrt 2."""
+    """Return [E; P; cls] with T + 3 rows; a token is its product with a two-hot vector, which has length sqrt 2."""
     encoding = model.encoding
     return np.vstack([encoding.E, encoding.positions(), encoding.cls[None, :]])
 
@@ -73,7 +73,7 @@ def attention_stage(
 ) -> Stage:
     """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
 
-    Every token is a query; log_Z is ln of the longest query if it is another than R. The Lipschitz constant is
+    Every token is a query; log_Z is ln of the longest query's length, if not R. The Lipschitz constant is
     [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without biases.
 
     Paper: multi-layer-capacity, layer-lipschitz
@@ -107,7 +107,7 @@ def _with_constant(
     *,
     project: bool,
 ) -> Stage:
-    """The stage of a sum of parts with these items, radii and Lipschitz constants, and of the constant c."""
+    """Return the stage of a sum of parts, with these items, radii and Lipschitz constants, plus the constant c."""
     if price.kept(name, presence(c)) and c is not None:
         items.append(constant_item(price, name, c))
         radii.append(price.log_norm(f"{name} length", float(np.linalg.norm(c))))
@@ -116,7 +116,7 @@ def _with_constant(
 
 
 def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | None, bool | None]:
-    """Norms of W_QK and of the value path of head h, and the presence of biases of query and value."""
+    """Return norms of W_QK and of the value path of head h, and whether query and value have biases."""
     W_Q, b_Q = fold(layer.norm_attention, layer.W_Q[h], None if layer.b_Q is None else layer.b_Q[h])
     W_K, _ = fold(layer.norm_attention, layer.W_K[h], None)
     W_V, b_V = fold(layer.norm_attention, layer.W_V[h], None if layer.b_V is None else layer.b_V[h])
@@ -128,14 +128,14 @@ def _measure_head(layer: Layer, h: int) -> tuple[MatrixNorms, ValuePath, bool | 
 def cls_attention_stage(
     model: Model, price: Pricing, *, m: Real, G: Float[Array, "d c"] | None, bias: Float[Array, " c"] | None
 ) -> Stage:
-    """The attention of a one-layer model at [CLS], followed by y -> y G + bias if G is given.
+    """Return the stage of a one-layer model's attention at [CLS], followed by y -> y G + bias if G is given.
 
     The query is the fixed [CLS] token, so a score is <kappa, x> with the one vector
-    kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm disappear into kappa and
-    W_V: tokens are then two-hot vectors. The residual is the constant [CLS] token.
+    kappa = W_K (W_Q^T z + b_Q)/temperature. Trainable embeddings without a LayerNorm are multiplied into kappa
+    and W_V; tokens are then two-hot vectors. The residual is the constant [CLS] token.
 
-    W_V is covered on the distinct tokens or on the m mixtures, whichever are fewer; W_C behind a sigma that is
-    not linear on the m values of sigma(mixture W_V).
+    W_V is covered on the distinct tokens or on the m mixtures, whichever are fewer. After a nonlinear sigma, W_C is
+    covered on the m values of sigma(mixture W_V).
 
     Paper: single-layer-capacity
     """
@@ -166,7 +166,7 @@ def cls_attention_stage(
 def _constant(
     model: Model, G: Float[Array, "d c"] | None, bias: Float[Array, " c"] | None
 ) -> Float[Array, " n"] | None:
-    """The constant that the stage adds to the attended values; None if the architecture adds none."""
+    """Return the constant that the stage adds to the attended values; None if the architecture adds none."""
     layer = model.layers[0]
     if layer.b_C is None and not layer.residual:
         return bias if G is not None else None
@@ -178,9 +178,9 @@ def _constant(
 def _measure_cls_head(
     model: Model, h: int, lift: bool, G: Float[Array, "d c"] | None
 ) -> tuple[MatrixNorms, ValuePath, bool | None]:
-    """Norms of kappa and of the value path of head h, LayerNorm folded in, and the presence of a value bias.
+    """Return norms of kappa and of head h's value path, LayerNorm folded in, and whether there is a value bias.
 
-    The keys' constant shifts all scores alike and drops out.
+    The key bias shifts all scores equally, so softmax cancels it.
     """
     layer = model.layers[0]
     norm = layer.norm_attention

@@ -1,4 +1,4 @@
-"""`bound`: a model, or norms, in; capacity, generalisation gap and a verdict out."""
+"""`bound`: capacity, generalisation gap and a verdict for a model or for given norms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -23,10 +23,10 @@ from .verdict import Verdict, finite, judge, smallest
 
 @dataclass(frozen=True, repr=False)
 class Term(ShortRepr):
-    """One item of the bound: price c/x^2 at resolution x, weight p at the output, share of ln N.
+    """One item (term) of the bound: cost c/x^2 at resolution x, weight p at the output, share of ln N.
 
-    copies counts equal items (heads of a class given by norms); c and p are those of one copy, share is that of all.
-    c, p and copies are None beyond the range of a float, log_c and log_p for zero.
+    copies is the number of equal items (heads of a class given by norms); c and p belong to one copy, share to all
+    copies. c, p and copies are None beyond the range of a float; log_c and log_p are None if c or p is zero.
     """
 
     name: str
@@ -40,18 +40,19 @@ class Term(ShortRepr):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Bound(WithChart, Verdict):
-    """The verdict of one form on a class and m samples, with the account behind it and the other forms beside it.
+    """The result of one form of the bound for a class and m samples, with its items and the values of all other forms.
 
     - forms: ln N_inf(F; eps; m) at `eps` by every form that applies.
     - gap: with probability 1 - delta, for all of the class at once, P(error) is at most the share of training
       margins below `margin` plus gap; gaps has the gap by every form that applies.
-    - factors: vacuous_by of every form whose gap is at least 1. Gaps of such forms are often equal, these are not.
+    - factors: vacuous_by of every form with a gap of at least 1; it differs between forms even if their gaps are equal.
     - margin_used: the declared margin, a little below `margin` for a model; see `pricing.declared_margin`.
-    - assumptions: what the statements rest on, one sentence each.
+    - assumptions: the assumptions of the statements, one sentence each.
     - samples_needed: samples at which the gap is at most `accuracy`.
     - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
       margins all exceed `margin`.
-    - union_penalty: added to ln(1/delta) because norms and margin were chosen after training; 0 if they were given.
+    - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given
+    beforehand.
 
     The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
     range of a float is None.
@@ -82,7 +83,7 @@ class Bound(WithChart, Verdict):
         )
 
     def to_frame(self) -> Frame:
-        """The items, the largest share first."""
+        """Return the items as a table, the largest share first."""
         items = sorted(self.items, key=lambda term: -term.share)
         return Frame([asdict(term) for term in items], tuple(Term.__dataclass_fields__))
 
@@ -98,7 +99,7 @@ class Bound(WithChart, Verdict):
         return Card("Bound", [self.verdict, "It assumes: " + "; ".join(self.assumptions) + "."], facts, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """The bound as JSON values, the verdict first."""
+        """Return the bound as JSON values, the verdict first."""
         return {"verdict": self.verdict, **json_values(self)}
 
 
@@ -118,26 +119,26 @@ def bound(
     accuracy: Real = 0.05,
     a_posteriori: bool | None = None,
 ) -> Bound:
-    """Capacity and generalisation of a model's class, or of the heads with given norms.
+    """Bound the capacity and generalisation gap of a model's class, or of the class of heads with given norms.
 
     Args:
         model: a Model or the path of its file; or a torch module, a state dict or a safetensors file, of which one
             attention layer is taken as the class (`declared.declare_layer`; needs T and norms={"BX": ..}).
         norms: instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, with T; see
-            `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. Beside the weights of
-            another network, lengths that they do not determine: BX, perhaps BZ and w.
-        T: context length; a Model has its own.
-        heads, layer, head: for other networks: heads per layer if no configuration says, which layer if there are
-            several, and which head of it to take alone.
+            `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. With the weights
+            of another network, give the lengths that these do not determine: BX, optionally BZ and w.
+        T: context length; not needed for a Model.
+        heads, layer, head: for other networks: heads per layer if there is no configuration, the layer if there are
+            several, and the single head to use, if not all heads of the layer.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
-        margin: outputs are asked to be this far on the right side of the threshold; by default 1/2 for
+        margin: required distance of outputs from the threshold, on the correct side; by default 1/2 for
             written models with outputs 0 and 1, else 1.
-        eps: resolution at which ln N is reported; by default half the declared margin, where the realisable
-            bound needs it.
+        eps: resolution at which ln N is reported; by default half the declared margin, as in the realisable
+            bound.
         form: one of FORMS; by default the proven form with the smallest gap, or with the smallest ln N if all gaps
             are vacuous.
-        accuracy: the gap that samples_needed asks for.
+        accuracy: the gap to reach in samples_needed.
         a_posteriori: whether to pay a union bound for norms and margin chosen after training; by default True for
             weights and False for norms.
     Paper: generalization, single-layer-capacity
@@ -202,7 +203,7 @@ def _declare(
     a_posteriori: bool | None,
     margin: float | None,
 ) -> DeclaredClass:
-    """The class that was asked about."""
+    """Return the class described by the arguments of `bound`."""
     weights = None if model is None else weights_of(model)
     if isinstance(weights, Mapping):
         name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
@@ -235,7 +236,7 @@ def _declare(
 
 
 def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tuple[str, Attention]:
-    """The layer of this name, or the only one."""
+    """Return the layer of this name, or the only layer."""
     found = dict(layers)
     if layer is None and len(found) > 1:
         names = list(found)
@@ -246,7 +247,7 @@ def _one_layer(layers: Iterator[tuple[str, Attention]], layer: str | None) -> tu
 
 
 def one_head(layer: Layer, h: int) -> Layer:
-    """The layer with head h alone."""
+    """Return the layer with head h alone."""
     if not 0 <= whole("head", h, least=0) < layer.H:
         raise DomainError(f"head is 0 to {layer.H - 1}; got {h}.")
     one = slice(h, h + 1)

@@ -1,4 +1,4 @@
-"""The class of functions that a bound is about, declared from a model, from norms, or from a layer of a network."""
+"""The function class of a bound, declared from a model, from norms, or from a layer of a network."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -22,14 +22,14 @@ from .stages import Stage, network_items
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredClass:
-    """A class of functions with its items for any m and form.
+    """A class of functions, with its items for any m and any form.
 
     Args:
-        margin: the margin that was asked for. margin_used: the declared one, see `pricing.declared_margin`;
-            margin_penalty: what its choice adds to ln(1/delta).
-        outside: why the model is not in the class, one sentence each; nothing is then proven about it.
-        applies: whether the class has the norms that a form charges.
-        measured, gaps: norms and gaps that were computed already.
+        margin: the requested margin. margin_used: the declared margin, see `pricing.declared_margin`;
+            margin_penalty: the amount that choosing it adds to ln(1/delta).
+        outside: reasons why the model is not in the class, one sentence each; if any, nothing is proven about it.
+        applies: whether the class has the norms that a form needs.
+        measured, gaps: caches of computed norms and gaps.
     """
 
     T: int
@@ -47,24 +47,24 @@ class DeclaredClass:
 
     @property
     def usual_eps(self) -> float:
-        """Half the margin, where the realisable bound needs ln N; half of the smallest float is 0."""
+        """Half the margin, as the realisable bound needs it; half of the smallest float is 0."""
         return self.margin_used / 2 or self.margin_used
 
     def by_form(
         self, m: Real, eps: float, delta: float, *, proven: bool = False
     ) -> tuple[dict[str, Covering], dict[str, float]]:
-        """ln N and the gap by every form that applies, or by the proven ones alone."""
+        """Return ln N and the gap by every form that applies, or only by the proven forms."""
         forms = [name for name in FORMS if self.applies(FORMS[name]) and (FORMS[name].proven or not proven)]
         coverings = {name: covering(self.priced(m, name)[0], eps=eps, form=name) for name in forms}
         return coverings, {name: self.gap(m, form=name, delta=delta) for name in forms}
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
-        """Items on m samples, and the penalty for norms and margin chosen after training."""
+        """Return the items on m samples, and the penalty for norms and margin chosen after training."""
         price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
         return self.make(m, price), price.penalty + self.margin_penalty
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
-        """The margin gap: the smaller of those from C/eps^2, where it holds, and from chaining over ln N."""
+        """Return the margin gap: the smaller of the bounds from C/eps^2, if valid, and from chaining over ln N."""
         if (m, form, delta) not in self.gaps:
             items, penalty = self.priced(m, form)
             found = []
@@ -79,24 +79,24 @@ class DeclaredClass:
         return self.gaps[m, form, delta]
 
     def vacuous_by(self, m: int, *, form: str, delta: float) -> float | None:
-        """How many times m samples bring the gap below 1; None if more than 1e300 are needed."""
+        """Return the factor by which m must grow for a gap below 1; None if more than 1e300 samples are needed."""
         below_one = samples_needed(partial(self.gap, form=form, delta=delta), accuracy=math.nextafter(1, 0))
         return None if below_one is None else below_one / m
 
     def realizable(self, m: Real, *, form: str, delta: float) -> float:
-        """The realisable error on m samples."""
+        """Return the bound on the realisable error for m samples."""
         items, penalty = self.priced(2 * m, form)
         log_covering = covering(self._per_margin(items), eps=0.5, form=form).log_covering
         return realizable_error(log_covering_2m=log_covering, m=m, delta=delta, penalty=penalty)
 
     def _per_margin(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items with errors at the output counted in margins: a small margin times a small eps would be 0."""
+        """Return the items with output errors in units of the margin, since margin times eps could underflow to 0."""
         log_margin = math.log(self.margin_used)
         return tuple(replace(k, log_p=k.log_p - log_margin) for k in items)
 
 
 def declare_model(model: Model, *, margin: float | None = None, a_posteriori: bool = True) -> DeclaredClass:
-    """The class of a model; the margin is by default half the gap between a written model's outputs, else 1."""
+    """Return the class of a model; the default margin is half the gap between a written model's outputs, else 1."""
     if margin is None:
         margin = model.threshold if model.threshold > 0 else 1.0
     fixed = () if model.encoding.kind == "trainable" else ("the encoding was fixed, not learned",)
@@ -113,7 +113,7 @@ def declare_model(model: Model, *, margin: float | None = None, a_posteriori: bo
 def declare_norms(
     norms: Mapping[str, Real], *, T: int | None, margin: float = 1.0, a_posteriori: bool = False
 ) -> DeclaredClass:
-    """The class of heads with norms up to these, on T tokens."""
+    """Return the class of heads on T tokens whose norms are at most these."""
     if T is None:
         raise DomainError("norms need the context length too: give T.")
     bounds, length = head_class(norms), int(check_count("T", T))
@@ -139,10 +139,10 @@ def declare_layer(
     notes: tuple[str, ...] = (),
     outside: tuple[str, ...] = (),
 ) -> DeclaredClass:
-    """The class of an attention layer, or of one head, at one query per sequence; its output bias is taken as fixed.
+    """Return the class of an attention layer, or of one head, at one query per sequence, with a fixed output bias.
 
     Args:
-        lengths: BX, the longest token, and perhaps BZ, the longest query, and w, the length of a trained read-out.
+        lengths: BX, length of the longest token; optionally BZ, of the longest query, and w, of a trained read-out.
     Paper: single-layer-capacity, multi-head-capacity
     """
     if T is None:
@@ -185,7 +185,7 @@ def declare_layer(
 
 
 def _read_out(lengths: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a class without a trained read-out w assumes."""
+    """Return the assumptions of a class without a trained read-out w."""
     if "w" in lengths:
         return ()
     return ("the output is read by a fixed vector of length 1; w= prices a trained one",)
@@ -199,7 +199,7 @@ def _declare(
     stated: tuple[float, float] | None = None,
     **fields: Any,
 ) -> DeclaredClass:
-    """A class with the assumptions that all classes make; `stated` is the declared margin and its penalty."""
+    """Return a class with the assumptions common to all classes; `stated` is the declared margin and its penalty."""
     if stated is None:
         stated = declared_margin(margin, chosen=True) if a_posteriori else (margin, 0.0)
     used = stated[0]

@@ -1,9 +1,9 @@
-"""The attention weights of each known architecture: one entry per family, and the only place that knows them.
+"""The layout of attention weights in each known architecture: one entry per family.
 
-An entry says where the weights are, how scores are scaled, in which order a fused projection is stored, and how
-positions enter. `norms` and `bound` take every family, `probe` those that are `probed`: it recomputes their heads and
-compares them with the model's own output on every run. For each entry the scores are compared with those that
-transformers computes (tests/probing/test_scores.py).
+An entry gives the names of the weights, the scale of scores, the order of columns in a fused projection, and how
+positions enter. `norms` and `bound` accept every family; `probe` accepts families with `probed` set, recomputes their
+heads and compares these with the model's output on every run. For each entry a test compares the scores with those of
+the package transformers (tests/probing/test_scores.py).
 """
 
 import math
@@ -25,7 +25,7 @@ Scale = Callable[[Any, int, int], float]  # configuration (None if there is none
 
 
 def outside(positions: str) -> tuple[str, ...]:
-    """Why a layer with such positions is outside the bound's class; empty if it is inside."""
+    """Return why a layer with such positions is outside the bound's class; empty if it is inside."""
     return (OUTSIDE[positions],) if positions in OUTSIDE else ()
 
 
@@ -74,14 +74,14 @@ class ModelFamily:
     probed: bool = False
 
     def names(self, prefix: str) -> tuple[str, str]:
-        """The names of the query's and of the output's weight in the module `prefix`."""
+        """Return the names of the query weight and of the output weight in the module `prefix`."""
         stem, path = prefix, self.output
         while path.startswith("../"):
             stem, path = stem.rpartition(".")[0], path[3:]
         return f"{prefix}.{self.query}.weight", f"{stem}.{path}.weight" if stem else f"{path}.weight"
 
     def is_at(self, prefix: str) -> bool:
-        """Whether `prefix` is the name of one of its attention modules."""
+        """Return whether `prefix` is the name of an attention module of this family."""
         return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
 
 
@@ -109,7 +109,7 @@ MODEL_FAMILIES: dict[str, ModelFamily] = {
 
 
 def supported() -> str:
-    """The models that `probe` reads, for messages."""
+    """Return the names of the models that `probe` accepts, for messages."""
     kinds = ", ".join(kind for kind, family in MODEL_FAMILIES.items() if family.probed)
     return f"{kinds}, nn.TransformerEncoder, and state dicts"
 
@@ -121,7 +121,7 @@ def check_probed(kind: Any) -> None:
 
 
 def family_of(kind: Any) -> ModelFamily:
-    """The family of a model type; raises DomainError for an unknown one, whose scores may be anything."""
+    """Return the family of a model type; raise DomainError if the type, and so its scores, are unknown."""
     if kind not in MODEL_FAMILIES:
         known = ", ".join(MODEL_FAMILIES)
         raise DomainError(
@@ -131,7 +131,7 @@ def family_of(kind: Any) -> ModelFamily:
 
 
 def family_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, ModelFamily]:
-    """The first family whose names the module `prefix` has, and its name; plain attention if there is none."""
+    """Return name and entry of the first family whose weight names occur in `prefix`; plain attention if none does."""
     for kind, family in MODEL_FAMILIES.items():
         if family.is_at(prefix) and all(name in state for name in family.names(prefix)):
             return kind, family

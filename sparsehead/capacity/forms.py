@@ -1,12 +1,12 @@
-"""Forms of the bound: norms of a matrix and a number of points come in, the price of a cover goes out.
+"""Forms of the bound: formulas for the size of a cover, from the norms of a matrix and the number of points.
 
     ours             proven constants, split in closed form
     paper            the paper's form with constant 1, for comparison
     parametric       counting parameters
     trauger-tewari   sums of absolute entries, independent of T
-    minimum          each item at the cheaper of the prices of `ours` and `parametric`, never above either
+    minimum          for each matrix the smaller of `ours` and `parametric`; never above either of them
 
-A new form is a `Form`, and a line in FORMS or an entry point of another package.
+To add a form, write a `Form` and list it in FORMS, or name it in an entry point of another package.
 """
 
 import math
@@ -22,9 +22,9 @@ from .norms import MatrixNorms
 
 
 class Charge(NamedTuple):
-    """The cost of one matrix at resolution x: (value b/x)^2 lambda, where b bounds the points that it meets.
+    """The cost in ln N of covering one matrix at resolution x: (value b/x)^2 lambda; b bounds the length of its inputs.
 
-    norm names the norm whose `value` is charged; equal norms of one matrix are paid for once in a union bound.
+    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once.
     """
 
     norm: str
@@ -34,7 +34,7 @@ class Charge(NamedTuple):
 
 @runtime_checkable
 class ChargeFor(Protocol):
-    """Charge for one matrix."""
+    """A function that returns the charge for one matrix."""
 
     def __call__(self, W: MatrixNorms, log_N: float, /) -> Charge:
         """Return the charge for a matrix with the norms W on N points."""
@@ -44,12 +44,12 @@ class ChargeFor(Protocol):
 class Form:
     """One form of the bound, found by the entry point group `sparsehead.forms`.
 
-    `bound --form NAME` then uses it, and every `bound` lists its value beside those of the others.
+    `bound --form NAME` uses it, and every `bound` lists its value beside those of the other forms.
 
     Args:
-        description: what it charges, in a few words.
-        linear: charges for x -> x W on N points.
-        bilinear: charges for a score (x, z) -> z^T W x on N pairs.
+        description: the norms and counts that it uses, in a few words.
+        linear: charge for x -> x W on N points.
+        bilinear: charge for a score (x, z) -> z^T W x on N pairs.
         covering: items and ln eps -> ln N_inf(eps); None for C/eps^2, split in closed form.
         below_capacity: whether ln N_inf(eps) <= C/eps^2 holds for its items, so that the gap may use it.
         log_softmax: ln of the Lipschitz constant of softmax, from the sup-norm to the l1-norm, that it uses.
@@ -71,14 +71,14 @@ class Form:
 
 
 def log_Lambda(d_1: Real, log_N: float) -> float:
-    """ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, from ln N."""
+    """Return ln of Lambda(d_1, N) = ( ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1) )^3, given ln N."""
     rows = ln(log1p_exp(ln(d_1)))
     updates = ln(log1p_exp(math.log(2) + log_N + ln(d_1)))
     return 3 * log_sum([rows / 3, updates / 3])
 
 
 def linear(W: MatrixNorms, log_N: float) -> Charge:
-    """||W||_{2,1} at Lambda(columns, N). A map with a single column is a vector class, whose cover is cheaper.
+    """Charge ||W||_{2,1} with lambda = Lambda(columns, N); a single column is a vector class, with a smaller cover.
 
     Paper: linear-cover, vector-cover
     """
@@ -86,7 +86,7 @@ def linear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def bilinear(W: MatrixNorms, log_N: float) -> Charge:
-    """||W||_F at ln(2N + 1): the score is linear in W with the point z x^T, so there is no log d.
+    """Charge ||W||_F with lambda = ln(2N + 1): the score is linear in W with the point z x^T, so there is no log d.
 
     Paper: single-layer-capacity, score-cover
     """
@@ -94,7 +94,7 @@ def bilinear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
-    """||W||_{2,1} at ln(d N), d the columns of W. With d = N = 1 that is 0, though a ball has many elements.
+    """Charge ||W||_{2,1} with lambda = ln(d N), d the columns of W. If d = N = 1 it is 0, below the true size.
 
     Paper: linear-cover
     """
@@ -102,7 +102,7 @@ def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def paper_bilinear(W: MatrixNorms, log_N: float) -> Charge:
-    """||W^T||_{2,1} at ln(d N); the norm is no smaller than the Frobenius norm that `ours` charges.
+    """Charge ||W^T||_{2,1} with lambda = ln(d N); this norm is no smaller than the Frobenius norm used by `ours`.
 
     Paper: single-layer-capacity
     """
@@ -110,13 +110,13 @@ def paper_bilinear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def absolute_entries(W: MatrixNorms, log_N: float) -> Charge:
-    """||W||_{1,1} at 4 ln(2 n + 1), n entries, however many points, by Maurey's sparsification.
+    """Charge ||W||_{1,1} with lambda = 4 ln(2 n + 1), n entries, for any number of points (Maurey's sparsification).
 
-    Maurey's cover has its elements in the ball ||W||_{1,1} <= B but not within the declared spectral norm S, which
-    radii further on, and chaining, use for the cover's elements too. So the cover is made internal: drop the elements
-    that have no W of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace each of the others by such a
-    W. The result lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class: a
-    resolution of eps costs what eps/2 does, which is 4 times c.   Paper: trauger-tewari
+    The elements of Maurey's cover satisfy ||W||_{1,1} <= B but may exceed the declared spectral norm S, while later
+    radii and chaining need ||W|| <= S for the elements too. So take the cover at eps/2, drop each element without a W
+    of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace every other element by such a W. The result
+    lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class. Its size at eps is
+    that of Maurey's cover at eps/2, which multiplies c by 4.   Paper: trauger-tewari
     """
     return Charge("1,1", W.n11, math.log(4) + log_ln(ln(W.rows * W.columns)))
 
@@ -163,6 +163,6 @@ FORMS: Registry[Form] = Registry(
 
 
 def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
-    """ln N_inf(eps) of the class the items describe.   Paper: split-lemma, head-capacity"""
+    """Return ln N_inf(eps) of the class that the items describe.   Paper: split-lemma, head-capacity"""
     make = FORMS.find(form).covering or closed_covering
     return make(items, math.log(check_eps(eps)))

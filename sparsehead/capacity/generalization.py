@@ -11,7 +11,7 @@ from .._base.log_math import LOG_ZERO, Real, check_count, check_delta, check_eps
 
 
 def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> float:
-    """A bound on the empirical Rademacher complexity of a class within A of one function, from ln N(eps).
+    """Bound the empirical Rademacher complexity of a class within A of one function, from ln N(eps).
 
         R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
 
@@ -39,12 +39,12 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
 
 def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
-    """A bound on the empirical Rademacher complexity when ln N(eps) <= C/eps^2, with the best q for each J:
+    """Bound the empirical Rademacher complexity if ln N(eps) <= C/eps^2, with the best q for each J:
 
         R^ <= min_{J >= 0} (J+1) A (sqrt2 r/A)^{J/(J+1)},      r = sqrt(C/m),
            <= e sqrt2 r (1 + ln^+(A/(sqrt2 r))).
 
-    C enters by its logarithm; C = 0 gives 0.   Paper: rademacher-cover
+    C is given by its logarithm; C = 0 gives 0.   Paper: rademacher-cover
     Differs: the paper and the notes leave the constant open and write ln for ln^+, which can make the bound
     negative.
     """
@@ -59,15 +59,15 @@ def rademacher_closed(*, log_C: float, A: Real, m: Real) -> float:
 
 
 def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> float:
-    """b sqrt( (ln(1/delta) + penalty) / (2m) ); penalty is added by a union bound over norms read off the weights."""
+    """Return b sqrt( (ln(1/delta) + penalty) / (2m) ); penalty comes from a union bound over norms of weights."""
     return b * math.sqrt((penalty - math.log(check_delta(delta))) / (2 * check_count("m", m)))
 
 
 def uniform_gap(complexity: float, *, m: Real, delta: Real, b: Real = 1.0, penalty: float = 0.0) -> float:
-    """risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for all of the class at once, losses in [0, b].
+    """Bound risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for the whole class at once, losses in [0, b].
 
-    complexity bounds R of the losses on every sample: chain with A = b/2 (centre the losses) and eps -> eps/L
-    for an L-Lipschitz loss. Two-sided statements take delta/2 each.
+    `complexity` is a bound on R of the losses for every sample: chain with A = b/2 (centre the losses) and eps -> eps/L
+    for an L-Lipschitz loss. For a two-sided statement use delta/2 on each side.
 
     Paper: generalization, rademacher-gap
     Differs: the paper's constants are 4cL and 2b.
@@ -84,7 +84,7 @@ def margin_gap(
     log_covering: Callable[[float], float] | None = None,
     penalty: float = 0.0,
 ) -> float:
-    """P(y f <= 0) - mean ramp(y f / margin) <= this, for all f of the class with probability 1 - delta.
+    """Bound P(y f <= 0) - mean ramp(y f / margin), for all f of the class with probability 1 - delta.
 
     The ramp clip(1 - yf/margin, 0, 1) is 1/margin-Lipschitz with values in [0, 1]; it is at most the share of
     examples with margin below `margin`. Pass ln C when ln N = C/eps^2, or eps -> ln N(eps).
@@ -106,18 +106,18 @@ def realizable_error(*, log_covering_2m: float, m: Real, delta: Real, penalty: f
 
         P(y f <= 0) <= (2/m) ( log2 N_inf(F; margin/2; 2m) + log2(2/delta) ).
 
-    log_covering_2m is that ln N, at half the margin, on 2m points; external covers suffice. A ghost sample
-    doubles the data, the cover makes the class finite, and all errors must sit in the ghost half: 2^{-em/2}
-    under random swaps.   Paper: realizable
+    log_covering_2m is ln N_inf(F; margin/2; 2m); external covers suffice. Proof: a ghost sample doubles the data, the
+    cover makes the class finite, and under random swaps all errors fall into the ghost half with probability at most
+    2^{-em/2}.   Paper: realizable
     """
     bits = (log_covering_2m + penalty) / math.log(2) + (1 - math.log2(check_delta(delta)))
     return 2 * bits / check_count("m", m)
 
 
 def samples_needed(gap: Callable[[Real], float], *, accuracy: Real) -> int | None:
-    """The smallest m with gap(m) <= accuracy, by doubling and bisection; None beyond 1e300.
+    """Return the smallest m with gap(m) <= accuracy, by doubling and bisection; None beyond 1e300.
 
-    gap must fall in m, up to logarithms. Above 1000 the answer is at most 0.1 % above the smallest.
+    gap must decrease in m, up to logarithms. Results above 1000 are at most 0.1 % above the smallest m.
 
     Paper: sample-size
     """

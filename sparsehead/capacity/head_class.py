@@ -1,9 +1,10 @@
-"""The class of heads given by norm bounds, before any weights: the single-layer theorem with constants.
+"""The class of heads given by norm bounds, without weights: the single-layer theorem with constants.
 
     f(X, z) = sigma( W_V^T X^T softmax( X W_QK^T z ) ),    ||x_t|| <= B_X,  ||z|| <= B_Z,
     ||W_QK||_F <= B_QK,  ||W_V|| <= B_V,  ||W_V||_{2,1} <= B_V21,  W_V of k columns.
 
-Its two items are the score and the value. H heads have H copies of both, a scalar read-out w one item more.
+The class has two items (terms of the bound), score and value; H heads have H copies of both. A scalar read-out w adds
+one item.
 """
 
 import math
@@ -20,7 +21,7 @@ from .pricing import Pricing
 
 @dataclass(frozen=True)
 class HeadClass:
-    """Norm bounds of one head, or of H equal ones.
+    """Norm bounds of one head, or of H heads with equal bounds.
 
     Args:
         V21, V: ||W_V||_{2,1} and the spectral norm of W_V.
@@ -48,7 +49,7 @@ class HeadClass:
 
 
 def head_class(norms: Mapping[str, Real]) -> HeadClass:
-    """The class from a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}.   Paper: positional-capacity"""
+    """Return the class for a mapping such as {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}.   Paper: positional-capacity"""
     names = ("BP", *(field.name for field in fields(HeadClass)))
     if unknown := sorted(set(norms) - set(names)):
         raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(names)}.")
@@ -64,10 +65,10 @@ def head_class(norms: Mapping[str, Real]) -> HeadClass:
 
 
 def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> tuple[Item, ...]:
-    """Items of the class on m sequences of T tokens.
+    """Return the items of the class on m sequences of T tokens.
 
-    One query per sequence: N_S = mT pairs for the score and, since the score's cover is chosen first and fixes
-    what is attended, only N_V = m points for the value. In closed form the bound is
+    With one query per sequence there are N_S = mT pairs for the score. The score's cover is chosen first and fixes the
+    attention weights, so there are only N_V = m points for the value. In closed form the bound is
     (L B_X)^2/eps^2 [ V21^{2/3} Lambda(k,N_V)^{1/3} + (QK B_Z B_X V)^{2/3} ln^{1/3}(2 N_S + 1) ]^3.
 
     Paper: single-layer-capacity, head-capacity, token-aggregation, positional-capacity, multi-head-capacity
@@ -92,7 +93,7 @@ def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> 
 
 
 def missing_norms(bounds: HeadClass, form: Form) -> list[str]:
-    """The norms that the form needs and the class lacks."""
+    """Return the norms that the form needs and the class lacks."""
     return [key for key in form.needs if getattr(bounds, key) is None]
 
 
@@ -107,5 +108,5 @@ def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
 
 
 def column(length: float, rows: int) -> MatrixNorms:
-    """Norms of a map with one column of this length; its absolute sum is at most sqrt(rows) times that."""
+    """Return norms of a map with one column of this length; its absolute sum is at most sqrt(rows) length."""
     return MatrixNorms(length, length, length, length, length * exp(ln(rows) / 2), rows, 1)

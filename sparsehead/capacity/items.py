@@ -1,20 +1,20 @@
-"""Items, of which a capacity bound is a list, and the covering number that a list gives.
+"""Items, the terms of a capacity bound, and the covering number that a list of items gives.
 
-Item k covers one weight matrix at its own resolution x_k, at a price h_k(x_k) in ln N, and an error x_k there
-becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
+Item k covers one weight matrix at resolution x_k. This adds h_k(x_k), its price, to ln N, and an error x_k of this
+matrix becomes p_k x_k at the output. Any split with sum p_k x_k = eps covers the whole network at eps:
 
     ln N_inf(eps) <= sum_k h_k(x_k),
     h_k(x) = min( (r_k/x)^2 lambda_k ,  dim_k ln(1 + 2 r_k/x) ),   and 0 for x >= r_k.
 
-The first price is that of a perceptron cover (claim `linear-cover`), c_k = r_k^2 lambda_k; the second counts
+The first price is the size of a perceptron cover (claim `linear-cover`), c_k = r_k^2 lambda_k; the second counts
 parameters.
 With the first alone the best split is known, x_k proportional to (c_k/p_k)^{1/3}, and the bound is C/eps^2 with
 
     C = ( sum_k c_k^{1/3} p_k^{2/3} )^3.
 
 Each item's share of C is also its share of eps, so a bound says which term dominates. n equal items are one
-item with n copies: each copy has the same x, and the sums above count it n times. All of it is done on
-logarithms.
+item with n copies: each copy has the same x, and the sums above count it n times. All computations
+use logarithms.
 """
 
 import itertools
@@ -56,28 +56,28 @@ class Item:
 
     @property
     def log_weight(self) -> float:
-        """ln(c^{1/3} p^{2/3}), what one copy adds under the cube."""
+        """ln(c^{1/3} p^{2/3}), the contribution of one copy to the sum in C."""
         return (self.log_c + 2 * self.log_p) / 3 if self.live else LOG_ZERO
 
     @property
     def log_total(self) -> float:
-        """ln of what all copies add under the cube."""
+        """ln of the contribution of all copies to the sum in C."""
         return self.log_weight + self.log_copies
 
     @property
     def live(self) -> bool:
-        """False for an item of a zero weight, or one that cannot reach the output: it costs nothing."""
+        """False for an item that costs nothing: its weight is zero, or its error cannot reach the output."""
         return self.log_r > LOG_ZERO and self.log_p > LOG_ZERO
 
 
 def log_capacity(items: Sequence[Item]) -> float:
-    """ln C, where ln N_inf(eps) <= C/eps^2; -inf when every item costs nothing.   Paper: split-lemma"""
+    """Return ln C, where ln N_inf(eps) <= C/eps^2; -inf if every item costs nothing.   Paper: split-lemma"""
     return 3 * log_sum(k.log_total for k in items)
 
 
 @dataclass(frozen=True)
 class Covering:
-    """ln N_inf at one resolution, its shares (one per item), and ln of ln N for the huge."""
+    """ln N_inf at one resolution, the share of each item, and ln of ln N for values beyond a float's range."""
 
     log_covering: float
     log_log: float
@@ -85,7 +85,7 @@ class Covering:
 
 
 def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
-    """ln N_inf <= C/eps^2, with the best split in closed form.   Paper: split-lemma"""
+    """Return ln N_inf <= C/eps^2, with the best split in closed form.   Paper: split-lemma"""
     log_C = log_capacity(items)
     shares = tuple(exp(k.log_total - log_C / 3) if log_C > LOG_ZERO else 0.0 for k in items)
     log_log = log_C - 2 * log_eps
@@ -93,15 +93,15 @@ def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
 
 
 def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """ln N_inf with each item at the cheaper of its two prices, or at dim ln(1 + 2r/x) alone, split numerically.
+    """Return ln N_inf with each item at the smaller of its two prices, or at dim ln(1 + 2r/x), split numerically.
 
     Paper: parametric-cover
 
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. Up to
-    `CHOICES_TRIED` choices of prices (six items always) the least sum is found, so that it never falls while prices
-    rise, as they do with T and m. Beyond that a search finds a valid split, which may be above the best and may fall:
-    among random classes over T from 2 to 10^6, none of 600 with 5 to 8 items fell, and one of 200 with 9 to 12, by
-    1.4 %.
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. For
+    up to `CHOICES_TRIED` choices of prices (always for six items) the exact minimum is found, so the result never
+    decreases when prices rise, as they do with T and m. With more choices a search finds a valid split that may not be
+    the best, so the result may decrease: among random classes over T from 2 to 10^6 it did for none of 600 with 5 to 8
+    items, and for one of 200 with 9 to 12, by 1.4 %.
     """
     live, nothing = [k for k in items if k.live], Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     if not live:
@@ -126,10 +126,10 @@ class _Split:
     """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k).
 
     h_k is the least of three prices, each convex, but not convex itself. With one price chosen for every item
-    (a row of `kinds`) the best shares have a common slope, found by Newton's method. Up to `CHOICES_TRIED` rows are
-    all tried. Otherwise the search starts from rows in which every item prefers its price at a common slope, and
-    changes one entry at a time. Arrays have one entry per live item, and one row per choice. Arguments are not
-    checked, since a bound makes hundreds of calls.
+    (a row of `kinds`) the best shares have a common slope, found by Newton's method. If there
+    are at most `CHOICES_TRIED` rows, all are tried. Otherwise the search starts from rows in which every item has its
+    best price at a common slope, and changes one entry at a time. Arrays have one entry per live item and one row per
+    choice. Arguments are not checked, since a bound makes hundreds of calls.
     """
 
     log_rho: Array
@@ -147,21 +147,21 @@ class _Split:
 
     @cached_property
     def log_square(self) -> Array:
-        """ln(2 lambda rho^2)"""
+        """ln(2 lambda rho^2)."""
         return math.log(2) + self.log_lambda + 2 * self.log_rho
 
     def least(self) -> Array:
-        """The items' prices at the best split found."""
+        """Return the items' prices at the best split found."""
         if math.prod(len(kinds) for kinds in self.options) <= CHOICES_TRIED:
             return self._best(np.array(list(itertools.product(*self.options))))[0]
         return self._descend()[0]
 
     @cached_property
     def options(self) -> list[list[int]]:
-        """By item, the kinds that can be in the best row.
+        """Return for each item the kinds of price that can occur in the best row.
 
-        An item is free only if its class fits into the whole error. (rho/y)^2 grows faster than ln(1 + 2 rho/y), so
-        where the square is dearer at the largest y that leaves something to pay, it is dearer everywhere.
+        An item is free only if its class fits into the whole error. As y falls, (rho/y)^2 grows faster than
+        ln(1 + 2 rho/y): if the square is larger at the largest y with a positive price, it is larger everywhere.
         """
         widest = np.maximum(self.log_rho + self.log_n, 0.0)
         square = self._price(widest, self.SQUARE) < self._price(widest, self.VOLUME)
@@ -173,7 +173,7 @@ class _Split:
         return (self.FREE, self.VOLUME) if self.parametric_only else (self.FREE, self.VOLUME, self.SQUARE)
 
     def _descend(self) -> tuple[Array, Array]:
-        """Prices and kinds of the best row, after changing one entry at a time for as long as that helps."""
+        """Return prices and kinds of the best row, after changing one entry at a time while this lowers the sum."""
         starts = [np.full((1, len(self.dim)), kind) for kind in self.choices[1:]] + [self._balanced()]
         if not self.parametric_only:  # never above the same items at their parametric prices
             starts.append(replace(self, parametric_only=True)._descend()[1][None])
@@ -188,14 +188,14 @@ class _Split:
             prices, row = next_prices, next_row
 
     def _best(self, kinds: Array) -> tuple[Array, Array]:
-        """Prices and kinds of the cheapest of these rows."""
+        """Return prices and kinds of the cheapest of these rows."""
         kinds = kinds[(kinds != self.FREE).any(axis=1) & (self._share_left(kinds) > 0)]
         prices = self._prices(self._shares(kinds))
         first = int(np.argmin(prices.sum(axis=1)))
         return prices[first], kinds[first]
 
     def _prices(self, log_y: Array) -> Array:
-        """n h at shares y: zero where the whole class fits into one ball, inf beyond the range of a float."""
+        """Return n h at shares y: zero if the whole class fits into one ball, inf beyond the range of a float."""
         ratio = self.log_rho - log_y
         price = self._price(ratio, self.VOLUME)
         if not self.parametric_only:  # a perceptron price beyond floats loses to the other one
@@ -204,7 +204,7 @@ class _Split:
             return np.exp(np.log(np.where(ratio <= 0, 0.0, price)) + self.log_n)
 
     def _respond(self, kinds: Array | int, log_mu: Array) -> tuple[Array, Array]:
-        """ln of the y at which the chosen prices fall with slope mu, and how fast ln y falls in ln mu."""
+        """Return ln of the y at which the chosen prices fall with slope mu, and -d ln y / d ln mu."""
         # dim ln(1 + 2 rho/y) is stationary at y = (2 dim/mu) / (1 + root), root = sqrt(1 + 2 dim/(mu rho))
         base = self.log_2dim - log_mu[:, None]
         log_root = np.logaddexp(0.0, base - self.log_rho) / 2
@@ -214,7 +214,7 @@ class _Split:
         return np.where(kinds == self.FREE, self.log_rho, log_y), fall
 
     def _shares(self, kinds: Array) -> Array:
-        """ln of the best y for every row of kinds, in which something is paid and the free items leave a share."""
+        """Return ln of the best y for every row of kinds; some item must have a price, and some error must be left."""
         free = kinds == self.FREE
         log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
         log_mu = np.full(len(kinds), float(self.log_rho.max()))
@@ -228,11 +228,11 @@ class _Split:
         return np.where(free, log_y, log_y - off[:, None])
 
     def _share_left(self, kinds: Array) -> Array:
-        """The share of the error that the free items leave."""
+        """Return the share of the error that free items leave."""
         return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == self.FREE)).sum(axis=1)
 
     def _balanced(self) -> Array:
-        """The kinds preferred just below and just above the common slope at which shares add up to 1."""
+        """Return the kinds preferred just below and just above the common slope at which shares add up to 1."""
         high = 100.0 + 4 * float((np.abs(self.log_rho) + self.log_n).max())
         low = -high
         for _ in range(4):  # each round keeps 1/32 of the range: ln mu to 2e-4
@@ -244,7 +244,7 @@ class _Split:
         return kinds[[first - 1, first]]
 
     def _preferred(self, log_mu: Array) -> Array:
-        """For every mu and item the kind with the least h(y) + mu y."""
+        """Return for every mu and item the kind with the least h(y) + mu y."""
         costs = []
         for kind in self.choices:
             log_y, _ = self._respond(kind, log_mu)

@@ -1,7 +1,7 @@
-"""Models to items: one layer read at [CLS], and any depth.
+"""Compute the items (terms of the bound) of a model: one layer read at [CLS], or any depth.
 
 Covered besides the weight matrices: biases (by appending a constant 1), the gains and biases of LayerNorms (folded
-into the matrices behind them), and trainable embeddings. Fixed encodings are not parameters.
+into the matrices after them), and trainable embeddings. Fixed encodings are not parameters.
 """
 
 import math
@@ -27,13 +27,13 @@ from .stages import Stage, after_norm, dense_stage, fold, mlp_stage, network_ite
 
 
 def model_items(model: Model, *, m: Real, price: Pricing) -> tuple[Item, ...]:
-    """The items of the model's class on m samples.   Paper: multi-layer-capacity, multi-head-capacity"""
+    """Return the items of the model's class on m samples.   Paper: multi-layer-capacity, multi-head-capacity"""
     check_count("m", m)
     return network_items(_single(model, m, price) if model.L == 1 else _deep(model, m, price))
 
 
 def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
-    """One layer. Trainable embeddings behind a LayerNorm are a stage of their own.
+    """Return the stages of a one-layer model. Trainable embeddings before a LayerNorm are a separate stage.
 
     Without MLP, projection or a LayerNorm on the way, the first linear map of the read-out is multiplied into
     the heads' W_C: u = W_C w is one vector, and x -> x W_V W_C w one vector class where sigma is the
@@ -58,7 +58,7 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
 
 
 def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
-    """Block after block; only the last is read at [CLS] alone.   Paper: multi-layer-capacity"""
+    """Stages of all blocks in order; only the last block is read at [CLS] alone.   Paper: multi-layer-capacity"""
     stages: list[Stage] = []
     log_R = ln(price.measure("token radius", partial(token_radius, model)))
     if model.encoding.kind == "trainable":
@@ -76,7 +76,7 @@ def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
 
 
 def _counts(model: Model, i: int, log_m: float) -> Counts:
-    """The numbers of points of layer i's covers. The first layer's tokens are few; its rows, behind sigma, are not."""
+    """Return the numbers of points of layer i's covers; the first layer has few distinct tokens, but many rows."""
     attended, distinct = token_counts(model)
     if i == model.L - 1:
         return Counts(pairs=log_m + ln(attended), values=log_m, rows=log_m)
@@ -88,7 +88,7 @@ def _counts(model: Model, i: int, log_m: float) -> Counts:
 
 
 def _embedding_stage(model: Model, price: Pricing) -> Stage:
-    """Two-hot vectors to tokens, on the 2T + 1 that there are."""
+    """Return the stage from two-hot vectors to tokens, on the 2T + 1 possible tokens."""
     M = price.measure("embedding", lambda: matrix_norms(embedding_matrix(model)))
     log_two_hot, log_N = math.log(2) / 2, ln(2 * model.T + 1)
     items = (price.linear("embedding", M, log_b=log_two_hot, log_N=log_N, log_p=0.0),)
@@ -96,7 +96,7 @@ def _embedding_stage(model: Model, price: Pricing) -> Stage:
 
 
 def _read_out(model: Model, price: Pricing, *, log_R: float, log_m: float, done: int = 0) -> list[Stage]:
-    """The decoder's ReLU layers from number `done` on, and w, on the m rows read at [CLS]."""
+    """Return the stages of the decoder's ReLU layers from number `done` on, and of w, on m rows read at [CLS]."""
     stages: list[Stage] = []
     for i, dense in enumerate(model.decoder[done:], start=done):
         if i == 0 and model.final_norm is not None:

@@ -32,7 +32,7 @@ def matrix_norm(M: Float[Array, "a b"], p: Real, q: Real) -> float:
 
 
 def _largest_entry(M: Float[Array, "a b"]) -> float:
-    """max |M_ij|, by which matrices are divided so that the squares of entries of 1e300 do not overflow."""
+    """Return max |M_ij|; matrices are divided by it so that squares of entries near 1e300 do not overflow."""
     scale = float(np.abs(M).max(initial=0.0))
     if not np.isfinite(scale):
         raise DomainError("a weight matrix has entries that are not finite; its norms mean nothing.")
@@ -40,7 +40,7 @@ def _largest_entry(M: Float[Array, "a b"]) -> float:
 
 
 def spectral_norm(M: Float[Array, "a b"]) -> float:
-    """The largest singular value.   Paper: matrix-norms"""
+    """Return the largest singular value.   Paper: matrix-norms"""
     scale = _largest_entry(M)
     return float(np.linalg.norm(M / scale, ord=2)) * scale if scale > 0 else 0.0
 
@@ -62,7 +62,7 @@ class MatrixNorms(ShortRepr):
 
 
 def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
-    """All norms of W at once.   Paper: matrix-norms"""
+    """Return all norms of W.   Paper: matrix-norms"""
     return MatrixNorms(
         frobenius=matrix_norm(W, 2, 2),
         spectral=spectral_norm(W),
@@ -75,9 +75,9 @@ def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
 
 
 def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms:
-    """Norms of A B^T without forming it when it is large: W_QK = W_Q W_K^T is d x d of rank k.
+    """Return norms of A B^T, without forming it if it is large: W_QK = W_Q W_K^T is d x d of rank k.
 
-    Frobenius and spectral norms survive thin QR factorisations, ||R_A R_B^T||; row i of A B^T has squared
+    Frobenius and spectral norms equal those of R_A R_B^T from thin QR factorisations; row i of A B^T has squared
     length a_i (B^T B) a_i^T, which is ||R_B a_i||^2. Only the entrywise sum needs the product, taken in
     slabs of rows.
     Paper: representation-norms
@@ -105,13 +105,13 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
 
 
 def with_bias(W: Float[Array, "a b"], b: Float[Array, " b"] | None) -> Float[Array, "a_or_more b"]:
-    """The append-1 rule: the bias becomes one more row of W, met by a constant 1 appended to x."""
+    """Append the bias to W as one more row, which is multiplied by a constant 1 appended to x."""
     return W if b is None else np.vstack([W, b[None, :]])
 
 
 @dataclass(frozen=True, repr=False)
 class HeadNorms(ShortRepr):
-    """Norms of one head: W_QK = W_Q W_K^T / temperature, W_V, W_C and W_VO = W_V W_C, biases as rows."""
+    """Norms of one head: W_QK = W_Q W_K^T / temperature, W_V, W_C and W_VO = W_V W_C, with biases as rows."""
 
     QK: MatrixNorms
     V: MatrixNorms
@@ -120,11 +120,11 @@ class HeadNorms(ShortRepr):
 
 
 def head_norms(layer: Layer, h: int, *, biases: bool = True) -> HeadNorms:
-    """Norms of head h of a layer; the temperature is inside W_QK.
+    """Return norms of head h of a layer; W_QK includes the temperature.
 
-    A key bias adds the same number to every score and softmax does not see it, so it has no norm to pay for:
-    only the query's and the value's biases are appended as rows. With biases=False the norms bound only the part of
-    scores and values that the token decides.   Paper: matrix-norms
+    A key bias adds the same number to every score, which softmax cancels, so only the biases of query and value are
+    appended as rows. With biases=False the norms bound only the part of scores and values that depends on the
+    token.   Paper: matrix-norms
     """
     b_Q = layer.b_Q[h] if biases and layer.b_Q is not None else None
     b_V = layer.b_V[h] if biases and layer.b_V is not None else None
@@ -138,5 +138,5 @@ def head_norms(layer: Layer, h: int, *, biases: bool = True) -> HeadNorms:
 
 
 def layer_norms(layer: Layer, *, biases: bool = True) -> tuple[HeadNorms, ...]:
-    """`head_norms` of every head of a layer."""
+    """Return `head_norms` of every head of a layer."""
     return tuple(head_norms(layer, h, biases=biases) for h in range(layer.H))

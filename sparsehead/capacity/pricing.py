@@ -1,16 +1,16 @@
-"""From norms to items: the charge of a form for a matrix, and the penalty for norms read off the weights.
+"""Compute items from norms: the charge of a form for a matrix, and the penalty for using norms of trained weights.
 
 A bound holds for a class fixed before the data are seen. When the norms are those of a trained model, the
 class must be chosen from a countable family by a union bound. Each choice has a prior weight, and ln(1/delta)
 grows by minus the logarithm of the weights of the choices made:
 
     a norm, rounded up to a power of two 2^j     1/(2 (|j|+1)(|j|+2)), and 1/4 for a norm of zero
-    whether a bias is there or all zeros         1/2 either way: leaving its item out is a choice too
+    whether a bias is nonzero                    1/2 in both cases: leaving out its item is a choice too
     sums of squares or of absolute entries       1/2: forms charge one kind of norm or the other
     the margin, rounded down to a power of two   1/(2 (|j|+1)(|j|+2))
 
-The weights of a choice add up to at most 1: sum_j 1/(2 (|j|+1)(|j|+2)) = 3/4. Which norms there are to choose
-depends on the architecture and on which biases are there, so the weights of all classes add up to at most 1.
+The weights of a choice add up to at most 1: sum_j 1/(2 (|j|+1)(|j|+2)) = 3/4. The norms to choose
+depend only on the architecture and on which biases are nonzero, so the weights of all classes add up to at most 1.
 """
 
 import math
@@ -27,9 +27,9 @@ BELOW = 2.0**-20  # declared margins are smaller by this factor, so that margins
 
 
 class Pricing:
-    """Charges for weights under one form, and keeps the account of the norms that were declared.
+    """Compute charges for weights under one form, and record the declared norms for the union bound's penalty.
 
-    `measured` may be shared between accounts of the same weights, so that a search over m measures each matrix once.
+    `measured` may be shared by several objects for the same weights, so that a search over m measures each matrix once.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Pricing:
         self.measured: dict[str, Any] = {} if measured is None else measured
 
     def measure(self, name: str, make: Callable[[], Measured]) -> Measured:
-        """make(), computed once per name."""
+        """Return make(), computed once per name."""
         if name not in self.measured:
             self.measured[name] = make()
         return self.measured[name]
@@ -54,14 +54,14 @@ class Pricing:
 
     @property
     def penalty(self) -> float:
-        """The number that the union bound adds to ln(1/delta)."""
+        """The amount that the union bound adds to ln(1/delta)."""
         if not self.a_posteriori:
             return 0.0
         norms = math.fsum(_penalty(value) for value in self.declared.values())
         return norms + (len(self.choices) + 1) * math.log(2)
 
     def log_norm(self, name: str, value: float) -> float:
-        """ln of the declared norm: the norm itself, or the next power of two above it; one name pays once."""
+        """Return ln of the declared norm: the norm itself, or the next power of two; each name adds one penalty."""
         if name not in self.declared:
             self.declared[name] = ln(value) if not self.a_posteriori or value == 0 else _round_up(value)
         return self.declared[name]
@@ -69,7 +69,7 @@ class Pricing:
     def kept(self, name: str, present: bool | None) -> bool:
         """Return whether to price the bias `name`; `present` is None if the architecture has no such bias.
 
-        Zeros were found after training, like any other value, so both answers are paid for.
+        That a bias is zero is also known only after training, so both answers add to the penalty.
         """
         if present is not None:
             self.choices.add(name)
@@ -79,13 +79,13 @@ class Pricing:
         return self.log_norm(f"{name} spectral", W.spectral)
 
     def linear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
-        """The item of a map x -> x W on N points of length at most b."""
+        """Return the item of a map x -> x W on N points of length at most b."""
         # N points can see no more than N directions per output
         dim = as_float(W.columns) * min(as_float(W.rows), exp(log_N))
         return self._item(name, self.form.linear(W, log_N), log_b, log_p, dim)
 
     def bilinear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
-        """The item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
+        """Return the item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
 
         Paper: single-layer-capacity, score-cover
         """
@@ -98,7 +98,7 @@ class Pricing:
 
 
 def _round_up(value: float) -> float:
-    """ln of the smallest 2^j (1 + 1e-9) that is at least the value; a norm computed in floats is off by less."""
+    """Return ln of the smallest 2^j (1 + 1e-9) >= value; rounding errors of a computed norm are below 1e-9."""
     fraction, exponent = math.frexp(value / (1 + 1e-9))
     j = exponent - 1 if fraction == 0.5 else exponent
     return j * math.log(2) + math.log1p(1e-9)
@@ -111,16 +111,16 @@ def _penalty(log_value: float) -> float:
 
 
 def _power_penalty(j: int) -> float:
-    """-ln of the prior weight of 2^j."""
+    """Return -ln of the prior weight of 2^j."""
     return math.log(2 * (abs(j) + 1) * (abs(j) + 2))
 
 
 def declared_margin(margin: float, *, chosen: bool) -> tuple[float, float]:
-    """The declared margin of a model with this margin, and the number that choosing it adds to ln(1/delta).
+    """Return the declared margin of a model with this margin, and the amount its choice adds to ln(1/delta).
 
-    The realisable bound asks for training margins that EXCEED the declared one, and a written model has
-    margins of exactly 1/2; the declared margin is therefore 2^-20 of itself smaller. chosen=True is for a
-    margin that may have been picked after training: it is rounded down to a power of two first.
+    The realisable bound needs training margins that EXCEED the declared margin, and a written model has margins of
+    exactly 1/2; the declared margin is therefore smaller by the factor 1 - 2^-20. With chosen=True, for a margin that
+    may have been picked after training, it is first rounded down to a power of two.
 
     >>> declared_margin(0.5, chosen=False)
     (0.4999995231628418, 0.0)

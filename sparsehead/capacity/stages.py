@@ -1,12 +1,11 @@
-"""A network as stages, each with its own items, its Lipschitz constant and the radius of its outputs.
+"""A network as a sequence of stages, each with items, a Lipschitz constant and a bound on its outputs' length.
 
-    S = 1 after the last stage;  an item's p is its local p times S;  going back, S grows by the stage's
-    Lipschitz constant.
+    S = 1 after the last stage;  an item's p is its local p times S;  going back over a stage, S is multiplied by
+    the stage's Lipschitz constant.
 
-The proof replaces the weights one by one, from the input on, by their cover elements. The rest of the
-network still has its true weights, whose norms make S; the covers are chosen on the activations the replaced
-part produces, which is why covers are proper (radii hold for them too) and why a cover may look at what came
-before.
+The proof replaces the weights by their cover elements one by one, starting at the input. The rest of the network
+still has its true weights, whose norms determine S. Covers are chosen on the activations of the replaced part, so
+they must be proper (the bounds on lengths then hold for them too), and a cover may depend on earlier ones.
 """
 
 import math
@@ -30,7 +29,7 @@ LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu_tanh": 1.1289931, 
 
 @dataclass(frozen=True)
 class Stage:
-    """Items with their local p, ln of the Lipschitz constant on rows, ln of the radius of the outputs."""
+    """Items with their local p, ln of the Lipschitz constant on rows, ln of the largest length of an output."""
 
     items: tuple[Item, ...]
     log_lipschitz: float
@@ -38,7 +37,7 @@ class Stage:
 
 
 def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
-    """All items, with p measured at the output.   Paper: multi-layer-capacity"""
+    """Return all items, with p measured at the network's output.   Paper: multi-layer-capacity"""
     found: list[Item] = []
     log_S = 0.0
     for stage in reversed(stages):
@@ -48,31 +47,31 @@ def network_items(stages: Sequence[Stage]) -> tuple[Item, ...]:
 
 
 def radius_with_one(log_radius: float, biased: bool) -> float:
-    """ln sqrt(R^2 + 1) if a constant 1 was appended for a bias, else ln R."""
+    """Return ln sqrt(R^2 + 1) if a constant 1 was appended for a bias, else ln R."""
     return log_sum([2 * log_radius, 0.0]) / 2 if biased else log_radius
 
 
 def unless_zero(bias: Float[Array, "*n"] | None) -> Float[Array, "*n"] | None:
-    """The bias, or None for zeros, which compute nothing; `Pricing.kept` pays for having seen that."""
+    """Return the bias, or None if all entries are zero; `Pricing.kept` adds the penalty for using this fact."""
     return None if bias is None or not bias.any() else bias
 
 
 def presence(bias: Float[Array, "*n"] | None) -> bool | None:
-    """Whether a bias has an entry other than zero; None if the architecture has no bias."""
+    """Return whether a bias has a nonzero entry; None if the architecture has no bias."""
     return None if bias is None else bool(bias.any())
 
 
 def fold(
     norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
 ) -> tuple[Array, Array | None]:
-    """Move gain and bias of a LayerNorm into the linear map x -> x W + b behind it."""
+    """Move gain and bias of a LayerNorm into the linear map x -> x W + b after it."""
     if norm is None:
         return W, b
     return norm.gain[:, None] * W, norm.bias @ W + (0 if b is None else b)
 
 
 def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float, float]:
-    """ln radius and ln Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
+    """Return ln of radius and Lipschitz constant after a LayerNorm without weights: sqrt(d), 1/sqrt(eps)."""
     if norm is None:
         return log_radius, 0.0
     if norm.eps <= 0:
@@ -84,13 +83,13 @@ def after_norm(norm: LayerNorm | None, log_radius: float, d: int) -> tuple[float
 
 
 def constant_item(price: Pricing, name: str, c: Float[Array, " n"]) -> Item:
-    """The item of an added constant vector: a linear map of the single point 1."""
+    """Return the item of an added constant vector: a linear map of the single point 1."""
     norms = price.measure(name, lambda: matrix_norms(c[None, :]))
     return price.linear(name, norms, log_b=0.0, log_N=0.0, log_p=0.0)
 
 
 def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float, log_N: float) -> Stage:
-    """U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows, for the MLP of a layer.
+    """Return the stage U -> [U] + act(LN(U) W_1 + b_1) W_2 + b_2 on N rows, for the MLP of a layer.
 
     Paper: multi-layer-capacity, layer-parameters, layer-lipschitz
     """
@@ -113,7 +112,7 @@ def mlp_stage(price: Pricing, name: str, layer: Layer, mlp: Mlp, *, log_R: float
 
 
 def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N: float) -> Stage:
-    """y -> (y W + b)_+, a layer of the decoder."""
+    """Return the stage y -> (y W + b)_+, a layer of the decoder."""
     W = price.measure(name, lambda: matrix_norms(with_bias(dense.W, unless_zero(dense.b))))
     log_in = radius_with_one(log_R, price.kept(f"{name}.b", presence(dense.b)))
     log_s = price.log_spectral(name, W)
@@ -124,7 +123,7 @@ def dense_stage(price: Pricing, name: str, dense: Dense, *, log_R: float, log_N:
 def read_stage(
     price: Pricing, w: Float[Array, " p"], bias: float, norm: LayerNorm | None, *, log_R: float, log_N: float
 ) -> Stage:
-    """y -> w . LN(y) + bias."""
+    """Return the stage y -> w . LN(y) + bias."""
     log_in, log_lip = after_norm(norm, log_R, len(w))
     column, b = fold(norm, w[:, None], np.array([bias]))
     W = price.measure("w", lambda: matrix_norms(with_bias(column, unless_zero(b))))
@@ -138,7 +137,7 @@ ValuePath = tuple[MatrixNorms, MatrixNorms | None]
 
 
 def value_path(V: Float[Array, "d v"], W_C: Float[Array, "v c"], sigma: str) -> ValuePath:
-    """Norms of W_V W_C if sigma is the identity, else of W_V and of W_C."""
+    """Return norms of W_V W_C if sigma is the identity, else of W_V and of W_C."""
     if sigma == "identity":
         return product_norms(V, W_C.T), None
     return matrix_norms(V), matrix_norms(W_C)
@@ -155,10 +154,10 @@ def head_items(
     log_N: float,
     log_N_C: float,
 ) -> tuple[tuple[Item, ...], float]:
-    """Items of one head given its score item, whose p is set here, and ln of the spectral bound of its value path.
+    """Return the items of one head (setting p of its score item), and ln of the spectral bound of its value path.
 
-    A cover of W_V on the tokens serves every mixture of tokens, so N may count distinct tokens. W_C is met by
-    sigma(mixture W_V), which is no mixture of a few points unless sigma is linear: N_C counts mixtures.
+    A cover of W_V on the tokens also covers every mixture of tokens, so N may count distinct tokens. W_C is applied to
+    sigma(mixture W_V), which is not a mixture of few points unless sigma is linear: N_C counts mixtures.
 
     Paper: layer-parameters
     """

@@ -1,6 +1,6 @@
 """Norms of every head of a `Model` or of a torch state dict, fused QKV included.
 
-A state dict maps names to arrays; anything that `numpy.asarray` understands will do, so torch is not imported. An
+A state dict maps names to arrays or to values that `numpy.asarray` accepts, so torch is not imported. An
 attention layer is a prefix followed by the names of one of these layouts:
 
     in_proj_weight (3d, d), out_proj.weight (d, d)                  torch.nn.MultiheadAttention
@@ -45,7 +45,7 @@ OUTPUT = ("out_proj", "o_proj", "c_proj", "proj", "dense", "output.dense", "out_
 
 
 class Norms(WithCard, dict[str, tuple[HeadNorms, ...]]):
-    """Norms of every head by layer, as a dict that shows itself as a table; notes are about the scores."""
+    """Norms of every head by layer, a dict that is printed as a table; `notes` are about the scores."""
 
     notes: tuple[str, ...] = ()
 
@@ -54,12 +54,12 @@ class Norms(WithCard, dict[str, tuple[HeadNorms, ...]]):
         return f"<Norms of heads by layer, {clipped(layers, 200)}>"
 
     def to_dict(self) -> dict[str, list[dict[str, dict[str, float]]]]:
-        """JSON values: by layer a list of heads, each with the norms of its matrices by name."""
+        """Return JSON values: by layer a list of heads, each with the norms of its matrices by name."""
         found: dict[str, list[dict[str, dict[str, float]]]] = json_values(dict(self))
         return found
 
     def to_frame(self) -> Frame:
-        """One row for each matrix of each head, with the fields of `MatrixNorms`."""
+        """Return a table with one row for each matrix of each head and the fields of `MatrixNorms`."""
         return Frame(
             {"layer": name, "head": h, "matrix": f"W_{part}", **asdict(getattr(head, part))}
             for name, heads in self.items()
@@ -75,7 +75,7 @@ class Norms(WithCard, dict[str, tuple[HeadNorms, ...]]):
 
 @runtime_checkable
 class HasStateDict(Protocol):
-    """A torch module: weights by name."""
+    """A torch module or other object with weights by name."""
 
     def state_dict(self) -> Any: ...
 
@@ -84,7 +84,7 @@ WeightsSource = Model | str | Path | Mapping[str, Any] | HasStateDict
 
 
 def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
-    """Norms per head, keyed by layer: "layer0", .. for a model, the module's prefix for other weights.
+    """Return norms per head, keyed by layer: "layer0", .. for a Model, the module's prefix for other weights.
 
     Args:
         weights: a Model, a torch module, a state dict (names and arrays), or the path of a safetensors file.
@@ -111,7 +111,7 @@ def norms(weights: WeightsSource, *, heads: int | None = None) -> Norms:
 
 
 def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
-    """The Model or the state dict that was given; a module made by `to_torch` becomes a Model again."""
+    """Return the Model or state dict of `weights`; a module made by `to_torch` becomes a Model again."""
     found: Any = weights
     if isinstance(weights, str | os.PathLike):
         found = load_weights(Path(weights))
@@ -127,7 +127,7 @@ def weights_of(weights: WeightsSource) -> Model | Mapping[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """One attention layer of a network: its heads, its kind of positions (`families`), and notes on its scores."""
+    """One attention layer of a network: its heads, its type of positions (`families`), and notes on its scores."""
 
     layer: Layer
     positions: str
@@ -135,7 +135,7 @@ class Attention:
 
 
 def config_of(weights: Any) -> Any:
-    """The configuration of a transformers module, or the config.json beside a file; None without either."""
+    """Return the configuration of a transformers module, or the config.json beside a file; None if there is none."""
     if isinstance(weights, str | os.PathLike):
         beside = Path(weights).parent / "config.json"
         return _namespace(read_json(beside, wanted="a model's configuration")) if beside.is_file() else None
@@ -152,7 +152,7 @@ def _namespace(value: Any) -> Any:
 def attention_layers(
     state: Mapping[str, Any], *, heads: int | None, config: Any = None
 ) -> Iterator[tuple[str, Attention]]:
-    """The attention layers of a state dict with their prefixes, one at a time, h.2 before h.10."""
+    """Yield the attention layers of a state dict with their prefixes, in natural order (h.2 before h.10)."""
     known = None if config is None or not hasattr(config, "model_type") else family_of(config.model_type)
     for prefix, names in _weight_names(state).items():
         kind, family = family_by_names(state, prefix) if known is None else (config.model_type, known)
@@ -170,7 +170,7 @@ def attention_layers(
 
 
 def _heads(prefix: str, heads: int | None, config: Any) -> int:
-    """The number of heads of a layer: from the configuration, which `heads` may not contradict, or `heads`."""
+    """Return the number of heads of a layer from the configuration, which `heads` must not contradict, or `heads`."""
     first = ("decoder_attention_heads",) if "decoder." in prefix else ()
     names = (*first, "num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads")
     stated = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
@@ -184,7 +184,7 @@ def _heads(prefix: str, heads: int | None, config: Any) -> int:
 
 
 def _layer(name: str, H: int, qkv: Sequence["Pair"], output: "Pair", scale: Callable[[int], float]) -> Layer:
-    """One layer of H heads; if there are fewer keys and values, neighbouring heads share them."""
+    """Return one layer of H heads; if there are fewer keys and values, neighbouring heads share them."""
     (Q, _), (O, b_O) = qkv[0], output
     if Q.ndim != 2 or Q.shape[1] % H:
         raise ShapeError(
@@ -224,7 +224,7 @@ Pair = tuple[Array, Array | None]
 
 
 def _weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """For each attention module its fused weight or its three weights, by name."""
+    """Return for each attention module the name of its fused weight or the names of its three weights."""
     found: dict[str, tuple[str, ...]] = {}
     for name in (name for name in state if isinstance(name, str)):
         for suffix in FUSED:
@@ -243,13 +243,13 @@ def _weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """A key that sorts names as people count, h.2 before h.10; of two numbers, the one with more digits is larger."""
+    """Return a key that sorts names by the numbers in them, h.2 before h.10; numbers are compared by digits first."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
     return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 
 
 def _array(state: Mapping[str, Any], name: str) -> Array:
-    """One array of a state dict, as float64."""
+    """Return one array of a state dict, as float64."""
     value = state[name]
     try:
         if hasattr(value, "detach"):  # a tensor, perhaps on another device and in half precision
@@ -260,7 +260,7 @@ def _array(state: Mapping[str, Any], name: str) -> Array:
 
 
 def _pair(state: Mapping[str, Any], name: str, *, transposed: bool = True) -> Pair:
-    """A weight as (in, out), which nn.Linear keeps transposed, and its bias (None without one)."""
+    """Return a weight as (in, out), which nn.Linear stores transposed, and its bias (None if there is none)."""
     if name not in state:
         raise DomainError(
             f"the query of {name.rpartition('.')[0].rpartition('.')[0]!r} is there, {name} is not."
@@ -271,7 +271,7 @@ def _pair(state: Mapping[str, Any], name: str, *, transposed: bool = True) -> Pa
 
 
 def _fused(state: Mapping[str, Any], name: str, family: ModelFamily) -> list[Pair]:
-    """Query, key and value of one matrix, whose columns are in the order of the family."""
+    """Return query, key and value from one matrix, whose columns are in the family's order."""
     W, b = _pair(state, name, transposed=False)
     if W.ndim == 2 and W.shape[0] == 3 * W.shape[1]:
         W = W.T  # (out, in), as nn.Linear keeps it
@@ -288,7 +288,7 @@ def _fused(state: Mapping[str, Any], name: str, family: ModelFamily) -> list[Pai
 
 
 def _output(state: Mapping[str, Any], prefix: str) -> Pair:
-    """The output projection, (width of all heads, d)."""
+    """Return the output projection, (width of all heads, d)."""
     fused = state.get(f"{prefix}.c_attn.weight" if prefix else "c_attn.weight")
     shape = () if fused is None else tuple(fused.shape)
     is_conv1d = len(shape) == 2 and shape[1] == 3 * shape[0]  # GPT-2 stores (in, out)

@@ -1,4 +1,4 @@
-"""The verdict of a bound on a class: one function and one type for `bound` and for the heads of `probe`."""
+"""The verdict of a bound on a class, used by `bound` and for the heads of `probe`."""
 
 import math
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from .items import Covering
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Verdict(ShortRepr):
-    """What one form says about a class on m sequences of T tokens.
+    """The result of one form for a class on m sequences of T tokens.
 
-    proven: whether it is a certificate: the form is proven, and the model is in the class.
+    proven: whether the result is a certificate: the form is proven, and the model is in the class.
     log_covering: ln N_inf(F; eps; m) at half the margin or at the eps that was asked for.
-    vacuous: gap >= 1, so that nothing is said. vacuous_by: how many times more samples bring it below 1.
-    dominated_by: the item with the largest share, or "confidence" where the ln(1/delta) term is larger.
+    vacuous: gap >= 1, so the bound says nothing. vacuous_by: the factor by which m must grow for a gap below 1.
+    dominated_by: the item with the largest share, or "confidence" if the ln(1/delta) term is larger.
     """
 
     form: str
@@ -47,7 +47,7 @@ class Verdict(ShortRepr):
 def judge(
     declared: DeclaredClass, *, m: int, delta: float, form: str | None = None, eps: float | None = None
 ) -> Verdict:
-    """The verdict on a class by `form`, by default the proven form with the smallest gap.
+    """Return the verdict on a class by `form`, by default by the proven form with the smallest gap.
 
     Raises:
         DomainError: the form does not apply; the message says which norms are missing.
@@ -75,17 +75,17 @@ def judge(
 
 
 def smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
-    """The proven form with the smallest gap; with the smallest ln N if gaps are equal or all vacuous."""
+    """Return the proven form with the smallest gap; with the smallest ln N if gaps are equal or all vacuous."""
     # `minimum` is the last of FORMS and never above `ours` or `parametric`: it goes first where they tie
     candidates = [form for form in reversed(coverings) if FORMS[form].proven]
     return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
 
 
 def factor_text(factor: float | None) -> str:
-    """`vacuous_by` in three digits."""
+    """Return `vacuous_by` as text with three digits."""
     return "more than 1e300" if factor is None else f"{factor:.3g}"
 
 
 def finite(x: float) -> float | None:
-    """x, or None beyond the range of a float."""
+    """Return x, or None if it is beyond the range of a float."""
     return x if x != LOG_ZERO and math.isfinite(x) else None
