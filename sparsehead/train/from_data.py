@@ -31,8 +31,8 @@ from .spec import preset as preset_spec
 from .transformer.engines import make_engine
 
 # Settings of a trial that a table decides, or that are about functions of which fresh samples can be drawn.
-NOT_FOR_TABLES = ("function", "T", "m", "s", "p", "noise", "unique", "online", "learner", "holdout", "target",
-                  "keep_training", "stall")  # fmt: skip
+NOT_FOR_TABLES = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
+                  "holdout", "target", "keep_training", "stall")  # fmt: skip
 PATIENCE = 200  # steps without a better check after which a restart ends
 VALIDATION = 5  # one of so many rows is for choosing when training stops
 

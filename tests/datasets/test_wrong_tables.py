@@ -89,6 +89,8 @@ CALLS = [
     ("delta", lambda: sh.learn(X, Y, seed=0, delta=0)),
     ("m \\(--m\\) is for a function", lambda: sh.learn(X, Y, seed=0, m=10)),
     ("noise \\(--noise\\) is for a function", lambda: sh.learn(X, Y, seed=0, noise=0.1)),
+    ("inputs \\(--inputs\\) is for a function", lambda: sh.learn(X, Y, seed=0, inputs="p:0.5")),
+    ("feature_noise .* is for a function", lambda: sh.learn(X, Y, seed=0, feature_noise=0.1)),
     ("learner .* is for a function", lambda: sh.learn(X, Y, seed=0, learner="mlp")),
     ("did you mean 'learning_rate'", lambda: sh.learn(X, Y, seed=0, learning_rte=0.1)),
     ("preset", lambda: sh.learn(X, Y, seed=0, preset="bst")),
