@@ -1,7 +1,7 @@
 """A page of the lab as one HTML file that needs no server and no network.
 
-The page's modules become data in an import map, under their paths below static/; imports of a relative path are
-rewritten to these names. The file's own policy forbids it to load or send anything.
+The page's modules are embedded as data URLs in an import map, named by their paths below static/; relative imports are
+rewritten to these names. The content security policy in the file forbids loading or sending anything.
 """
 
 import base64
@@ -16,7 +16,7 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsaf
 
 
 def single_page(name: str, *, title: str) -> str:
-    """The page static/pages/{name}.js as one HTML file. It must not ask an endpoint.
+    """Return the page static/pages/{name}.js, which must not call an endpoint, as one HTML file.
 
     >>> "https://" in single_page("check", title="Check a certificate")
     False
@@ -59,5 +59,5 @@ render(html`<main id="main"><${{Page}} /></main>`, root);
 
 
 def _resolved(path: str, relative: str) -> str:
-    """The path below static/ of what the module at `path` imports."""
+    """Return the path below static/ of the import `relative` in the module at `path`."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))

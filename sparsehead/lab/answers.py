@@ -1,4 +1,4 @@
-"""How endpoints answer with a file, and with one sentence when they cannot do what was asked."""
+"""Responses of endpoints: file downloads, and one-sentence errors."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._base.lazy import missing_extra
 
 
 class Problem(BaseModel):
-    """The answer of an endpoint that cannot do what was asked: one sentence that says what would work."""
+    """The JSON body of an error response: one sentence that says what would work."""
 
     error: str
 
@@ -28,26 +28,26 @@ class Unknown(SparseheadError):
 
 # In the description of every endpoint.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is not what HTTP or JSON has."},
+    400: {"model": Problem, "description": "The request is not valid HTTP or JSON."},
     401: {"model": Problem, "description": "The token is missing or wrong."},
-    403: {"model": Problem, "description": "Another Host or Origin."},
-    404: {"model": Problem, "description": "There is no such thing."},
+    403: {"model": Problem, "description": "The request comes from another Host or Origin."},
+    404: {"model": Problem, "description": "There is no such page, job or result."},
     413: {"model": Problem, "description": "The request, or the work that it asks for, is too large."},
-    415: {"model": Problem, "description": "Not the type of file that is taken here."},
-    422: {"model": Problem, "description": "It cannot be done, and the sentence says what could be."},
+    415: {"model": Problem, "description": "The body has another media type than this endpoint accepts."},
+    422: {"model": Problem, "description": "The request is invalid; the sentence says what would work."},
     424: {"model": Problem, "description": "An optional package is not installed."},
-    429: {"model": Problem, "description": "The server does as much as it may; try again later."},
+    429: {"model": Problem, "description": "A limit of the server is reached; try again later."},
 }
 
 
 def download(content: bytes, name: str, kind: str = "application/octet-stream") -> Response:
-    """A file that the browser saves under `name`."""
+    """Return a response that the browser saves as a file called `name`."""
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=kind, headers=headers)
 
 
 def explained(error: Exception) -> tuple[int, str]:
-    """The status and the sentence for an exception; 500 for a bug of ours, about which it says nothing."""
+    """Return the HTTP status and the sentence for an exception; a bug gets status 500 and no details."""
     if isinstance(error, ModuleNotFoundError):
         error = missing_extra(error)
     if isinstance(error, HTTPException):

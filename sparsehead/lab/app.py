@@ -1,4 +1,4 @@
-"""The application: pages, endpoints, how errors are answered, and the guard in front of it all."""
+"""The application: pages, endpoints, error responses, and the checks that every request passes first."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -35,13 +35,13 @@ class Settings:
 
 
 def make_app(settings: Settings) -> App:
-    """The whole server as one ASGI application."""
+    """Return the whole server, checks of requests included, as one ASGI application."""
     answering = Remembered(make_api(settings))
     return Guard(answering, hosts=settings.hosts, token=settings.token, cookie=settings.cookie)
 
 
 def make_api(settings: Settings) -> FastAPI:
-    """The application behind the guard."""
+    """Return the application without the checks of `Guard`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -87,7 +87,7 @@ def make_api(settings: Settings) -> FastAPI:
 
 
 def _serve_files(app: FastAPI) -> None:
-    """The page under the path of each of its parts, and its files."""
+    """Serve index.html at / and at the path of every page, and each file below static/ at its own path."""
     found = assets()
 
     def respond(asset: Asset) -> Response:
@@ -97,7 +97,7 @@ def _serve_files(app: FastAPI) -> None:
         return respond(found["/static/index.html"])
 
     def charts() -> Response:
-        """Vega, Vega-Lite and vega-embed from vl-convert's own copy."""
+        """Respond with Vega, Vega-Lite and vega-embed, from the copy inside vl-convert."""
         from ..figures.render import chart_script
 
         return respond(Asset(chart_script().encode(), "text/javascript; charset=utf-8"))

@@ -1,8 +1,8 @@
-"""Connections: how many there may be, and how long one may take to say what it wants.
+"""Limits on the number of open connections, and on the time that a request's headers may take to arrive.
 
-Neither needs a token, so both are bounded before a token is seen. A connection that has not sent the head of a request
-within HEAD_SECONDS ends. Beyond the most that may be open, a new one takes the place of the one that has been
-quiet the longest.
+Anyone can open a connection without a token, so these limits apply before the token is checked. A connection that has
+not sent the headers of a request within HEAD_SECONDS is closed. If too many connections are open, a new one replaces
+the one that has been idle the longest.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ MOST_HEAD = 2**16  # bytes of a request's first line and headers
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with these limits, and with the lab's headers on the answers that uvicorn gives itself."""
+    """uvicorn's connection with these limits; responses that uvicorn sends itself get the lab's headers too."""
 
     _late: asyncio.TimerHandle | None = None
     _head = 0  # bytes of a head that is not complete
     _since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a new connection, and end another one where there are too many."""
+        """Accept a new connection; if too many are open, close an idle one."""
         super().connection_made(transport)
         self._since = self.loop.time()
         self._expect_head()
@@ -44,12 +44,12 @@ class Connection(HttpToolsProtocol):
                 )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the time limit with the connection."""
+        """Cancel the time limit of a closed connection."""
         self._head_complete()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, as long as the head of the request is not too long."""
+        """Parse the bytes received; refuse a request whose headers are too long."""
         super().data_received(data)
         if self.is_quiet() and not self.transport.is_closing():
             self._expect_head()
@@ -60,12 +60,12 @@ class Connection(HttpToolsProtocol):
                 )
 
     def on_headers_complete(self) -> None:
-        """From here on the guard has limits of its own."""
+        """Cancel the time limit; for the body, `Guard` has limits of its own."""
         self._head_complete()
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Respond to bytes that are not HTTP."""
         self._answer("400 Bad Request", "this is not a request of HTTP.")
 
     def is_quiet(self) -> bool:
@@ -82,7 +82,7 @@ class Connection(HttpToolsProtocol):
         self._late, self._head = None, 0
 
     def _answer(self, status: str, sentence: str) -> None:
-        """Answer before there is a request, and close; an answer under way is cut off instead."""
+        """Send an error response and close; if a response is being sent, only close."""
         if self.is_quiet():
             body = json.dumps({"error": sentence}).encode()
             fields = [*HEADERS, (b"content-type", b"application/json"), (b"connection", b"close")]
@@ -93,5 +93,5 @@ class Connection(HttpToolsProtocol):
 
 
 def _most() -> int:
-    """The most connections: fewer where this process may open few files, of which 200 are left to store and jobs."""
+    """Return the largest number of connections: MOST, or 200 below the limit of open files if less; at least 20."""
     return max(20, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200))

@@ -21,8 +21,8 @@ class JobKind:
     """One kind of job.
 
     Args:
-        check: complete a request, or raise ValueError if no endpoint would take it.
-        work: do the job, from its request, the store and a function that reports events; return the result as JSON.
+        check: return the request with defaults filled in; raise ValueError if it is invalid.
+        work: run the job, given its request, the store and a function that reports events; return the result as JSON.
     """
 
     check: Callable[[Any], Values]
@@ -36,7 +36,7 @@ class Extension:
     Args:
         routers: its endpoints.
         jobs: its kinds of jobs, by name.
-        laws: return the laws that its files hold now: id -> (name, law).
+        laws: return the laws that its files contain now: id -> (name, law).
     """
 
     routers: tuple[APIRouter, ...] = ()
@@ -46,5 +46,5 @@ class Extension:
 
 @cache
 def extensions() -> tuple[Extension, ...]:
-    """The extensions of all installed packages."""
+    """Return the extensions of all installed packages."""
     return tuple(entry.load() for entry in entry_points(group="sparsehead.lab"))

@@ -1,7 +1,7 @@
-"""One small head as the page evaluates it: tables of scores and values, and what follows them.
+"""One small head as tables of scores and values and a decoder, which the page evaluates in the browser.
 
-`static/head.js` computes the forward pass from this record, so that a flipped bit is answered at once. What is linear
-between the mixed values and the first ReLU is multiplied out here:
+`static/head.js` computes the forward pass from this record, so that the page responds to a flipped bit at once. The
+linear maps between the mixed values and the first ReLU are multiplied together here:
 
     a_h    = softmax over tokens of scores[t][b_t][h]
     y      = offset + sum_h sigma( sum_t a_h[t] values[t][b_t][h] ) mix[h]
@@ -19,9 +19,9 @@ MOST_NUMBERS = 120_000  # in the tables: about 2 MB of JSON
 
 
 def head_tables(model: Model) -> dict[str, Any] | None:
-    """The record for `static/head.js`; None for a model that is not one small head (or too large to send).
+    """Return the record for `static/head.js`; None for models of another form and for models too large to send.
 
-    That is one layer of heads without MLP, projection and final LayerNorm; decoders of any depth are fine.
+    The model must be one layer of heads without MLP, projection and final LayerNorm; its decoder may have any depth.
     """
     layer = model.layers[0]
     small = (model.T + 1) * 2 * model.H * (1 + layer.W_V.shape[-1]) <= MOST_NUMBERS
@@ -56,7 +56,7 @@ def head_tables(model: Model) -> dict[str, Any] | None:
 
 
 def weight_matrices(model: Model) -> dict[str, list[list[float]]] | None:
-    """W_Q, W_K, W_V and W_C^T of each head of one layer, d rows each, to be looked at; None if they are too large."""
+    """Return W_Q, W_K, W_V and W_C^T of each head of a one-layer model, for display; None if they are too large."""
     layer = model.layers[0]
     if 4 * model.H * model.d * max(layer.W_Q.shape[-1], layer.W_V.shape[-1]) > MOST_NUMBERS // 4:
         return None

@@ -1,8 +1,8 @@
-"""Long work: a queue of jobs, each in a process of its own, followed by any number of pages.
+"""Long work: a queue of jobs, each run in a separate process; any number of pages can follow a job.
 
-A job's id is a hash of its kind and request, so that equal requests are one job. Every trial that a job finishes is in
-the store at once; cancelling the job loses only trials under way. Unfinished jobs are listed in a journal beside the
-store, and the next server offers to resume them.
+A job's id is a hash of its kind and request, so that equal requests share one job. Every finished trial is stored at
+once; cancelling a job loses only trials that are still running. Unfinished jobs are listed in a journal, a file beside
+the store, and the next server offers to resume them.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ class Job:
 
     Args:
         state: waiting, running, done, failed, cancelled or interrupted (the server ended).
-        progress: the worker's last report; points: its reports that make a curve; notes: sentences for people.
-        since: increases when points are dropped or replaced, so that a page that follows knows when to begin anew.
+        progress: the worker's last report; points: the points of the curve so far; notes: messages to show the user.
+        since: increases when points are dropped or replaced, so that a page that follows the job draws them afresh.
     """
 
     id: str
@@ -54,40 +54,40 @@ class Job:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def summary(self) -> dict[str, Any]:
-        """The job without points and result, for lists."""
+        """Return the job without points and result, for lists."""
         names = ("id", "kind", "request", "state", "created", "progress", "notes", "error")
         return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
-        """The job with points and result."""
+        """Return the job with points and result."""
         return {**self.summary(), "points": self.points, "result": self.result}
 
     def touch(self) -> None:
-        """Wake the pages that follow."""
+        """Notify the pages that follow the job."""
         self.changed.set()
         self.changed = asyncio.Event()
 
     def clear(self) -> None:
-        """Drop progress, result and notes of an earlier attempt."""
+        """Discard progress, result and notes of an earlier attempt."""
         self.progress, self.result, self.error = None, None, ""
         self.points, self.notes, self.since = [], [], self.since + 1
 
 
 def job_id(kind: str, request: dict[str, Any]) -> str:
-    """Sixteen hex digits: a hash of kind and request."""
+    """Return sixteen hex digits: a hash of kind and request."""
     text = json.dumps([kind, request], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Jobs:
-    """The queue; made and used in the server's event loop.
+    """The queue of jobs; created and used in the server's event loop.
 
     Args:
-        db: the store; the journal is the file beside it.
-        kinds: the checks that a request found in the journal must pass.
-        running: jobs that run at once; waiting: jobs that may wait, one more is refused.
-        models: the paths by the names in requests to probe; a request never holds a path.
-        pickle: whether their weights may be pickled.
+        db: the store; the journal is a file beside it.
+        kinds: kind -> check that a request found in the journal must pass.
+        running: the most jobs that run at once; waiting: the most jobs that wait.
+        models: name -> path of the models that may be probed; a request contains a name, never a path.
+        pickle: whether the weights of these models may be pickled.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, kind: str, request: dict[str, Any], *, again: bool = False) -> Job:
-        """The job of this kind and request, started unless it is open or done; `again` repeats a done one.
+        """Start a job and return it; return the equal job if it waits, runs or (without `again`) is done.
 
         Raises:
             Busy: the queue is full.
@@ -129,7 +129,7 @@ class Jobs:
         return job
 
     def get(self, key: str) -> Job:
-        """The job of an id, or raise `Unknown`."""
+        """Return the job with this id; raise `Unknown` if there is none."""
         if key not in self.jobs:
             raise Unknown(
                 "there is no such job; it may have been forgotten, and asking for the same starts it again."
@@ -137,7 +137,7 @@ class Jobs:
         return self.jobs[key]
 
     def cancel(self, key: str) -> Job:
-        """End the job; what it finished stays in the store, and it can be resumed."""
+        """Cancel the job; its finished trials stay in the store, and it can be resumed."""
         job = self.get(key)
         if job.state in OPEN:
             job.state = "cancelled"
@@ -147,12 +147,12 @@ class Jobs:
         return job
 
     def resume(self, key: str) -> Job:
-        """Start an unfinished job again; the store has what it finished."""
+        """Restart an unfinished job; trials already in the store are not run again."""
         job = self.get(key)
         return self.start(job.kind, job.request)
 
     async def close(self) -> None:
-        """End every process; jobs that ran or waited are interrupted, and listed in the journal."""
+        """End every process; mark running and waiting jobs as interrupted and list them in the journal."""
         self.stopping.set()
         for job in self.jobs.values():
             if job.state in OPEN:
@@ -165,8 +165,8 @@ class Jobs:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def follow(self, key: str) -> AsyncIterator[tuple[str, Any]]:
-        """Yield the events of a job as (name, data): "job" whenever its state or progress changed, "points" with the
-        new ones ("from" is the number of the first), "result" at its end. A page that comes late gets all of them."""
+        """Yield the events of a job as (name, data): "job" when its state or progress changed, "points" with new points
+        ("from" is the index of the first), "result" at the end. The first events contain all earlier points."""
         job = self.get(key)
         if self.followers >= 100:
             raise Busy("100 pages follow jobs already; close one and try again.")
@@ -227,7 +227,7 @@ class Jobs:
                 self._schedule()
 
     async def _attend(self, job: Job) -> None:
-        """Start the process and take its events until it ends."""
+        """Run the job's process and record its events until it ends."""
         job.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sparsehead.lab.worker", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=os.environ | CHILD, start_new_session=True, limit=2**24,  # bytes of one event
@@ -279,7 +279,7 @@ class Jobs:
 
 
 def _end(job: Job) -> None:
-    """End the job's process; its sweep's workers leave when it is gone."""
+    """End the job's process; the workers of its sweep then end by themselves."""
     if job.process is not None and job.process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(job.process.pid, signal.SIGKILL)

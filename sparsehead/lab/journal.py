@@ -1,7 +1,7 @@
-"""The journal of unfinished jobs, which is data: whoever can write to the folder of the store can write it.
+"""The journal of unfinished jobs. It is not trusted: anyone who can write to the store's folder can edit this file.
 
-Each request in it passes the checks of the endpoint that takes such requests: resuming a job can do no more than
-asking for it.
+Each request in the journal must pass the checks of its endpoint, so that resuming a job can do no more than a request
+to that endpoint.
 """
 
 import os
@@ -32,7 +32,7 @@ class Row(BaseModel):
     created: Annotated[float, Field(ge=0, le=10**11, allow_inf_nan=False)]
 
     def offered(self) -> str:
-        """The state in which the next server offers the job."""
+        """Return the state that the next server shows: "cancelled" or "interrupted"."""
         return "cancelled" if self.state == "cancelled" else "interrupted"
 
 
@@ -43,7 +43,7 @@ class _Journal(BaseModel):
 
 
 def read_journal(path: Path, kinds: Kinds) -> list[Row]:
-    """The jobs in a journal, their requests completed. One with anything else is renamed, and a line says so."""
+    """Return the valid jobs in a journal, with defaults filled in. If any is invalid, rename the file and print why."""
     if not os.path.lexists(path):
         return []
     rows, found, why = [], [], ""

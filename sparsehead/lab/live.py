@@ -1,4 +1,4 @@
-"""A runner for sweeps that reports attention at every check, and keeps the model beside the outcome."""
+"""Run the trials of a sweep, report attention at every check, and store the model with the outcome."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from ..train.trial import Trial
 
 
 class AttentionHistory:
-    """The attention of a run: one row of T + 1 mean weights (heads and inputs averaged) for each step kept."""
+    """The attention during a run: for each recorded step, T + 1 weights averaged over heads and inputs."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -22,7 +22,7 @@ class AttentionHistory:
         self._restart, self._seen, self._every = 0, 0, 1
 
     def take(self, trial: Trial) -> Float[Array, " tokens"] | None:
-        """Add the trial's attention as it is now and return it; a new restart begins anew."""
+        """Record the trial's current attention and return it; a restart of the training clears earlier rows."""
         if trial.restart != self._restart:
             self.steps, self.rows, self._restart, self._seen, self._every = [], [], trial.restart, 0, 1
         model = trial.model()
@@ -40,7 +40,7 @@ class AttentionHistory:
         return row
 
     def arrays(self) -> dict[str, Array]:
-        """The steps and rows, as the store keeps them."""
+        """Return the steps and rows as arrays for the store."""
         if not self.rows:
             return {}
         return {"lab/steps": np.array(self.steps), "lab/attention": np.array(self.rows, dtype=np.float32)}
@@ -53,9 +53,9 @@ def run_live(
     progress: TrialProgress | None = None,
     **options: Any,
 ) -> None:
-    """Run trials one by one as `run_trials` does; progress has the current attention, the outcome all of it.
+    """Run trials one by one, as `run_trials` does; report the current attention, and store its history.
 
-    A model of at most 8 MB is kept too, as the bytes of its file, under "lab/model".
+    A model of at most 8 MB is stored too, as the bytes of its file, under "lab/model".
     """
     for spec in specs:
         history = AttentionHistory()

@@ -1,4 +1,4 @@
-"""The front end's files, read once when the server starts: a request names one of them, never a path."""
+"""The front end's files, read once when the server starts; a request can only select one of these, never a path."""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,7 +16,7 @@ class Asset:
 
 
 def assets() -> dict[str, Asset]:
-    """Every file below static/, by the path under which it is served."""
+    """Return URL path -> file for every file below static/."""
     return dict(_below(files(__package__) / "static", "/static"))
 
 

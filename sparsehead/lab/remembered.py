@@ -1,7 +1,7 @@
-"""A cache of answers that depend on the request alone.
+"""A cache of responses that depend on the request alone.
 
-Pages request the same heads and bounds again and again; the pages of a class of students, at the same time. A kept
-answer is sent by the event loop, without a thread; equal requests that arrive together are computed once.
+Pages request the same heads and bounds repeatedly, and a class of students does so at the same time. The event loop
+sends a cached response without a thread; equal requests that arrive together are computed once.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Key = tuple[str, str, bytes, bytes, bytes]
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer; `error` is the exception that it hides, if it is the answer to a bug of ours."""
+    """A complete response; `error` is the exception behind a response with status 500, else None."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -32,7 +32,7 @@ class Answer:
     error: Exception | None = None
 
     async def give(self, send: Send) -> None:
-        """Send it, and raise `error` so that the server's terminal shows it."""
+        """Send the response, then raise `error`, if any, so that the server's terminal shows it."""
         headers = list(self.headers)
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Remembered:
-    """`app`, with a cache of the answers with status 200 to the paths in PURE: the last MOST_BYTES of them."""
+    """`app` with a cache of at most MOST_BYTES of the responses to the paths in PURE that have status 200."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -50,7 +50,7 @@ class Remembered:
         self._under_way: dict[Key, asyncio.Future[Answer]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request whose body the guard has read already."""
+        """Respond to one request, whose body `Guard` has read already, from the cache if possible."""
         if scope["type"] != "http" or scope["path"] not in PURE:
             await self.app(scope, receive, send)
             return
@@ -66,7 +66,7 @@ class Remembered:
         await (await self._computed(key, scope, message)).give(send)
 
     async def _computed(self, key: Key, scope: Scope, message: Message) -> Answer:
-        """The answer of the application; equal requests that arrive meanwhile wait for it."""
+        """Compute the response and cache it; equal requests that arrive meanwhile wait for the same response."""
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._under_way[key] = waiting
         body = b'{"error":"it was not computed; ask again."}'
@@ -99,7 +99,7 @@ def _size(key: Key, answer: Answer) -> int:
 
 
 async def _captured(app: App, scope: Scope, message: Message) -> Answer:
-    """The answer of `app`, taken instead of sent."""
+    """Return the response of `app` without sending it."""
     start: dict[str, Any] = {}
     parts: list[bytes] = []
 

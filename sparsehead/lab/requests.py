@@ -1,4 +1,4 @@
-"""Types of fields that requests share."""
+"""Types of fields that several requests have."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Text = Annotated[str, Field(min_length=1, max_length=2000, examples=["x2 & x5 & 
 
 @dataclass(frozen=True, eq=False)  # a registry cannot be hashed
 class OneOf:
-    """Inside `Annotated`: a text that is one of `known`, such as a registry, to which plugins may add."""
+    """A marker for `Annotated`: the text must be in `known`, for example a registry that plugins can extend."""
 
     name: str
     known: Collection[str]

@@ -1,15 +1,15 @@
-"""What a request must pass before anything sees it, in this order: Host, Origin, token, size.
+"""The checks of every request before it reaches the application, in this order: Host, Origin, token, size.
 
 - Host must be one of the server's own names. A foreign page whose name resolves to 127.0.0.1 (DNS rebinding) sends its
   own name and is refused here.
-- Origin, where a browser sends one, must be the server's; Sec-Fetch-Site must not say that another site asks, except
-  for following a link to a page.
-- The token is compared in constant time: in the address on the first visit, afterwards in a cookie that browsers send
-  from this site only, or as `Authorization: Bearer` from a script.
-- The body is read here, whole, up to the limit of its path and for at most BODY_SECONDS, so that no endpoint waits for
-  a slow client or holds more than it may.
+- Origin, if a browser sends it, must be the server's; Sec-Fetch-Site must not name another site, unless the user
+  followed a link to a page.
+- The token is compared in constant time. It is in the address on the first visit, later in a cookie that browsers send
+  from this site only; a script sends it as `Authorization: Bearer`.
+- The whole body is read here, up to the size limit of its path and for at most BODY_SECONDS, so that no endpoint waits
+  for a slow client or exceeds its memory.
 
-Every answer, a refusal too, carries the headers of HEADERS.
+Every response, including a refusal, has the headers in HEADERS.
 """
 
 import asyncio
@@ -47,17 +47,17 @@ BODY_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class HttpRefusal:
-    """The status and the sentence that a request is answered with instead of being served."""
+    """The HTTP status and the sentence with which a request is refused."""
 
     status: int
     sentence: str
 
 
 class Guard:
-    """The application behind the checks above.
+    """An ASGI application that makes the checks above and passes accepted requests to `app`.
 
     Args:
-        app: what a request that passes goes to.
+        app: the application that receives accepted requests.
         hosts: the values of Host that are the server's own, such as "127.0.0.1:8377".
         token: the secret of this server.
         cookie: the cookie's name; it contains the port, because cookies do not tell ports apart.
@@ -68,7 +68,7 @@ class Guard:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the start and end of the server."""
+        """Check one request and pass it on or refuse it; pass on other events, such as the server's start."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -126,10 +126,10 @@ class Guard:
     async def _read_body(
         self, headers: dict[str, list[str]], receive: Receive, most: int, parts: list[bytes]
     ) -> HttpRefusal | None:
-        """Read the whole body into `parts`, and count what is held; or why it is not taken.
+        """Read the whole body into `parts` and count its bytes; return a refusal if it is too long, late or cut off.
 
-        A body that is too long is read to its end and dropped, because a client that still sends sees a connection
-        that was reset and not the answer. One that asks first (Expect) is answered at once.
+        A body that is too long is read to its end and discarded: otherwise the client, still sending, would see a
+        reset connection instead of the response. A client that sends the header Expect is refused at once.
         """
         long = HttpRefusal(413, f"the request has more than {most} bytes, the most that is taken here.")
         length = headers.get("content-length", ["0"])[-1]
@@ -160,7 +160,7 @@ class Guard:
         return long if too_long else None
 
     def _with_headers(self, send: Send, first_visit: bool) -> Send:
-        """`send`, with HEADERS on every answer and the cookie on the first."""
+        """Return a `send` that adds HEADERS to the response, and on the first visit the cookie."""
         cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
         own = [*HEADERS, *([(b"set-cookie", cookie.encode())] if first_visit else [])]
 
@@ -194,7 +194,7 @@ def _address(scope: Scope) -> HttpRefusal | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that hands the body over, and after it whatever the connection still says."""
+    """Return a `receive` that first yields the body, then further messages of the connection."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

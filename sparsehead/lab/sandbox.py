@@ -1,7 +1,7 @@
-"""Uploaded files, parsed by `python -m sparsehead.lab.sandbox`: a process of its own with limits on memory and time.
+"""Parse uploaded files in a separate process, `python -m sparsehead.lab.sandbox`, with limits on memory and time.
 
-The parent sends one line of JSON, {"task", "options"}, and then the file's bytes; the child answers {"answer": ..} or
-{"error": sentence, "status": ..} on standard output and ends. No name that a request sends is ever a path: the child
+The parent sends one line of JSON, {"task", "options"}, and then the file's bytes; the child prints {"answer": ..} or
+{"error": sentence, "status": ..} on standard output and ends. No part of a request is ever used as a path: the child
 writes the bytes to a temporary file whose name it chooses itself.
 """
 
@@ -41,10 +41,10 @@ CSV_FILE: dict[str, Any] = {
 async def parse_upload(
     request: "Request", task: str, options: dict[str, Any], kind: str = "application/octet-stream"
 ) -> "Response":
-    """Answer with what `task` finds in the file that is the request's body.
+    """Run `task` on the file in the request's body and respond with its result.
 
     Raises:
-        HTTPException: the body has another type than `kind` (415); and what `Sandbox.run` raises.
+        HTTPException: the body has another type than `kind` (415); also the exceptions of `Sandbox.run`.
     """
     from starlette.exceptions import HTTPException
     from starlette.responses import JSONResponse
@@ -56,17 +56,17 @@ async def parse_upload(
 
 
 class Sandbox:
-    """The processes that parse files: AT_ONCE of them, while WAITING files may wait."""
+    """Processes that parse files: at most AT_ONCE at a time, with at most WAITING files in the queue."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(AT_ONCE)
         self._here = 0
 
     async def run(self, task: str, content: bytes, options: dict[str, Any]) -> Any:
-        """The answer of `task` on `content`, as JSON values.
+        """Run `task` on the bytes of a file in a child process and return its result as JSON values.
 
         Raises:
-            SparseheadError: the file is not what the task takes, or needs more memory or time than it gets.
+            SparseheadError: the file is not valid for the task, or parsing exceeds the limit on memory or time.
             Busy: the queue of files is full.
         """
         from .answers import Busy
@@ -112,7 +112,7 @@ async def _child(task: str, content: bytes, options: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Do one task with limits on this process; runs in the child."""
+    """Run one task in the child process, after setting its limits."""
     resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))  # bytes of address space
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # seconds of processor time
     answers = os.fdopen(os.dup(1), "w")
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def loaded(content: bytes) -> Any:
-    """The model in the bytes of its file, which is written under a name chosen by this process."""
+    """Load the model from the bytes of its file, by way of a temporary file."""
     from ..heads.model_file import load
 
     with _file(content) as path:
@@ -140,7 +140,7 @@ def loaded(content: bytes) -> Any:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[Path]:
-    """The bytes as a file; errors call it "the file"."""
+    """Yield the path of a temporary file with these bytes; in error messages its name becomes "the file"."""
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
         path = Path(folder, "model.safetensors")
         path.write_bytes(content)
@@ -162,7 +162,7 @@ def _read(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
-    """The record of `read`, with its verdict in words and the shape of the model."""
+    """Return the record of `read`, with its verdict in words and the shape of the model."""
     from ..reading import read
 
     reading = read(model, **options)

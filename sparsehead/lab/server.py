@@ -1,4 +1,4 @@
-"""A socket, an address with a token, and a server until Ctrl-C."""
+"""Start the lab: open a socket, print the address with its token, and serve until Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Called by uvicorn while it serves: stop at a signal, which is how the lab ends."""
+        """Make uvicorn, which calls this when it starts to serve, stop at Ctrl-C or SIGTERM."""
         kinds = (signal.SIGINT, signal.SIGTERM)
         before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
         try:
@@ -56,7 +56,7 @@ def serve(
     """Serve the lab until Ctrl-C. The first line on standard output is the address with its token.
 
     Raises:
-        DomainError: the host may not or cannot be served; FileError: one of the models to probe is not there;
+        DomainError: the host is not allowed or not available; FileError: a model to probe does not exist;
         StoreError: jobs could not write to `db`.
     """
     check_host(host, allow_remote=allow_remote)
@@ -80,9 +80,9 @@ def serve(
 
 @contextlib.contextmanager
 def redirecting_file(address: str) -> Iterator[str]:
-    """The address of a file that redirects to `address` and that only this user can read; removed at the end.
+    """Yield the URL of a temporary file, readable by this user only, that redirects the browser to `address`.
 
-    Every user of this machine can read the command line of a browser, and so a token in it.
+    Every user of this machine can read the browser's command line, so the token must not be in it.
     """
     with tempfile.TemporaryDirectory(prefix="sparsehead-lab-") as folder:
         page = Path(folder, "open.html")
@@ -95,16 +95,16 @@ def redirecting_file(address: str) -> Iterator[str]:
 
 
 def check_store(db: Path) -> None:
-    """Refuse, as `law` does, a file that is no store or a damaged one. The first job makes the store."""
+    """Raise StoreError if the file exists but is damaged or not a store. The first job creates a missing store."""
     if inspect(db, readonly=False):
         Store(db, readonly=True).close()
 
 
 def named_models(paths: Sequence[Path]) -> dict[str, Path]:
-    """The models that the Probe page offers, by the last part of their paths; equal names are numbered.
+    """Return name -> path of the models on the Probe page; a name is the last part of the path, numbered if repeated.
 
     Raises:
-        FileError: there is nothing at a path.
+        FileError: a path does not exist.
     """
     found: dict[str, Path] = {}
     for path in paths:
@@ -117,14 +117,14 @@ def named_models(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def settings_for(host: str, port: int, **more: Any) -> Settings:
-    """The settings of a server at host:port, with a new token; `more` are the other fields of `Settings`."""
+    """Return the settings of a server at host:port, with a new token; `more` are other fields of `Settings`."""
     names = dict.fromkeys([host, *(LOOPBACK[:2] if host in LOOPBACK else ())])
     hosts = tuple(f"{_written(name)}:{port}".lower() for name in names)
     return Settings(hosts=hosts, token=secrets.token_urlsafe(32), cookie=f"sparsehead-{port}", **more)
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:
-    """Refuse to serve other machines unless that was asked for, and to serve without a name to check Host against."""
+    """Refuse 0.0.0.0, which stands for every address; without `allow_remote`, refuse any host but this machine."""
     if host in LOOPBACK:
         return
     try:
@@ -142,7 +142,7 @@ def check_host(host: str, *, allow_remote: bool) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at host:port; port 0 is any that is free."""
+    """Return a socket that listens at host:port; port 0 picks a free port."""
     if not 0 <= port < 65536:
         raise DomainError(f"--port is a number from 0 to 65535, got {port}; 0 picks a free one.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

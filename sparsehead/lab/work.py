@@ -1,4 +1,4 @@
-"""The kinds of jobs: each takes its request and the store, reports progress, and returns its result as JSON."""
+"""The work of each kind of job: given a request and the store, report progress and return the result as JSON."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,13 +13,13 @@ Values = dict[str, Any]
 
 
 def spec_of(request: Values) -> TrainSpec:
-    """The trial that a request of the Learn page asks for."""
+    """Return the trial that a request of the Learn page describes."""
     given = {name: value for name, value in request.items() if value is not None}
     return preset(given.pop("preset"), **given)
 
 
 def learn(request: Values, db: Path, tell: Tell) -> Values:
-    """Train through the sweep and the store: a trial that the store has is not run again."""
+    """Train, unless the store already contains the trial, and return its result."""
     from ..sweep import LocalSweep
     from ..train.footprint import require_trial
 
@@ -37,7 +37,7 @@ def learn(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def learned_result(spec: TrainSpec, db: Path) -> Values:
-    """A stored trial: its outcome, curves and attention, and the function that is read back from its model."""
+    """Return a stored trial: its outcome, curves and attention, and the function that its model computes."""
     from ..store import Store
     from ..train.learn import outcome_values, read_back
     from ..train.outcome import Outcome, Run
@@ -73,7 +73,7 @@ def learned_result(spec: TrainSpec, db: Path) -> Values:
 
 
 def law(request: Values, db: Path, tell: Tell) -> Values:
-    """Measure m_80(T); trials that the store has are not run again."""
+    """Measure m_80(T); trials already in the store are not run again."""
     from ..laws.adaptive import Adaptive
     from ..laws.law import law as measure
     from ..laws.rounds import RoundProgress
@@ -94,9 +94,9 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def probe(request: Values, db: Path, tell: Tell) -> Values:
-    """Measure every head of a model that the server was started with; "models" has the paths by name.
+    """Measure every head of a model that was named when the server was started; request["models"] is name -> path.
 
-    The page sees the model's name and never its path.
+    The result contains the model's name, never its path.
     """
     from ..probing.probe import probe as measure
 
@@ -116,7 +116,7 @@ def probe(request: Values, db: Path, tell: Tell) -> Values:
 
 
 def probed(found: Any) -> Values:
-    """The record of `sparsehead probe --json`, with its summary, one flat row per head, and its chart.
+    """Return the record of `sparsehead probe --json` with its summary, one flat row per head, and its chart.
 
     chart: the map of `probe --chart` as a Vega-Lite specification; None if nothing was run.
     """

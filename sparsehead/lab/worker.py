@@ -1,8 +1,8 @@
 """The process of one job: `python -m sparsehead.lab.worker`.
 
-It reads one line of JSON, {"kind", "request", "db", "parent"}, to probe "models" and "pickle" too. It writes one line
-per event: {"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or {"error": sentence}.
-It ends within half a second after its parent, and so do the workers of its sweep.
+It reads one line of JSON, {"kind", "request", "db", "parent"}, for the kind "probe" also "models" and "pickle". It
+writes one line per event: {"progress": ..}, {"point": ..}, {"say": ..}, and at the end {"result": ..} or
+{"error": sentence}. The process and the workers of its sweep end within half a second after the parent.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Do one job."""
+    """Run one job."""
     from ..sweep.worker import leave_with
 
     asked = json.loads(sys.stdin.readline())
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def finite(value: Any) -> Any:
-    """The value with None for numbers that JSON cannot hold, such as a loss that is not finite."""
+    """Replace numbers that JSON cannot represent (NaN, infinity) by None, at any depth."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

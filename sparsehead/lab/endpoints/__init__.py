@@ -1,1 +1,1 @@
-"""One file per page of the lab: what may be asked, and the record of the library that answers it."""
+"""One file per page of the lab: the types of its requests, and the endpoints that answer them."""

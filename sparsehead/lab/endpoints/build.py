@@ -22,7 +22,7 @@ MOST_WORK = 2**20  # T 2^s: the largest work is done within seconds
 
 
 class BuildRequest(BaseModel):
-    """A head to be written; the fields are the options of `sparsehead build`."""
+    """The head to construct; the fields are the options of `sparsehead build`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,8 +40,8 @@ class BuildRequest(BaseModel):
 
 @router.post("/api/build")
 def build_head(asked: BuildRequest) -> Response:
-    """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `head` (the tables from which
-    the page computes attention and output itself; null if it is too large or too deep) and `weights` (matrices)."""
+    """The record of `sparsehead build --json`, with the certificate's `verdict` in words, `weights` (matrices) and
+    `head` (tables from which the page computes attention and output; null if the model is too large or too deep)."""
     written = built_for(asked)
     tables = {"head": head_tables(written.model), "weights": weight_matrices(written.model)}
     return JSONResponse({**written.to_dict(), "verdict": written.verdict, **tables})
@@ -55,7 +55,7 @@ def build_model(asked: BuildRequest) -> Response:
 
 @router.post("/api/build/chart")
 def build_chart(asked: BuildRequest) -> Response:
-    """The report's figure of a written head for this one, as a Vega-Lite specification."""
+    """A chart of the head's weights and attention, as in the report, as a Vega-Lite specification."""
     from ...figures.render import specification
 
     return JSONResponse(specification(_figure(asked)))
@@ -70,7 +70,7 @@ def build_picture(asked: BuildRequest) -> Response:
 
 
 def built_for(asked: BuildRequest) -> WrittenModel:
-    """The head; refused before it is written where that would take more than seconds."""
+    """Construct the head; refuse, before any work, a request that would take more than a few seconds."""
     f = parse(asked.function, T=asked.T)
     if asked.T * 2**f.s > MOST_WORK:
         raise TooLarge(

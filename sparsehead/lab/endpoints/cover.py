@@ -1,4 +1,4 @@
-"""Cover: points in; a smallest cover, or a bracket, out."""
+"""Cover: points in; a smallest cover, or a lower and an upper bound on its size, out."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ Point = Annotated[tuple[Number, ...], Field(min_length=1, max_length=50)]
 
 
 class CoverRequest(BaseModel):
-    """Points as texts of decimals or fractions, which are exact, and the radius of the closed balls."""
+    """The points and the radius of the closed balls, as texts of decimals or fractions, which are read exactly."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,7 @@ class CoverRequest(BaseModel):
 
 @router.post("/api/cover")
 def cover_points(asked: CoverRequest) -> Response:
-    """The record of `sparsehead cover --json`: exact, or a bracket if 4 seconds do not settle it."""
+    """The record of `sparsehead cover --json`: the exact number, or bounds on it if 4 seconds are not enough."""
     return JSONResponse(_covered(asked).to_dict())
 
 
@@ -53,7 +53,7 @@ def cover_picture(asked: CoverRequest) -> Response:
 
 @router.get("/api/cover/examples")
 def cover_examples() -> dict[str, Any]:
-    """The point sets of the lecture notes' example, in both readings, with their two radii."""
+    """The lecture notes' example: the point sets of two interpretations of its text, each with both radii."""
     from ...figures.covers import NOTES_SETS
 
     pairs = [(name, points, eps) for name, points in NOTES_SETS.items() for eps in ("0.05", "0.5")]

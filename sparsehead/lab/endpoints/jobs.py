@@ -31,7 +31,7 @@ MOST = {
 
 
 def _field(setting: Setting, default: str | None = None) -> Any:
-    """The type and the limits of a setting in a request; null leaves it to the preset."""
+    """Return the type and the default of a request field for this setting; null takes the preset's value."""
     least = 0 if setting.kind is int and setting.least is None else setting.least
     limits = {
         "ge": least, "gt": setting.above, "lt": setting.below, "le": MOST.get(setting.name, setting.most),
@@ -44,7 +44,7 @@ def _field(setting: Setting, default: str | None = None) -> Any:
 
 
 def _request(name: str, *, without: Collection[str], **defaults: str) -> Any:
-    """A model of requests with one field for each setting of a `TrainSpec`; null by default, but for `defaults`."""
+    """Return a request model with one field per setting of `TrainSpec`; fields not in `defaults` default to null."""
     fields = {key: _field(each, defaults.get(key)) for key, each in SETTINGS.items() if key not in without}
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
@@ -53,7 +53,7 @@ _Trial = _request("TrialRequest", without=("function", "T", "m", "seed"))
 
 
 class LearnRequest(_Trial):  # type: ignore[valid-type,misc]
-    """One trial; the fields are options of `sparsehead learn`. What is null is left to the preset."""
+    """One trial; the fields are options of `sparsehead learn`. A null field takes the preset's value."""
 
     function: Text
     T: Annotated[int, Field(ge=2, le=2000, examples=[50])]
@@ -69,7 +69,7 @@ _Sweep = _request(
 
 
 class LawRequest(_Sweep):  # type: ignore[valid-type,misc]
-    """A measurement of m_80(T); the fields are options of `sparsehead law`. What is null is left to the preset."""
+    """A measurement of m_80(T); the fields are options of `sparsehead law`. A null field takes the preset's value."""
 
     function: Text = "and"
     s: Annotated[int | None, Field(ge=1, le=8)] = 3
@@ -86,7 +86,7 @@ class LawRequest(_Sweep):  # type: ignore[valid-type,misc]
 
 
 def learn_request(asked: LearnRequest) -> dict[str, Any]:
-    """The request without what is left to the preset; raise if its trial cannot be run."""
+    """Return the fields that are not null; raise if the trial cannot be run."""
     if asked.function not in FAMILIES:
         parse(asked.function, T=asked.T)
     given: dict[str, Any] = asked.model_dump(exclude_none=True)
@@ -95,7 +95,7 @@ def learn_request(asked: LearnRequest) -> dict[str, Any]:
 
 
 def law_request(asked: LawRequest) -> dict[str, Any]:
-    """The request without what is left to the preset; raise if its law cannot be measured."""
+    """Return the fields that are not null; raise if the law cannot be measured."""
     if asked.function not in FAMILIES:
         for T in asked.T:
             parse(asked.function, T=T)
@@ -139,19 +139,19 @@ def jobs_of(request: Request) -> Jobs:
 
 @router.post("/api/jobs/learn", status_code=202)
 async def start_learn(request: Request, asked: LearnRequest) -> dict[str, Any]:
-    """Train on m samples of a sparse function; trial and model land in the store. Asking twice is asking once."""
+    """Train on m samples of a sparse function; store trial and model. Equal requests share one job."""
     return jobs_of(request).start("learn", learn_request(asked)).summary()
 
 
 @router.post("/api/jobs/law", status_code=202)
 async def start_law(request: Request, asked: LawRequest) -> dict[str, Any]:
-    """Measure m_80(T); trials land in the store, and what it holds is not run again."""
+    """Measure m_80(T) and store its trials; trials already in the store are not run again."""
     return jobs_of(request).start("law", law_request(asked)).summary()
 
 
 @router.get("/api/jobs")
 async def list_jobs(request: Request) -> dict[str, Any]:
-    """Every job that is remembered, the oldest first."""
+    """All jobs that the server remembers, the oldest first."""
     jobs = jobs_of(request)
     rows = [job.summary() for job in jobs.jobs.values()]
     return {"jobs": rows, "running": jobs.running, "waiting": jobs.waiting}
@@ -165,19 +165,19 @@ async def show_job(request: Request, key: Key) -> dict[str, Any]:
 
 @router.delete("/api/jobs/{key}")
 async def cancel_job(request: Request, key: Key) -> dict[str, Any]:
-    """End a job. What it finished stays in the store, and it can be resumed."""
+    """Cancel a job. Its finished trials stay in the store, and the job can be resumed."""
     return jobs_of(request).cancel(key).summary()
 
 
 @router.post("/api/jobs/{key}/resume", status_code=202)
 async def resume_job(request: Request, key: Key) -> dict[str, Any]:
-    """Start a job that was cancelled, interrupted or failed again, from what the store holds."""
+    """Restart a job that was cancelled, interrupted or failed; trials already in the store are not run again."""
     return jobs_of(request).resume(key).summary()
 
 
 @router.get("/api/jobs/{key}/events", response_class=StreamingResponse)
 async def follow_job(request: Request, key: Key) -> StreamingResponse:
-    """The job as server-sent events: "job" (its state and progress), "points" (what is new of its curve), "result"."""
+    """The job as server-sent events: "job" (its state and progress), "points" (new points of its curve), "result"."""
     events = jobs_of(request).follow(key)
     first = await anext(events)
 

@@ -1,4 +1,4 @@
-"""Law: the stored measurements of m_80(T), with floor, bound and fits, one at a time or several on the same axes."""
+"""Law: stored measurements of m_80(T), with information floor, bound and fits; one series, or several in one chart."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class OverlayRequest(BaseModel):
 
 @router.get("/api/law")
 def law_list(request: Request) -> Response:
-    """The experiments in the store (specs that differ in T, m and seed alone) and the laws that `reproduce` wrote."""
+    """The experiments in the store (trials that differ only in T, m and seed) and the laws that extensions add."""
     rows: list[dict[str, Any]] = []
     for key, records in _groups(jobs_of(request).db).items():
         Ts, trials = sorted({record.spec["T"] for record in records}), len(records)
@@ -52,14 +52,14 @@ def law_list(request: Request) -> Response:
 
 @router.get("/api/law/{key}")
 def law_show(request: Request, key: str) -> Response:
-    """One series: the record of `sparsehead law --json`, with its name."""
+    """One series: its name and the record of `sparsehead law --json`."""
     name, law = _series(jobs_of(request).db, key)
     return JSONResponse({"id": key, "name": name, **law.to_dict()})
 
 
 @router.post("/api/law/chart")
 def law_chart(request: Request, asked: OverlayRequest) -> Response:
-    """The report's figure of the law, with floor, bound and fits; for several series their thresholds together."""
+    """The report's chart of a law, with information floor, bound and fits; for several series, only their m_80(T)."""
     from ...figures.law import bound_samples, law_figure
     from ...figures.overlay import overlay_chart
     from ...figures.render import specification
@@ -73,12 +73,12 @@ def law_chart(request: Request, asked: OverlayRequest) -> Response:
 
 
 def _committed() -> dict[str, tuple[str, LawResult]]:
-    """The laws that extensions offer: id -> (name, law)."""
+    """Return the laws that extensions offer: id -> (name, law)."""
     return {key: law for found in extensions() for key, law in found.laws().items()}
 
 
 def _groups(db: Path) -> dict[str, list[Record]]:
-    """The records of each experiment with at least eight trials, by its id."""
+    """Return id -> records for every experiment with at least eight trials."""
     if not db.exists():
         return {}
     groups: dict[str, list[Record]] = {}
@@ -97,9 +97,9 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The settings whose values at this T follow a preset's rules over T, with the rules: they are one series.
+    """Return setting -> rule for settings that a preset computes from T, so that they do not split a series by T.
 
-    All rules of the preset must fit, since a single value may agree with a rule at this T by chance.
+    All rules of the preset must give the values in `spec`: a single value may agree with a rule by chance.
     """
     ruled: dict[str, str] = {}
     for changes in PRESETS.values():
@@ -110,7 +110,7 @@ def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _name(spec: Mapping[str, Any]) -> str:
-    """The name of a series: function, learner, preset, and settings that are not the preset's."""
+    """Return a name for the series: function, learner, preset, and settings that differ from the preset."""
     named = ("function", "s", "T", "m", "seed", "learner")
     known_settings = {n: v for n, v in spec.items() if n in SETTINGS and n not in named}
     changed = {n: v for n, v in known_settings.items() if v != SETTINGS[n].default}
@@ -130,7 +130,7 @@ def _name(spec: Mapping[str, Any]) -> str:
 
 
 def _series(db: Path, key: str) -> tuple[str, LawResult]:
-    """The name and the law of a series, from a results file of `reproduce` or from the store."""
+    """Return the name and the law of a series, from an extension or from the store."""
     if found := _committed().get(key):
         return found
     records = _groups(db).get(key)
@@ -141,5 +141,5 @@ def _series(db: Path, key: str) -> tuple[str, LawResult]:
 
 @lru_cache(maxsize=32)
 def _fitted(db: Path, key: str, trials: int) -> LawResult:
-    """The law of an experiment, fitted again when its number of trials has changed: stores only grow."""
+    """Return the law of an experiment; `trials` is its number of trials, so that new ones invalidate the cache."""
     return stored_law(_groups(db)[key])

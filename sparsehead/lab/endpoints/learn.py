@@ -1,4 +1,4 @@
-"""Learn: the presets, the chart of a run, and the model that a job left in the store."""
+"""Learn: the presets, the chart of a run, and the model that a job stored."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["Learn"])
 
 @router.get("/api/learn/presets")
 def learn_presets() -> dict[str, Any]:
-    """What each preset trains with, in the fields of a request to learn."""
+    """The settings of each preset, named like the fields of `LearnRequest`."""
     defaults = {field: each.default for field, each in SETTINGS.items() if not each.is_required}
     shown = {
         name: {field: changes.get(field, default) for field, default in defaults.items()}
@@ -27,7 +27,7 @@ def learn_presets() -> dict[str, Any]:
 
 @router.get("/api/learn/chart")
 def learn_chart() -> Response:
-    """The figure of one run as a Vega-Lite specification; its dataset "points" is empty, the page fills it."""
+    """The chart of one run as a Vega-Lite specification; the page fills its empty dataset "points"."""
     from ...figures.render import specification
     from ...figures.training import training_chart
 

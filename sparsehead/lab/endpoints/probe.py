@@ -1,4 +1,4 @@
-"""Probe: the heads of a pretrained model, one that the lab was started with or an uploaded file."""
+"""Probe: measure the heads of a model that was named when the lab was started, or of an uploaded file."""
 
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ Sequences = Annotated[int, Field(ge=0, le=16)]
 
 
 class ProbeRequest(BaseModel):
-    """A model to measure, by its name, and on what; the fields are options of `sparsehead probe`."""
+    """The name of a model, and how to measure it; the fields are options of `sparsehead probe`."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
@@ -39,8 +39,8 @@ async def probe_models(request: Request) -> dict[str, Any]:
 
 @router.post("/api/jobs/probe", status_code=202)
 async def start_probe(request: Request, asked: ProbeRequest) -> dict[str, Any]:
-    """Measure every head of one of these models. The job's result is the record of `sparsehead probe --json` with
-    `summary`, `rows` (one flat record per head, the sparsest variable first) and `chart` (the map of `--chart`)."""
+    """Measure every head of a model that GET /api/probe names. The job's result is the record of `sparsehead probe
+    --json` with `summary`, `rows` (one record per head, the highest score first) and `chart` (the map of `--chart`)."""
     jobs = jobs_of(request)
     if asked.model not in jobs.models:
         raise Unknown("the lab was not started with a model of that name; add --probe PATH.")
@@ -54,6 +54,6 @@ async def probe_file(
     heads: Annotated[int | None, Field(ge=1, le=1024)] = None,
     seed: Seed = 0,
 ) -> Response:
-    """The same record for an uploaded safetensors file: a model of ours, measured on random inputs, or a state dict,
-    of which the weights alone are measured and which needs `heads`; a model of ours says how many it has."""
+    """The same record for an uploaded safetensors file. A model of this library is measured on random inputs; of a
+    state dict only the weights are measured, and `heads`, the number of heads per layer, is required."""
     return await parse_upload(request, "probe", {"s": s, "heads": heads, "seed": seed})

@@ -25,5 +25,5 @@ async def read_file(
 
 @router.post("/api/read/built")
 def read_built(asked: BuildRequest) -> Response:
-    """The record of `read` for the head that `build` writes: the function comes back."""
+    """The record of `read` for the head that `build` constructs; the function read should be the one requested."""
     return JSONResponse(read_answer(built_for(asked).model, seed=0))
