@@ -1,10 +1,10 @@
-"""`sparsehead`: the list of commands, and how they fail.
+"""`sparsehead`: the list of commands, and how errors are reported.
 
-Exit codes: 0, the command did its work, or whoever read its output (`| head`) stopped reading; 2, it could not, and
-one line on standard error says why: a mistake in the call, a file that cannot be read or written, memory, a full disk,
-a number or a nesting that is too large; 130, interrupted. `--debug` shows the traceback as well. Any other exception
-is our bug and keeps its traceback (exit code 1). A command's module is imported when the command is needed, so that
-`sparsehead --help` imports nothing of the library.
+Exit codes: 0, the command succeeded, or the reader of its output (`| head`) stopped reading; 2, the command failed, and
+one line on standard error says why: a mistake in the call, a file that cannot be read or written, too little memory, a
+full disk, a number that is too large, an input nested too deeply; 130, interrupted. `--debug` shows the traceback as
+well. Any other exception is a bug and keeps its traceback (exit code 1). A command's module is imported when the
+command is needed, so that `sparsehead --help` imports nothing of the library.
 """
 
 import os
@@ -28,26 +28,26 @@ from .entry import interruption
 from .options import Command
 
 VERBS = {
-    "law": "Measure m_80(T): samples needed against context length.",
+    "law": "Measure m_80(T): samples needed for each context length.",
     "learn": "Train on one sparse function: curves, attention, the model.",
-    "build": "Write down the weights that compute a sparse function, certified.",
+    "build": "Construct and certify a head that computes a sparse function.",
     "verify": "Prove on all inputs that a model computes a function, or refute it.",
     "check": "Check a certificate that `verify --out` wrote.",
     "bound": "Capacity and generalisation bounds, term by term.",
-    "read": "The sparse function that a model computes, and how far to trust it.",
-    "probe": "The heads of a pretrained model: sparsity, norms, bounds, beside baselines.",
+    "read": "Find the sparse function that a model computes, and certify it.",
+    "probe": "Measure the heads of a pretrained model: sparsity, norms, bounds, baselines.",
     "cover": "The covering number of a set of points.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
-    "lab": "See it in the browser: build, learn, bound and read on a page.",
+    "lab": "Serve these commands as pages in the browser.",
 }
 
 RESULTS = {
-    "list": "One line per experiment, with ids; --each per outcome.",
-    "show": "One outcome: spec, verdict, curves, origin.",
+    "list": "List experiments, one per line; with --each, outcomes.",
+    "show": "Show one outcome: settings, result, curves, version.",
     "export": "Every outcome as a row of CSV, Parquet or JSON.",
     "check": "Compare every row with its checksum.",
-    "repair": "Copy what is sound to a new store.",
-    "merge": "Join stores of shards into one.",
+    "repair": "Copy undamaged outcomes to a new store.",
+    "merge": "Merge several stores into one.",
 }
 # commands inherit -h
 app = typer.Typer(
@@ -68,10 +68,10 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+        bool, typer.Option("--debug", help="Show the traceback of an error; allowed at any position.")
     ] = False,
 ) -> None:
-    """Take the options of every command."""
+    """Declare the options that every command has."""
 
 
 def _load(module: str, name: str) -> Any:
@@ -79,7 +79,7 @@ def _load(module: str, name: str) -> Any:
 
 
 def _add(group: typer.Typer, verb: str, line: str, load: Callable[[], Callable[..., None]]) -> None:
-    """Add a command whose function `load` imports."""
+    """Add a command; `load` imports and returns its function."""
     lazy: Any = partial(Command, load=load)
     group.command(name=verb, cls=lazy, short_help=line)(lambda: None)
 
@@ -97,7 +97,7 @@ for entry in sorted(entry_points(group="sparsehead.commands")):
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command and exit with its code; see the top of this file."""
+    """Run one command and exit with its exit code (listed at the top of this file)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if VARIABLE in os.environ:
         _complete()
@@ -144,7 +144,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def explanation(error: Exception) -> str | None:
-    """The sentence for an error that the caller can do something about; None for a mistake of ours."""
+    """Return the sentence for an error that the user can fix; None for a bug."""
     if isinstance(error, ModuleNotFoundError):
         error = missing_extra(error)
     if isinstance(error, SparseheadError):
@@ -170,7 +170,7 @@ def explanation(error: Exception) -> str | None:
 
 
 def _unknown_option(error: Any) -> str:
-    """Name the option that was probably meant; a setting also by its initials (--lr) or its name (--n-steps)."""
+    """Return a message with the option probably meant; recognises initials (--lr) and field names (--n-steps)."""
     options = [option for param in error.ctx.command.params for option in param.opts]
     near: str | None = next(iter(getattr(error, "possibilities", None) or ()), None)
     if "--learner" in options:
@@ -183,7 +183,7 @@ def _unknown_option(error: Any) -> str:
 
 
 def _silence() -> None:
-    """Let what is left in the buffer of standard output go nowhere, if it cannot be written."""
+    """Flush standard output; if that fails, discard the rest of its buffer."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -195,7 +195,7 @@ def _silence() -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """One line on standard error, then exit."""
+    """Print one line on standard error and exit with `code`."""
     with suppress(OSError):
         print("sparsehead: " + printable(" ".join(message.split())), file=sys.stderr, flush=True)
     sys.exit(code)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked of a model or of norms; the defaults are those of `sparsehead.bound`."""
+    """The options of the bound, for a model or for norms; the defaults are those of `sparsehead.bound`."""
 
     m: int = field(metadata=about("Options", "Training samples."))
     norms: str | None = option(
@@ -29,27 +29,27 @@ class Question:
     )
     T: int | None = option(None, "Context length, with --norms.")
     delta: float = option(0.05, "The bound may fail with this probability.")
-    margin: float | None = option(None, "Margin asked of the outputs.")
+    margin: float | None = option(None, "Margin by which outputs must be correct.")
     eps: float | None = option(None, "Resolution at which ln N is reported.")
     form: str | None = option(
         None, "ours, paper, parametric, trauger-tewari or minimum; by default the smallest proven one.",
         choices=FORMS,
     )  # fmt: skip
-    accuracy: float = option(0.05, "The gap that samples_needed asks for.")
+    accuracy: float = option(0.05, "Generalisation gap for which samples_needed is computed.")
 
 
 def bound(
     asked: Question,
     model: Annotated[Path | None, typer.Argument(help="A saved model (.safetensors).")] = None,
     s: Annotated[
-        int | None, typer.Option("--s", help="Also the information floor of s-conjunctions, balanced labels.")
+        int | None, typer.Option("--s", help="Also print the information floor of s-conjunctions.")
     ] = None,
     function: Annotated[
-        str | None, typer.Option("--function", help="The floor of this family of --s bits, or expression.")
+        str | None, typer.Option("--function", help="Information floor of this family or expression.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Capacity and generalisation, term by term, with a verdict."""
+    """Bound the capacity and the generalisation gap, term by term, with a verdict."""
     from ..capacity import bound as bound_of
     from ..heads.model_file import load
 
@@ -62,7 +62,7 @@ def bound(
 
 
 def floor_of(function: str | None, s: int | None, T: int) -> "tuple[Floor, dict[str, float]]":
-    """The floor of a family of s bits (conjunctions by default) or of an expression, and its constants per ln T."""
+    """Return the information floor of an expression or a family of s bits (default: and), and its samples per ln T."""
     from ..floor.constants import per_ln_T
     from ..floor.floor import conjunction_floor, floor
     from ..functions.task import balancing_p
@@ -83,7 +83,7 @@ def floor_of(function: str | None, s: int | None, T: int) -> "tuple[Floor, dict[
 
 
 def parse_norms(text: str) -> dict[str, float]:
-    """ "V21=1,V=1,QK=9.4,BX=1.42" as a mapping."""
+    """Parse "V21=1,V=1,QK=9.4,BX=1.42" as a mapping."""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -102,7 +102,7 @@ def parse_norms(text: str) -> dict[str, float]:
 
 
 def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[str, float]) -> None:
-    """The verdict, the items, the assumptions, and every other form below them."""
+    """Print the verdict, the items, the assumptions, and the results of the other forms of the bound."""
     from ..capacity.verdict import factor_text
 
     console.print(f"{result.verdict}  (T={number(result.T)}, m={result.m}, margin {result.margin:g})")
@@ -140,12 +140,12 @@ def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[
 
 
 def slopes_text(slopes: dict[str, float]) -> str:
-    """The constants of `floor.constants`, by the way of learning that each is for."""
+    """Format the constants of `floor.constants`: the samples per ln T of each way of learning."""
     return ", ".join(f"{name} {slope:.3g}" for name, slope in slopes.items())
 
 
 def number(x: float | int | None) -> str:
-    """Four digits; a whole number beyond the range of a float by its power of ten."""
+    """Format a number with four digits; a whole number beyond the range of floats as a power of ten."""
     if x is None:
         return "beyond floats"
     try:

@@ -1,4 +1,4 @@
-"""`sparsehead build EXPR --T ..`: the weights of a sparse function, written down and certified."""
+"""`sparsehead build EXPR --T ..`: construct the weights of a head that computes a sparse function, and certify them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +20,19 @@ from .output import AsJson, Force, check_model_file, emit
 
 @dataclass(frozen=True, kw_only=True)
 class Construction:
-    """How the head is written; the defaults are those of `sparsehead.build`."""
+    """Options of the construction; the defaults are those of `sparsehead.build`."""
 
     T: int = field(metadata=about("Options", "Context length: inputs have T bits."))
     encoding: str = option("positional", "positional, random, trainable or bag.", choices=ENCODINGS)
-    d: int | None = option(None, "Width, where the encoding leaves it open.")
-    method: str = option("compact", "compact, or paper for the printed construction.", choices=CONSTRUCTIONS)
+    d: int | None = option(None, "Embedding width, if the encoding does not fix it.")
+    method: str = option("compact", "compact, or paper for the paper's construction.", choices=CONSTRUCTIONS)
     heads: str = option(
         "one", "one, s (one per relevant bit) or cancel (two).", choices=("one", "s", "cancel")
     )
-    readout: str | None = option(None, "head (ReLU inside it) or mlp; else chosen.", choices=("head", "mlp"))
+    readout: str | None = option(None, "head (ReLU inside) or mlp; default: chosen.", choices=("head", "mlp"))
     epsilon: float | None = option(None, "Allow this error: AND and OR then need no ReLU.")
     attends_cls: bool = option(True, "Whether [CLS] attends to itself.", option="--cls")
-    seed: int = option(0, "Names the random positions.")
+    seed: int = option(0, "Seed of the random position vectors.")
 
 
 def build(
@@ -55,7 +55,7 @@ def build(
 
 
 def show(console: Console, record: WrittenModel, written: str | None) -> None:
-    """The head in a line, the verdict in two, attention and norms as tables."""
+    """Print the head, the verdict, and tables of attention and norms."""
     model, f, proof = record.model, record.function, record.certificate
     plural = "head" if model.H == 1 else "heads"
     console.print(f"{f}  reads {f.s} of T={f.T} bits", markup=False)
@@ -78,7 +78,7 @@ def show(console: Console, record: WrittenModel, written: str | None) -> None:
 
 
 def attention_table(samples: tuple[AttentionSample, ...]) -> Table:
-    """One row per input and head: where its attention falls."""
+    """Return a table with one row per input and head: attention on the relevant bits and elsewhere."""
     table = Table("relevant bits", "output", "attention on them", "elsewhere", box=None, pad_edge=False)
     for sample in samples:
         bits = "".join(str(b) for b in sample.relevant_bits)
@@ -90,7 +90,7 @@ def attention_table(samples: tuple[AttentionSample, ...]) -> Table:
 
 
 def norms_table(norms: dict[str, Any]) -> Table:
-    """One row per matrix of the first head; prediction and the paper's size where known."""
+    """Return a table of the norms of the first head's matrices, with predicted values and the paper's where known."""
     table = Table(box=None, pad_edge=False)
     table.add_column("norms")
     for title in ("Frobenius", "spectral", "(2,1)", "(2,1) of W^T", "(1,1)", "predicted F", "paper F"):

@@ -1,4 +1,4 @@
-"""`sparsehead check MODEL CERTIFICATE`: a certificate, checked by certify/check.py."""
+"""`sparsehead check MODEL CERTIFICATE`: check a certificate with certify/check.py."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,16 +17,14 @@ def check(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a page that checks certificates in any browser, without server and network."
-        ),
+        typer.Option(help="Write an HTML page that checks certificates in any browser, offline."),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate with whole numbers alone; exit code 1 if it does not hold.
+    """Check a certificate using integers only; exit code 1 if the certificate is wrong.
 
-    The checker is one file without dependencies, sparsehead/certify/check.py: read it, and run it by itself.
+    The checker is one file without dependencies, sparsehead/certify/check.py, which can be read and run by itself.
     """
     from .._base.errors import DomainError
 

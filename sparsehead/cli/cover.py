@@ -18,11 +18,11 @@ def cover(
     ],
     eps: Annotated[str, typer.Option(help="Radius of the closed balls, > 0.")],
     p: Annotated[float, typer.Option(help="The norm: 1, 2, .., inf.")] = 2.0,
-    external: Annotated[bool, typer.Option("--external", help="Let centres lie anywhere.")] = False,
-    time_limit: Annotated[float, typer.Option(help="Seconds before a bracket is returned.")] = 30.0,
+    external: Annotated[bool, typer.Option("--external", help="Allow centres off the points.")] = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds until bounds are printed instead.")] = 30.0,
     as_json: AsJson = False,
 ) -> None:
-    """Fewest balls of radius eps that cover the points, with the cover, exactly or as a bracket."""
+    """Find the fewest balls of radius eps that cover the points, exactly or as a lower and an upper bound."""
     from ..covering import covering_number
     from ..covering.points_file import read_points_file
 
@@ -32,14 +32,14 @@ def cover(
 
 
 def show(console: Console, found: "Cover") -> None:
-    """Three lines and the centres."""
+    """Print the covering number, the bounds on it, and the centres."""
     kind = "centres anywhere" if found.rows is None else "centres among the points"
     points = 0 if found.points is None else len(found.points)
     if found.exact:
         console.print(f"covering number {found.size}  ({kind}; {points} points, eps={found.eps:g})")
     else:
         console.print(
-            f"a bracket, not settled: covering number between {found.lower} and {found.upper}  ({kind})"
+            f"time limit reached: covering number between {found.lower} and {found.upper}  ({kind})"
         )
     lp = "" if found.lp is None else f", linear relaxation {found.lp:.4g}"
     console.print(f"bounds: packing at 2 eps {found.packing}{lp}, greedy {found.greedy}")

@@ -1,10 +1,10 @@
-"""The `sparsehead` command from its first line on: Ctrl-C is handled before anything heavy is imported.
+"""The entry point of the `sparsehead` command, which handles Ctrl-C before anything heavy is imported.
 
-While the commands are imported there is nothing to clean up, and the process ends at once. While a command runs, the
-first Ctrl-C raises KeyboardInterrupt, so that workers are stopped and half-written files removed; a second one ends
-the process at once. Each time the exit code is 130 and one line is printed. When the command is done, Ctrl-C is
-ignored for the moment that Python needs to shut down. Before the first line of this file runs, for the 20 to 40 ms
-that the interpreter needs to start, an interrupt is answered by Python itself.
+While commands are being imported there is nothing to clean up, and Ctrl-C ends the process at once. While a command
+runs, the first Ctrl-C raises KeyboardInterrupt, so that workers are stopped and half-written files removed; a second
+Ctrl-C ends the process at once. In each case one line is printed and the exit code is 130. After the command, Ctrl-C is
+ignored while Python shuts down. Before this file runs, during the 20 to 40 ms in which the interpreter starts, Python
+itself handles an interrupt.
 """
 
 # `signal` wraps this built-in module in enums, and importing those takes longer than all the rest of this file.
@@ -21,13 +21,13 @@ KEEPS = ("law", "reproduce", "results", "lab")  # commands that write as they go
 
 
 def interruption(arguments: "list[str]") -> str:
-    """The message after Ctrl-C in the command of `arguments`: whether what it finished is kept."""
+    """Return the message after Ctrl-C: whether the finished work of the command in `arguments` is kept."""
     verb = next((text for text in arguments if not text.startswith("-")), "")
     return f"interrupted; {'what was finished is kept' if verb in KEEPS else 'nothing was written'}."
 
 
 def main() -> None:
-    """Run the command in sys.argv; ends with SystemExit."""
+    """Run the command in sys.argv and raise SystemExit with its exit code."""
     signal.signal(signal.SIGINT, leave)
     sys.unraisablehook = _report
     from .app import main as run
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def leave(*_: object) -> None:
-    """One line, and out: no clean-up, so only where there is nothing to clean up or it has failed."""
+    """Print one line and end the process without clean-up; used if there is nothing to clean up or clean-up failed."""
     show_cursor = "\x1b[?25h" if os.isatty(2) else ""
     try:
         os.write(2, f"{show_cursor}sparsehead: {interruption(sys.argv[1:])}\n".encode())
@@ -57,10 +57,10 @@ def leave(*_: object) -> None:
 
 
 def _interrupt(_: int, frame: "FrameType | None") -> None:
-    """The first Ctrl-C while a command runs; the next one does not wait.
+    """Handle the first Ctrl-C while a command runs: raise KeyboardInterrupt, and let the next Ctrl-C end the process.
 
-    While a library is being imported the process ends at once: an exception inside the start-up of a library written in
-    C++, such as torch, would end it with a core dump.
+    While a library is being imported, end the process at once: an exception during the start-up of a C++ library such
+    as torch would cause a core dump.
     """
     signal.signal(signal.SIGINT, leave)
     while frame is not None:
@@ -71,7 +71,7 @@ def _interrupt(_: int, frame: "FrameType | None") -> None:
 
 
 def _report(error: "sys.UnraisableHookArgs") -> None:
-    """An exception where Python cannot raise one, such as in a callback: printed, but an interrupt ends the process."""
+    """Print an exception that Python cannot raise, for example one in a callback; at an interrupt, end the process."""
     if isinstance(error.exc_value, KeyboardInterrupt):
         leave()
     sys.__unraisablehook__(error)

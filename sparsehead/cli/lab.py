@@ -1,4 +1,4 @@
-"""`sparsehead lab`: the verbs on a page in the browser."""
+"""`sparsehead lab`: the commands as pages in the browser."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +11,12 @@ from .._base.fields import option
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """How the lab is served; see `lab.server.serve`."""
+    """Options of the server; see `lab.server.serve`."""
 
     db: Path = option(Path("results.db"), "The store that jobs write to and the Law page shows.")
     port: int = option(8377, "0 picks a free one.")
     host: str = option(
-        "127.0.0.1", "The address to serve; another than this machine's own needs --allow-remote."
+        "127.0.0.1", "The address to serve at; addresses that other machines can reach need --allow-remote."
     )
     allow_remote: bool = option(False, "Serve other machines too, over plain HTTP.")
     browser: bool = option(True, "Whether to open the page in the browser.")

@@ -1,4 +1,4 @@
-"""`sparsehead law`: samples needed against context length."""
+"""`sparsehead law`: measure the number of samples needed as a function of context length."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
 
 class LawSettings(Settings):
-    """The settings that all trials share; what is measured needs neither fresh samples nor steps after success."""
+    """The settings that all trials share; `online` and `keep_training` do not apply to a measurement of m_80."""
 
     without = ("function", "T", "m", "seed", "online", "keep_training")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(FromPreset):
-    """Which trials are run, where, and where they are kept."""
+    """Options: which trials to run, on which machine, and in which store to keep them."""
 
     T: str = field(metadata=about("Options", "Context lengths, such as 100,300,1000."))
-    seed: int = option(0, "Names every random stream.")
+    seed: int = option(0, "Seed of all random numbers.")
     out: Path | None = option(None, "Draw the chart: .svg, .png, .pdf or .html.")
     method: str | None = setting(
-        None, "Design", "joint (all T together; from three T on the default), adaptive (each T alone), or grid, the "
-        "paper's.", choices=METHODS,
+        None, "Design", "joint (all T together; default for three or more T), adaptive (each T alone), or grid (as "
+        "in the paper).", choices=METHODS,
     )  # fmt: skip
     trials: int = setting(160, "Design", "At most this many trials for each T (not grid).")
     width: float = setting(0.25, "Design", "Wanted ln(high/low) of each interval (not grid).")
     start: int = setting(60, "Design", "First guess at m_80 (not grid).")
     workers: int = setting(2, "Machine", "Processes, one thread each.")
     cluster: str | None = setting(
-        None, "Machine", "Run on a Dask cluster: tcp://host:8786 of its scheduler, or local:N."
+        None, "Machine", "Run on a Dask cluster: its scheduler's address, tcp://host:8786, or local:N."
     )
     shard: str | None = setting(
-        None, "Machine", "Run part i of n, as i/n, into its own --db; `results merge` unites the stores."
+        None, "Machine", "i/n runs part i of n, with a --db of its own; `results merge` combines the stores."
     )
     db: Path = setting(Path("results.db"), "Machine", "The store; repeating a command resumes from it.")
 
@@ -129,7 +129,7 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
 
 
 def _interval(row: "Threshold") -> str:
-    """The interval in words: two ends, or the one that the trials give."""
+    """Format the interval: two ends, only one end if the trials determine only one, or "open"."""
     low, high = ("" if value is None else f"{value:.1f}" for value in (row.low, row.high))
     words = {
         "both": f"{low} to {high}",
@@ -141,5 +141,5 @@ def _interval(row: "Threshold") -> str:
 
 
 def _bracket(floor: "Floor") -> str:
-    """A floor as one number where it is exact, else as its lower and upper end."""
+    """Format an information floor: one number if it is exact, else lower and upper bound."""
     return str(floor.m) if floor.status == "exact" else f"{floor.m}..{floor.enough}"

@@ -26,7 +26,7 @@ from .training import TrainingDisplay
 
 
 class LearnSettings(Settings):
-    """Every setting of a trial."""
+    """Every setting of a trial except the function."""
 
     without = ("function",)
     defaults: ClassVar = {"seed": 0, "T": None, "m": None}  # a table brings its own
@@ -34,7 +34,7 @@ class LearnSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class FromPreset:
-    """Settings start from a preset."""
+    """The option that chooses the preset from which settings start."""
 
     preset: str = option("fast", "fast (no dropout), paper (its figures), literal, mingpt, or best (few samples).",
         choices=PRESETS
@@ -43,19 +43,19 @@ class FromPreset:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(FromPreset):
-    """What is written, and what the training runs on."""
+    """Options: the preset, the files to write, and the engine and device that train."""
 
     preset: str = option("", "fast (no dropout; default for functions), paper (its figures), literal, mingpt, or best "
         "(few samples; default for tables).", choices=PRESETS
     )  # fmt: skip
     out: Path | None = option(None, "Write the model here (safetensors).")
     chart: Path | None = option(
-        None, "Draw accuracy, influence and attention along training: .svg, .png, .pdf or .html."
+        None, "Draw accuracy, influence and attention during training: .svg, .png, .pdf or .html."
     )
     engine: str = setting("auto", "Machine", "auto, compiled or torch.", choices=("auto", *ENGINES))
     device: str = setting("cpu", "Machine", "cpu, cuda or auto.", choices=("cpu", "cuda", "auto"))
     dtype: str = setting("float32", "Machine", "float32 or float64.", choices=("float32", "float64"))
-    threads: int = setting(1, "Machine", "Threads of this process; one is best side by side.")
+    threads: int = setting(1, "Machine", "Threads; 1 is best if several trainings run at once.")
 
 
 def learn(
@@ -73,7 +73,7 @@ def learn(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train on m samples of a sparse function, or on the rows of a table: did it learn, when, and what?"""
+    """Train on m samples of a sparse function or on the rows of a table; show whether, when and what was learned."""
     from ..train.learn import learn as train
 
     if table.is_given(expression):
@@ -112,7 +112,7 @@ def learn(
 
 
 def _check_files(asked: Asked, settings: LearnSettings, *, force: bool) -> None:
-    """Refuse, before any training, files that could not be made of its result or not be written."""
+    """Refuse, before training, output files that this learner does not produce or that cannot be written."""
     learner, steps = settings.get("learner", "transformer"), settings.get("n_steps")
     if asked.out is not None:
         if not LEARNERS.find(learner).has_model:

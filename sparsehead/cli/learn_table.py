@@ -1,4 +1,4 @@
-"""`sparsehead learn --data FILE --label COLUMN`: a formula from a table."""
+"""`sparsehead learn --data FILE --label COLUMN`: learn a formula from a table."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FromTable:
-    """A table in the place of a function."""
+    """Options for learning from a table instead of a function."""
 
     data: Path | None = setting(
         None, "Table", "Learn from a CSV or Parquet file with named columns of bits.", option="--data"
@@ -28,15 +28,15 @@ class FromTable:
     label: str | None = setting(None, "Table", "The column that has the labels.")
     positive: str | None = setting(None, "Table", "The label that counts as 1, if it is not 0 or 1 already.")
     threshold: list[str] | None = setting(
-        None, "Table", "COLUMN=CUT makes a bit of numbers, 1 above the cut; repeat it for more columns."
+        None, "Table", "COLUMN=CUT turns a numeric column into a bit, 1 above CUT; repeat for more columns."
     )
     onehot: list[str] | None = setting(
-        None, "Table", "COLUMN of categories, each of which becomes a bit; repeat it for more columns."
+        None, "Table", "COLUMN of categories; each category becomes a bit; repeat for more columns."
     )
-    held_out: float = setting(0.2, "Table", "Share of rows that are only for checking the formula.")
+    held_out: float = setting(0.2, "Table", "Share of rows used only to check the formula.")
 
     def is_given(self, expression: str | None) -> bool:
-        """Whether a table is to be learned from; options that need one are refused without it."""
+        """Return whether --data names a table; refuse options for tables without it."""
         if self.data is None:
             for name in ("label", "positive", "threshold", "onehot"):
                 if getattr(self, name):
@@ -51,7 +51,7 @@ class FromTable:
         return True
 
     def cuts(self) -> dict[str, float]:
-        """The thresholds by column; a name may contain "=", a cut does not."""
+        """Return column -> threshold; the column's name may contain "="."""
         found: dict[str, float] = {}
         for text in self.threshold or ():
             name, _, cut = text.rpartition("=")
@@ -70,7 +70,7 @@ class FromTable:
 def learn_from_table(
     asked: Any, table: FromTable, settings: dict[str, Any], *, force: bool, as_json: bool
 ) -> None:
-    """Learn, write the head if a file was asked for, and print."""
+    """Learn from the table, write the model if --out was given, and print the result."""
     from ..datasets import dataset
     from ..train.learn import learn as train
 

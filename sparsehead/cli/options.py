@@ -1,7 +1,7 @@
-"""From a function to a command: options described by dataclasses, and by the fields of `TrainSpec`.
+"""Make a command from a function whose options are the fields of dataclasses and of `TrainSpec`.
 
-A command function names its arguments, a dataclass whose fields are options (see `_base.fields`), and for `learn` and
-`law` a `Settings`. `as_command` gives it the signature that typer reads, with an option for each field and setting.
+A command function has its arguments, a dataclass whose fields are options (see `_base.fields`), and for `learn` and
+`law` a `Settings`. `as_command` returns a function with the signature that typer reads: one option per field.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from .._base.fields import Setting, settings_of
 def whole_number(
     text: str | int, *, least: int | float | None = None, most: int | float | None = None
 ) -> int:
-    """The whole number that a text means. Accepts 300, 10_000, 1e6 and 2.5e3; rejects 20.9 and 1e-3.
+    """Parse a whole number. Accepts 300, 10_000, 1e6 and 2.5e3; rejects 20.9 and 1e-3.
 
     >>> whole_number("1e6"), whole_number("10_000"), whole_number("2.5e3")
     (1000000, 10000, 2500)
@@ -41,7 +41,7 @@ def whole_number(
 
 
 def whole_numbers(text: str, option: str, example: str) -> list[int]:
-    """The whole numbers in a text with commas between them; `option` gave it.
+    """Parse whole numbers separated by commas; `option` and `example` are for the error message.
 
     >>> whole_numbers("0, -1", "--queries", "0,-1")
     [0, -1]
@@ -55,9 +55,9 @@ def whole_numbers(text: str, option: str, example: str) -> list[int]:
 
 
 class Settings(dict[str, Any]):
-    """The training settings that were given, by field of `TrainSpec`; the others are left to the preset.
+    """The training settings given by the user, by field of `TrainSpec`; the preset supplies the others.
 
-    A subclass lists the fields for which its command has no option, and those that have a default without the preset.
+    A subclass sets `without`, the fields without an option, and `defaults`, which take precedence over the preset.
     """
 
     without: ClassVar[Collection[str]] = ()
@@ -74,7 +74,7 @@ class Settings(dict[str, Any]):
 
     @classmethod
     def options(cls) -> Iterator[inspect.Parameter]:
-        """One option for each setting, the task's before the model's."""
+        """Yield one option for each setting, those of the task first."""
         from ..train.spec import SETTINGS
 
         for each in sorted(SETTINGS.values(), key=lambda each: each.group != "Task"):
@@ -86,7 +86,7 @@ class Settings(dict[str, Any]):
 
 
 def _preset_option(setting: Setting) -> inspect.Parameter:
-    """A setting that is None if it is not given; its help names the default, and the presets that have another."""
+    """Return an option that is None if not given; its help names the default and the presets that differ from it."""
     from ..train.spec import PRESETS
 
     choices = setting.choices
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
 
 
 def _option(setting: Setting) -> inspect.Parameter:
-    """A field as an option; one that is False by default is switched on, another True or False also off."""
+    """Return the option for a field; a boolean that is not False by default also gets a --no- form."""
     both = setting.kind is bool and setting.default is not False
     option = typer.Option(
         f"{setting.option}/--no-{setting.option[2:]}" if both else setting.option,
@@ -126,7 +126,7 @@ def _option(setting: Setting) -> inspect.Parameter:
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    """A parameter of a command; whole numbers are parsed as people type them."""
+    """Return a parameter of a command; options of type int are parsed by `whole_number`."""
     kind, option = get_args(hint)
     if isinstance(option, OptionInfo) and int in (kind, *get_args(kind)) and option.parser is None:
         parser: Any = partial(whole_number, least=option.min, most=option.max)
@@ -138,7 +138,7 @@ def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
 
 
 def as_command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with a signature that typer reads: a dataclass or `Settings` becomes an option for each member."""
+    """Return `function` with a signature for typer, in which a dataclass or `Settings` becomes one option per field."""
     members = {name: _members(each) for name, each in inspect.signature(function).parameters.items()}
     parameters = [each for inside in members.values() for each in inside]
 
@@ -157,7 +157,7 @@ def as_command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _members(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """The options that a parameter of a command function stands for: itself, or its fields or settings."""
+    """Return one option per field if the parameter is a dataclass or `Settings`, else the parameter itself."""
     kind = parameter.annotation
     if isinstance(kind, type) and issubclass(kind, Settings):
         return list(kind.options())
@@ -167,7 +167,7 @@ def _members(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 class Command(TyperCommand):
-    """A command that is imported when it is first needed, and whose help shows options under headings."""
+    """A command that is imported when it is first used, and whose help groups options under headings."""
 
     def __init__(self, *, load: Callable[[], Callable[..., None]], **details: Any) -> None:
         super().__init__(**details)
@@ -187,7 +187,7 @@ class Command(TyperCommand):
         return getattr(self, name)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer to write the help: arguments, then each group of options under its heading."""
+        """Write the help (called by typer): arguments, then each group of options under its heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if (row := param.get_help_record(ctx)) is not None:

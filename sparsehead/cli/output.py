@@ -17,7 +17,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 
 def check_model_file(out: Path, *, force: bool) -> None:
-    """Refuse, before any work, a model file that could not be written, or whose name promises another format."""
+    """Refuse, before any work, a model file that cannot be written or has the suffix of another format."""
     from .._base.errors import DomainError
     from .._base.files import check_target
 
@@ -30,7 +30,7 @@ def check_model_file(out: Path, *, force: bool) -> None:
 
 
 def check_chart_file(path: Path, option: str, *, force: bool) -> None:
-    """Refuse, before any work, a chart that could not be drawn or written; `option` gave its path."""
+    """Refuse, before any work, a chart that cannot be drawn or written; `option` is named in the error."""
     from .._base.files import check_target
     from ..figures.render import form_of
 
@@ -39,7 +39,7 @@ def check_chart_file(path: Path, option: str, *, force: bool) -> None:
 
 
 def write_chart(path: Path, chart: Any, *, force: bool) -> int:
-    """Draw the chart in the form that the path's ending asks for; how many bytes were written."""
+    """Draw the chart in the format of the path's suffix and return the number of bytes written."""
     from .._base.files import write_whole
     from ..figures.render import render
 
@@ -49,33 +49,33 @@ def write_chart(path: Path, chart: Any, *, force: bool) -> int:
 
 
 class Screen(Console):
-    """A console that shows control characters of a text, such as a file's name, and does not send them."""
+    """A console that escapes control characters in texts such as file names."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Called by rich for every string that it prints."""
+        """Escape control characters; rich calls this for every string that it prints."""
         return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
 
 
 class Output(Screen):
-    """Standard output as rich has it, but a reader that went away is reported to `main` instead of ending us with 1."""
+    """A console on standard output; if the reader of a pipe has gone, it raises BrokenPipeError instead of exiting."""
 
     def on_broken_pipe(self) -> None:
-        """Called by rich; `main` turns the error into an exit code."""
+        """Raise the error (called by rich); `main` turns it into an exit code."""
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Where results for people go: standard output. Brackets are printed as they are: a file may be named "a[/b]"."""
+    """Return a console on standard output, without markup: a file may be named "a[/b]"."""
     return Output(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def status_console() -> Console:
-    """Where progress goes: standard error, so that standard output can be piped."""
+    """Return a console on standard error, for progress, so that standard output can be piped."""
     return Screen(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def literal(*lines: object) -> Text:
-    """Lines from a file or a user, shown as they are: no markup, and control characters escaped."""
+    """Return text from a file or a user without markup and with control characters escaped."""
     return Text("\n".join(printable(str(line)) for line in lines))
 
 
@@ -89,7 +89,7 @@ def emit(result: dict[str, Any], as_json: bool, show: Callable[[Console], None])
 
 @contextmanager
 def emit_on_failure(result: dict[str, Any], as_json: bool, show: Callable[[Console], None]) -> Iterator[None]:
-    """For writing a file after long work: if that fails, `result` is printed before the error is reported."""
+    """Context for writing a file after long work: if writing fails, print `result` before the error is reported."""
     try:
         yield
     except Exception:

@@ -1,4 +1,4 @@
-"""`sparsehead probe PATH`: the heads of a pretrained model."""
+"""`sparsehead probe PATH`: measure the heads of a pretrained model."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def probe(
     path: Annotated[Path, typer.Argument(help="A folder with config.json and weights, or a weights file.")],
     asked: ProbeSettings,
     queries: Annotated[
-        str | None, typer.Option(help="Rows to measure, with commas: 0 is the first token's, -1 the last's.")
+        str | None, typer.Option(help="Query positions to measure, e.g. 0,-1 for the first and last token.")
     ] = None,
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
@@ -42,7 +42,7 @@ def probe(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure every attention head of a pretrained model, beside what heads without structure give."""
+    """Measure every attention head of a pretrained model, with baselines for comparison."""
     check_kind(path)
     if chart is not None:
         check_chart(chart, path, force=force)
@@ -77,7 +77,7 @@ def check_kind(path: Path) -> None:
 
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:
-    """Refuse, before any work, a chart that could not be drawn or written."""
+    """Refuse, before any work, a chart that cannot be drawn or written."""
     from .._base.files import shown_path
     from .._base.lazy import require_module
     from ..probing.load import is_state_dict
@@ -92,7 +92,7 @@ def check_chart(chart: Path, model: Path, *, force: bool) -> None:
 
 
 def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:
-    """The heads sorted by their score, baselines beside it, then what to know about them."""
+    """Print the heads sorted by score, with baselines, then an explanation of the columns and the notes."""
     console.print(literal(found.summary))
     # twelve columns fit a terminal of 80 letters
     table = Table(box=None, header_style="", pad_edge=False, padding=(0, 1, 0, 0))
@@ -118,7 +118,7 @@ def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """One head's line of the table."""
+    """Return the cells of one head's row in the table."""
     names = ("score", "score_random_weights", "score_shuffled_input", "score_uniform_attention")
     more = ("effective_support", "sink_first", "previous", "next", "same_token", "induction_repeated")
     shown = [brief(row.get(name)) for name in (*names, *more)]
@@ -126,7 +126,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def vacuous(row: dict[str, Any]) -> str:
-    """How many times m samples the bound needs, "no" where m are enough; in brackets where it is not proven."""
+    """Return the factor by which the bound needs more than m samples, "no" if m suffice; in brackets if unproven."""
     if row.get("vacuous") is None:
         return "-"
     factor = row["vacuous_by"]
@@ -135,5 +135,5 @@ def vacuous(row: dict[str, Any]) -> str:
 
 
 def brief(x: float | None) -> str:
-    """Four characters at most; a dash where there is no number."""
+    """Format a number in about four characters; a dash for None."""
     return "-" if x is None else f"{x:.2f}" if abs(x) < 10 else f"{x:.0f}"

@@ -1,4 +1,4 @@
-"""The live line of a sweep, on standard error: what runs, how far it is, how long it may take."""
+"""The progress line of a sweep, on standard error: what runs, how far it is, and the estimated remaining time."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class SweepLine(Status):
-    """A context manager; `report` changes the line. On a terminal it is one line; in a log, one line per stage."""
+    """A context manager that shows progress: on a terminal one line, updated by `report`; in a log a line per stage."""
 
     def __init__(self) -> None:
         super().__init__("starting", console=status_console())
         self._stage = ""
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line above the progress line."""
         self.console.print(literal(*text.split("\n")))
 
     def report(self, stage: str, progress: "Progress | RoundProgress", total: float | None = None) -> None:
-        """Show how far a stage is, with `total` seconds to go in all if there are several stages."""
+        """Show the progress of a stage; `total`, if given, is the remaining time of all stages in seconds."""
         from ..laws.rounds import RoundProgress
 
         if stage and stage != self._stage:

@@ -1,4 +1,4 @@
-"""`sparsehead read MODEL`: the function inside a model."""
+"""`sparsehead read MODEL`: find the function that a model computes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,11 +23,11 @@ def read(
     ] = False,
     p: Annotated[
         float | None,
-        typer.Option("--p", help="Share of ones in the inputs; default: the model's note, or 1/2."),
+        typer.Option("--p", help="Share of ones in the inputs; default: as stored in the model, or 1/2."),
     ] = None,
-    most: Annotated[int, typer.Option(help="The most positions that the function may have, up to 12.")] = 8,
+    most: Annotated[int, typer.Option(help="The most positions that the function may read, up to 12.")] = 8,
     delta: Annotated[float, typer.Option(help="The certificate may fail with this probability.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Names the random inputs that are asked.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find the sparse function that a model computes, and say how far it can be trusted."""
@@ -42,7 +42,7 @@ def read(
 
 
 def show(console: Console, reading: "Reading") -> None:
-    """The verdict, the certificate, the evidence."""
+    """Print the verdict, the certificate and the evidence."""
     from ..reading.evidence import disagreement
 
     console.print(f"The model {reading.verdict}", markup=False)
@@ -81,7 +81,7 @@ def show(console: Console, reading: "Reading") -> None:
 
 
 def show_certificate(console: Console, reading: "Reading") -> None:
-    """One line on the function and one on the model."""
+    """Print the error bounds: one line for the function, one for the model."""
     c = reading.certificate
     if c is None:
         return

@@ -1,4 +1,4 @@
-"""`sparsehead results`: list, show or export what the store holds; check, repair and merge stores."""
+"""`sparsehead results`: list, show or export the outcomes in a store; check, repair and merge stores."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
-        help="Keep outcomes whose spec has NAME=VALUE, as the list prints it, defaults included; repeated: any of the "
-        "values given for one name, all names.",
+        help="Select outcomes with the setting NAME=VALUE. Repeated with one NAME, any of its values matches; with "
+        "several names, each must match.",
     ),
 ]
 DEFAULT = Path("results.db")
@@ -33,9 +33,9 @@ def list_results(
     each: Annotated[bool, typer.Option("--each", help="One line per outcome, with its id.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """One line per experiment: the id of its first trial, how many trials there are, how many were solved.
+    """List experiments, one per line: the id of the first trial, how many trials there are and how many were solved.
 
-    Then when the first trial ended (UTC), and the settings that differ from their defaults.
+    Each line ends with the time when the first trial ended (UTC) and the settings that differ from their defaults.
     """
     from ..store.results import Outcomes, condition, outcome_row, select, summary
 
@@ -59,11 +59,11 @@ def list_results(
 
 
 def show_results(
-    spec_id: Annotated[str, typer.Argument(help="A spec id, or enough of its first digits.")],
+    spec_id: Annotated[str, typer.Argument(help="The id of a trial, or a unique beginning of it.")],
     db: Db = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """One outcome: its spec, what became of it, its curves, and the version that made it."""
+    """Show one outcome: its settings, result and curves, and the version that produced it."""
     from ..store.results import find
 
     with _opened(db) as store:
@@ -80,7 +80,7 @@ def export_results(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Every outcome as one row of a table."""
+    """Write a table with one row per outcome."""
     from .._base.files import check_apart
     from ..store import Record
     from ..store.results import Outcomes, check_table, condition, write
@@ -107,9 +107,11 @@ def check_results(db: Db = DEFAULT, as_json: AsJson = False) -> None:
 
 
 def repair_results(
-    new: Annotated[Path, typer.Argument(help="The store to make.")], db: Db = DEFAULT, as_json: AsJson = False
+    new: Annotated[Path, typer.Argument(help="The store to create.")],
+    db: Db = DEFAULT,
+    as_json: AsJson = False,
 ) -> None:
-    """Copy every sound outcome of a damaged store to a new one; the old file stays as it is."""
+    """Copy every undamaged outcome of a store to a new store; the old file is not changed."""
     from ..store.repair import repair as repair_store
 
     found = repair_store(db, new)
@@ -121,12 +123,10 @@ def repair_results(
 
 def merge_results(
     sources: Annotated[list[Path], typer.Argument(help="The stores to take outcomes from.")],
-    into: Annotated[
-        Path, typer.Option("--into", help="The store to add them to; made if it does not exist.")
-    ],
+    into: Annotated[Path, typer.Option("--into", help="The store to add outcomes to; created if missing.")],
     as_json: AsJson = False,
 ) -> None:
-    """Unite stores, for instance those of several shards; can be repeated, and the sources stay as they are."""
+    """Merge stores, for example those of several shards; can be repeated. The sources are not changed."""
     from ..store.merge import merge as merge_stores
 
     found = merge_stores(sources, into)
@@ -137,7 +137,7 @@ def merge_results(
 
 @contextmanager
 def _opened(db: Path) -> "Iterator[Store]":
-    """The store, to be read; a warning about it is one line on standard error."""
+    """Open the store for reading; print warnings about it on standard error, one line each."""
     import warnings
 
     from ..store import Store
@@ -154,7 +154,7 @@ def _opened(db: Path) -> "Iterator[Store]":
 def _echo_object(
     before: dict[str, Any], name: str, rows: Iterable[dict[str, Any]], after: dict[str, Any]
 ) -> None:
-    """Print one JSON object in which `rows` stand under `name`, and hold none but a batch of them."""
+    """Print one JSON object in which `name` is the list of `rows`; only a batch of rows is in memory at a time."""
     typer.echo(f'{json.dumps(before)[:-1]}, "{name}": [', nl=False)
     source, mark = iter(rows), ""
     while batch := list(islice(source, LINES_AT_ONCE)):
@@ -165,7 +165,7 @@ def _echo_object(
 
 
 def _name_damage(db: Path, damage: Sequence[str]) -> None:
-    """End with a line and exit code 2 if rows were left out because they are damaged."""
+    """If rows were left out as damaged, raise an error that names them, which exits with code 2."""
     from ..store.opening import damaged
     from ..store.results import named
 
@@ -182,7 +182,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 def _aligned(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The rows as lines of aligned columns under their names, numbers to the right; reads `rows` twice."""
+    """Yield a header and one line per row, with aligned columns, numbers to the right; iterates over `rows` twice."""
     widths: dict[str, int] = {}
     numeric = set()
     for row in rows:

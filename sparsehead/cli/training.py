@@ -1,4 +1,4 @@
-"""The live display of `learn`, on standard error: how far training is, and whether the support has appeared."""
+"""The live display of `learn`, on standard error: progress, and influence and attention on the relevant positions."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .output import status_console
 
 
 def sparkline(values: list[float], top: float) -> str:
-    """The last 32 values as bars from 0 to `top`.
+    """Return the last 32 values as a bar chart in one line, with the full height at `top`.
 
     >>> sparkline([0.0, 0.5, 1.0], 1.0)
     '▁▅█'
@@ -22,9 +22,10 @@ def sparkline(values: list[float], top: float) -> str:
 
 
 class TrainingDisplay(Live):
-    """A context manager; called with a trial's state after every check, it redraws itself. Silent without a terminal.
+    """A context manager, redrawn when it is called with a trial's state after a check; silent without a terminal.
 
-    Rows: validation accuracy; influence and attention, each as the least on the support above the greatest elsewhere.
+    Rows: validation accuracy; then, for influence and for attention, the smallest value on the support and, in the row
+    below, the largest value elsewhere.
     """
 
     def __init__(self) -> None:
