@@ -4,8 +4,8 @@ Read in this order:
 
 settings                     the options of `probe`
 recompute                    one call of an attention layer, and its heads recomputed from the extracted weights
-modules                      from torch modules, state dicts and our own models to these weights
-load, inputs                 the model, and the text or tokens, that were given; checked
+modules                      extract weights from torch modules, state dicts and models of this library
+load, inputs                 load and check the model, and the text or tokens
 running                      one pass through the model, layer by layer
 statistics                   the measures of one head
 baselines                    random weights, shuffled input

@@ -1,8 +1,8 @@
-"""Baselines: the same measurements without structure.
+"""Baselines: the measurements repeated on models or inputs whose structure was destroyed.
 
 random weights: the model with the entries of each weight matrix in random order. Every matrix keeps its entries, and
-so its Frobenius norm; biases and LayerNorms, which are vectors, stay as they are. shuffled input: the tokens in another
-order (`inputs.shuffled`). uniform attention: the values, each allowed position with equal weight (`statistics`).
+so its Frobenius norm; biases and LayerNorms are not changed. shuffled input: the tokens of each sequence in random
+order (`inputs.shuffled`). uniform attention: equal weight on every position that the mask allows (`statistics`).
 """
 
 import copy
@@ -19,7 +19,7 @@ from .modules import sites_of, weights_of_layer
 
 
 def randomised(source: Source, seed: int) -> Source:
-    """The model with the entries of each of its weight matrices in random order."""
+    """Return the model with the entries of each weight matrix in random order."""
     rng = stream(seed, "random weights")
     if source.module is not None:
         module = copy.deepcopy(source.module)

@@ -1,19 +1,19 @@
-"""Norms, effective ranks and capacity bounds of found heads; verdicts are those of `bound`.
+"""Norms, effective ranks and capacity bounds of the heads of pretrained models; bounds are computed by `bound`.
 
-A head is a `Layer` with one head: its items are the score (W_QK) and the value path (W_VO = W_V W_O), read at one
-query per sequence of T tokens no longer than the longest layer input that was seen. Norms were chosen by training, so
-the union bound over norms is paid. The head of a model of this library with one layer is that model with this head
-alone: its tokens and its query are known.
+A head is bounded as a `Layer` with one head. The bound has two items, the score (W_QK) and the value path
+(W_VO = W_V W_O), for one query per sequence of T tokens whose norms are at most the largest seen at the layer's input.
+Training chose the norms, so the bound includes the union bound over norms. For a one-layer model of this library, the
+bound is that of the same model with only this head, since its tokens and its query are known.
 
-The spectral proxy is one more figure, marked as a proxy and no proof. A matrix whose Schatten-p quantity is
-S_p = sum_i sigma_i^p is within x (in spectral norm) of one of rank at most S_p / x^p, which has (rows + columns)
-numbers per rank. So, up to logarithms, its description at resolution x takes
+The spectral proxy is an additional number that is not a proven bound. A matrix with S_p = sum_i sigma_i^p (the
+Schatten-p quantity) is within x, in spectral norm, of a matrix of rank at most S_p / x^p, which has (rows + columns)
+numbers per rank. So, up to logarithms, the number of parameters that describe the matrix at resolution x is
 
     min over 0 < p <= 2 of (rows + columns) min(rank, S_p (b/x)^p)        for inputs of length b,
 
-p chosen after training for each matrix. Sakai and Imaizumi (arXiv 2605.07297) bound deep transformers by Schatten
-quantities whose indices are chosen after training; only their abstract was at hand, so this formula is ours, made in
-that spirit, and its figures are not theirs.
+with p chosen after training for each matrix. Sakai and Imaizumi (arXiv 2605.07297) bound deep transformers by Schatten
+quantities whose indices are chosen after training. Only their abstract was available, so this formula is our own
+variant, and its numbers are not theirs.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ from .statistics import Plain
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class HeadBound(Verdict):
-    """The verdict of `bound` on a head or a layer, on tokens of length at most radius.
+    """The result of `bound` for a head or a layer, on tokens of norm at most radius.
 
-    proxy: the spectral proxy for ln N at the same resolution, no proof; proxy_indices: the Schatten index chosen for
-    each matrix.
+    proxy: the spectral proxy for ln N at the same resolution, not proven; proxy_indices: the Schatten index p of each
+    matrix.
     """
 
     radius: float
@@ -45,10 +45,10 @@ class HeadBound(Verdict):
 
 @dataclass(frozen=True, repr=False)
 class HeadWeightsReport(Plain):
-    """What the weights alone say about one head: all norms of `bound`, and effective ranks of W_QK and W_VO.
+    """Measures that need only the weights of a head: all norms of `bound`, and ranks of W_QK and W_VO.
 
     The effective rank is exp of the entropy of the normalised singular values (Roy and Vetterli); the stable rank is
-    ||.||_F^2 / ||.||^2. Both are between 1 and k, of the products without biases.
+    ||.||_F^2 / ||.||^2. Both are between 1 and k; biases are left out.
     """
 
     norms: HeadNorms
@@ -59,7 +59,7 @@ class HeadWeightsReport(Plain):
 
 
 def singular_values(A: Float[Array, "a k"], B: Float[Array, "k b"]) -> Float[Array, " r"]:
-    """Singular values of A B, from thin QR factorisations: no larger matrix than k x k is decomposed."""
+    """Return the singular values of A B, using thin QR factorisations so that the SVD is of a k x k matrix at most."""
     R_A, R_B = (np.asarray(np.linalg.qr(M, mode="r")) for M in (A, B.T))
     return np.asarray(np.linalg.svd(R_A @ R_B.T, compute_uv=False))
 
@@ -78,7 +78,7 @@ def effective_rank(sigma: Float[Array, " r"]) -> float:
 
 
 def report_weights(layer: Layer, h: int) -> HeadWeightsReport:
-    """Norms and ranks of head h."""
+    """Return the norms and ranks of head h."""
     both = singular_values(layer.W_Q[h], layer.W_K[h].T), singular_values(layer.W_V[h], layer.W_C[h])
     stable = (float((sigma**2).sum() / sigma[0] ** 2) if sigma[0] > 0 else 0.0 for sigma in both)
     return HeadWeightsReport(head_norms(layer, h), *map(effective_rank, both), *stable)
@@ -87,11 +87,11 @@ def report_weights(layer: Layer, h: int) -> HeadWeightsReport:
 def bound_layer(
     layer: Layer, *, T: int, m: int, radius: float, form: str | None, positions: str, model: Model | None
 ) -> HeadBound:
-    """The bound on all heads of a layer together, with the proxy beside it.
+    """Return the bound and the spectral proxy for all heads of a layer together.
 
     Args:
-        positions: how the layer knows positions; see `LayerWeights`.
-        model: the model whose only layer this is, if it is one of ours.
+        positions: how the layer encodes positions; see `LayerWeights`.
+        model: if the layer is that of a one-layer model of this library, this model; else None.
     """
     if model is None:
         lengths = {"BX": radius}
@@ -104,9 +104,10 @@ def bound_layer(
 
 
 def spectral_proxy(layer: Layer, *, radius: float, eps: float) -> tuple[float, dict[str, float]]:
-    """The proxy defined above, summed over the heads' two matrices, each with half of the head's share of eps.
+    """Return the proxy summed over W_QK and W_VO of all heads, and the Schatten index of each matrix.
 
-    An error x of the scores is x R ||W_VO|| at the output, one of the value path x itself.
+    eps is divided equally among the heads, and for each head among its two matrices. An error x of the scores changes
+    the output by x R ||W_VO||, R = radius; an error x of the value path changes it by x.
     """
     total, indices = 0.0, {}
     share = eps / (2 * layer.H)
@@ -126,7 +127,7 @@ def spectral_proxy(layer: Layer, *, radius: float, eps: float) -> tuple[float, d
 
 
 def _schatten(sigma: Float[Array, " r"], scale: float) -> tuple[float, float]:
-    """min over p of min(rank, sum_i (sigma_i scale)^p), and its p."""
+    """Return min over p of min(rank, sum_i (sigma_i scale)^p), and the p that attains it."""
     live = sigma[sigma > 0] * scale
     indices = np.round(np.geomspace(0.05, 2.0, 40), 4)
     costs = [min(float(len(live)), float((live**p).sum())) for p in indices]

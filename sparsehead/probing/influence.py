@@ -1,23 +1,23 @@
-"""The positions that a head's output depends on (influence), and how much the model's output depends on it (ablation).
+"""The positions that a head's output depends on (influence); how much the model's output depends on a head (ablation).
 
-Attention says where a head looks, not what its output depends on: a position with a large weight may carry a value like
-all others, and one with a small weight may decide the scores. Two substitutions answer the question itself.
+Attention does not show what a head's output depends on: a position with a large weight may have the same value as all
+others, and one with a small weight may determine the scores. Influence is therefore measured by substitution:
 
 direct   the layer's input at position t is replaced by that of another sequence at the same position; query row i != t
-         keeps its query. With weights a, the new weight a' (before normalising) and values v, v', o of the old, the new
-         and the mixture, the mixture changes by exactly
+         keeps its query. With old and new weight a and a' (before normalising), old and new value v and v',
+         and the head's mixture of values o, the mixture changes by exactly
 
              delta = (a' (v' - o) - a (v - o)) / (1 + a' - a),
 
-         so all positions cost two products, and no pass through the model.
+         so two matrix products give all positions, without another pass through the model.
 total    the model's input token at position t is replaced by that of another sequence, and the model is run again: T
-         passes, everything upstream included.
+         passes; earlier layers change too.
 
-The influence of t is the mean length of the change behind W_O over query rows. It is compared with the mean weight on t
-over the same rows: Spearman's rank correlation, and the overlap of the four largest positions.
+The influence of t is the norm of the change after W_O, averaged over query rows. It is compared with the mean weight on
+t over the same rows by Spearman's rank correlation and by the overlap of the four largest positions.
 
-Ablation sets the mixed values of a head to zero before the output projection; behind it the heads are summed, and
-nothing is left that could be zeroed for one of them.
+Ablation sets the mixed values of a head to zero before the output projection; after the projection the heads are
+summed, so that a single head could no longer be removed.
 """
 
 from collections.abc import Callable
@@ -42,11 +42,11 @@ Passes = Callable[[int, int], None]  # told how many passes are done, and of how
 
 @dataclass(frozen=True, repr=False)
 class Influence(Plain):
-    """Influence of positions on one head, averaged over sequences; positions by index.
+    """Influence of positions on one head, averaged over sequences; positions[t] is the influence of position t.
 
-    correlation: Spearman's, between influence and mean attention, averaged over sequences; None where one is constant.
-    overlap: share of the four most influential positions that are among the four most attended. support: positions
-    before the largest drop of the influence.
+    correlation: Spearman's, between influence and mean attention, averaged over sequences; None if either is constant.
+    overlap: share of the four most influential positions that are among the four most attended. support: the positions
+    before the largest drop in the influence, sorted from high to low.
     """
 
     sequences: int
@@ -58,7 +58,7 @@ class Influence(Plain):
 
 @dataclass(eq=False)
 class _Account:
-    """Influence and attention of the sequences seen so far."""
+    """Influence, and its agreement with attention, of the sequences added so far."""
 
     correlations: list[float] = field(default_factory=list)
     overlaps: list[float] = field(default_factory=list)
@@ -88,22 +88,21 @@ class _Account:
 
 
 def spearman(x: Array, y: Array) -> float | None:
-    """Rank correlation, ties averaged; None where a vector is constant."""
+    """Return Spearman's rank correlation, with average ranks for ties; None if a vector is constant."""
     a, b = (_ranks(v) - (len(v) + 1) / 2 for v in (x, y))
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else None
 
 
 def _ranks(x: Array) -> Array:
-    """Places in sorted order from 1 on; equal values share the mean of theirs."""
+    """Return the ranks from 1 on; equal values get the mean of their ranks."""
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
 def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Length of the change of head h's output at query rows (R, T) when X[t] becomes other[t], and the weights (R, T).
-
-    Where t is the query row itself the query would change too; these entries are 0.
+    """Return two (R, T) arrays: the norm of the change of head h's output at each query row when X[t] becomes other[t],
+    and the attention weights. If t is the query row itself, its query would change too; this entry is 0.
     """
     replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotary)
     scores, shifted = call.scores(h, rows), call.scores(h, rows, replaced.keys(h))
@@ -120,7 +119,7 @@ def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tens
 
 
 def _inner(V: Tensor, W: Tensor, o: Tensor, gram: Tensor) -> Tensor:
-    """<v_t - o_i, w_t - o_i> behind W_O for all i and t."""
+    """Return <v_t - o_i, w_t - o_i> for all i and t, with all vectors multiplied by W_O."""
     products = ((V @ gram) * W).sum(dim=1)
     return products[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
 
@@ -130,7 +129,7 @@ def _note_input(states: list[Tensor], call: Call) -> None:
 
 
 def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) -> list[list[Influence]]:
-    """Direct influence on every head, from `count` pairs of consecutive sequences; rows says which queries, given T."""
+    """Return the direct influence on every head, from `count` pairs of consecutive sequences, at the query rows(T)."""
     if any(w.sigma != "identity" for w in source.weights):
         raise DomainError("direct influence is exact for heads without an activation; this model has one.")
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
@@ -154,7 +153,7 @@ def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) 
 def total_influence(
     source: Source, inputs: Inputs, *, count: int, rows: Rows, progress: Passes = lambda done, of: None
 ) -> list[list[Influence]]:
-    """Influence of the model's input tokens on every head: T + 1 passes for each of `count` sequences."""
+    """Return the total influence (of input tokens) on every head; takes T + 1 passes for each of `count` sequences."""
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]
     pairs = partners(inputs, count)
     passes, done = sum(len(sequence) for sequence, _ in pairs), 0
@@ -178,7 +177,7 @@ def total_influence(
 
 
 def _outputs(source: Source, sequence: Array, rows: Rows) -> tuple[list[list[Tensor]], list[list[Array]]]:
-    """Every head's output at the query rows, and its mean weight on each position."""
+    """Return every head's output at the query rows, and its mean attention weight on each position."""
     outputs: list[list[Tensor]] = []
     weights: list[list[Array]] = []
 
@@ -193,7 +192,7 @@ def _outputs(source: Source, sequence: Array, rows: Rows) -> tuple[list[list[Ten
 
 
 def partners(inputs: Inputs, count: int) -> list[tuple[Array, Array]]:
-    """Pairs of a sequence and the one after it, both cut to the shorter length."""
+    """Return `count` pairs of a sequence and the next one, both cut to the shorter length."""
     sequences = inputs.sequences
     if len(sequences) < 2:
         raise DomainError("influence substitutes tokens from another sequence; give at least two sequences.")
@@ -202,7 +201,7 @@ def partners(inputs: Inputs, count: int) -> list[tuple[Array, Array]]:
 
 
 def without_head(layer: int, h: int, width: int) -> Callable[[int, Tensor], Tensor]:
-    """A change for `running.run` that zeroes head h of one layer; width is that of its values."""
+    """Return a `change` for `running.run` that zeroes head h of `layer`; `width` is the width of its values."""
 
     def change(at: int, mixed: Tensor) -> Tensor:
         if at != layer:
@@ -217,9 +216,10 @@ def without_head(layer: int, h: int, width: int) -> Callable[[int, Tensor], Tens
 def ablation(
     source: Source, inputs: Inputs, *, count: int, progress: Passes = lambda done, of: None
 ) -> list[list[float]]:
-    """For every head ||output without it - output|| / ||output - its mean over positions||, over `count` sequences.
+    """Return ||Y_h - Y|| / ||Y - mean of Y over positions|| for every head h, over `count` sequences.
 
-    The output is the last layer's hidden states. One pass per head and sequence, and one for the sequence itself.
+    Y is the model's output, the hidden states after the last layer, and Y_h the output with head h zeroed. Takes one
+    pass per sequence, and one more for each of its heads.
     """
     sequences = inputs.sequences[:count]
     before = [run(source, sequence) for sequence in sequences]

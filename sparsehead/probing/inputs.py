@@ -19,7 +19,7 @@ Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Sequences of one kind: ids (T,), bits (T,) or embedded tokens (T, d); cls and sep are ids, where known."""
+    """Sequences of one kind: ids (T,), bits (T,) or embedded tokens (T, d); cls, sep: ids of [CLS], [SEP], or None."""
 
     sequences: tuple[Array, ...]
     ids: bool
@@ -32,13 +32,13 @@ class Inputs:
         return max(len(sequence) for sequence in self.sequences)
 
     def special(self, sequence: Array) -> Array:
-        """Which positions hold [CLS] or [SEP]."""
+        """Return a mask of the positions of [CLS] and [SEP]."""
         known = [token for token in (self.cls, self.sep) if token is not None]
         return np.isin(sequence, known) if self.ids else np.zeros(len(sequence), bool)
 
 
 def read_texts(path: str | Path) -> tuple[str, ...]:
-    """The lines of a UTF-8 text file that are not empty: one sequence each."""
+    """Return the non-empty lines of a UTF-8 text file; each is one sequence."""
     source = check_source(path, wanted="a text file with one sequence per line", most=2**26)
     try:
         lines = source.read_text(encoding="utf-8").splitlines()
@@ -63,9 +63,9 @@ def inputs_of(
     longest: int | None,
     seed: int,
 ) -> Inputs | None:
-    """The sequences to measure on; None where there is nothing that could be run (a state dict).
+    """Return the sequences to measure on; None for a state dict, which cannot be run.
 
-    Without text and tokens, a model that takes ids gets random ones, and the result says so.
+    Without text and tokens, a model that takes ids gets random ids, and a note of the result says so.
     """
     if text is not None and tokens is not None:
         raise DomainError("probe takes text or tokens, not both.")
@@ -130,7 +130,7 @@ def _check_ids(source: Source, rows: list[Array]) -> None:
 
 
 def _cut(rows: Sequence[Array], limit: int | None) -> tuple[tuple[Array, ...], tuple[str, ...]]:
-    """The sequences cut to `limit` tokens, and a note if one was longer."""
+    """Return the sequences cut to `limit` tokens, and a note if any was longer."""
     long = sum(len(row) > limit for row in rows) if limit is not None else 0
     notes = (f"{long} of {len(rows)} sequences were cut to {limit} tokens",) if long else ()
     return tuple(row[:limit] for row in rows), notes
@@ -153,10 +153,10 @@ def _tokenized(
 
 
 def _known(name: str, encode: Any, rows: list[Array], special: tuple[int | None, ...]) -> tuple[str, ...]:
-    """The share of unknown tokens and the first tokens, in a sentence; empty if the tokenizer has no unknown token.
+    """Return a note with the share of unknown tokens and the first tokens; () if the tokenizer has no unknown token.
 
     Raises:
-        DomainError: more than half of the tokens besides [CLS] and [SEP] are unknown: nothing of the text is left.
+        DomainError: more than half of the tokens other than [CLS] and [SEP] are unknown.
     """
     unknown = getattr(encode, "unk_token_id", None)
     if unknown is None:
@@ -175,10 +175,10 @@ def _known(name: str, encode: Any, rows: list[Array], special: tuple[int | None,
 
 
 def _own_tokenizer(source: Source) -> Any:
-    """The tokenizer beside the weights.
+    """Load the tokenizer in the folder of the weights.
 
     Raises:
-        FileError: there is none.
+        FileError: the folder contains no tokenizer.
     """
     advice = "give tokens= (ids), or tokenizer=, a function from a text to ids"
     if source.folder is None:
@@ -189,7 +189,7 @@ def _own_tokenizer(source: Source) -> Any:
 
 
 def _ids(encoded: Any) -> Array:
-    """The ids that a tokenizer returned, alone or as "input_ids" among other things, as those of transformers do."""
+    """Return the ids in a tokenizer's result: the result itself, or its "input_ids" as in transformers."""
     given = encoded["input_ids"] if isinstance(encoded, Mapping) and "input_ids" in encoded else encoded
     try:
         ids = np.asarray(given if hasattr(given, "__array__") else list(given))
@@ -204,7 +204,7 @@ def _ids(encoded: Any) -> Array:
 
 
 def _tokenizer(folder: Path) -> Any:
-    """The tokenizer in a folder; None without its files, for which transformers would make up an empty one."""
+    """Load the tokenizer in a folder; None if its files are missing, since transformers would make an empty one."""
     files = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
     if not any((folder / name).is_file() for name in files):
         return None
@@ -218,7 +218,7 @@ def _tokenizer(folder: Path) -> Any:
 
 
 def _specials(source: Source) -> tuple[int | None, int | None]:
-    """Ids of [CLS] and [SEP]: from the tokenizer's files, where there are some."""
+    """Return the ids of [CLS] and [SEP] from the tokenizer's files; None for an id that is not known."""
     if source.folder is None or not source.takes_ids:
         return None, None
     vocabulary = source.folder / "vocab.txt"
@@ -231,7 +231,7 @@ def _specials(source: Source) -> tuple[int | None, int | None]:
 
 
 def shuffled(inputs: Inputs, seed: int) -> Inputs:
-    """The tokens of each sequence in random order, except for [CLS] and [SEP]."""
+    """Return the sequences with their tokens in random order; [CLS] and [SEP] keep their positions."""
     moved = []
     for i, sequence in enumerate(inputs.sequences):
         free = np.flatnonzero(~inputs.special(sequence))
@@ -242,7 +242,7 @@ def shuffled(inputs: Inputs, seed: int) -> Inputs:
 
 
 def repeated(source: Source, seed: int) -> Array | None:
-    """Random tokens followed by the same tokens again, in which induction can predict; None without a vocabulary."""
+    """Return random tokens followed by the same tokens again, to measure induction; None without a vocabulary."""
     if not source.takes_ids:
         return None
     half = min(32, (source.longest or 64) // 2)

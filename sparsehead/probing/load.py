@@ -1,7 +1,7 @@
-"""Load a model to probe from a path, a torch module, a state dict or one of our own models.
+"""Load a model to probe from a path, a torch module, a state dict or a model of this library.
 
-Files are read from the disk only, never from a hub. Weights are safetensors or GGUF; pickled ones (.bin, .pt, .pth) are
-read only if the caller asks for it, and then with torch's `weights_only=True`, which builds tensors and runs no code.
+Files are read from the disk only, never from a hub. Weights are safetensors or GGUF; pickled files (.bin, .pt, .pth)
+are read only with pickle=True, by torch with `weights_only=True`, which builds tensors and runs no code.
 """
 
 import copy
@@ -36,7 +36,7 @@ INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A model to probe: a torch module with its sites, one of our models, or weights alone (a state dict)."""
+    """A model to probe: a torch module with its attention layers, a model of this library, or a state dict."""
 
     name: str
     family: str
@@ -50,17 +50,17 @@ class Source:
 
     @property
     def config(self) -> Any:
-        """The transformers configuration, None where there is none."""
+        """The transformers configuration, or None."""
         return getattr(self.module, "config", None)
 
     @property
     def takes_ids(self) -> bool:
-        """Whether its input is token ids; else embedded tokens (torch) or bits (our models)."""
+        """Whether the model's input is token ids, rather than embedded tokens (torch) or bits (this library)."""
         return self.config is not None
 
     @property
     def longest(self) -> int | None:
-        """The longest sequence that its positions allow; None where nothing limits it."""
+        """The longest sequence that the model's position embeddings allow; None if there is no limit."""
         limit = getattr(self.config, "max_position_embeddings", None)
         # RoBERTa and MPNet count positions from the padding id on
         reserved = self.config.pad_token_id + 1 if self.family in ("roberta", "mpnet") else 0
@@ -68,11 +68,11 @@ class Source:
 
 
 def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> Source:
-    """The model at a path, or in an object.
+    """Return the model to probe, loaded if `given` is a path.
 
     Raises:
-        FileError: there is no model at the path, or it cannot be read; DomainError: it is of a kind that is not known,
-            or has another number of heads than `heads`.
+        FileError: there is no model at the path, or it cannot be read; DomainError: the type or architecture is not
+            supported, or the model has another number of heads than `heads`.
     """
     wanted = None if heads is None else whole("heads", heads)
     source = _source(given, wanted, pickle)
@@ -147,16 +147,16 @@ def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Sourc
 
 
 def is_state_dict(path: Path) -> bool:
-    """Whether a file holds weights alone, which compute nothing; looks at its name and its header only."""
+    """Return whether a file contains weights without an architecture; reads only its name and its header."""
     if not os.path.isfile(path):
         return False
     return _is_ours(path) is False if path.suffix == ".safetensors" else path.suffix in PICKLED
 
 
 def _is_ours(path: Path) -> bool | None:
-    """Whether the header of a safetensors file is that of our own models; None if it cannot be read.
+    """Return whether a safetensors file is a model of this library; None if its header cannot be read.
 
-    One changed byte leaves at least one of the two names.
+    Either of two metadata names identifies such a model, so that a file with one damaged byte is still recognised.
     """
     try:
         with path.open("rb") as file:
@@ -168,7 +168,7 @@ def _is_ours(path: Path) -> bool | None:
 
 
 def _from_safetensors(path: Path, heads: int | None) -> Source:
-    """One of our own models, or a plain state dict."""
+    """Load a safetensors file as a model of this library, or else as a state dict."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -213,7 +213,7 @@ def _from_folder(folder: Path, *, pickle: bool) -> Source:
 
 
 def _pretrained(folder: Path, **options: Any) -> nn.Module:
-    """The model as transformers loads it, in float32, with eager attention; all of its weights must be in the file."""
+    """Load a model with transformers, in float32, with eager attention; raise if weights are missing in the file."""
     require_module("transformers")
     with quiet():
         from transformers import AutoModel
@@ -237,7 +237,7 @@ def _pretrained(folder: Path, **options: Any) -> nn.Module:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings, progress bars or log lines of transformers: what matters is an error of ours."""
+    """Suppress warnings, progress bars and log lines of transformers; real problems are raised as errors."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -254,6 +254,6 @@ def quiet() -> Iterator[None]:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of another library's error, without its full stop."""
+    """Return the first line of another library's error message, without its full stop."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text[:200].rstrip(". ")

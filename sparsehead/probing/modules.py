@@ -1,4 +1,4 @@
-"""Find the attention layers of torch modules, state dicts and our own models, and extract their `LayerWeights`."""
+"""Find the attention layers of torch modules, state dicts and models of this library; extract their `LayerWeights`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from .recompute import LayerWeights
 class Site:
     """One attention layer of a torch model.
 
-    module is called with the layer's input; projection is called with the heads' mixed values, None where the module
-    does that itself (nn.MultiheadAttention).
+    module: the submodule that is called with the layer's input. projection: the submodule that is called with the
+    heads' mixed values; None for nn.MultiheadAttention, which has no such submodule call.
     """
 
     layer: int
@@ -30,7 +30,7 @@ class Site:
 
 
 def sites_of(model: nn.Module) -> tuple[str, tuple[Site, ...]]:
-    """The family's name and the attention layers in the order in which they are called.
+    """Return the name of the model's family, and its attention layers in the order in which they are called.
 
     Raises:
         DomainError: the architecture is not one of MODEL_FAMILIES and has no nn.MultiheadAttention, or weights are not
@@ -81,13 +81,13 @@ def _torch_weights(module: nn.MultiheadAttention, layer: int) -> LayerWeights:
 
 
 def weights_of_state(state: Mapping[str, Any], *, heads: int) -> list[tuple[str, LayerWeights]]:
-    """The attention layers of a state dict, with their prefixes, in their order; fused or separate QKV."""
+    """Return (prefix, weights) of each attention layer of a state dict, in order; QKV may be fused or separate."""
     layers = attention_layers(state, heads=heads)
     return [(prefix, weights_of_layer(found.layer, found.positions)) for prefix, found in layers]
 
 
 def weights_of_layer(layer: Layer, positions: str = "absolute") -> LayerWeights:
-    """The weights of a `Layer` of the library in float32."""
+    """Return the weights of a `Layer` in float32."""
     arrays = (layer.W_Q, layer.W_K, layer.W_V, layer.W_C, layer.b_Q, layer.b_K, layer.b_V, layer.b_C)
     tensors: list[Any] = [
         None if x is None else torch.tensor(np.ascontiguousarray(x)).float() for x in arrays

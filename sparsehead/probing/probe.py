@@ -1,4 +1,4 @@
-"""`probe`: a model in, every head of it measured, with baselines beside each number."""
+"""`probe`: measure every attention head of a model, with baselines for each number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -46,25 +46,25 @@ def probe(
 
     Args:
         model: a local path (a folder with config.json and weights, a .safetensors or .gguf file), a transformers or
-            torch model, a state dict, or one of our own models. Nothing is fetched from a hub.
+            torch model, a state dict, or a model of this library. Nothing is downloaded.
         text: sequences for the model's own tokenizer, or for `tokenizer`, a function from a text to ids.
         tokens: instead of text, one array per sequence: ids (T,), embedded tokens (T, d) for a torch encoder, bits (T,)
-            for our own models.
-        queries: rows to measure, such as [0] for [CLS] in BERT or [-1]; by default all rows, and for our own models
-            the row of [CLS], [-1], which is all they read.
-        heads: heads per layer of a state dict, which does not say; another model must have as many.
+            for models of this library.
+        queries: query positions to measure, such as [0] for [CLS] in BERT; by default all, but for models of this
+            library only [CLS], [-1], the only query that they use.
+        heads: heads per layer; required for a state dict, which does not contain it; checked for other models.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4 (the default), 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too (True).
         bounds: whether to bound every head and layer, which takes up to a second for each (True).
-        influence: sequences on which to compute the direct influence of positions (0); total: the same through the
-            whole model, T passes each (0); ablation: sequences on which to remove each head, a pass per head (0).
+        influence: number of sequences for the direct influence of positions (0); total: for the influence through the
+            whole model, T passes each (0); ablation: for the removal of each head, one pass per head (0).
         longest: cut longer sequences to this many tokens, at least two.
-        m: sequences that the bounds are stated for (10^6); form: by which form, as for `bound`.
+        m: the number of training sequences in the bounds (10^6); form: the form of the bounds, as for `bound`.
         pickle: allow pickled weights, read with torch's weights_only=True (False).
-        seed: of random tokens, shuffles and random weights (0).
-        progress: called with a stage, how far it is and how far it goes.
+        seed: for random tokens, shuffles and random weights (0).
+        progress: called with the name of a stage, the steps done and their total number.
     Raises:
-        FileError, DomainError, ShapeError, MissingExtra, TooLarge: one line each, with what would work.
+        FileError, DomainError, ShapeError, MissingExtra, TooLarge: the message says what would work.
 
     >>> from sparsehead import build
     >>> found = probe(build("x1 & x2", T=8), tokens=[[0, 1, 1, 0, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1, 1, 1]])
@@ -126,7 +126,7 @@ def _notes(source: Source, inputs: Inputs | None, reads_cls: bool) -> tuple[str,
 
 
 def query_rows(queries: Sequence[int] | None) -> Rows:
-    """The query rows to measure, given T; None: all of them."""
+    """Return a function from T to the query rows to measure, which returns None for all rows."""
     if queries is None:
         return torch.arange
     wanted = several("queries", queries, "positions")
@@ -144,7 +144,7 @@ def query_rows(queries: Sequence[int] | None) -> Rows:
 class _Measured:
     """Statistics of all heads and of their baselines.
 
-    radii: the longest input of each layer. error: how far the heads recomputed from the weights are off.
+    radii: the largest norm of an input token of each layer. error: of the heads recomputed from the weights.
     """
 
     radii: list[float]
@@ -173,7 +173,7 @@ def _measure(
             found.error = max(found.error or 0.0, check(call))
 
     def grid(stage: str, of: Source, inputs: Inputs, *, itself: bool = False) -> tuple[Grid, Grid]:
-        """Statistics of every layer and head, and of uniform attention if this is the model itself."""
+        """Return the statistics of every head, and of uniform attention if `of` is the model itself, not a baseline."""
         tallies = new_tallies(of.weights)
         uniform = new_tallies(of.weights) if itself and random is not None else [[] for _ in of.weights]
         for i, sequence in enumerate(inputs.sequences):
@@ -199,7 +199,7 @@ def _measure(
 
 
 def _with_induction(source: Source, grid: Grid, seed: int) -> Grid:
-    """The statistics with the induction score on random tokens that come twice; unchanged without a vocabulary."""
+    """Add the induction score, measured on repeated random tokens; without a vocabulary return `grid` unchanged."""
     twice = repeated(source, seed)
     if twice is None:
         return grid
@@ -224,7 +224,7 @@ def _bounds(
     settings: ProbeSettings,
     progress: ProbeProgress,
 ) -> list[tuple[list[HeadBound], HeadBound]]:
-    """For every layer the bounds on its heads and the bound on the layer; for T = 512 if nothing was run."""
+    """Return, for every layer, the bounds on its heads and the bound on the layer; T = 512 if nothing was run."""
     found = []
     T = 512 if inputs is None else inputs.longest
     model = source.model if len(source.weights) == 1 else None
@@ -243,7 +243,7 @@ def _bounds(
 def _effects(
     source: Source, inputs: Inputs | None, rows: Rows, settings: ProbeSettings, progress: ProbeProgress
 ) -> dict[str, list[list[Any]]]:
-    """What was asked for of direct and total influence and ablation, by layer and head."""
+    """Return the requested ones of direct influence, total influence and ablation, by layer and head."""
     found: dict[str, list[list[Any]]] = {}
     if not (settings.influence or settings.total or settings.ablation):
         return found

@@ -24,8 +24,8 @@ from ..heads.torch_activations import TORCH_ACTIVATIONS
 class LayerWeights:
     """Weights of one attention layer, one matrix per head, acting on rows from the right.
 
-    With grouped queries the heads of a group have equal W_K and W_V. positions says how the layer knows where tokens
-    stand: "absolute" (only by its input), "rotary" or "relative bias".
+    With grouped queries the heads of a group have equal W_K and W_V. positions: how the layer encodes positions:
+    "absolute" (only in its input), "rotary" or "relative bias".
     """
 
     W_Q: Tensor  # (H, d, k)
@@ -49,7 +49,7 @@ class LayerWeights:
         return int(self.W_Q.shape[1])
 
     def as_layer(self) -> Layer:
-        """These weights as a `Layer` of the library in float64, which norms and bounds take."""
+        """Return the weights as a float64 `Layer`, for norms and bounds."""
         tensors = (self.W_Q, self.W_K, self.W_V, self.W_O, self.b_Q, self.b_K, self.b_V, self.b_O)
         arrays: list[Any] = [None if x is None else x.double().numpy() for x in tensors]
         return Layer(*[*arrays, 1 / self.scale, self.sigma])
@@ -57,10 +57,10 @@ class LayerWeights:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One layer on one sequence: what came in, and how positions are compared.
+    """One call of an attention layer on one sequence: its input, mask and position terms.
 
-    mixed and output are what the model itself made of it, where it was seen: the heads' mixed values side by side,
-    (T, H v), before the output projection, or the layer's output (T, d). `disagreement` compares them with ours.
+    mixed, output: values that the model itself computed, None if not observed: the heads' mixed values side by side,
+    (T, H v), before the output projection; the layer's output (T, d). `disagreement` compares them with the recomputed.
     """
 
     layer: int
@@ -85,7 +85,7 @@ class Call:
         return _affine(self.X, self.weights.W_V, self.weights.b_V, h)
 
     def scores(self, h: int, rows: Tensor, keys: Tensor | None = None) -> Tensor:
-        """Scores of the query rows against the call's keys, or others; minus infinity where the mask forbids one."""
+        """Return the scores of the query rows for the call's keys, or for `keys`; -inf where the mask forbids one."""
         found = self.queries(h)[rows] @ (self.keys(h) if keys is None else keys).T * self.weights.scale
         if self.mask is None:
             return found
@@ -93,26 +93,26 @@ class Call:
         return (found + added).masked_fill(~self.allowed(h, rows), -torch.inf)
 
     def allowed(self, h: int, rows: Tensor) -> Tensor:
-        """Which positions each query row may attend to, (rows, T)."""
+        """Return a mask (rows, T) of the positions that each query row may attend to."""
         if self.mask is None:
             return torch.ones(len(rows), self.T, dtype=torch.bool)
         # transformers writes the smallest float where a position may not be attended
         return (self.mask if self.mask.dim() == 2 else self.mask[h])[rows] >= -1e30
 
     def attention(self, h: int, rows: Tensor) -> Tensor:
-        """Weights of the query rows, (rows, T)."""
+        """Return the attention weights of the query rows, (rows, T)."""
         return torch.softmax(self.scores(h, rows), dim=-1)
 
     def mix(self, h: int) -> Tensor:
-        """The mixed values of head h at every position, (T, v)."""
+        """Return the mixed values of head h at every position, (T, v)."""
         return torch.cat([self.attention(h, rows) @ self.values(h) for rows in row_blocks(self.T)])
 
     def head_output(self, h: int) -> Tensor:
-        """What head h adds to the residual stream at every position, (T, d)."""
+        """Return the term that head h adds to the residual stream at every position, (T, d)."""
         return TORCH_ACTIVATIONS[self.weights.sigma](self.mix(h)) @ self.weights.W_O[h]
 
     def disagreement(self) -> float:
-        """Largest difference between the recomputed layer and the model's own, relative to its largest entry."""
+        """Return the largest difference between recomputed and observed values, relative to the largest observed."""
         heads, b_O = range(self.weights.H), self.weights.b_O
         if self.mixed is not None:
             ours, theirs = torch.cat([self.mix(h) for h in heads], dim=1), self.mixed
@@ -124,7 +124,7 @@ class Call:
         return float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1e-30))
 
     def _rotated(self, x: Tensor) -> Tensor:
-        """Rotary positions: the pair (x_i, x_{i + k/2}) turned by the angle of its frequency and position."""
+        """Apply rotary positions: rotate each pair (x_i, x_{i + k/2}) by the angle of its frequency and position."""
         if self.rotary is None:
             return x
         cos, sin = self.rotary
@@ -137,5 +137,5 @@ def _affine(X: Tensor, W: Tensor, b: Tensor | None, h: int) -> Tensor:
 
 
 def row_blocks(T: int, rows: Tensor | None = None) -> Iterator[Tensor]:
-    """The query rows, all T of them unless some are named, 512 at a time: 512 x 2048 weights are 4 MB."""
+    """Yield the query rows (by default all T) in blocks of 512, to limit memory: 512 x 2048 weights are 4 MB."""
     yield from (torch.arange(T) if rows is None else rows).split(512)

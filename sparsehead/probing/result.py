@@ -1,4 +1,4 @@
-"""The result of `probe`: one record per head, with its baselines, sorted by how sparse a variable it is."""
+"""The result of `probe`: one record per head, with its baselines, sorted by the score of `statistics`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from .statistics import HeadStatistics, Plain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundHead(Plain):
-    """One head. measured is None if nothing could be run; baselines has the statistics of each baseline.
+    """The measures of one head. measured: its statistics, None if the model could not be run; baselines: by name.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
-    variation of that output; None if it was not asked for.
+    variation of that output; None if not requested.
     """
 
     layer: int
@@ -32,11 +32,11 @@ class FoundHead(Plain):
     ablation: float | None = None
 
     def score(self, s: int = 4) -> float | None:
-        """Share of the output's variance that the s largest weights reproduce; None where it was not measured."""
+        """Return the share of the output's variance that the s largest weights reproduce; None if not measured."""
         return None if self.measured is None else self.measured.score.get(s)
 
     def row(self, s: int = 4) -> dict[str, Any]:
-        """The head as one flat record of numbers."""
+        """Return the head as one flat record of numbers."""
         found: dict[str, Any] = {"layer": self.layer, "head": self.head, "score": self.score(s)}
         for name, statistics in self.baselines.items():
             found[f"score_{name}"] = statistics.score.get(s)
@@ -57,14 +57,14 @@ class FoundHead(Plain):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probe(Plain, WithChart):
-    """Every head of a model, sorted by its score, and the sequences it was measured on.
+    """Every head of a model, sorted by score, and a description of the model and the sequences.
 
     Args:
-        heads_per_layer: the most that a layer has.
+        heads_per_layer: the largest number of heads in a layer.
         positions: how the model encodes positions: absolute, rotary or relative bias.
         recomputed_error: largest difference between the heads recomputed from extracted weights and the model's own.
         layer_bounds: the bound on each attention layer as a whole.
-        notes: what to know before believing a number.
+        notes: caveats about the numbers.
     """
 
     _CHART = "figures.heads:probe_chart"
@@ -84,20 +84,20 @@ class Probe(Plain, WithChart):
     notes: tuple[str, ...] = ()
 
     def head(self, layer: int, head: int) -> FoundHead:
-        """The record of one head."""
+        """Return the record of one head."""
         return next(found for found in self.heads if (found.layer, found.head) == (layer, head))
 
     def rows(self, s: int | None = None) -> list[dict[str, Any]]:
-        """One flat record per head, in the order of the heads."""
+        """Return one flat record per head, in the order of `heads`."""
         return [found.row(self.s if s is None else s) for found in self.heads]
 
     def to_frame(self) -> Frame:
-        """The rows as a table, which pandas.DataFrame and polars.DataFrame take."""
+        """Return the rows as a table that pandas.DataFrame and polars.DataFrame accept."""
         return Frame(self.rows())
 
     @property
     def summary(self) -> str:
-        """One line: what was probed, on what."""
+        """Return one line that names the model and the sequences."""
         counts = {"layer": self.layers, "head": self.heads_per_layer, "sequence": self.sequences}
         layers, heads, sequences = (f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
         fewest = min(Counter(found.layer for found in self.heads).values(), default=self.heads_per_layer)
@@ -121,7 +121,7 @@ class Probe(Plain, WithChart):
 
 
 def ranked(heads: Sequence[FoundHead], s: int) -> tuple[FoundHead, ...]:
-    """By score, highest first; heads whose score was not measured come last, in the model's order."""
+    """Sort heads by score, highest first; heads whose score was not measured come last, in the model's order."""
 
     def place(found: FoundHead) -> tuple[bool, float, int, int]:
         score = found.score(s)

@@ -1,7 +1,7 @@
-"""One pass through the model, layer by layer: each attention layer is handed to a visitor as a `Call`, then forgotten.
+"""Run a model on one sequence and pass each attention layer to a function as a `Call`, layer by layer.
 
-Only one layer's attention exists at a time: what the model itself computes (eagerly, H T^2 numbers) and the rows that a
-visitor looks at.
+Only one layer's attention is in memory at a time: the H T^2 weights that the model itself computes, and the rows that
+the function recomputes.
 """
 
 import inspect
@@ -25,12 +25,12 @@ Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H
 
 
 def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Change | None = None) -> Tensor:
-    """The model's output on one sequence, (T, d): the hidden states after the last layer.
+    """Return the model's output on one sequence, (T, d): the hidden states after the last layer.
 
     Args:
-        tokens: ids (T,), embedded tokens (T, d) for torch encoders, bits (T,) for our own models.
+        tokens: ids (T,), embedded tokens (T, d) for torch encoders, bits (T,) for models of this library.
         visit: called once per attention layer, in order.
-        change: replaces the heads' mixed values before the output projection; ablation.
+        change: (layer, mixed values) -> new mixed values, applied before the output projection, for ablation.
     """
     if source.model is not None:
         return _run_own(source.model, tokens, visit, change)
@@ -52,7 +52,7 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
 
 
 def check(call: Call) -> float:
-    """`call.disagreement()`, refused where the layer computes something other than the formula of `recompute`."""
+    """Return `call.disagreement()`; raise if the layer does not compute the formula of `recompute`."""
     error = call.disagreement()
     if not error <= 1e-3:  # float32 rounding of both sides is about 1e-6
         raise DomainError(
@@ -63,7 +63,7 @@ def check(call: Call) -> float:
 
 
 class _Watch:
-    """Hooks on every attention layer. Modules may be shared by layers, so calls are counted."""
+    """Hooks on every attention layer. Layers are told apart by counting calls, since they may share a module."""
 
     def __init__(self, sites: tuple[Site, ...], visit: Visitor | None, change: Change | None) -> None:
         self.sites, self.visit, self.change = sites, visit, change
@@ -83,7 +83,7 @@ class _Watch:
         self.arguments |= self.arguments.pop("kwargs", {})
 
     def _project(self, module: nn.Module, args: Any) -> Any:
-        """Called with the heads' mixed values, before the output projection."""
+        """Hook of the output projection, called with the heads' mixed values: visit the layer and apply `change`."""
         site, mixed = self._site(), args[0][0]
         if self.visit is not None:
             self.visit(_hugging_face_call(site, self.arguments, mixed))
@@ -108,7 +108,7 @@ class _Watch:
 
 
 def _hugging_face_call(site: Site, arguments: dict[str, Any], mixed: Tensor) -> Call:
-    """The call from what transformers passes: an additive mask, rotary tables, a relative position bias."""
+    """Return the `Call` from the arguments of transformers: additive mask, rotary tables, relative position bias."""
     masks = [arguments.get("attention_mask"), arguments.get("position_bias")]
     present = [m[0] for m in masks if isinstance(m, Tensor)]
     mask = sum(present[1:], start=present[0]) if present else None
@@ -124,7 +124,7 @@ def _hugging_face_call(site: Site, arguments: dict[str, Any], mixed: Tensor) -> 
 
 
 def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:
-    """The call of an nn.MultiheadAttention; its masks are True where attention is forbidden, or added."""
+    """Return the `Call` of an nn.MultiheadAttention; its masks are added, or True where attention is forbidden."""
     query, mask = arguments["query"], arguments.get("attn_mask")
     if arguments["key"] is not query or arguments.get("key_padding_mask") is not None:
         raise DomainError(
@@ -138,7 +138,7 @@ def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:
 
 
 def _changed_output(call: Call, change: Change) -> Tensor:
-    """The layer's output with the heads' mixed values replaced."""
+    """Return the layer's output with the heads' mixed values replaced by `change`."""
     w = call.weights
     mixed = torch.cat([call.mix(h) for h in range(w.H)], dim=1)
     out = change(call.layer, mixed) @ w.W_O.reshape(-1, w.d)
@@ -147,7 +147,7 @@ def _changed_output(call: Call, change: Change) -> Tensor:
 
 @contextmanager
 def _prepared(module: Any) -> Iterator[None]:
-    """Evaluation mode and eager attention, and afterwards everything as it was."""
+    """Set evaluation mode and eager attention, and restore the former settings afterwards."""
     training = [(part, part.training) for part in module.modules()]
     config = getattr(module, "config", None)
     before = getattr(config, "_attn_implementation", None)
@@ -167,7 +167,7 @@ def _prepared(module: Any) -> Iterator[None]:
 
 
 def _run_own(model: Model, bits: Any, visit: Visitor | None, change: Change | None) -> Tensor:
-    """One of our own models on one bit sequence; the last token is [CLS]."""
+    """Run a model of this library on one bit sequence; the last token is [CLS]."""
     if change is not None:
         raise DomainError("ablation of our own models is what `read` does; probe ablates torch models.")
     X = model.encoding(np.asarray(bits))

@@ -1,4 +1,4 @@
-"""The options of `probe`: their types, defaults, words and checks, for callers and for the command line."""
+"""The options of `probe`: types, defaults, help texts and checks, for Python and for the command line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,20 +32,20 @@ class ProbeOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSettings:
-    """The options of `probe`, checked."""
+    """The options of `probe`, with defaults and checks."""
 
     s: int = option(4, "Positions kept in the score: 1, 2, 4, 8, 16 or 32.")
-    heads: int | None = option(None, "Heads per layer, for a bare state dict.")
+    heads: int | None = option(None, "Heads per layer, required for a state dict.")
     longest: int | None = option(None, "Cut sequences to this many tokens, at least 2.")
-    influence: int = option(0, "Sequences on which positions are substituted at each layer's input.")
-    total: int = option(0, "Sequences whose input tokens are substituted: one pass per token.")
-    ablation: int = option(0, "Sequences on which each head is taken out: one pass per head.")
+    influence: int = option(0, "Sequences on which to measure the direct influence of positions.")
+    total: int = option(0, "Sequences on which to measure the influence of input tokens: one pass per token.")
+    ablation: int = option(0, "Sequences on which to remove each head in turn: one pass per head.")
     baselines: bool = option(True, "Measure random weights, shuffled input and uniform attention too.")
     bounds: bool = option(True, "Bound the capacity of every head and layer.")
-    m: int = option(10**6, "Sequences that the bounds are stated for.")
+    m: int = option(10**6, "Number of training sequences in the bounds.")
     form: str | None = option(None, "Form of the bounds; by default the smallest proven one.")
     pickle: bool = option(False, "Allow pickled weights (weights_only=True).")
-    seed: int = option(0, "Names the random tokens and the baselines.")
+    seed: int = option(0, "Seed of the random tokens and the baselines.")
 
     def __post_init__(self) -> None:
         if self.s not in SIZES:

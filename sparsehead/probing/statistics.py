@@ -1,6 +1,6 @@
 """Measures of one head: how many positions it attends to, which, and how few of them determine its output.
 
-Everything is an average over query rows and sequences, added up block by block, so that no attention matrix is kept.
+All measures are averages over query rows and sequences, summed block by block, so that no attention matrix is kept.
 For a query row with weights a over the positions that it may attend to:
 
     effective support   1 / sum a^2, between 1 and the number of positions
@@ -9,15 +9,15 @@ For a query row with weights a over the positions that it may attend to:
     sinks               the weight on the first token, on [CLS] and on [SEP]; sink rate: the share of sequences in which
                         the first token gets more than 0.3 on average (Gu et al., threshold as there)
     self, previous, next   the weight on the query's own position and on its neighbours
-    same token          the weight on other places of the query's token
-    induction           the weight on the tokens that follow such places; induction back: that precede them
+    same token          the weight on other occurrences of the query's token
+    induction           the weight on the tokens that follow such occurrences; induction back: that precede them
     stability           the Jaccard similarity of the four largest weights' positions between consecutive sequences
     score(s)            1 - (error of the head's output with only the s largest weights kept, renormalised)^2
                             / (variation of the output around its mean), at least 0
 
-The score is the share of the output's variance that s positions reproduce. The error is taken behind W_O, so it is what
-the rest of the network sees, and the mean is taken out, because a constant carries nothing: a head that rests on [SEP]
-keeps a constant and has score 0. Rows that may attend to at most s positions would be exact and are left out.
+The score is the share of the output's variance that s positions reproduce. The error is that of the output after W_O,
+which the rest of the network receives. The mean is subtracted, because a constant output carries no information: a
+head that always attends to [SEP] has score 0. Rows that may attend to at most s positions are exact and left out.
 """
 
 from collections import defaultdict
@@ -45,15 +45,15 @@ Marks = dict[
 
 
 class Plain(ShortRepr):
-    """A dataclass that can be written as JSON."""
+    """Base class of dataclasses that can be written as JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain JSON-able data; numbers that are keys, such as sizes, as texts."""
+        """Return all fields as JSON values; numeric keys, such as sizes, become texts."""
         return {name: plain(value) for name, value in vars(self).items()}
 
 
 def plain(value: Any) -> Any:
-    """JSON values: a dataclass as an object of its fields, after its `verdict` if it has one; a tuple as a list."""
+    """Convert to JSON values: a dataclass to an object (with its `verdict` first, if any), a tuple to a list."""
     if is_dataclass(value):
         value = {"verdict": value.verdict, **vars(value)} if hasattr(value, "verdict") else vars(value)
     if isinstance(value, dict):
@@ -63,11 +63,11 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class HeadStatistics(Plain):
-    """Averages for one head, as the top of this file defines them; None where one cannot be measured.
+    """The measures of one head, as defined at the top of this file; None if one cannot be measured.
 
-    top_mass, score, error: by size s, without sizes that cannot be measured: score takes two rows that may attend to
+    top_mass, score, error: by size s, for sizes that can be measured: score needs at least two rows that may attend to
     more than s positions.
-    support: positions before the largest drop of the mean weights, by index, at most 16.
+    support: the positions before the largest drop in the sorted mean weights, at most 16.
     """
 
     rows: int
@@ -92,7 +92,7 @@ class HeadStatistics(Plain):
 
 
 def marks_of(ids: Array, *, cls: int | None = None, sep: int | None = None) -> Marks:
-    """The marks of one sequence: where [CLS] and [SEP] are, other places of the same token, their neighbours."""
+    """Return masks for one sequence: [CLS], [SEP], other occurrences of each token, and the tokens next to these."""
     x = torch.as_tensor(ids)
     same = (x[:, None] == x[None, :]) & ~torch.eye(len(x), dtype=torch.bool)
     after, before = torch.zeros_like(same), torch.zeros_like(same)
@@ -118,7 +118,7 @@ class _Mean:
 
 @dataclass(eq=False)
 class _Fit:
-    """Sums behind score(s): rows, their outputs, squared lengths and squared errors, all behind W_O."""
+    """Sums from which score(s) is computed: number of rows, outputs, squared norms and squared errors, after W_O."""
 
     n: int = 0
     total: Tensor | float = 0.0
@@ -132,7 +132,7 @@ class _Fit:
         self.error += float(((error @ gram) * error).sum())
 
     def ratio(self, gram: Tensor) -> float | None:
-        """Squared error over squared variation; None where the output does not vary."""
+        """Return squared error / squared variation; None if the output does not vary."""
         if self.n < 2 or not isinstance(self.total, Tensor):
             return None
         variation = self.square - float(self.total @ gram @ self.total) / self.n
@@ -142,7 +142,7 @@ class _Fit:
 
 @dataclass(eq=False)
 class HeadTally:
-    """Running sums of one head; `add` rows of one sequence after another, `close` each sequence, then `result`."""
+    """Running sums of one head. For each sequence call `add` with its rows, then `close`; at the end call `result`."""
 
     gram: Tensor  # W_O W_O^T, float64
     sigma: str = "identity"
@@ -157,7 +157,7 @@ class HeadTally:
     _earlier: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def add(self, A: Tensor, allowed: Tensor, rows: Tensor, values: Tensor, marks: Marks) -> None:
-        """Weights A (R, T) of query rows, the positions they may attend to, and the values (T, v)."""
+        """Add query rows: their weights A (R, T), the positions they may attend to, and the values (T, v)."""
         T = A.shape[1]
         self.means["effective_support"].add(1 / (A * A).sum(dim=1))
         self.means["entropy"].add(-torch.xlogy(A, A).sum(dim=1))
@@ -197,7 +197,7 @@ class HeadTally:
                 fit.add(output[use], output[use] - few, self.gram)
 
     def close(self) -> None:
-        """End a sequence: count its sink, compare its attended sets with those of the sequence before."""
+        """End a sequence: update the sink rate, compare its most attended positions with the previous sequence's."""
         self.means["sink_rate"].add(torch.tensor([float((self._first.value or 0.0) > 0.3)]))
         self._first = _Mean()
         rows = torch.cat([rows for rows, _ in self._top]).tolist()
@@ -221,7 +221,7 @@ class HeadTally:
 
 
 def support_of(mean: Array) -> tuple[int, ...]:
-    """Positions before the largest drop of the sorted mean weights, at most 16; sorted.
+    """Sort weights from high to low; return the positions before the largest drop, at most 16, ascending.
 
     >>> support_of(np.array([0.01, 0.4, 0.02, 0.39, 0.01, 0.17]))
     (1, 3, 5)
@@ -233,7 +233,7 @@ def support_of(mean: Array) -> tuple[int, ...]:
 
 
 def new_tallies(weights: Sequence[Any]) -> list[list[HeadTally]]:
-    """Empty tallies for every layer and head."""
+    """Return an empty `HeadTally` for every layer and head."""
     return [[HeadTally((W := w.W_O[h].double()) @ W.T, w.sigma) for h in range(w.H)] for w in weights]
 
 
