@@ -1,12 +1,12 @@
-"""Weights written down rather than learned: a sparse function comes in, a Model goes out.
+"""Construct weights from formulas instead of learning them: a sparse function comes in, a Model goes out.
 
 Read in this order:
 
-code, candidates                    the integers with which to add up the relevant bits
+code, candidates                    the integer weights with which a head sums the relevant bits
 attention                           key and value vectors
-decoder, assemble                   ReLU units that are exact on intervals; from all of these to a Model
+decoder, assemble                   ReLU units that are exact on intervals; combine all parts into a Model
 multi, linear                       s heads, cancelling heads; AND and OR without ReLU
-compact, paper                      the two constructions: ours, and the paper's
+compact, paper                      two constructions: one with few units, and the paper's
 build                               the public `build`
 norm_report, export, torch_model    norms; torch, ONNX and TransformerLens
 """

@@ -1,4 +1,4 @@
-"""From a selection and a decoder to a `Model`."""
+"""Combine a selection (key and value vectors) and a decoder into a `Model`."""
 
 import math
 
@@ -17,18 +17,18 @@ from .decoder import Decoder
 def query_and_key(
     encoding: Encoding, key: Float[Array, " d"]
 ) -> tuple[Float[Array, "d 1"], Float[Array, "d 1"]]:
-    """W_Q and W_K of width k = 1 and equal norms with [CLS]^T W_Q W_K^T x = <key, x>."""
+    """Return W_Q and W_K, of width k = 1 and equal norms, such that [CLS]^T W_Q W_K^T x = <key, x>."""
     cls = encoding.cls / (encoding.cls @ encoding.cls)
     size = math.sqrt(np.linalg.norm(key) / np.linalg.norm(cls)) or 1.0
     return (size * cls)[:, None], (key / size)[:, None]
 
 
 def intervals(selection: Selection) -> tuple[Float[Array, " patterns"], Float[Array, " patterns"]]:
-    """The smallest and the largest o of each pattern of the relevant bits, over all inputs.
+    """Return the smallest and the largest head output o over all inputs, for each pattern of the relevant bits.
 
     Raises:
-        TooNarrow: the scores are too far apart for float64, as they are where some irrelevant ones nearly reach the
-            relevant ones.
+        TooNarrow: the scores are too far apart for float64, which happens if an irrelevant score is nearly as large as
+            a relevant one.
     """
     tokens, cls = selection.encoding.project(np.stack([selection.key, selection.value], axis=1))
     table = np.concatenate([tokens, np.broadcast_to(cls, (1, 2, 2))])
@@ -42,14 +42,14 @@ def intervals(selection: Selection) -> tuple[Float[Array, " patterns"], Float[Ar
 
 
 def one_head(selection: Selection) -> Layer:
-    """The layer of a head that puts o on the first axis."""
+    """Return the layer of one head that writes its output o to the first axis."""
     W_Q, W_K = query_and_key(selection.encoding, selection.key)
     axis = np.eye(1, selection.encoding.d)
     return Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=selection.value[None, :, None], W_C=axis[None])
 
 
 def decoded(encoding: Encoding, layer: Layer, decoder: Decoder, *, attends_cls: bool) -> Model:
-    """f_tf+mlp: the layer puts o on the first axis, one ReLU layer decodes it."""
+    """Return a model f_tf+mlp: `layer` writes o to the first axis, and one ReLU layer decodes it."""
     axis = np.eye(1, encoding.d)
     dense = Dense(W=np.repeat(axis.T, len(decoder.kinks), axis=1), b=-decoder.kinks)
     return Model(
@@ -58,16 +58,16 @@ def decoded(encoding: Encoding, layer: Layer, decoder: Decoder, *, attends_cls: 
 
 
 def with_mlp(selection: Selection, decoder: Decoder) -> Model:
-    """f_tf+mlp with one head.   Paper: symmetric-representation, general-representation"""
+    """Return a model f_tf+mlp with one head.   Paper: symmetric-representation, general-representation"""
     return decoded(selection.encoding, one_head(selection), decoder, attends_cls=selection.attends_cls)
 
 
 def head_alone(selection: Selection, decoder: Decoder) -> Model:
-    """f_tf-scalar with sigma = ReLU: the decoder's units are the head's value coordinates.
+    """Return a model f_tf-scalar with sigma = ReLU: the decoder's units are the head's value coordinates.
 
-    If the inner product of every token with E_0 + E_1 (+ [CLS]) is 1, that vector carries the constant 1, and unit k
-    has the value vector w - t_k (E_0 + E_1 + [CLS]). In other encodings (a bag of vectors, positions that are not
-    orthogonal to the bits) the value bias b_V holds -t_k.
+    If the inner product of every token with c = E_0 + E_1 (+ [CLS]) is 1, unit k has the value vector w - t_k c, so
+    that c supplies the constant t_k. In other encodings (a bag of vectors, positions that are not orthogonal to the
+    bits) the value bias b_V is -t_k.
     Paper: single-head, monotone-symmetric-representation
     """
     encoding, attends_cls = selection.encoding, selection.attends_cls

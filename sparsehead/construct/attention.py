@@ -1,12 +1,12 @@
-"""Selections: a key vector u, which says where a head looks, and a value vector w, which says what it reads there.
+"""Selections: a key vector u, which determines where a head attends, and a value vector w, which it reads there.
 
-The query is [CLS], so a head's score is <u, x_t> and its output o = sum_t a_t <w, x_t>. Given a code c (positive or
-signed integers), each selection below makes o a monotone image of sum_i c_i b_i up to an error smaller than the gap
-between neighbouring code values, on every input; `ranges` computes which values each pattern reaches.
+The query is [CLS], so token t has the score <u, x_t>, and the head's output is o = sum_t a_t <w, x_t>. Given a code c
+(positive or signed integers), each selection below makes o, on every input, a monotone function of sum_i c_i b_i up to
+an error smaller than the gap between neighbouring values; `ranges` computes the range of o for each pattern of bits.
 
 u and w are dual vectors: the solutions of smallest norm of linear equations on the rows P_I, E_0, E_1, [CLS]. Scores
-inside the support are therefore exact for any embeddings; only irrelevant tokens notice that positions are not
-orthogonal.   Differs: the paper adds up the positions of the support, which fails for Delta > 0 (errata-paper-3).
+inside the support are therefore exact for any embeddings; positions that are not orthogonal change only the scores of
+irrelevant tokens.   Differs: the paper sums the positions of the support, which fails for Delta > 0 (errata-paper-3).
 """
 
 import math
@@ -22,7 +22,7 @@ from .code import Code
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """One head on an encoding.
+    """The key and value vectors of one head, and their encoding.
 
     Args:
         attends_cls: whether [CLS] is among the attended tokens.
@@ -39,11 +39,11 @@ class Selection:
 
 
 class TooNarrow(DomainError):
-    """The width d is too small to separate the relevant positions from the others; a larger one may do."""
+    """The width d is too small to separate the relevant positions from the others; a larger d may suffice."""
 
 
 def check_reach(rho: float, encoding: Encoding) -> float:
-    """rho, the largest score outside the support for scores of 1 inside; at 1 or more no scale selects the support."""
+    """Return rho, the largest score outside the support if scores inside are 1; raise TooNarrow if rho >= 1."""
     if rho >= 1 - 1e-9:
         raise TooNarrow(
             f"an irrelevant position scores {rho:.3f} times as much as the relevant ones (rho >= 1): "
@@ -53,12 +53,12 @@ def check_reach(rho: float, encoding: Encoding) -> float:
 
 
 def default_leak(code: Code) -> float:
-    """lam = delta / (2 (1 + delta)) with delta = 1 / sum|c_i|: leaves half of each gap.   Paper: single-head"""
+    """Return delta / (2 (1 + delta)), delta = 1 / sum|c_i|: keeps half of each gap of o.   Paper: single-head"""
     return 1 / (2 * (code.total + 1))
 
 
 def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array, "d k"]:
-    """The smallest U with rows U = targets: rows^T (rows rows^T)^-1 targets.
+    """Return the U of smallest norm with rows U = targets: rows^T (rows rows^T)^-1 targets.
 
     Raises:
         TooNarrow: the rows are linearly dependent.
@@ -74,7 +74,7 @@ def dual(rows: Float[Array, "r d"], targets: Float[Array, "r k"]) -> Float[Array
 
 
 def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "r d"]:
-    """P_I, then E_0 and E_1 (not in a bag), then [CLS]."""
+    """Return the matrix with rows P_I, then E_0 and E_1 (not in a bag), then [CLS]."""
     if encoding.P is None:
         P = np.zeros((len(support), encoding.d))
         P[np.arange(len(support)), np.array(support, dtype=np.int64) + RESERVED] = 1.0
@@ -86,13 +86,13 @@ def support_rows(encoding: Encoding, support: tuple[int, ...]) -> Float[Array, "
 def additive_selection(
     encoding: Encoding, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool
 ) -> Selection:
-    """u and w for tokens E_b + P_t.
+    """Return the selection for tokens E_b + P_t.
 
     Positive code: <u, P_i> = beta + ln c_i and w reads the bit, so o = (1 - leak) sum c_i b_i / sum c + leak * (a mean
     of irrelevant bits), up to a constant; the leak is the same on every input.
 
-    Mixed signs: a value can only be (something of the bit) + (something of the position), so no position can read
-    its bit negated. Instead the position carries the sign and the bit moves attention a little: with
+    Mixed signs: a value is a function of the bit plus a function of the position, so no position can read its bit
+    negated. Instead the value of the position has the sign, and the bit changes the attention slightly: with
     C = sum |c_i|, m = sum c_i / C, eps = 1/(8 C), bit 1 multiplies a token's weight by 1 + eps, position i has value
     (sign c_i - m) / eps and bit 1 the value m / (1 + eps). The numerator is then, exactly,
     e^beta sum_i c_i b_i + m * (ones outside), and the denominator varies by a factor of at most 1 + eps.
@@ -112,7 +112,7 @@ def additive_selection(
 
 
 def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
-    """The score that bit 1 adds, the values of the relevant positions, and the value of bit 1."""
+    """Return the score that bit 1 adds, the values of the relevant positions, and the value of bit 1."""
     if not code.mixed:
         return 0.0, np.zeros(len(code.weights)), 1.0
     eps, mean = code.tilt, sum(code.weights) / code.total
@@ -122,9 +122,9 @@ def _bit_and_position(code: Code) -> tuple[float, Float[Array, " s"], float]:
 def trainable_positions(
     T: int, support: tuple[int, ...], rows: Float[Array, "s axes"], *, d: int | None
 ) -> Encoding:
-    """Positions chosen for the head: `rows` on the support, on the axes after E_0, E_1 and [CLS]; 0 elsewhere.
+    """Return an encoding whose positions are `rows` on the support, on the axes after E_0, E_1, [CLS]; 0 elsewhere.
 
-    d is the smallest width that holds them unless it is given.
+    d is by default the smallest width with enough axes.
     """
     needed = RESERVED + rows.shape[1]
     d = needed if d is None else d
@@ -138,9 +138,9 @@ def trainable_positions(
 def trainable_selection(
     T: int, support: tuple[int, ...], code: Code, *, leak: float, attends_cls: bool, d: int | None = None
 ) -> Selection:
-    """Positions chosen together with the head: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
+    """Return a selection with its own positions: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
 
-    o is that of one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis, which carries the values of
+    o is the same as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of
     the relevant positions; then ||P||_F <= sqrt(2 s).   Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)
@@ -163,7 +163,10 @@ def trainable_selection(
 def _irrelevant_scores(
     encoding: Encoding, support: tuple[int, ...], U: Float[Array, "d 2"], attends_cls: bool
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], float]:
-    """Scores beta * slope + offset of the irrelevant tokens, at their larger bit, and the largest slope."""
+    """Return slope and offset of each irrelevant token, and the largest slope.
+
+    The token's score is beta * slope + offset, for the bit with the larger score.
+    """
     tokens, cls = encoding.project(U)
     outside = np.delete(tokens, list(support), axis=0)
     rho = check_reach(float(outside[..., 0].max(initial=-np.inf)), encoding)
@@ -176,10 +179,11 @@ def _irrelevant_scores(
 def scale_for_leak(
     slope: Float[Array, " n"], offset: Float[Array, " n"], *, total: int, leak: float
 ) -> float:
-    """beta at which tokens of score beta * slope + offset hold `leak` of the attention against total * e^beta.
+    """Return the beta at which irrelevant tokens, of score beta * slope + offset, get the share `leak` of attention.
 
-    Decreasing in beta because every slope is below 1, so bisection finds it; where all of them score 0 it is
-    ln(n (1 - leak) / (leak * total)). Without irrelevant tokens there is nothing to suppress and beta is 0.
+    The relevant tokens have the total weight total * e^beta. Every slope is below 1, so the share decreases in beta and
+    bisection finds it; if all irrelevant scores are 0, beta = ln(n (1 - leak) / (leak * total)). Without irrelevant
+    tokens beta is 0.
     Paper: bounded-scores
     """
     if len(slope) == 0:
@@ -199,7 +203,7 @@ def scale_for_leak(
 
 
 def _excess(beta: float, slope: Float[Array, " n"], offset: Float[Array, " n"], goal: float) -> float:
-    """ln(weight outside / e^beta) beyond its goal."""
+    """Return ln(total weight of irrelevant tokens / e^beta) - goal."""
     scores = beta * slope + offset
     top = scores.max()
     return float(top + np.log(np.exp(scores - top).sum())) - beta - goal
@@ -208,12 +212,12 @@ def _excess(beta: float, slope: Float[Array, " n"], offset: Float[Array, " n"], 
 def bag_selection(
     encoding: Encoding, support: tuple[int, ...], code: Code, *, attends_cls: bool
 ) -> Selection:
-    """u and w for tokens b_t P_t with orthonormal P: no leakage at all.
+    """Return the selection for tokens b_t P_t with orthonormal P, which has no leakage.
 
     With N = T (+ 1 for [CLS]) tokens, score eta_i = ln(1 + N tau |c_i| / C) and value sign c_i (1 - e^{-eta_i}) / tau,
     the output is  (sum_i c_i b_i / C) / (1 + tau sum_i |c_i| b_i / C)  exactly: absent tokens have score and value 0,
-    so every present one takes the place of a 1 in the denominator. tau = 1 for positive codes; for mixed signs
-    tau = 1/(8 C), which keeps the denominator from moving one code value past the next.
+    so each contributes e^0 = 1 to the denominator, and a present token e^{eta_i} instead. tau = 1 for positive codes;
+    for mixed signs tau = 1/(8 C), so that the denominator varies too little to change the order of the code values.
     Paper: single-head-bag, beyond-boolean
     """
     c = np.array(code.weights, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""`build`: any sparse function as an attention head, written down."""
+"""`build`: construct an attention head that computes a given sparse function."""
 
 import math
 from collections.abc import Callable
@@ -43,26 +43,26 @@ def build(
     attends_cls: bool = True,
     seed: int | None = None,
 ) -> Model:
-    """A one-layer model that computes f on every input, exactly (or within epsilon, if given).
+    """Return a one-layer model that computes f on every input, exactly (or within epsilon, if given).
 
-    One head suffices for every f: it adds up the relevant bits with the integer weights of `best_code`, and two ReLU
-    units per change of value decode the sum. `verify(model, f)` proves the result.
+    One head suffices for every f: it sums the relevant bits with the integer weights of `best_code`, and two ReLU units
+    per change of f's value along that sum decode it. `verify(model, f)` proves the result.
 
     Args:
         f: the function, or its expression, which then needs T.
         encoding: "positional" (one-hot, d = T + 3), "random" (unit rows, any d that is large enough; needs `seed`),
             "trainable" (d = 4 or 5), "bag" (one-hot; another d: random rows, which need `seed`), another name in
             `encoding.ENCODINGS` (needs `seed`), or an `Encoding`.
-        d: width, if the encoding leaves it open.
-        method: "compact", or "paper" for the printed construction with its errata repaired.
+        d: embedding width, if the encoding does not determine it.
+        method: "compact", or "paper" for the paper's construction with its errors corrected.
         heads: "one"; "s" for one head per relevant position; "cancel" for two heads whose leakage cancels.
-        readout: "head" puts the ReLU units inside the head (f_tf-scalar), "mlp" after it (f_tf+mlp). By default the
-            head alone serves functions that change value once, which are the threshold functions.
+        readout: "head" puts the ReLU units inside the head (f_tf-scalar), "mlp" after it (f_tf+mlp). The default is
+            "head" for threshold functions, whose value changes once along the sum, else "mlp".
         epsilon: allow this error: AND, OR, NAND, NOR then need no ReLU at all; other functions stay exact.
         attends_cls: whether [CLS] is among the attended tokens.
-        seed: names the random positions.
+        seed: for random positions.
     Raises:
-        DomainError: the arguments do not fit together, or d is too small; says what would work.
+        DomainError: the arguments are inconsistent, or d is too small; the message says what would work.
     Paper: sparse-representation, representation-norms
 
     >>> build("x2 ^ x5 ^ x11", T=16)
@@ -119,7 +119,7 @@ def _check(encoding: Any, method: str, heads: str, readout: str | None, epsilon:
 def _on_named(
     f: SparseFunction, name: str, d: int | None, seed: int | None, on: OnEncoding
 ) -> tuple[Model, dict[str, Any]]:
-    """The model on an encoding of `ENCODINGS`, of width d or, without d, of the first width tried that is enough."""
+    """Return the model on an encoding of `ENCODINGS`, of width d or, if d is None, the first sufficient width tried."""
     make, fixed = ENCODINGS[name].make, ENCODINGS[name].width
     if make is None:
         return on(None, d=d)
@@ -161,7 +161,7 @@ def _on_named(
 def _constant(
     f: SparseFunction, encoding: Encoding | None, *, d: int | None, attends_cls: bool, **_: Any
 ) -> tuple[Model, dict[str, Any]]:
-    """The model of a function that reads no bit: zero weights, and its value as the bias of the read-out."""
+    """Return the model of a constant function: zero weights, and the constant as the bias of the read-out."""
     if encoding is None:
         encoding = trainable_positions(f.T, (), np.zeros((0, 1)), d=d)
     zero = np.zeros((1, encoding.d, 1))
@@ -171,6 +171,6 @@ def _constant(
 
 
 def units(model: Model) -> int:
-    """Hidden ReLU units: those of the decoder, or those inside the head."""
+    """Return the number of ReLU units, in the decoder or inside the head."""
     inside = model.layers[-1].W_V.shape[-1] * model.H if model.layers[-1].sigma == "relu" else 0
     return inside + sum(dense.b.shape[0] for dense in model.decoder)

@@ -1,4 +1,4 @@
-"""Codes worth trying for a truth table: threshold weights, place values, mixed radix over interchangeable bits."""
+"""Candidate codes for a truth table: threshold weights, powers of two, mixed radix over interchangeable bits."""
 
 from collections.abc import Iterator
 from itertools import islice, permutations
@@ -10,11 +10,11 @@ from ..functions import assignments
 
 
 def threshold_weights(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tuple[int, ...] | None:
-    """Non-zero integers c such that f(b) = [c . b >= theta] for some theta; None if f is no threshold function.
+    """Return non-zero integers c with f(b) = [c . b >= theta] for some theta; None if f is no threshold function.
 
-    A threshold function is unate (monotone in each bit, up or down), which settles most functions at once. With the
-    directions known, the weights solve an integer programme that minimises sum |c_i|; if that runs out of time, they
-    are multiples of the linear relaxation's solution, rounded, provided that some multiple works.
+    A threshold function is unate (increasing or decreasing in each bit), which rules out most functions at once. Given
+    the directions, an integer programme finds the weights that minimise sum |c_i|. If it runs out of time, multiples of
+    the linear relaxation's solution are rounded until one works; None if none does.
     """
     directions = unate(table, s)
     if directions is None or (not signs and min(directions) < max(directions)):
@@ -52,7 +52,7 @@ def threshold_weights(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tup
 
 
 def unate(table: Shaped[Array, " N"], s: int) -> tuple[int, ...] | None:
-    """The direction (+1 or -1) in which each bit moves f, or None when some bit moves it both ways."""
+    """Return +1 for each bit in which f is increasing, -1 if decreasing; None if some bit is neither."""
     g = np.asarray(table).astype(np.int64).reshape((2,) * s).transpose()
     directions = []
     for i in range(s):
@@ -64,12 +64,12 @@ def unate(table: Shaped[Array, " N"], s: int) -> tuple[int, ...] | None:
 
 
 def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tuple[int, ...]:
-    """The code +-2^place with the fewest changes, over all bit orders (and signs, if asked); s > 12: by influence.
+    """Return the code +-2^place for which f changes value least often, over all bit orders and, if asked, signs.
 
-    Place bits from the lowest up. Putting bit k on top of the set L already placed adds the changes between
-    "k low, L at its top" and "k high, L at its bottom", summed over all settings of the bits above: a number that
-    depends on L and its signs alone, not on the order inside L. So the best order of every L extends to the best
-    order of every larger set: 2^s sets, or 3^s with signs.
+    Dynamic programming over sets L of bits in the lowest places. Adding bit k in the next place adds the changes of f
+    between "k low, L at its top" and "k high, L at its bottom", summed over all values of the higher bits. This number
+    depends on L and its signs, not on the order inside L, so the best order of L extends to a best order of larger
+    sets: 2^s sets, or 3^s with signs. For s > 12, bits are ordered by influence instead.
     """
     g = table.reshape((2,) * s).transpose()  # axis i is bit i
     if s > 12:
@@ -98,7 +98,7 @@ def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) 
 
 
 def interchangeable(table: Shaped[Array, " N"], s: int) -> Iterator[tuple[int, ...]]:
-    """Codes that count inside each class of interchangeable bits, and use mixed radix across classes."""
+    """Yield codes with equal weights in each class of interchangeable bits, and mixed radix between classes."""
     g = table.reshape((2,) * s).transpose()
     classes: list[list[int]] = []
     for i in range(s):

@@ -1,8 +1,8 @@
-"""Codes: the integers with which a head adds up the relevant bits, chosen so that f changes value seldom.
+"""Codes: the integer weights with which a head sums the relevant bits, chosen so that f changes value rarely.
 
-A head can add up the relevant bits with weights of its choice, o = sum_i c_i b_i, and a ReLU decoder then pays two
-units for every change of f along the sorted values of o. So the cheapest head for f is the code c whose order of
-{0,1}^s makes f change least often: one change exactly when f is a linear threshold function, s for parity.
+A head can sum the relevant bits with any weights, o = sum_i c_i b_i, and a ReLU decoder then needs two units for every
+change of f along the sorted values of o. So the head with the fewest units has the code c that orders {0,1}^s such that
+f changes least often: once if and only if f is a linear threshold function, s times for parity.
 
     s <= 5        the minimum over ALL real weights: the orders of {0,1}^s that weights can induce are enumerated
                   (1, 1, 2, 14, 516 of them up to symmetry for s = 1..5)
@@ -13,8 +13,8 @@ units for every change of f along the sorted values of o. So the cheapest head f
                   only "at least k of s" is recognised as a threshold function
 
 Among candidates with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
-inverse is the gap between neighbouring values of o. That sum is the smallest of all codes for s <= 3; beyond, only
-one order of the inputs with fewest changes is a candidate, and its sum can be twice the smallest.   Paper: best-code
+inverse is the gap between neighbouring values of o. For s <= 3 this sum is the smallest of all codes with as few
+changes; for larger s only one of the best orders is tried, and its sum can be twice the smallest.   Paper: best-code
 """
 
 from collections.abc import Iterator
@@ -34,29 +34,29 @@ NEVER = 1 << 30
 
 @dataclass(frozen=True)
 class Code:
-    """Integers c, none zero, with f a function of sum_i c_i b_i that changes `changes` times along it."""
+    """Non-zero integers c such that f depends only on sum_i c_i b_i; f changes `changes` times along this sum."""
 
     weights: tuple[int, ...]
     changes: int
 
     @property
     def total(self) -> int:
-        """sum |c_i|: the values of o, divided by it, are at least 1/total apart."""
+        """sum |c_i|; the values of sum_i c_i b_i / total are at least 1/total apart."""
         return sum(abs(c) for c in self.weights)
 
     @property
     def mixed(self) -> bool:
-        """True when the weights have both signs."""
+        """Whether the weights have both signs."""
         return min(self.weights) < 0 < max(self.weights)
 
     @property
     def tilt(self) -> float:
-        """1/(8 sum |c_i|), an eighth of the gap: how far a bit may move the total attention where signs are mixed."""
+        """1/(8 sum |c_i|), an eighth of the gap: the most by which a bit may change the attention for mixed signs."""
         return 1 / (8 * self.total)
 
 
 def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int[Array, " m"]:
-    """Changes of value along each code; NEVER where two inputs of one code value disagree."""
+    """Return how often f changes along each code; NEVER if f differs on two inputs with the same code value."""
     levels = weights @ assignments(weights.shape[1]).T.astype(np.int64)
     order = np.argsort(levels, axis=1, kind="stable")
     changed = np.diff(table[order].astype(np.int64), axis=1) != 0
@@ -65,7 +65,7 @@ def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int
 
 
 def best_code(table: Shaped[Array, " N"], *, signs: bool = True) -> Code:
-    """The code chosen as this file's head says, for a table of 2^s values that depends on all s bits.
+    """Return the code chosen by the rules at the top of this file, for a table of 2^s values that depends on all bits.
 
     With signs=False only positive weights are considered.   Paper: best-code
     """
@@ -108,14 +108,14 @@ def _candidates(table: Shaped[Array, " N"], s: int, signs: bool) -> Iterator[tup
 
 @lru_cache
 def _small_weights(s: int, signs: bool) -> tuple[tuple[int, ...], ...]:
-    """Every code with weights of size at most 3, up to reversal."""
+    """Return every code with |c_i| <= 3, one of each pair c, -c."""
     either = (-3, -2, -1, 1, 2, 3) if signs else (1, 2, 3)
     return tuple(product((1, 2, 3), *[either] * (s - 1)))
 
 
 @lru_cache
 def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders s"]]:
-    """The strict orders of {0,1}^s induced by ascending positive weights, and the smallest weights of each."""
+    """Return the strict orders of {0,1}^s that ascending positive weights induce, and the smallest weights of each."""
     largest = {1: 1, 2: 2, 3: 4, 4: 10, 5: 30}[
         s
     ]  # the smallest weights that give all 1, 1, 2, 14, 516 orders
@@ -129,7 +129,7 @@ def canonical_orders(s: int) -> tuple[Int[Array, "orders N"], Int[Array, "orders
 
 
 def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, ...]:
-    """The code with fewest changes among all orders, bits permuted and complemented in every way."""
+    """Return the code with the fewest changes among all orders that weights induce, over all bit orders and signs."""
     orders, weights = canonical_orders(s)
     indices = np.arange(2**s)
     best, answer = (NEVER, True, NEVER), tuple(1 << i for i in range(s))
@@ -150,7 +150,7 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
-    """Lower single weights while the number of changes does not grow: a wider gap, sometimes fewer units."""
+    """Lower single weights as long as the number of changes does not increase, which widens the gap."""
     while len(code.weights) <= 12:
         w = np.array(code.weights)
         smaller = [

@@ -27,10 +27,10 @@ from .multi import bag_bits, cancelling_heads, s_heads
 
 @runtime_checkable
 class Construction(Protocol):
-    """Write down a model that computes f, found by the entry point group `sparsehead.constructions`.
+    """A function that constructs a model of f; packages register it in the group `sparsehead.constructions`.
 
-    `build --method NAME` then calls it, for a function of s >= 1 bits and with the arguments of `build`, and proves
-    the model it returns on all 2^T inputs.
+    `build --method NAME` calls it for functions of s >= 1 bits, with the arguments of `build`, and proves on all 2^T
+    inputs that the returned model computes f.
     """
 
     def __call__(
@@ -44,7 +44,7 @@ class Construction(Protocol):
         epsilon: int | float | None,
         attends_cls: bool,
     ) -> tuple[Model, dict[str, Any]]:
-        """Return the model and the notes for its `meta`; encoding None asks for trainable positions of width d."""
+        """Return the model and entries for its `meta`; encoding=None requests trainable positions of width d."""
 
 
 def compact(
@@ -57,8 +57,8 @@ def compact(
     epsilon: int | float | None,
     attends_cls: bool,
 ) -> tuple[Model, dict[str, Any]]:
-    """One head that adds up the relevant bits (best code, selection, plateau decoder), or one of the others in `multi`
-    and `linear`, if they were asked for; a random bag is always read bit by bit.
+    """Return a model with one head that sums the relevant bits, decoded by plateaus; or, depending on `heads` and
+    `epsilon`, a model of `multi` or `linear`. With a random bag of vectors, each bit is read separately.
     """
     random_bag = encoding is not None and not encoding.additive and encoding.P is not None
     within = epsilon if linear_kind(f) is not None and (encoding is None or encoding.additive) else None
@@ -81,7 +81,7 @@ def compact(
 
 
 def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cls: bool) -> Model:
-    """Models that read each relevant bit separately, or cancel the leakage of the others."""
+    """Return a model that reads each relevant bit separately, or two heads whose leakage cancels."""
     if encoding.additive:
         if heads == "s":
             return s_heads(f, encoding, attends_cls=attends_cls)

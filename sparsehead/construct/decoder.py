@@ -1,10 +1,10 @@
-"""ReLU decoders of a scalar: constant on given intervals, exactly, whatever happens inside them.
+"""ReLU decoders of a scalar o that are exactly constant on given intervals.
 
     f(o) = g_0 + sum_k a_k ReLU(o - t_k)
 
-`plateaus` takes two units per change of value and is flat on each interval and on a quarter of the gap to either
-neighbour, so rounding inside the head does not reach the output. `interpolation` joins points by straight lines with
-one unit per change of slope; it is for inputs that are known exactly.
+`plateaus` takes two units per change of value and is constant on each interval and on a quarter of the gap on either
+side, so that rounding errors of o do not change the output. `interpolation` joins points by straight lines with one
+unit per change of slope; it is for values of o that are known exactly.
 """
 
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Decoder:
 
 
 def plateaus(low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
-    """The decoder that equals values[j] on [low_j, high_j]; two units per change of value.
+    """Return the decoder that equals values[j] on [low_j, high_j], with two units per change of value.
 
-    Intervals with equal values may overlap. `gap` is the smallest space between intervals of different values. No
-    hidden layer has fewer units once every interval holds three points: each change needs a kink at either end.
+    Intervals with equal values may overlap. The decoder's `gap` is the smallest distance between intervals of different
+    values. If every interval contains three points, no hidden layer has fewer units: each change needs two kinks.
 
     Raises:
         DomainError: intervals of different values overlap, so there is no decoder.
@@ -63,8 +63,8 @@ def plateaus(low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[A
 
 
 def interpolation(points: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
-    """The piecewise linear function through (points_j, values_j), points ascending and distinct; constant before the
-    first point, without a kink where the slope does not change.   Paper: exact-decoder
+    """Return the piecewise linear function through (points_j, values_j), points ascending and distinct; constant before
+    the first point, with a kink only where the slope changes.   Paper: exact-decoder
     """
     values = np.asarray(values, dtype=np.float64)
     slopes = np.append(np.diff(values) / np.diff(points), 0.0) if len(points) > 1 else np.zeros(1)

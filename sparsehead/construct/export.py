@@ -20,12 +20,12 @@ HINT = "such as sh.build(f) or sh.load(path)"
 
 
 def to_torch(model: Model | str | Path, *, dtype: str = "float64") -> "TorchModel":
-    """The model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
+    """Return the model as a torch.nn.Module: bits (n, T) -> (n,), differentiable in every weight.
 
-    Its `state_dict()` has the tensor names of a saved file, so that
-    `module.load_state_dict(safetensors.torch.load_file(path))` loads one. One-hot positions become a dense
-    T x (T + 3) buffer. `module.to_model()` converts back, for instance after further training. Entries other than 0 and
-    1 are refused.
+    Its `state_dict()` has the tensor names of a saved model file, so that
+    `module.load_state_dict(safetensors.torch.load_file(path))` loads such a file. One-hot positions become a dense
+    T x (T + 3) buffer. `module.to_model()` converts back, for example after further training. The module refuses inputs
+    other than 0 and 1.
 
     Args:
         model: a Model, or the path of a model file.
@@ -51,12 +51,12 @@ def to_onnx(
 ) -> Path:
     """Write the model as an ONNX file: input "bits" (n, T), int64; output "output" (n,).
 
-    An ONNX file does not refuse entries other than 0 and 1.
+    The ONNX model does not check that its inputs are 0 or 1.
 
     Args:
         model: a Model, or the path of a model file.
-        path: the file to write; it replaces another only with force=True.
-        dtype: "float32", which every runtime knows, or "float64".
+        path: the file to write; an existing file is replaced only with force=True.
+        dtype: "float32", which every runtime supports, or "float64".
     Raises:
         MissingExtra: torch, onnx or onnxscript is not installed.
 
@@ -85,11 +85,11 @@ def to_onnx(
 
 
 def to_transformer_lens(model: Model | str | Path) -> Any:
-    """The attention of a one-layer model as a HookedTransformer of TransformerLens, in float64.
+    """Return the attention of a one-layer model as a HookedTransformer of TransformerLens, in float64.
 
-    Tokens 0, 1 and 2 are the bits and [CLS], which comes last. If nothing but the read-out follows the attention, the
-    model's output is the difference of the two logits at the last token; otherwise `model.read_out` applies to
-    `blocks.0.hook_attn_out` there, and the logits are 0.
+    Tokens 0 and 1 are the bits; token 2 is [CLS], which comes last. If only the read-out follows the attention, the
+    model's output is the difference of the two logits at the last token. Otherwise the logits are 0, and the output is
+    `model.read_out` of `blocks.0.hook_attn_out` at the last token.
 
     Raises:
         MissingExtra: transformer_lens is not installed.
@@ -124,16 +124,16 @@ def to_transformer_lens(model: Model | str | Path) -> Any:
 
 
 def lens_weights(model: Model) -> dict[str, Array]:
-    """The attention of a one-layer model as TransformerLens names and shapes it.
+    """Return the attention weights of a one-layer model, with the names and shapes of TransformerLens.
 
     For HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False, d_vocab=3,
-    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0, 1 and 2 are the bits and [CLS]; [CLS] comes last,
-    so the causal mask hides nothing from it. The head's output is `blocks.0.hook_attn_out` at the last position; the
-    model's decoder and read-out apply to that.
+    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0 and 1 are the bits; token 2 is [CLS], which comes
+    last, so the causal mask hides nothing from it. The attention's output is `blocks.0.hook_attn_out` at the last
+    position; the model's decoder and read-out apply to this output.
 
     Raises:
-        DomainError: the model has a bag of vectors, an activation inside the head, LayerNorm, or does not attend to
-            [CLS].
+        DomainError: the model has more layers, a bag of vectors, an activation inside the head or a LayerNorm, or does
+            not attend to [CLS].
     """
     layer, code = model.layers[0], model.encoding
     if model.L != 1 or not code.additive or layer.sigma != "identity" or layer.norm_attention is not None:

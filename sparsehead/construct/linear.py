@@ -1,4 +1,4 @@
-"""AND and OR within epsilon by a linear head: softmax alone, no ReLU anywhere."""
+"""Compute AND and OR within epsilon by a linear head, which has a softmax but no ReLU."""
 
 import math
 
@@ -13,7 +13,7 @@ from .attention import Selection, TooNarrow, check_reach, dual, support_rows
 
 
 def linear_kind(f: SparseFunction) -> tuple[int, bool] | None:
-    """(the bit that decides, whether the head's output is negated) for AND, OR, NAND, NOR; None otherwise."""
+    """Return (the deciding bit value, whether the output is negated) for AND, OR, NAND, NOR; None for other f."""
     for rare in (1, 0):
         where = np.flatnonzero(f.values == rare).tolist()
         if where == [len(f.values) - 1]:  # AND (rare 1) or NAND: a single 0 decides
@@ -24,12 +24,12 @@ def linear_kind(f: SparseFunction) -> tuple[int, bool] | None:
 
 
 def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, attends_cls: bool) -> Model:
-    """o within epsilon of f, with sigma the identity.
+    """Return a model with sigma = identity whose output is within epsilon of f on every input.
 
-    Scores b_1 on the support plus b_2 on the deciding bit, value = the bit: one deciding bit inside the support
-    outweighs everything. b_2 = ln(2 (s - 1) / eps), b_1 = b_2 + ln(2 (T - s + 1) / (s eps)) for orthonormal positions;
-    otherwise b_1 grows until the exact range of o is within epsilon. Thresholds between 1 and s cannot be approximated
-    this way: o is a Moebius function of the number of ones.   Paper: linear-head
+    A token's score is b_1 on the support, plus b_2 if it has the deciding bit; its value is the bit. One deciding bit
+    inside the support thus outweighs all other tokens. For orthonormal positions b_2 = ln(2 (s - 1) / eps) and
+    b_1 = b_2 + ln(2 (T - s + 1) / (s eps)); otherwise b_1 grows until the exact range of o is within epsilon. "At least
+    k of s" with 1 < k < s has no such head: o is a Moebius function of the number of ones.   Paper: linear-head
     """
     kind = linear_kind(f)
     if kind is None or not encoding.additive:
@@ -62,5 +62,5 @@ def linear_head(f: SparseFunction, encoding: Encoding, *, epsilon: int | float, 
 
 
 def _log_ratio(a: int | float, b: int | float) -> float:
-    """ln(a/b) for positive numbers, also where a/b is too large for a float."""
+    """Return ln(a/b) for positive numbers, even if a/b is too large for a float."""
     return math.log(a / b) if math.isfinite(a / b) else math.log(a) - math.log(b)

@@ -23,9 +23,10 @@ from .decoder import GUARD, interpolation, plateaus
 
 
 def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
-    """One head per relevant position, then clean bits, then f: all slopes are O(1), no 2^-s precision.
+    """Return a model with one head per relevant position; ReLU units round each output to a bit, others compute f.
 
-    Each head leaves a quarter of its attention outside its position, so it reads its bit in [0, 1/4] or [3/4, 1].
+    All slopes are O(1), so no precision of 2^-s is needed. Each head puts a quarter of its attention outside its
+    position, so its output is in [0, 1/4] for bit 0 and in [3/4, 1] for bit 1.
     Paper: s-heads
     """
     one_bit = Code((1,), changes=1)
@@ -43,12 +44,13 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 
 
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
-    """One head of value width s for a bag of approximately orthonormal vectors.
+    """Return a model with one head of value width s, for a bag of approximately orthonormal vectors.
 
-    Score beta <u_1, x>, u_1 dual to the support; coordinate i reads the dual of position i. If [CLS] is attended, it
-    scores beta as well and reads 0: with zeta the share of the other tokens and nu = max |<w_i, P_t>|, an absent bit
-    then reads at most nu zeta, a present one at least (1 - zeta)/(s + 1) - nu zeta. Without [CLS] an absent bit may
-    read nu, which has to be below about 1/s.   Paper: single-head-bag-approximate
+    A token's score is beta <u_1, x>, with u_1 dual to the support; coordinate i of its value is <w_i, x>, with w_i dual
+    to position i. If [CLS] is attended, its score is beta too and its value 0. Let zeta be the attention on the other
+    tokens and nu = max |<w_i, P_t>|: coordinate i of the output is then at most nu zeta for bit 0, and at least
+    (1 - zeta)/(s + 1) - nu zeta for bit 1. Without [CLS] it may be nu for bit 0, and nu must be below about 1/s.
+    Paper: single-head-bag-approximate
     """
     s = f.s
     rows = support_rows(encoding, f.support)
@@ -71,7 +73,7 @@ def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mod
 
 
 def _read_bits(f: SparseFunction, layer: Layer, picks: list[Selection]) -> Model:
-    """The model in which picks[i] reads bit i: two units clean each bit, a second hidden layer computes f of them."""
+    """Return the model in which picks[i] reads bit i, two units round it to 0 or 1, and a second layer computes f."""
     s, encoding = f.s, picks[0].encoding
     W_1, b_1, clean = np.zeros((encoding.d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
     for i, pick in enumerate(picks):
@@ -94,10 +96,11 @@ def _read_bits(f: SparseFunction, layer: Layer, picks: list[Selection]) -> Model
 def of_clean_bits(
     f: SparseFunction,
 ) -> tuple[Float[Array, "s units"], Float[Array, " units"], Float[Array, " units"], float]:
-    """W, b, w, bias with f(b) = w . ReLU(b W + b) + bias on {0,1}^s; the smaller of two constructions.
+    """Return W, c, w, bias with f(b) = w . ReLU(b W + c) + bias for all b in {0,1}^s.
 
-    Interpolation of the best code (s kinks for a symmetric f, two for a threshold), or one unit per minterm of
-    the rarer value, ReLU(sum_{b_i = 1} b_i - sum_{b_i = 0} b_i - ones + 1), at most 2^(s-1) of them.
+    The smaller of two constructions: interpolation along the best code (s kinks for a symmetric f, two for a threshold
+    function), or one unit for each a in {0,1}^s with the rarer value of f, at most 2^(s-1):
+    ReLU(sum_{a_i = 1} b_i - sum_{a_i = 0} b_i - ones(a) + 1), which is 1 if b = a, else 0.
     """
     code = best_code(f.values)
     table = assignments(f.s).astype(np.float64)
@@ -113,11 +116,11 @@ def of_clean_bits(
 
 
 def cancelling_heads(f: SparseFunction, encoding: Encoding, code: Code, *, attends_cls: bool) -> Model:
-    """Two heads whose leakage cancels: y_0 = sum_i c_i b_i exactly, before any ReLU.
+    """Return a model with two heads whose leakage cancels: before any ReLU, their output is exactly sum_i c_i b_i.
 
     Head 1 has scores eta_i = ln(1 + N c_i) on the support, head 2 attends uniformly to the same N tokens. With
     Z = sum e^{eta_i} + N - s,  Z o_1 - N o_2 = sum_i (e^{eta_i} - 1) b_i = N sum_i c_i b_i.
-    Needs irrelevant tokens that score exactly 0: one-hot or trainable positions.   Paper: cancelling-heads
+    The scores of irrelevant tokens must be exactly 0: one-hot or trainable positions.   Paper: cancelling-heads
     """
     n = f.T + attends_cls
     rows = support_rows(encoding, f.support)

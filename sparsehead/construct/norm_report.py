@@ -1,4 +1,4 @@
-"""Norms of a written model beside what the formulas predict and what the paper allows."""
+"""Norms of a constructed model, compared with the values that formulas predict and with the paper's."""
 
 import math
 from dataclasses import asdict
@@ -15,10 +15,10 @@ from .code import Code
 
 
 def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
-    """Every norm of every matrix, per head: Frobenius, spectral, (2,1), its transpose, (1,1).
+    """Return the norms of every matrix, per head: Frobenius, spectral, (2,1), (2,1) of the transpose, (1,1).
 
-    Beside them, for compact models of one head, `predicted` (||W_QK|| from the scores eta: |eta|_2 and |eta|_1) and
-    `paper`, the sizes of the paper's weights. The temperature is inside W_QK.   Paper: representation-norms
+    For compact models of one head, also `predicted` (||W_QK|| from the scores eta: |eta|_2 and |eta|_1) and `paper`,
+    the norms of the paper's weights. W_QK includes the temperature.   Paper: representation-norms
     """
     if model.L != 1:
         raise DomainError(f"a norm report is about one layer, this model has L={model.L}.")
@@ -35,8 +35,8 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
 
 
 def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
-    """eta_i for orthonormal (or trainable) positions: ln(n (1 - leak) / leak) + ln(|c_i| / C); in a bag,
-    ln(1 + N tau |c_i| / C).
+    """Return the scores eta_i: ln(n (1 - leak) / leak) + ln(|c_i| / C) for orthonormal or trainable positions;
+    ln(1 + N tau |c_i| / C) in a bag of vectors.
     """
     sizes, total = [abs(c) for c in code.weights], code.total
     if bag:
@@ -49,7 +49,7 @@ def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag:
 
 
 def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """W_QK's norms by formula for one compact head on one-hot rows with a positive code; None for other models."""
+    """Return W_QK's norms by formula for a compact one-head model with one-hot rows and positive code, else None."""
     code = model.meta.get("code")
     if code is None or model.encoding.P is not None or min(code) < 0 or f.s == 0:
         return None
@@ -62,9 +62,9 @@ def predicted_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
 
 
 def paper_norms(model: Model, f: SparseFunction) -> dict[str, float] | None:
-    """Frobenius norms of the paper's weights for f's size, at Delta = 0: R, and the true O(sqrt s) of the rest.
+    """Return the Frobenius norms of the paper's weights for this T and s, at Delta = 0.
 
-    Paper: errata-paper-6
+    W_Q has the norm R, which grows like ln T; W_K, W_V and W_C have norms O(sqrt s).   Paper: errata-paper-6
     """
     s = f.s
     if s == 0:

@@ -1,9 +1,10 @@
-"""The paper's construction, with its errata repaired; and, for demonstration, as printed.
+"""The paper's construction with its errors corrected; for demonstration, also as printed.
 
-A head brings (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1), or one such coordinate per relevant bit, within g/4 of
-its target, g the smallest distance of two targets; a three-layer ReLU net then puts a bump around each target. Widths
-of the net: 4 per target and coordinate, then 2 per target, so (4(s+1), 2(s+1)) for symmetric functions and
-(4 s 2^s, 2 2^s) in general. `compact` needs two units per change of value, and one head for every function.
+The head's output approximates (1/s) sum chi_i (chi = +1 for bit 0, -1 for bit 1), or one such coordinate per relevant
+bit, within g/4 of its target, where g is the smallest distance between two targets. A three-layer ReLU net then
+computes a bump around each target. Widths of the net: 4 per target and coordinate, then 2 per target, so
+(4(s+1), 2(s+1)) for symmetric functions and (4 s 2^s, 2 2^s) in general. For comparison, `compact` needs one head and
+two units per change of value.
 """
 
 import math
@@ -40,7 +41,7 @@ def bump(x: Float[Array, "*n"], delta: float, *, printed: bool = False) -> Float
 def bump_net(
     targets: Float[Array, "n k"], values: Shaped[Array, " n"], delta: float, d: int, *, printed: bool = False
 ) -> tuple[tuple[Dense, Dense], Float[Array, " u"]]:
-    """Two ReLU layers and a read-out that equal values[j] wherever y is within delta of targets[j].
+    """Return two ReLU layers and a read-out whose output is values[j] if y is within delta of targets[j].
 
     First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1.
     The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump-net
@@ -69,11 +70,11 @@ def paper_model(
     attends_cls: bool = True,
     printed: Set[str] = frozenset(),
 ) -> Model:
-    """Symmetric functions by one head; others by s heads, or one head in a bag of vectors.
+    """Return the paper's model of f: one head for symmetric f and in a bag of vectors, else s heads.
 
     Args:
         encoding: None for trainable positions.
-        printed: any of "bump", "delta", "key": the parts to leave as printed.
+        printed: any of "bump", "delta", "key": the parts whose printed errors are kept.
     Raises:
         DomainError: [CLS] is not attended in a bag of vectors, which the construction needs.
     Paper: sparse-representation, general-representation
@@ -105,7 +106,7 @@ def paper_model(
 
 
 def smallest_distance(targets: Float[Array, "n k"]) -> float:
-    """g: the smallest l_inf distance of two targets, for which they are g-injective.   Paper: gamma-injective"""
+    """Return g, the smallest l_inf distance between two targets.   Paper: gamma-injective"""
     distances = np.abs(targets[:, None] - targets[None]).max(axis=2)
     return float(distances[~np.eye(len(targets), dtype=bool)].min())
 
@@ -113,7 +114,7 @@ def smallest_distance(targets: Float[Array, "n k"]) -> float:
 def _additive_layer(
     f: SparseFunction, encoding: Encoding, symmetric: bool, *, plain: bool
 ) -> tuple[Layer, Float[Array, "n k"]]:
-    """Encodings (a) and (b): W_Q = R v_CLS, W_K = the keys, W_V = E_0 - E_1, and the targets of every pattern."""
+    """Return the layer for the paper's encodings (a) and (b), with W_V = E_0 - E_1, and the target of every pattern."""
     P_I = support_rows(encoding, f.support)[: f.s]
     shared = symmetric and np.ptp(P_I, axis=0).max(initial=0.0) == 0  # trainable: one vector for all of I
     if not symmetric:
@@ -143,7 +144,7 @@ def _additive_layer(
 
 
 def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[Layer, Float[Array, "n k"]]:
-    """Encoding (c): [CLS] scores as much as a present relevant token, so attention never falls on the rest."""
+    """Return the layer for the paper's encoding (c), in which [CLS] scores as much as a relevant 1, and the targets."""
     scores_and_values = np.ones((f.s + 1, f.s + 1))
     scores_and_values[: f.s, 1:] = np.eye(f.s)
     scores_and_values[f.s, 1:] = -1.0
@@ -164,7 +165,7 @@ def _bag_layer(f: SparseFunction, encoding: Encoding, symmetric: bool) -> tuple[
 
 
 def _reach(encoding: Encoding, key: Float[Array, "d 1"], inside: tuple[int, ...]) -> float:
-    """rho: the largest |<key, token>| outside `inside`."""
+    """Return rho, the largest |<key, token>| over positions not in `inside`."""
     tokens, _ = encoding.project(key)
     return check_reach(float(np.abs(np.delete(tokens, list(inside), axis=0)).max(initial=0.0)), encoding)
 
@@ -172,5 +173,5 @@ def _reach(encoding: Encoding, key: Float[Array, "d 1"], inside: tuple[int, ...]
 def paper(
     f: SparseFunction, encoding: Encoding | None, *, d: int | None, attends_cls: bool, **_: Any
 ) -> tuple[Model, dict[str, Any]]:
-    """`paper_model` as a construction of `build`; heads, readout and epsilon are the printed ones."""
+    """Return `paper_model` for `build`; the options heads, readout and epsilon do not apply."""
     return paper_model(f, encoding, d=d, attends_cls=attends_cls), {}

@@ -14,8 +14,8 @@ from ..heads.torch_activations import TORCH_ACTIVATIONS
 
 
 class Part(nn.Module):
-    """A dataclass as a module: its arrays are parameters, its other fields attributes, each under its name, so that
-    `state_dict()` has the tensor names of a saved model.
+    """A dataclass as a torch module: arrays become parameters and other fields attributes, under their own names, so
+    that `state_dict()` has the tensor names of a saved model.
     """
 
     def __init__(self, part: Any, dtype: torch.dtype) -> None:
@@ -32,7 +32,7 @@ class Part(nn.Module):
 
 
 class TorchModel(Part):
-    """`model(bits)` for bits (n, T) gives (n,); every weight, positions included, is a parameter."""
+    """A module that maps bits (n, T) to outputs (n,); every weight, positions included, is a parameter."""
 
     encoding: Any
     layers: Any
@@ -51,7 +51,7 @@ class TorchModel(Part):
             self.encoding.register_buffer("one_hot", positions, persistent=False)
 
     def to_model(self) -> Model:
-        """The `Model` with this module's current weights, for `read`, `verify` and `bound`."""
+        """Return the `Model` with this module's current weights, for `read`, `verify` and `bound`."""
         return _read_back(self._written, self)
 
     def forward(self, bits: Any) -> Tensor:
@@ -82,7 +82,7 @@ class TorchModel(Part):
             )
 
     def tokens(self, bits: Tensor) -> Tensor:
-        """X(b), (n, T + 1, d), [CLS] last."""
+        """Return the tokens X(b), (n, T + 1, d), [CLS] last."""
         code = self.encoding
         P = code.one_hot if code.P is None else code.P
         if code.kind == "bag":
@@ -92,7 +92,7 @@ class TorchModel(Part):
         return torch.cat([X, code.cls.expand(bits.shape[0], 1, -1)], dim=1)
 
     def block(self, X: Tensor, layer: Any, rows: slice) -> Tensor:
-        """The output of one layer at `rows`; of the last layer only the last row is read."""
+        """Return the output of one layer at `rows`; for the last layer, only the last row is needed."""
         Z = X if layer.norm_attention is None else _normed(X, layer.norm_attention)
         Q = torch.einsum("ntd,hdk->nhtk", Z[:, rows], layer.W_Q) + _bias(layer.b_Q)
         K = torch.einsum("ntd,hdk->nhtk", Z, layer.W_K) + _bias(layer.b_K)
@@ -113,7 +113,7 @@ class TorchModel(Part):
 
 
 def _read_back(part: Any, module: Any) -> Any:
-    """The dataclass `part` with the current parameters of its module."""
+    """Return the dataclass `part` with the current parameters of `module`."""
     changed: dict[str, Any] = {}
     for field in fields(part):
         old, new = getattr(part, field.name), getattr(module, field.name)
