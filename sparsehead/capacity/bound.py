@@ -51,8 +51,7 @@ class Bound(WithChart, Verdict):
     - samples_needed: samples at which the gap is at most `accuracy`.
     - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
       margins all exceed `margin`.
-    - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given
-    beforehand.
+    - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given.
 
     The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
     range of a float is None.

@@ -1,10 +1,10 @@
-"""Covering and packing numbers: points come in, exact numbers and covers go out.
+"""Exact covering and packing numbers of finite sets of points, with covers.
 
 Read in this order:
 
 points_file               a CSV file of points
-metrics                   points as exact numbers, and which of them lie within eps of each other
-cover, external           minimal covers with centres in the set (the public `covering_number`) and anywhere
+metrics                   points as exact numbers, and which pairs lie within eps of each other
+cover, external           minimal covers with centres in the set (the public `covering_number`), or anywhere
 """
 
 from .cover import Cover, covering_number

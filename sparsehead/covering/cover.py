@@ -1,15 +1,15 @@
-"""Covering and packing numbers of point sets: exact where that is affordable, a bracket where it is not.
+"""Covering and packing numbers of point sets: exact if affordable, otherwise a lower and an upper bound (a bracket).
 
 Balls are closed. With D the p-norm distance between points:
 
     N_int(eps)  fewest points of the set whose eps-balls cover it (proper): a minimum dominating set
-    N_ext(eps)  the same with centres anywhere
-    P(r)        most points with all pairwise distances > r
+    N_ext(eps)  fewest eps-balls that cover the set, with centres anywhere
+    P(r)        largest number of points with all pairwise distances > r
 
     P(2 eps) <= N_ext(eps) <= N_int(eps) <= P(eps),     N_int(2 eps) <= N_ext(eps).
 
-The exact numbers are integer programs (HiGHS); `packing` and the LP relaxation bound them from below, greedy
-from above. N_int can fall when points are added, N_ext and P cannot.
+Exact numbers are computed by integer programming (HiGHS). A packing and the LP relaxation give lower bounds, a greedy
+cover an upper bound. N_int can decrease when points are added, N_ext and P cannot.
 """
 
 import math
@@ -41,17 +41,17 @@ class Bracket:
 
     @property
     def size(self) -> int | None:
-        """The number itself; None if only the bracket is known."""
+        """The number itself; None if only the bounds are known."""
         return self.upper if self.exact else None
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Cover(WithChart, Bracket):
-    """A covering number with the cover of `upper` balls that was found.
+    """A covering number, with a cover of `upper` balls.
 
-    rows are the indices of the centres among the points, None if centres lie anywhere. greedy, packing and lp are
-    the bounds computed on the way (lp only for proper covers). ties says in a sentence what was assumed about
-    distances equal to eps.
+    rows are the indices of the centres among the points, None if centres may lie anywhere. greedy, packing and lp are
+    bounds computed on the way (lp only for proper covers). ties is a sentence that says which distances equal to eps
+    count as within eps.
     """
 
     _CHART = "figures.covers:cover_of_points"
@@ -68,7 +68,7 @@ class Cover(WithChart, Bracket):
 
     @property
     def verdict(self) -> str:
-        """One sentence: the number, or the bracket around it."""
+        """The number, or its lower and upper bound, in one sentence."""
         number = f"{self.size}" if self.exact else f"{self.lower} to {self.upper}"
         given = "" if self.points is None else f" of {len(self.points)} points"
         return f"covering number {number}{given}" + ("" if self.eps is None else f", eps={self.eps:g}")
@@ -77,7 +77,7 @@ class Cover(WithChart, Bracket):
         return f"<Cover: {self.verdict}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The cover as JSON values, without the points: what `sparsehead cover --json` prints."""
+        """Return the cover as JSON values without the points, as printed by `sparsehead cover --json`."""
         of = ("points", "eps", "p")
         plain = {key: json_values(value) for key, value in vars(self).items() if key not in of}
         return {
@@ -91,7 +91,7 @@ class Cover(WithChart, Bracket):
         }
 
     def to_frame(self) -> Frame:
-        """One row for each centre: its index among the points (None if it is not one) and its coordinates."""
+        """Return a table with one row per centre: its index among the points (None if it is not one), coordinates."""
         rows = self.rows if self.rows is not None else (None,) * len(self.centers)
         return Frame(
             {"point": row, **{f"x{i}": x for i, x in enumerate(center)}}
@@ -106,18 +106,18 @@ class Cover(WithChart, Bracket):
 def covering_number(
     points: Any, *, eps: Any, p: Real = 2, external: bool = False, time_limit: float = 30.0
 ) -> Cover:
-    """The eps-covering number of a finite set of points in the p-norm.
+    """Return the eps-covering number of a finite set of points in the p-norm, with a cover.
 
     Args:
         points: n rows of d numbers (or n numbers: points on a line), n <= 8000. Fractions, whole numbers, Decimals
             and texts are compared exactly, at any offset and scale, for p = inf and p = 1, 2, .., 100. Floats are
-            taken as the binary numbers they are, and distances up to eps (1 + 1e-12) as within eps; a float such
-            as 123456789.1 is off its decimal by more than that, so give texts where ties matter.
-        eps: radius of the closed balls, > 0; beside exact points a float counts as the decimal it prints as.
-        p: the norm, 1 <= p <= inf; where it is not among those above, distances up to eps (1 + 1e-12) are within.
+            used with their binary values, and distances up to eps (1 + 1e-12) count as within eps; the float
+            123456789.1 differs from this decimal by more than that, so pass texts if ties matter.
+        eps: radius of the closed balls, > 0; with exact points, a float means the decimal that it prints as.
+        p: the norm, 1 <= p <= inf; for p other than those above, distances up to eps (1 + 1e-12) count as within eps.
         external: let centres lie anywhere. Exact on a line (any p) and in the plane (p = 2, up to 150
-            points); elsewhere the bracket P(2 eps) <= N_ext <= N_int.
-        time_limit: seconds for the search; when it comes first the bracket is returned and `exact` is False.
+            points); otherwise the bounds P(2 eps) <= N_ext <= N_int.
+        time_limit: seconds for the search; if they run out, bounds are returned and `exact` is False.
     Paper: pseudometric-cover, covering-example
 
     >>> covering_number([["0.5", "0.7"], ["0.2", "0.3"], ["0.6", "0.65"]], eps=0.5).size
@@ -149,7 +149,7 @@ def cover_graph(
     deadline: float,
     ties: str = Cover.ties,
 ) -> Cover:
-    """The proper cover, given which pairs are within eps (near) and which are more than 2 eps apart."""
+    """Return the proper cover, given which pairs are within eps (near) and which are more than 2 eps apart."""
     greedy = greedy_cover(near)
     packing = greedy_packing(apart)
     lp, best, bound, proven = _solve(near, greedy, packing, deadline)
@@ -168,7 +168,7 @@ def cover_graph(
 def _solve(
     near: Bool[Array, "n n"], greedy: list[int], packing: list[int], deadline: float
 ) -> tuple[float | None, list[int], float, bool]:
-    """LP value, best cover found, lower bound, and whether the two are known to meet."""
+    """Return LP value, best cover found, lower bound, and whether the cover is proven to be minimal."""
     if len(greedy) == len(packing):
         return None, greedy, float(len(packing)), True
     lp = lp_bound(near, time_limit=max(0.01, deadline - time.monotonic()))
@@ -181,9 +181,9 @@ def _solve(
 
 
 def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
-    """Columns chosen by taking, again and again, the one that covers most rows not yet covered.
+    """Choose columns one after another, each time one that covers the most rows not yet covered.
 
-    At most 1 + 1/2 + .. + 1/D times the minimum, D the largest number of rows one column covers.
+    Their number is at most 1 + 1/2 + .. + 1/D times the minimum, D the largest number of rows that one column covers.
     """
     uncovered = np.ones(near.shape[0], dtype=bool)
     gains = near.sum(axis=0).astype(np.int64)
@@ -198,7 +198,7 @@ def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
 
 
 def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
-    """Points chosen in the order of fewest conflicts so that every pair is apart: a lower bound for P."""
+    """Choose points in order of fewest conflicts such that every pair is apart: a lower bound for P."""
     allowed = np.ones(apart.shape[0], dtype=bool)
     chosen: list[int] = []
     for i in np.argsort(-apart.sum(axis=1), kind="stable"):
@@ -209,7 +209,7 @@ def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
 
 
 def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int] | None, float, bool]:
-    """Fewest columns that cover all rows: (columns or None, proven lower bound, whether proven minimal)."""
+    """Find the fewest columns that cover all rows: (columns or None, proven lower bound, whether proven minimal)."""
     columns, bound, proven = _choose_columns(1.0, near.astype(np.float64), lb=1.0, time_limit=time_limit)
     # the solver's tolerance may leave a row uncovered
     if columns is not None and not near[:, columns].any(axis=1).all():
@@ -220,9 +220,9 @@ def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int]
 def _choose_columns(
     cost: float, A: Any, *, time_limit: float, **limits: float
 ) -> tuple[list[int] | None, float, bool]:
-    """Minimise `cost` times the number of columns chosen, the row sums of A over them within `limits` (lb, ub).
+    """Minimise `cost` times the number of chosen columns, with row sums of A over them within `limits` (lb, ub).
 
-    Returns the columns (None if the solver found none), a lower bound, and whether the minimum is proven.
+    Return the columns (None if the solver found none), a lower bound, and whether the minimum is proven.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -240,12 +240,12 @@ def _choose_columns(
 
 
 def round_up(bound: float) -> int:
-    """The least whole number that a solver's lower bound allows: HiGHS works to 1e-7, so 2.9999999 means 3."""
+    """Return the least integer that a solver's lower bound allows: HiGHS is accurate to 1e-7, so 2.9999999 means 3."""
     return math.ceil(bound - 1e-6)
 
 
 def lp_bound(near: Bool[Array, "n n"], *, time_limit: float) -> float | None:
-    """The linear relaxation of the covering program, a lower bound; None if the time ran out."""
+    """Return the value of the linear relaxation of the covering program, a lower bound; None if time ran out."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -262,13 +262,13 @@ def lp_bound(near: Bool[Array, "n n"], *, time_limit: float) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Packing(Bracket):
-    """A packing number with the `lower` points that were found, pairwise more than r apart."""
+    """A packing number, with `lower` points that are pairwise more than r apart."""
 
     rows: tuple[int, ...]
 
 
 def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0) -> Packing:
-    """P(r): most points with all pairwise distances > r, r > 0. Arguments as in `covering_number`.
+    """Return P(r), the most points with all pairwise distances > r, r > 0. Arguments are as in `covering_number`.
 
     Paper: pseudometric-cover
     """
@@ -277,7 +277,7 @@ def packing_number(points: Any, *, r: Any, p: Real = 2, time_limit: float = 30.0
 
 
 def pack_graph(near: Bool[Array, "n n"], *, time_limit: float) -> Packing:
-    """Most points with no pair of distinct ones in `near`."""
+    """Return the largest set of points without a pair of distinct points in `near`."""
     from scipy.sparse import csr_array
 
     greedy = greedy_packing(~near)

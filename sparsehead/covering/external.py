@@ -1,9 +1,9 @@
-"""External covers: centres anywhere in the space.
+"""External covers: centres may lie anywhere in the space.
 
 On a line, sweep from the left: the interval that starts at the first uncovered point is best. In the plane
 with Euclidean discs, a disc of an optimal cover can be moved until two of its points lie on its rim, or one
 point is its centre; so finitely many discs suffice and the number is a set cover. Elsewhere only a bracket
-is computed. Membership of a point in a disc is decided exactly, although centres have irrational coordinates.
+is computed. Whether a point lies in a disc is decided exactly, although centres have irrational coordinates.
 """
 
 import math
@@ -29,7 +29,7 @@ def external_cover(
     apart: Bool[Array, "n n"],
     deadline: float,
 ) -> Cover:
-    """N_ext, or P(2 eps) <= N_ext <= N_int where it is not computed.   Paper: pseudometric-cover"""
+    """Return N_ext, or the bounds P(2 eps) <= N_ext <= N_int if it is not computed.   Paper: pseudometric-cover"""
     n, d = points.values.shape
     packing, ties = len(greedy_packing(apart)), points.ties(p)
     if d == 1:
@@ -46,7 +46,7 @@ def external_cover(
 
 
 def _on_a_line(xs: list[Fraction], radius: Fraction) -> list[Fraction]:
-    """Centres of the fewest intervals of half-length `radius` that contain all of xs."""
+    """Return the centres of the fewest intervals of half-length `radius` that contain all of xs."""
     centers: list[Fraction] = []
     last = None
     for x in sorted(xs):
@@ -65,7 +65,7 @@ def _in_the_plane(
     packing: int,
     deadline: float,
 ) -> Cover:
-    """The fewest discs of radius `limit`: set cover over discs centred at a point or through two points."""
+    """Return the fewest discs of radius `limit`, by set cover over discs centred at a point or through two points."""
     fractions = [points.row(i) for i in range(len(points.values))]
     # this factor makes the coordinates and the limit whole numbers
     factor = math.lcm(limit.denominator, *(x.denominator for row in fractions for x in row))
@@ -95,15 +95,15 @@ def _in_the_plane(
 
 
 def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, " n"]) -> Bool[Array, "n 2"]:
-    """Which points lie in the two discs of this radius that have the origin and point j on their rims.
+    """Return which points lie in the two discs of this radius that have the origin and point j on their rims.
 
     In units of the radius, with g the point j, t = sqrt(1/|g|^2 - 1/4) and g' = (-g_y, g_x), the centres are
     g/2 +- t g', and a point w is inside iff
 
         |w - g/2 -+ t g'|^2 <= 1   <=>   |w|^2 - <w, g> <= +- 2 t <w, g'>.
 
-    Only the candidates, points within 2 of both, are tested. Floats decide where they can, in coordinates relative to
-    a point of the disc, so that offsets do not matter.
+    Only `candidates`, points within 2 of both, are tested. Floats are used if they can decide; coordinates are relative
+    to a point of the disc, so that offsets do not matter.
     """
     at = np.flatnonzero(candidates)
     w = np.array([(local[k][0] / radius, local[k][1] / radius) for k in at.tolist()])
@@ -129,7 +129,7 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
 
 
 def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
-    """|w|^2 - <w, g> <= 2 side t <w, g'> in whole numbers, comparing signs and squares of both sides."""
+    """Return whether |w|^2 - <w, g> <= 2 side t <w, g'>, in integers, by comparing signs and squares of both sides."""
     left = w[0] * (w[0] - g[0]) + w[1] * (w[1] - g[1])
     right = side * (w[1] * g[0] - w[0] * g[1])
     size = g[0] ** 2 + g[1] ** 2
@@ -140,7 +140,7 @@ def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
 
 
 def _center(points: Points, i: int, j: int, side: int, *, limit: Fraction) -> tuple[float, float]:
-    """The centre of the disc through points i and j as floats; j = i means the disc centred at i."""
+    """Return the centre of the disc through points i and j as floats; if j = i, of the disc centred at i."""
     (x, y), other = points.row(i), points.row(j)
     g_x, g_y = other[0] - x, other[1] - y
     largest = max(abs(g_x), abs(g_y)) or Fraction(1)

@@ -1,11 +1,11 @@
 """Which points lie within eps of each other, decided exactly.
 
 A covering number jumps where a distance equals eps, and textbook examples put their distances exactly there. So
-every comparison D <= eps is made between the rational numbers that were given. Floats serve as a filter only: they
-decide a pair whose computed distance differs from eps by more than its error can be, whatever the offset and the
-scale of the points; the other pairs are decided in rational arithmetic.
+every comparison D <= eps is made between the given rational numbers. Floats are only a filter: they decide a pair if
+its computed distance differs from eps by more than the possible rounding error, for any offset and scale of the points;
+all other pairs are decided in rational arithmetic.
 
-Whole numbers, fractions, Decimals and texts ("0.7") are taken exactly. A float is the binary number that it is, which
+Whole numbers, fractions, Decimals and texts ("0.7") are taken exactly. A float has its binary value, which
 is rarely the decimal that was meant, so for floats D <= eps means D <= eps (1 + 1e-12). The same tolerance applies to
 norms with p other than inf and 1, 2, .., 100, whose distances are not rational.
 """
@@ -28,7 +28,7 @@ ULP = 2.0**-53  # half the distance of 1 to the next float: the relative error o
 
 
 class Ties(StrEnum):
-    """What is assumed about distances equal to eps."""
+    """Rule for distances equal to eps."""
 
     EXACT = "exact: points and eps are compared as the numbers that were given"
     FLOAT = (
@@ -51,7 +51,7 @@ class Points:
     blocks: int = 1
 
     def row(self, i: int) -> list[Fraction]:
-        """The coordinates of point i as rational numbers."""
+        """Return the coordinates of point i as rational numbers."""
         return [Fraction(x) for x in self.values[i].tolist()] if self.fractions is None else self.fractions[i]
 
     def ties(self, p: float) -> Ties:
@@ -61,15 +61,15 @@ class Points:
         return Ties.EXACT if plain or _has_exact_powers(p) else Ties.POWER
 
     def limit(self, radius: Fraction, p: float) -> Fraction:
-        """The number that distances are compared with: the radius, enlarged by the tolerance if there is one."""
+        """Return the number to compare distances with: the radius, enlarged by the tolerance if there is one."""
         return radius if self.ties(p) == Ties.EXACT else radius * (1 + Fraction(1, 10**12))
 
 
 def read_points(points: Any) -> Points:
-    """Rows of numbers as points; n plain numbers are n points on a line.
+    """Convert rows of numbers to points; n single numbers are n points on a line.
 
     Raises:
-        ParseError: a text that is no number. ShapeError: rows of different lengths. DomainError: NaN, an infinity, or
+        ParseError: a text is not a number. ShapeError: rows of different lengths. DomainError: NaN, an infinity, or
         no points at all.
     """
     # iterating a DataFrame would give the names of its columns
@@ -127,7 +127,7 @@ def _fraction(x: Any) -> Fraction:
 
 
 def fraction_of(text: str) -> Fraction:
-    """The number that a text such as "0.7", "-3e-4" or "1/3" means; raises ValueError if it is not one."""
+    """Return the number that a text such as "0.7", "-3e-4" or "1/3" means; raise ValueError if it means none."""
     # refused before Python writes out its digits
     exponent = text.lower().partition("e")[2]
     if len(text) > 100 or (exponent and abs(int(exponent)) > 400):
@@ -136,10 +136,10 @@ def fraction_of(text: str) -> Fraction:
 
 
 def read_radius(eps: Any, points: Points) -> Fraction:
-    """eps as a rational number; beside exact points a float is the decimal that it prints as, as in eps = 0.05.
+    """Return eps as a rational number; with exact points, a float means the decimal that it prints as (eps = 0.05).
 
     Raises:
-        ParseError: a text that is no number. DomainError: not > 0, or beyond the range of a float.
+        ParseError: a text is not a number. DomainError: not > 0, or beyond the range of a float.
     """
     try:
         if isinstance(eps, float | np.floating):
@@ -163,7 +163,7 @@ def check_p(p: Real) -> float:
 
 
 def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
-    """Whether D(i, j) <= limit, for every pair; exact if p makes distances rational (see the head of this file)."""
+    """Return whether D(i, j) <= limit for every pair; exact if p makes distances rational (see the module)."""
     n, d = points.values.shape
     if d == points.blocks:  # numbers, not vectors: every norm is the absolute value
         points, p = replace(points, blocks=1), math.inf
@@ -190,7 +190,7 @@ def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
 class _Screen:
     """A filter in floats: coordinates are high + low (low None: zero), `limit` bounds the p-th power of the norm.
 
-    doubt bounds the error of a computed power relative to max(limit, power); 0 if the arithmetic is exact.
+    `doubt` bounds the error of a computed power relative to max(limit, power); 0 if the arithmetic is exact.
     """
 
     high: Float[Array, "n d"]
@@ -201,7 +201,7 @@ class _Screen:
     doubt: float
 
     def decide(self, rows: slice) -> tuple[Bool[Array, "rows n"], Bool[Array, "rows n"]]:
-        """For each pair: whether it is near, and whether exact arithmetic must decide that."""
+        """Return for each pair whether it is near, and whether exact arithmetic is needed to decide this."""
         width = self.high.shape[1] // self.blocks
         near = np.ones((rows.stop - rows.start, len(self.high)), dtype=bool)
         doubtful = np.zeros_like(near)
@@ -215,7 +215,7 @@ class _Screen:
         return near, doubtful
 
     def _powers(self, rows: slice, columns: slice) -> Float[Array, "rows n"]:
-        """sum |x - y|^p over the columns, or the largest |x - y| for p = inf."""
+        """Return sum |x - y|^p over the columns, or the largest |x - y| for p = inf."""
         from scipy.spatial.distance import cdist
 
         high = self.high[:, columns]
@@ -230,7 +230,7 @@ class _Screen:
         return total
 
     def _gap(self, rows: slice, c: int) -> Float[Array, "rows n"]:
-        """x - y in one coordinate, to within ULP of itself and 8 ULP^2 of the coordinates."""
+        """Return x - y in one coordinate, with error at most ULP of the result plus 8 ULP^2 of the coordinates."""
         a, b = self.high[rows, c, None], self.high[None, :, c]
         gap = a - b
         if self.low is None:
@@ -242,7 +242,7 @@ class _Screen:
 
 
 def _prepare(points: Points, limit: Fraction, p: float) -> _Screen | None:
-    """The filter for these points; None if floats cannot decide any pair."""
+    """Return the filter for these points; None if floats cannot decide any pair."""
     d = points.values.shape[1]
     power = 1.0 if math.isinf(p) else p
     # each |x - y| is within 3 ULP (difference, scaling, limit), its power within 2 more, and d of them are added
@@ -273,7 +273,7 @@ def _prepare(points: Points, limit: Fraction, p: float) -> _Screen | None:
 def _two_floats(
     points: Points, origin: list[Fraction], limit: Fraction
 ) -> tuple[Float[Array, "n d"], Float[Array, "n d"]] | None:
-    """(x - origin) / limit as high + low, a sum of two floats; None beyond the range of a float."""
+    """Return (x - origin) / limit as high + low, a sum of two floats; None beyond the range of a float."""
     high, low = np.empty_like(points.values), np.empty_like(points.values)
     try:
         for i in range(len(high)):
@@ -289,7 +289,7 @@ def _two_floats(
 def _as_whole_numbers(
     points: Points, origin: list[Fraction], limit: Fraction, p: float
 ) -> tuple[Float[Array, "n d"], float] | None:
-    """Coordinates times one factor, and limit^p, as whole floats whose sums are exact; None if they are too large."""
+    """Return coordinates times one factor, and limit^p, as integer floats with exact sums; None if too large."""
     if points.fractions is None or not _has_exact_powers(p):
         return None
     power = 1 if math.isinf(p) else int(p)
@@ -314,7 +314,7 @@ def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: fl
 
 
 def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
-    """Whether the p-norm is <= 1: in floats if powers are not exact, since the unit already has the tolerance."""
+    """Return whether the p-norm is <= 1; in floats if powers are not exact, as the unit includes the tolerance."""
     largest = max(gaps)
     if math.isinf(p) or largest > 1 or largest == 0:
         return largest <= 1
@@ -324,5 +324,5 @@ def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
 
 
 def _has_exact_powers(p: float) -> bool:
-    """Whether p-th powers of distances are computed exactly: for p = inf and whole p up to 100."""
+    """Return whether p-th powers of distances are computed exactly: for p = inf and integers p up to 100."""
     return math.isinf(p) or (p == int(p) and p <= 100)

@@ -1,4 +1,4 @@
-"""Points in a CSV file: rows of numbers, kept as texts so that decimals stay exact."""
+"""Read points from a CSV file; numbers are kept as texts so that decimals stay exact."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ WANTED = "a CSV with one point per row"
 
 
 def read_points_file(file: Path) -> list[list[str]]:
-    """The points in `file`.
+    """Return the points in `file`.
 
     Raises:
         FileError: not a readable text file of at most MOST_BYTES. ParseError: not rows of numbers.
@@ -31,12 +31,12 @@ def read_points_file(file: Path) -> list[list[str]]:
 
 
 def points_of(content: bytes, name: str) -> list[list[str]]:
-    """The points in the content of a CSV file: one per row, numbers only; a header row is skipped.
+    """Return the points in the content of a CSV file: one per row, numbers only; a header row is skipped.
 
     Args:
-        name: what messages call the file.
+        name: the file's name in messages.
     Raises:
-        FileError: not text. ParseError: not rows of numbers.
+        FileError: the content is not text. ParseError: it is not rows of numbers.
     """
     try:
         text = io.StringIO(content.decode("utf-8-sig"), newline="")
@@ -61,7 +61,7 @@ def points_of(content: bytes, name: str) -> list[list[str]]:
 
 
 def is_numeral(text: str) -> bool:
-    """Whether `text` is a finite number, such as 0.7 or 1/3."""
+    """Return whether `text` is a finite number, such as 0.7 or 1/3."""
     try:
         return abs(float(fraction_of(text))) < float("inf")
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -69,7 +69,7 @@ def is_numeral(text: str) -> bool:
 
 
 def is_word(text: str) -> bool:
-    """Whether `text` can be a column's name; nan and inf are bad numbers, not names."""
+    """Return whether `text` can be a column's name; nan and inf are invalid numbers, not names."""
     try:
         float(text)
     except ValueError:

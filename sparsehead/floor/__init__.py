@@ -1,11 +1,11 @@
-"""The information floor: s, T, p and a success rate come in, the samples that no learner can do without go out.
+"""The information floor: the number of samples that every learner needs, for given s, T, p and success rate.
 
 Read in this order:
 
 chances       binomial and Poisson probabilities
-bracket       proven upper bounds on the best possible success rate, summed and not simulated
-target        a function whose positions are unknown; what its wrong placements share with the right one
-general       proven bounds from both sides for any such function, with label noise
-floor         from these bounds to the least m, as a bracket; Fano's inequality; parities
-constants     samples per ln T of several ways to learn
+bracket       proven upper bounds on the best possible success rate, without simulation
+target        a function with unknown positions; wrong placements by the positions shared with the right one
+general       proven upper and lower bounds for any such function, with label noise
+floor         bounds on the least m from these; Fano's inequality; parities
+constants     samples per ln T of several types of learners
 """

@@ -1,13 +1,13 @@
 """Upper bounds on the best possible success rate of any learner of s-conjunctions, without simulation.
 
-P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), N the number of s-sets that explain m samples. Leaving explanations
-out of N only raises both, and so does revealing part of the answer. Two such bounds are computed, both
+P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), where N is the number of s-sets that explain m samples. Omitting
+explanations from N can only raise both, and so can revealing part of the answer. Two such bounds are computed, both
 non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
 
     swap_bounds      only the s-sets that differ from the true one in a single position are counted
-    counting_bound   r of the s positions are revealed; a guess per label sequence is then all a learner has
+    counting_bound   r of the s positions are revealed; a learner then has one guess per label sequence
 
-Both sums have non-negative terms only. Cases that are not enumerated count as success, and ROUNDING is added for
+Both are sums of non-negative terms. Cases that are not enumerated count as success, and ROUNDING is added for
 the arithmetic, so that the results are upper bounds as floats too.
 """
 
@@ -29,9 +29,9 @@ TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
 
 
 def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Upper bounds on (P_opt, P_unique) of s-conjunctions at m samples of Bernoulli(p) bits, T positions.
+    """Return upper bounds on (P_opt, P_unique) of s-conjunctions at m samples of Bernoulli(p) bits, T positions.
 
-    With several guesses, of which validation picks a right one, P_opt = E min(1, guesses/N).
+    If validation picks the right one among several guesses, P_opt = E min(1, guesses/N).
     Beyond MOST_SAMPLES samples the bound is 1.
     Paper: information-floor
     """
@@ -43,7 +43,7 @@ def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1)
 
 
 def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Upper bounds on (P_opt, P_unique) from the explanations that differ from I* in one position only.
+    """Return upper bounds on (P_opt, P_unique) from the explanations that differ from I* in one position only.
 
     Given M positives and the d_i samples in which position i alone is 0, an outside column is 1 on all positives
     with probability p^M and can then replace i with probability (1-p)^d_i, independently over i and over columns.
@@ -51,9 +51,10 @@ def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[
 
         g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
 
-    and (M, d_1 .. d_s, other samples) is multinomial. The expectation is summed over all of its values; d_i >= D
-    are taken together, as if nothing could replace i, with the largest D that leaves at most MULTISETS multisets.
-    With k guesses min(1, k/(1+X)) is k/(1+X) less k/(1+x) - 1 where X = x < k - 1, and P(X = x) is a coefficient of g.
+    and (M, d_1 .. d_s, other samples) is multinomial. The expectation is a sum over all its values; all d_i >= D
+    are treated as one case in which no column can replace i, with the largest D that leaves at most MULTISETS
+    multisets. With k guesses min(1, k/(1+X)) is k/(1+X) less k/(1+x) - 1 where X = x < k - 1, and P(X = x) is a
+    coefficient of g.
     """
     check_class(s=s, T=T, m=m, p=p)
     d, orders = _multisets(s, min(_cut(s), m + 1))
@@ -79,9 +80,9 @@ def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[
 def _coefficients(
     keep: Float[Array, "M 1"], replace: Float[Array, "multisets s"], columns: float, n: int
 ) -> list[Float[Array, "M multisets"]]:
-    """P(X = 0), .., P(X = n - 1): the coefficients of h(z)^columns, h(z) what one column adds, by Miller's recurrence.
+    """Return P(X = 0), .., P(X = n - 1), the coefficients of h(z)^columns, h of one column, by Miller's recurrence.
 
-    0 if a column is certain to be a replacement (h(0) = 0): a probability that is left out only raises the bound.
+    They are 0 if a column is certain to be a replacement (h(0) = 0): omitting a probability only raises the bound.
     """
     ways = np.zeros((len(replace), replace.shape[1] + 1))  # of one column that is 1 on all positives
     ways[:, 0] = 1.0
@@ -102,11 +103,11 @@ def _coefficients(
 
 
 def counting_bound(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> float:
-    """The least over r < s of a bound on the best success rate when r of the s positions are revealed.
+    """Return the least over r < s of a bound on the best success rate if r of the s positions are revealed.
 
-    The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; there it is a
-    conjunction of s-r unknown bits. Among the K = C(T-r, s-r) equally likely supports at most one per label
-    sequence y and guess is named rightly, and y has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r), M its ones; so
+    The label is then 0 unless the r known bits are 1, which happens in n ~ Bin(m, p^r) samples; in these samples it is
+    a conjunction of s-r unknown bits. Of the K = C(T-r, s-r) equally likely supports, each guess is right for at most
+    one per label sequence y, and y with M ones has probability P(y) = q^M (1-q)^(n-M), q = p^(s-r); so
 
         P_opt <= E_n sum_M C(n, M) min(guesses/K, P(y)).
     """
@@ -133,10 +134,10 @@ def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> floa
 def _weights(
     d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
-    """The likely M, and the probability of (M, multiset of d); the largest entry of d stands for "or more".
+    """Return the likely M, and the probability of (M, multiset of d); the largest entry of d stands for "or more".
 
-    A multinomial is a vector of independent Poissons given their sum, which turns the sums over "or more" into
-    convolutions of probabilities, with no number too large or too small for a float.
+    A multinomial is a vector of independent Poisson counts given their sum. This turns the sums over "or more" into
+    convolutions of probabilities, without overflow or underflow.
     """
     cut, near = d.max(), p ** (s - 1) * (1 - p)
     j = np.arange(m + 1)
@@ -155,7 +156,7 @@ def _weights(
 
 
 def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Probabilities 0 .. n-1 of the sum of two independent counts; entries below 1e-25 are dropped for speed."""
+    """Return probabilities 0 .. n-1 of the sum of two independent counts; entries below 1e-25 are dropped for speed."""
     found = np.zeros(len(a))
     large_a, large_b = np.flatnonzero(a > 1e-25), np.flatnonzero(b > 1e-25)
     if len(large_a) and len(large_b):
@@ -166,7 +167,7 @@ def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " 
 
 
 def _cut(s: int) -> int:
-    """The largest D for which 0 .. D has at most MULTISETS multisets of size s, between 1 and MULTISETS."""
+    """Return the largest D for which 0 .. D has at most MULTISETS multisets of size s, between 1 and MULTISETS."""
     D = 1
     while D < MULTISETS and math.comb(s + D + 1, s) <= MULTISETS:
         D += 1
@@ -175,7 +176,7 @@ def _cut(s: int) -> int:
 
 @lru_cache(maxsize=8)
 def _multisets(s: int, cut: int) -> tuple[Int[Array, "n s"], Float[Array, " n"]]:
-    """All multisets of s numbers from 0 .. cut, sorted, and the number of orders of each."""
+    """Return all multisets of s numbers from 0 .. cut, sorted, and the number of orders of each."""
     d = np.array(list(itertools.combinations_with_replacement(range(cut + 1), s)))
     repeats = [[row.count(x) for x in set(row)] for row in d.tolist()]
     orders = [math.factorial(s) / math.prod(math.factorial(c) for c in counts) for counts in repeats]
@@ -184,10 +185,10 @@ def _multisets(s: int, cut: int) -> tuple[Int[Array, "n s"], Float[Array, " n"]]
 
 @lru_cache(maxsize=1)
 def _quadrature() -> list[tuple[float, float]]:
-    """Gauss-Radau nodes and weights on [0, 1] with z = 1 among the nodes.
+    """Return Gauss-Radau nodes and weights on [0, 1], with z = 1 among the nodes.
 
-    A generating function has no negative derivative on [0, 1], and the rule's error has the sign of -g^(2n-1): the
-    sum is never below the integral. (Without the node 1, plain Gauss, it would never be above.)
+    All derivatives of a generating function are non-negative on [0, 1], and the error of the rule has the sign of
+    -g^(2n-1), so the sum is never below the integral. (Gauss's rule, without the node 1, would never be above it.)
     """
     from scipy.special import roots_jacobi
 

@@ -11,14 +11,14 @@ from .._base.types import Array, Float, Int, Shaped
 
 
 def log_choose(n: Shaped[Array, "..."] | int, k: Shaped[Array, "..."] | int) -> Any:
-    """ln C(n, k), by the logarithms of factorials; 0 <= k <= n."""
+    """Return ln C(n, k), from logarithms of factorials; 0 <= k <= n."""
     from scipy.special import gammaln
 
     return gammaln(np.add(n, 1)) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
 
 
 def binomial(k: Shaped[Array, "..."], n: int, p: float) -> Any:
-    """P(k successes among n), k in 0 .. n.
+    """Return P(k successes among n), k in 0 .. n.
 
     >>> binomial(np.arange(3), 2, 0.5).tolist()
     [0.25, 0.5, 0.25]
@@ -29,14 +29,14 @@ def binomial(k: Shaped[Array, "..."], n: int, p: float) -> Any:
 
 
 def poisson(k: Shaped[Array, "..."] | int, mean: float) -> Any:
-    """P(a Poisson count with this mean is k), k >= 0."""
+    """Return P(a Poisson count with this mean is k), k >= 0."""
     from scipy.special import gammaln, xlogy
 
     return np.exp(xlogy(k, mean) - mean - gammaln(np.add(k, 1)))
 
 
 def likely_counts(n: int, p: float, *, tail: float) -> Int[Array, " k"]:
-    """The numbers of successes among n between the quantiles `tail` and 1 - `tail`."""
+    """Return the numbers of successes among n between the quantiles `tail` and 1 - `tail`."""
     from scipy.special import bdtr
 
     below: Float[Array, " counts"] = bdtr(np.arange(n + 1), n, p)

@@ -1,6 +1,6 @@
-"""Samples per ln T that ways of learning take as T grows: what theory says of the slope of a law.
+"""Samples per ln T that several types of learners need as T grows: theoretical slopes of a law.
 
-x_1 .. x_s are the bits of the roles, y the label after noise, R a set of some roles, not all; I is in nats.
+x_1 .. x_s are the relevant bits (roles), y is the label after noise, R a proper subset of the roles; I is in nats.
 
 information   max over R of (s - |R|) / I(x_hidden; y | x_R). Telling the hidden roles from their T^(s-|R|) alternatives
               takes (s - |R|) ln T nats, of which a sample gives I(x_hidden; y | x_R) at most (Fano's inequality). For
@@ -30,7 +30,7 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class PerLnT:
-    """Samples per ln T; inf where no number of samples suffices, None where there is no such learner."""
+    """Samples per ln T; inf if no number of samples suffices, None if there is no such learner."""
 
     information: float
     position: float
@@ -38,7 +38,7 @@ class PerLnT:
     elimination: float | None
 
     def finite(self) -> dict[str, float]:
-        """Those that are numbers."""
+        """Return the entries that are finite numbers."""
         return {name: x for name, x in asdict(self).items() if x is not None and math.isfinite(x)}
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class PerLnT:
 
 
 def per_ln_T(function: str | SparseFunction, *, s: int | None = None, p: float, noise: float = 0.0) -> PerLnT:
-    """The constants of a family ("and", "or", "parity", "majority") of s positions, or of any function.
+    """Return the constants of a family ("and", "or", "parity", "majority") of s positions, or of any function.
 
     >>> print(per_ln_T("and", s=3, p=0.5 ** (1 / 3)))
     information 4.33, position 5.88, covariance 7.68, elimination 8.66
@@ -67,7 +67,7 @@ def _inverse(n: int, nats: float) -> float:
 
 
 def _given(target: Target, revealed: tuple[int, ...]) -> float:
-    """I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s)."""
+    """Return I(x_hidden; y | x_R) = H(y | x_R) - H(y | x_1 .. x_s)."""
     seen = target.noisy(target.joint(revealed))
     return _entropy(seen) - _entropy(seen.sum(axis=1)) - _entropy(np.array([target.noise, 1 - target.noise]))
 
@@ -78,20 +78,20 @@ def _entropy(chances: Float[Array, "..."]) -> float:
 
 
 def _part(pair: Float[Array, "2 2"], label: int) -> float:
-    """P(y) D(P(x | y) || P(x)) for y = label."""
+    """Return P(y) D(P(x | y) || P(x)) for y = label."""
     both, apart = pair[:, label], pair.sum(axis=1) * pair[:, label].sum()
     possible = both > 0
     return float((both[possible] * np.log(both[possible] / apart[possible])).sum())
 
 
 def _single(target: Target) -> int | None:
-    """The label that only one pattern has, if any."""
+    """Return the label that only one pattern has, or None."""
     counts = (target.values.count(0), target.values.count(1))
     return next((label for label in (1, 0) if counts[label] == 1), None)
 
 
 def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
-    """J: the supremum of a concave function of u, where its derivative is 0, by bisection."""
+    """Return J, the supremum of a concave function of u, by bisection on its derivative."""
     p, q = float(pair[1].sum()), float(pair[:, 1].sum())
     c = abs(float(pair[1, 1]) - p * q)
     if float(pair[1, 1]) < p * q:

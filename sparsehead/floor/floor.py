@@ -3,13 +3,13 @@
 The support I* is uniform over the s-subsets of T positions, bits are iid Bernoulli(p), the family is known, and here
 labels are noiseless; `general` has other functions and noise. Every explanation of the data is then equally likely, so
 the best possible probability of naming I* is P_opt = E[1/N], N the number of s-sets that explain the data, and
-P_unique = P(N = 1) is the probability that nothing is left to guess. Always 1 - mu <= P_unique and 1 - mu/2 <= P_opt,
-mu the expected number of wrong explanations (the union bound). Nothing in the floor itself is simulated.
+P_unique = P(N = 1) is the probability that only one explanation is left. Always 1 - mu <= P_unique and 1 - mu/2 <=
+P_opt, mu the expected number of wrong explanations (the union bound). Nothing in the floor itself is simulated.
 
-With k answers, of which validation picks a right one, the best possible rate is E min(1, k/N). A trial is such a
-learner, k the number of its runs. The floors hold for independent samples. The paper's protocol, and ours, draws a
-training set again when several supports explain it; a learner that tries everything then never fails. So floors
-are yardsticks for measured thresholds, not bounds on them.
+If validation picks the right one among k answers, the best possible rate is E min(1, k/N). A trial with k runs is such
+a learner. The floors hold for independent samples. The paper's protocol, and ours, draws a training set again when
+several supports explain it; an exhaustive search then never fails. So floors are references for measured thresholds,
+not bounds on them.
 """
 
 import math
@@ -33,7 +33,7 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class Floor:
-    """The least number of samples with P_opt >= target (or P_unique), in the proven bracket [m, enough].
+    """The least number of samples with P_opt >= target (or P_unique), with proven bounds [m, enough].
 
     No learner reaches the target with fewer than m samples, or with `guesses` answers and fewer than m_guesses.
     """
@@ -48,11 +48,11 @@ class Floor:
 
     @property
     def status(self) -> str:
-        """ "exact" if the bracket has closed, else "lower bracket"."""
+        """Return "exact" if both bounds are equal, else "lower bracket"."""
         return "exact" if self.m == self.enough else "lower bracket"
 
     def to_dict(self) -> dict[str, Any]:
-        """The bracket as `sparsehead bound --json` prints it."""
+        """Return the bounds as `sparsehead bound --json` prints them."""
         return {"m": self.m, "enough": self.enough, "status": self.status}
 
 
@@ -67,20 +67,20 @@ def floor(
     guesses: int = 1,
     noise: float = 0.0,
 ) -> Floor:
-    """The smallest m at which the best possible learner names the support with probability >= target, bracketed.
+    """Bound the smallest m at which the best possible learner names the support with probability >= target.
 
-    Conjunctions, disjunctions and parities of fair bits, without noise, have bounds of their own. The lower end is the
-    first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and
-    Fano's inequality, no longer exclude the target; all are proven and none is simulated. The upper end is the
-    first m with 1 - mu/2 >= target (1 - mu if unique). For conjunctions with balanced labels, p = 2^(-1/s), the
-    lower end is within a sample of the simulated value at s = 3 and T = 20 .. 10^5; at p = 1/2 up to a tenth below.
-    For all else see `general`: functions of the number of ones among s <= 8 positions, any functions of s <= 4.
+    For conjunctions, disjunctions and parities of fair bits, without noise, there are special bounds. The lower end is
+    the first m at which `bracket.identification_bounds` (conjunctions) or `parity_bounds`, and Fano's inequality, no
+    longer exclude the target; all are proven and none is simulated. The upper end is the first m with 1 - mu/2 >=
+    target (1 - mu if unique). For conjunctions with balanced labels, p = 2^(-1/s), the lower end is within a sample of
+    the simulated value at s = 3 and T = 20 .. 10^5; at p = 1/2 up to a tenth below. For other functions see `general`:
+    functions of the number of ones among s <= 8 positions, any functions of s <= 4.
 
     Args:
-        kind: "and", "or", "parity" or "majority" of s positions; or any function, whose own positions do not matter.
-        target: the success rate asked for, strictly between 0 and 1.
-        unique: ask for P_unique >= target instead: the data allow one explanation only.
-        guesses: answers of which a right one counts; above 1 the result has their floor beside that of one answer.
+        kind: "and", "or", "parity" or "majority" of s positions; or any function (its positions are ignored).
+        target: the required success rate, strictly between 0 and 1.
+        unique: require P_unique >= target instead: the data have only one explanation.
+        guesses: number of answers, of which one must be right; above 1 the result also has the floor of one answer.
         noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
 
@@ -128,25 +128,25 @@ def _general_floor(function: Target, T: int, success: float, guesses: int, uniqu
 
 
 def conjunction_floor(s: int, T: int) -> Floor:
-    """The floor of s-conjunctions with balanced labels: 80 % success, one answer."""
+    """Return the floor of s-conjunctions with balanced labels: 80 % success, one answer."""
     if not 1 <= s < T:
         raise DomainError(f"--s is the number of relevant positions, 1 <= s < T={T}; got {s}.")
     return floor("and", s=s, T=T, p=conjunction_p(s))
 
 
 def floor_curve(kind: str | SparseFunction, *, Ts: Sequence[int], **options: Any) -> tuple[Floor, ...]:
-    """`floor` at each T of `Ts`, with the other options of `floor`."""
+    """Return `floor` at each T of `Ts`, with the other options of `floor`."""
     if not Ts:
         raise DomainError("floor_curve needs one or more context lengths, got none.")
     return tuple(floor(kind, T=T, **options) for T in Ts)
 
 
 def difference(kind: str, *, s: int, r: int, p: float) -> float:
-    """Probability that two s-sets with r positions in common give different labels to a Bernoulli(p) input.
+    """Return the probability that two s-sets with r common positions give different labels to a Bernoulli(p) input.
 
     With a, b, c the ones in the common and in the two private parts, independent binomials, it is
-    P(g(a + b) != g(a + c)); for the conjunction 2(p^s - p^(2s-r)). A sum of positive terms: none of it is lost to
-    rounding where labels are nearly constant.
+    P(g(a + b) != g(a + c)); for the conjunction 2(p^s - p^(2s-r)). It is a sum of positive terms, so rounding
+    does not cancel it if labels are nearly constant.
     """
     g, private = labels(kind, s), _binomial(s - r, p)
     total = 0.0
@@ -157,13 +157,13 @@ def difference(kind: str, *, s: int, r: int, p: float) -> float:
 
 
 def _label_chances(g: Shaped[Array, " n"], chances: list[float]) -> tuple[float, float]:
-    """Probabilities of the labels 1 and 0 if g[j] is the label of j ones, which have probability chances[j]."""
+    """Return probabilities of the labels 1 and 0, if g[j] is the label of j ones, which have probability chances[j]."""
     one, zero = (sum((q for j, q in enumerate(chances) if g[j] == label), 0.0) for label in (1, 0))
     return one, zero
 
 
 def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
-    """mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m: the expected number of wrong explanations."""
+    """Return mu = sum over r < s of C(s, r) C(T-s, s-r) (1 - difference_r)^m, the mean number of wrong explanations."""
     check_class(s=s, T=T, m=m, p=p)
     mu = 0.0
     for r in range(max(0, 2 * s - T), s):
@@ -181,15 +181,16 @@ def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
 
 
 def union_bound(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
-    """The smallest m with mu <= 1 - target: enough for P_unique >= target, so at least the floor."""
+    """Return the smallest m with mu <= 1 - target; it gives P_unique >= target, so it is at least the floor."""
     return smallest(lambda m: expected_wrong(kind, s=s, T=T, m=m, p=p) <= 1 - target)
 
 
 def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
-    """The smallest m Fano's inequality allows: m >= (target log2 C(T,s) - h(target)) / h(P(label = 1)).
+    """Return the smallest m that Fano's inequality allows: m >= (target log2 C(T,s) - h(target)) / h(P(label = 1)).
 
-    h is the binary entropy in bits. A label carries at most h(P(label = 1)) bits about the support: given the
-    input its probability varies around that mean, and h is concave.   Paper: sample-lower-bound
+    h is the binary entropy in bits. A label has at most h(P(label = 1)) bits of information on the support:
+    given the input, the probability of label 1 varies around P(label = 1), and h is concave.
+    Paper: sample-lower-bound
     """
     one, zero = _label_chances(labels(kind, s), _binomial(s, p))
     bits = target * math.log2(math.comb(T, s)) - entropy(target, 1 - target)
@@ -199,7 +200,7 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
 
 @dataclass(frozen=True)
 class ParityBounds:
-    """Brackets for P_opt and P_unique of s-parities on fair bits, and their Poisson values between them."""
+    """Lower and upper bounds on P_opt and P_unique of s-parities on fair bits, and their values for a Poisson count."""
 
     mu: float
     opt_low: float
@@ -211,16 +212,16 @@ class ParityBounds:
 
 
 def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
-    """Brackets from the first two moments of X, the number of wrong parities that explain m fair samples.
+    """Return bounds from the first two moments of X, the number of wrong parities that explain m fair samples.
 
-    Each of the C(T,s) - 1 wrong sets survives with probability 2^-m, pairwise independently (the symmetric
+    Each of the C(T,s) - 1 wrong sets explains the data with probability 2^-m, pairwise independently (the symmetric
     differences with I* are distinct and non-zero, hence independent over GF(2)). So E X = mu and
     E X(X-1) = mu_2 are known exactly, and for whole numbers x >= 0
 
         1 - x/2 <= 1/(1+x) <= 1 - x/2 + x(x-1)/6,        1 - x <= [x = 0] <= 1 - x + x(x-1)/2,
 
-    the polynomials that touch at x = 0, 1 (and 2). Combined with Jensen (1/(1+mu) <= P_opt), Cantelli
-    (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). The values between are those of a Poisson X.
+    polynomials that agree with the middle at x = 0, 1 (and 2). These are combined with Jensen (1/(1+mu) <= P_opt),
+    Cantelli (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). The values between are those of a Poisson X.
     At T=20, m=12, s=3 the last three alone give [.782, 1] for P_opt, all together [.861, .874].
     Paper: parity-floor
     """
@@ -240,19 +241,19 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
 
 
 def _binomial(n: int, p: float) -> list[float]:
-    """Probabilities of 0 .. n successes."""
+    """Return the probabilities of 0 .. n successes."""
     return binomial(np.arange(n + 1), n, p).tolist()
 
 
 def entropy(one: float, zero: float) -> float:
-    """The binary entropy h in bits of two probabilities that sum to 1; both are given, since 1 - q loses a small q."""
+    """Return the entropy h in bits of two probabilities with sum 1; both are given, as 1 - q is inexact for small q."""
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
     return nats / math.log(2)
 
 
 def _ratio(a: int, b: int) -> float:
-    """a/b for whole numbers of any size; inf beyond the range of a float."""
+    """Return a/b for integers of any size; inf beyond the range of a float."""
     try:
         return a / b
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The floor of any target: a bracket of the best success rate, from above by revealing roles, from below by a union.
+"""The floor of any target: bounds on the best success rate, from above by revealing roles, from below by a union bound.
 
 K functions are equally likely, a sample is an input with independent bits and a label that is wrong with probability
 rho. Naming k functions, the best learner is right with probability P_opt, which no revealed role can lower.
@@ -48,7 +48,7 @@ UNLIKELY = math.log(1e12)  # sums outside a window of probability 1 - 2e-12 are 
 
 
 def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
-    """An upper bound on P_opt at m samples, with these roles revealed."""
+    """Return an upper bound on P_opt at m samples, with these roles revealed."""
     ln_share = math.log(guesses) - math.log(target.left(revealed, T))
     if ln_share >= 0 or m > MOST_SAMPLES:
         return 1.0
@@ -68,7 +68,7 @@ def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tupl
 def _densities(
     clean: Float[Array, "seen 2"], model: Float[Array, "seen 2"], noise: float, tilt: float = 1.0
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """The values of a sample's summand of i, and their probabilities; those that are infinite are left out.
+    """Return the finite values of one sample's summand of i, and their probabilities.
 
     Args:
         clean: P(pattern, label before noise) in truth.
@@ -85,7 +85,7 @@ def _densities(
 
 
 def _least_over_b(i: Float[Array, " n"], weight: Float[Array, " n"], ln_share: float) -> float:
-    """min over b of  e^(b + ln_share) + E (1 - e^(b-i))^+, tried at the values of i; each b is a valid bound."""
+    """Return min over b of e^(b + ln_share) + E (1 - e^(b-i))^+, over b among the values of i; each b is valid."""
     ahead = i + ln_share  # b + ln_share at b = i
     above = np.cumsum(weight[::-1])[::-1]  # P(i >= b)
     shrunk = np.cumsum((weight * np.exp(np.clip(-ahead, -700.0, 500.0)))[::-1])[
@@ -101,11 +101,11 @@ def _least_over_b(i: Float[Array, " n"], weight: Float[Array, " n"], ln_share: f
 def sum_of(
     values: Float[Array, " n"], chances: Float[Array, " n"], m: int
 ) -> tuple[Float[Array, " bins"], Float[Array, " bins"]]:
-    """The sum of m independent draws from `values`: ascending values, none below the true one, and probabilities.
+    """Return the distribution of the sum of m independent draws, with values (ascending) not below the true ones.
 
-    Each draw is rounded up to a multiple of a step, and what that adds to the sum at least, but for a probability of
-    1e-12 (Hoeffding's inequality), is taken off again. The window is by Chernoff's inequality: m ln E e^(l v) bounds
-    both tails, at the best l of a few. The distribution is a power of one Fourier transform.
+    Each draw is rounded up to a multiple of a step; the amount that rounding adds to the sum with probability at least
+    1 - 1e-12 (Hoeffding's inequality) is subtracted again. Chernoff's inequality gives the range of values: m ln E e^(l
+    v) bounds both tails, at the best l of a few. The distribution is a power of one Fourier transform.
     """
     spread = float(values.max() - values.min())
     if spread < 1e-12:
@@ -129,7 +129,7 @@ def sum_of(
 
 
 def _power(z: Shaped[Array, " n"], m: int) -> Shaped[Array, " n"]:
-    """z^m by squaring, which is faster than complex logarithms."""
+    """Return z^m by repeated squaring, which is faster than complex logarithms."""
     if m == 1:
         return z
     root = _power(z, m // 2)
@@ -137,7 +137,7 @@ def _power(z: Shaped[Array, " n"], m: int) -> Shaped[Array, " n"]:
 
 
 def _one_hidden(target: Target, T: int, m: int, guesses: int, revealed: tuple[int, ...]) -> float:
-    """E min(1, guesses/(1+X)), summed over n_1 and n_0; the cases left out count as success."""
+    """Return E min(1, guesses/(1+X)), summed over n_1 and n_0; omitted cases count as success."""
     (hidden,) = {*range(target.s)} - {*revealed}
     values = np.array(target.values)
     decides = values != values[np.arange(2**target.s) ^ (1 << hidden)]
@@ -162,7 +162,7 @@ def _one_hidden(target: Target, T: int, m: int, guesses: int, revealed: tuple[in
 
 
 def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None = None) -> float:
-    """An upper bound on 1 - P_opt at m samples; with `enough`, the better one, summed until it exceeds that."""
+    """Return an upper bound on 1 - P_opt at m samples; with `enough`, stop summing once it exceeds `enough`."""
     c = max((x + 1 - guesses) / (x * (x + 1)) for x in range(guesses, 4 * guesses + 1))
     if m > (10**5 if target.noise else 2**60):
         raise DomainError(f"the labels say too little: more than {m:.0e} samples would be needed.")
@@ -180,7 +180,7 @@ def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None
 
 
 def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> float:
-    """E min(1, factor n e^-i) for the wrong functions that share these positions, at the best of a few a."""
+    """Return E min(1, factor n e^-i) for the wrong functions that share these positions, at the best of a few a."""
     clean, wrong = target.joint(shared.right), target.joint(shared.wrong)
     found = math.inf
     for tilt in (1.0, 0.85, 0.7, 0.55) if target.noise else (1.0,):
@@ -197,7 +197,7 @@ def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> 
 
 
 def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
-    """P(S > 0) and P(S = 0): of m samples each differs with probability `differ` and is then wrong with `noise`."""
+    """Return P(S > 0) and P(S = 0): each of m samples differs with probability `differ`, then is wrong with `noise`."""
     if not noise:
         return 0.0, math.exp(m * math.log1p(-differ)) if differ < 1 else float(m == 0)
     from scipy.special import bdtrc
@@ -210,7 +210,7 @@ def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
 
 
 def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: int = 0) -> int:
-    """An m at which P_opt >= success, as small as the bounds show; at least `low`, which is known to be needed."""
+    """Return an m with P_opt >= success, as small as the bounds show; at least `low`, which is known to be needed."""
     miss = 1 - success
     at_most = smallest(lambda m: missed(target, T=T, m=m, guesses=guesses) <= miss)
     return smallest(
@@ -221,7 +221,7 @@ def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: 
 
 
 def lower_end(target: Target, *, T: int, success: float, guesses: int = 1) -> int:
-    """An m such that P_opt < success for all smaller ones, as large as the bounds show."""
+    """Return an m such that P_opt < success for all smaller ones, as large as the bounds show."""
     low = 0
     for revealed in target.reveals():
 
@@ -234,9 +234,9 @@ def lower_end(target: Target, *, T: int, success: float, guesses: int = 1) -> in
 
 
 def smallest(reached: Callable[[int], bool], *, known: int | None = None, excluded: int = -1) -> int:
-    """The smallest m with reached(m), which stays true once it is.
+    """Return the smallest m with reached(m); reached must be monotone in m.
 
-    `known` is an m with reached(m), if any; `excluded` one without.
+    `known` is an m with reached(m), if one is known; `excluded` is an m without.
     """
     high = max(1, excluded + 1) if known is None else known
     while known is None and not reached(high):

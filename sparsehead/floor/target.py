@@ -1,4 +1,4 @@
-"""What is to be identified: a function of s bits that is known but for the positions of its bits.
+"""The object to identify: a known function of s bits (roles) at unknown positions.
 
 The positions are uniform over all ways to place s roles on T positions. Placements that differ by a symmetry of the
 function give the same function, so that with r roles revealed K = (T-r)! / (T-s)! / |symmetries that fix these r|
@@ -23,7 +23,7 @@ MOST_ROLES = 4  # of others: symmetries and overlaps are listed
 
 @dataclass(frozen=True)
 class Target:
-    """A table of 2^s labels (bit i of the index is role i), bits of Bernoulli(p), labels flipped with `noise`."""
+    """A table of 2^s labels (bit i of the index is role i), with Bernoulli(p) bits and labels flipped with `noise`."""
 
     values: tuple[int, ...]
     p: float
@@ -35,7 +35,7 @@ class Target:
 
     @cached_property
     def by_count(self) -> tuple[int, ...] | None:
-        """The label of 0 .. s ones, if that is all that matters."""
+        """The labels of 0 .. s ones if the label depends only on their number, else None."""
         first = tuple(self.values[2**j - 1] for j in range(self.s + 1))
         return first if all(self.values[x] == first[n] for x, n in enumerate(ones(self.s))) else None
 
@@ -47,7 +47,7 @@ class Target:
         return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
 
     def left(self, revealed: tuple[int, ...], T: int) -> int:
-        """K: the number of functions left when the positions of these roles are revealed."""
+        """Return K, the number of functions left when the positions of these roles are revealed."""
         r = len(revealed)
         placements = math.perm(T - r, self.s - r)
         if self.by_count is not None:
@@ -68,14 +68,14 @@ class Target:
         return self.p**count * (1 - self.p) ** (self.s - count)
 
     def joint(self, revealed: tuple[int, ...]) -> Float[Array, "seen 2"]:
-        """P(pattern of the revealed bits, label before noise)."""
+        """Return P(pattern of the revealed bits, label before noise)."""
         seen = assignments(self.s)[:, list(revealed)].astype(np.int64) @ (1 << np.arange(len(revealed)))
         out = np.zeros((2 ** len(revealed), 2))
         np.add.at(out, (seen.astype(np.int64), np.array(self.values)), self.chances)
         return out
 
     def noisy(self, clean: Float[Array, "... 2"]) -> Float[Array, "... 2"]:
-        """The same probabilities of labels after noise."""
+        """Return the given probabilities for labels after noise."""
         return clean * (1 - self.noise) + clean[..., ::-1] * self.noise
 
 
@@ -84,8 +84,8 @@ class Shared:
     """Wrong functions whose roles `wrong` have the positions of the right one's roles `right`, in this order.
 
     Args:
-        ways: in how many ways such positions are chosen.
-        repeats: how many placements of the other roles give the same function.
+        ways: the number of ways to choose these positions.
+        repeats: the number of placements of the other roles that give the same function.
     """
 
     target: Target
@@ -113,7 +113,7 @@ class Shared:
 
 
 def target_of(function: str | SparseFunction, *, s: int | None, p: float, noise: float = 0.0) -> Target:
-    """The target of a family by name ("and", "or", "parity", "majority") and s, or of any function.
+    """Return the target of a family ("and", "or", "parity", "majority") of s positions, or of any function.
 
     Raises:
         DomainError: the name is unknown, or the function has more positions than sums over its patterns allow.
@@ -144,10 +144,10 @@ def target_of(function: str | SparseFunction, *, s: int | None, p: float, noise:
 
 @lru_cache(maxsize=32)
 def overlaps(target: Target, T: int) -> list[Shared]:
-    """All wrong functions, by the positions that they share with the right one.
+    """Return all wrong functions, grouped by the positions that they share with the right one.
 
-    A symmetric function is wrong by the number r < s of positions that it shares. Of others each pairing counts, role i
-    of the right one at the position of role j of the wrong one; those that have the same effect are taken together.
+    Wrong placements of a symmetric function are grouped by the number r < s of shared positions. For other functions
+    the groups are the pairings of roles at shared positions; pairings with the same effect are merged.
     """
     s = target.s
     sizes = range(max(0, 2 * s - T), s + 1)
