@@ -8,7 +8,7 @@ from pathlib import Path
 from sparsehead.train.spec import SETTINGS
 
 TARGET = Path(__file__).resolve().parents[1] / "sparsehead" / "train" / "keywords.py"
-NAMED = ("function", "T", "m", "seed", "s", "encoding")  # parameters of `learn` by name
+NAMED = ("function", "T", "m", "seed", "s", "encoding", "learner")  # parameters of `learn` by name
 HEAD = '''"""The settings that `learn` and `law` pass on to a `TrainSpec`, as types; written by scripts/keywords.py."""
 
 from typing import TypedDict

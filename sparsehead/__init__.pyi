@@ -33,6 +33,8 @@ from .laws.law import law as law
 from .probing.probe import probe as probe
 from .reading.read import read as read
 from .train.learn import learn as learn
+from .train.learners.learner import Learner as Learner
+from .train.learners.module import module as module
 
 __all__: list[str]
 __version__: str

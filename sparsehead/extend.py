@@ -50,6 +50,8 @@ from .train.data import FreshBatches as FreshBatches
 from .train.learners.learner import ChooseEngine as ChooseEngine
 from .train.learners.learner import Fit as Fit
 from .train.learners.learner import Learner as Learner
+from .train.learners.own import Estimator as Estimator
+from .train.learners.own import FitFunction as FitFunction
 from .train.spec import TrainSpec as TrainSpec
 from .train.transformer.engine import DescribeEngine as DescribeEngine
 from .train.transformer.engine import Engine as Engine

@@ -44,3 +44,9 @@ class TooLarge(SparseheadError, MemoryError):
 
 class MissingExtra(SparseheadError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class LearnerError(SparseheadError, RuntimeError):
+    """A learner of the user's own raised, took too long or returned no labels: its trial has failed."""
+
+    trial = ""  # the id of the spec

@@ -13,6 +13,7 @@ from .errors import MissingExtra
 EXTRAS = {
     "torch": "learn",
     "sklearn": "learn",
+    "cloudpickle": "learn",
     "altair": "charts",
     "vl_convert": "charts",
     "jinja2": "charts",

@@ -52,6 +52,14 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._loaded or name in self._builtin or name in self._plugins()
 
+    def add(self, name: str, thing: T) -> None:
+        """Make a thing known to this process; listings leave it out."""
+        self._loaded[name] = thing
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether the thing of that name comes with this package."""
+        return name in self._builtin
+
     def check(self, name: str) -> str:
         """The name, or a DomainError with the known names."""
         if name not in self:

@@ -14,8 +14,9 @@ from ..functions import FAMILIES
 from ..heads.model_file import save
 from ..reading import Reading
 from ..train.learn import LOOK_EVERY, outcome_values, read_back
+from ..train.learners.own import known_learner
 from ..train.outcome import Run
-from ..train.spec import LEARNERS, PRESETS
+from ..train.spec import PRESETS
 from ..train.threads import use_threads
 from ..train.transformer.engines import ENGINES
 from .learn_table import FromTable, learn_from_table
@@ -115,7 +116,7 @@ def _check_files(asked: Asked, settings: LearnSettings, *, force: bool) -> None:
     """Refuse, before training, output files that this learner does not produce or that cannot be written."""
     learner, steps = settings.get("learner", "transformer"), settings.get("n_steps")
     if asked.out is not None:
-        if not LEARNERS.find(learner).has_model:
+        if not known_learner(learner)[1].has_model:
             raise DomainError(f"--out {asked.out} cannot be written: a {learner} has no attention model.")
         check_model_file(asked.out, force=force)
     if asked.chart is not None:

@@ -70,7 +70,8 @@ class Settings(dict[str, Any]):
         for name, value in self.items():
             named = dataclasses.replace(SETTINGS[name], name=SETTINGS[name].option)
             named.checked(value)
-            named.check_choice(value)
+            if not (name == "learner" and ":" in value):  # package.module:name
+                named.check_choice(value)
 
     @classmethod
     def options(cls) -> Iterator[inspect.Parameter]:
@@ -82,6 +83,8 @@ class Settings(dict[str, Any]):
                 default = cls.defaults[each.name]
                 yield _option(dataclasses.replace(each, default=default, optional=default is None))
             elif each.name not in cls.without:
+                if each.name == "learner":
+                    each = dataclasses.replace(each, help="What is trained: package.module:name, or a name.")
                 yield _option(each) if each.is_required else _preset_option(each)
 
 

@@ -12,7 +12,6 @@ from .._base.errors import DomainError
 from .._base.fields import check_names
 from .._base.frame import Frame
 from .._base.jsonable import ResultsRecord, json_values
-from .._base.lazy import require_module
 from ..floor.floor import Floor
 from ..functions import FAMILIES, SparseFunction
 from ..functions.task import Task
@@ -21,7 +20,8 @@ from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..train.footprint import require_trial
 from ..train.keywords import Settings
-from ..train.learners.learner import Learner
+from ..train.learners.own import LearnerLike, require_learner, with_learner
+from ..train.learners.travel import packed
 from ..train.spec import LEARNERS, SETTINGS, TrainSpec, target_function, task_settings
 from ..train.spec import preset as preset_spec
 from .adaptive import Adaptive
@@ -30,7 +30,7 @@ from .fits import LawFit, fit_laws
 from .joint import LAW_CAUTION
 from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
 from .published import GRID_M
-from .rounds import MakeSpec, RoundProgress
+from .rounds import MakeSpec, RoundProgress, failures
 from .tasks import tasks_at
 from .theory import floors, slopes
 from .thresholds import Threshold
@@ -130,6 +130,7 @@ def law(
     task_of: Callable[[int], Task] | None = None,
     progress: Callable[[RoundProgress], None] | None = None,
     say: Callable[[str], None] | None = None,
+    learner: LearnerLike = "transformer",
     **settings: Unpack[LawSettings],
 ) -> LawResult:
     """m_80(T), the number of samples at which 80 % of trials learn the function, at each context length T.
@@ -159,7 +160,9 @@ def law(
         task_of: T -> `Task`, in the place of a function: its distribution of inputs and its noise may change with T.
             A sampler of your own must be a function that workers can import.
         say: gets sentences that a user should see, such as which version made outcomes that are reused.
-        settings: fields of `TrainSpec`: learner, encoding, H, d, restarts, dropout, ...
+        learner: what is trained: a name, a function `(bits, labels, rng) -> predict`, a scikit-learn estimator,
+            `module(..)`, or "package.module:name". A trial in which a learner of your own fails counts as not learned.
+        settings: fields of `TrainSpec`: encoding, H, d, restarts, dropout, ...
     Raises:
         DomainError: no T, an unknown method, or settings that contradict each other or are out of range.
     Paper: law-and, law-dropout, law-decades
@@ -191,7 +194,7 @@ def law(
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
     size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
-    make = _trials_of(function, size, preset, {**settings}, tasks)
+    make = _trials_of(function, size, preset, with_learner(learner, settings), tasks)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
     if s is not size:
@@ -210,7 +213,7 @@ def law(
         thresholds=thresholds,
         fits=laws.fits,
         best=laws.best,
-        note=laws.note,
+        note=" ".join(filter(None, [laws.note, failures(made)])),
         floor=floor,
         cells=cells,
         seconds=time.monotonic() - started,
@@ -225,7 +228,7 @@ def _trials_of(
     function: str, s: int | None, preset: str, settings: dict[str, Any], tasks: Mapping[int, Task]
 ) -> MakeSpec:
     """(T, m, seed) -> the trial."""
-    if _learner(settings.get("learner", "transformer")).as_drawn:
+    if LEARNERS[settings["learner"]].as_drawn:
         settings = {"unique": False, **settings}
 
     def make(T: int, m: int, seed: int) -> TrainSpec:
@@ -235,29 +238,21 @@ def _trials_of(
     return make
 
 
-def _learner(name: str) -> Learner:
-    """The learner of that name; one that is trained step by step needs torch."""
-    try:
-        learner: Learner = LEARNERS.find(name)
-    except ModuleNotFoundError:
-        require_module("torch")
-        raise
-    if learner.fit is None:
-        require_module("torch")
-    return learner
-
-
 def _refuse_early(
     make: MakeSpec, lengths: Sequence[int], most: int, cluster: str | None, workers: int
 ) -> None:
     """Refuse what could not be run: trials too large for this machine, an address that is none, functions of bits that
-    some T does not have. The memory of a cluster's workers is looked at when they are there."""
+    some T does not have, learners that cannot be sent to workers. The memory of a cluster's workers is looked at when
+    they are there."""
     if cluster is None:
         require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
     else:
         parse_cluster(cluster)
     for T in lengths:
         target_function(make(T, 50, 0))
+    learner = make(lengths[0], 50, 0).learner
+    require_learner(learner, lengths[0])
+    packed(learner)
 
 
 def _check_repeated(s: Any, f: SparseFunction) -> None:

@@ -75,7 +75,9 @@ def adaptive_cells(
             return cells
         spent = sum(cell.trials for group in cells.values() for cell in group)
         open_Ts = tuple(T for T, proposals in wanted.items() if proposals)
-        for T, found in _run(specs, sweep, _inside(progress, number, open_Ts, spent)).items():
+        for T, found in _run(
+            specs, sweep, _inside(progress, number, open_Ts, spent), first=not spent
+        ).items():
             cells[T] = merge([*cells.get(T, []), *found])
         if isinstance(sweep, StoredSweep) and not sweep.complete:
             return cells
@@ -107,7 +109,10 @@ def grid_cells(
         for trial in range(trials)
     ]
     specs = specs if shard is None else shard.part(specs)
-    return {T: merge(found) for T, found in _run(specs, sweep, _inside(progress, 1, lengths, 0)).items()}
+    return {
+        T: merge(found)
+        for T, found in _run(specs, sweep, _inside(progress, 1, lengths, 0), first=True).items()
+    }
 
 
 def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
@@ -119,8 +124,10 @@ def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
 
 
 def _run(
-    specs: list[TrainSpec], sweep: AnySweep, progress: Callable[[Progress], None] | None
+    specs: list[TrainSpec], sweep: AnySweep, progress: Callable[[Progress], None] | None, *, first: bool
 ) -> dict[int, list[Cell]]:
+    """The outcomes as cells by T. A trial in which the learner failed counts as not learned, unless all of the `first`
+    round did."""
     result = sweep.run(specs, progress=progress)
     if result.errors:
         key, why = next(iter(result.errors.items()))
@@ -129,7 +136,25 @@ def _run(
             f"{len(result.errors)} of {len(specs)} trials could not be run; the first, T={spec.T}, m={spec.m}, "
             f"seed={spec.seed}: {why}"
         )
-    return cells_of(result.records.values())
+    failed = {spec: result.failed[spec_id(spec)] for spec in specs if spec_id(spec) in result.failed}
+    if failed and first and not result.records:
+        why = next(iter(failed.values()))
+        raise SparseheadError(f"all {len(failed)} trials of the first round failed; the first: {why}.")
+    sweep.failed |= failed
+    cells = cells_of(result.records.values())
+    for spec in failed:
+        cells[spec.T] = merge([*cells.get(spec.T, []), Cell(spec.m, 0, 1)])
+    return cells
+
+
+def failures(sweep: AnySweep) -> str:
+    """How many trials of a sweep failed, and the first of them with its reason; empty if there are none."""
+    for spec, why in sweep.failed.items():
+        return (
+            f"{len(sweep.failed)} trials failed and count as not learned; the first, T={spec.T}, m={spec.m}, "
+            f"seed={spec.seed}: {why}."
+        )
+    return ""
 
 
 def _next(cells: list[Cell], m: int, n: int) -> range:

@@ -141,6 +141,13 @@ class Store:
                     break
         return found
 
+    def learners(self) -> list[str]:
+        """The learners of all outcomes, as specs call them; a trial that could not be run counts too."""
+        query = "SELECT DISTINCT json_extract(spec, '$.learner') FROM outcomes WHERE json_valid(spec)"
+        with explained(self.path):
+            names = self._db.execute(query).fetchall()
+        return sorted(name.decode(errors="replace") for (name,) in names if isinstance(name, bytes))
+
     def _engines(self) -> list[str]:
         """The identities of all engines that made outcomes of this store; unreadable ones are left to `get`."""
         names = set()

@@ -19,6 +19,7 @@ from typing import Any
 from .._base.errors import SparseheadError
 from ..store import Store
 from ..store.rows import Damage, received_row
+from ..train.learners.travel import packed
 from . import remote
 from .dispatch import Crew, Message, Unit, Worker
 from .local import SAFE_PATH
@@ -134,7 +135,9 @@ class DaskCrew(Crew):
         """Submit the unit to this worker and no other; the answer is fetched as soon as it is there."""
         every = max(0.5, self.threads() / 20)  # seconds: 20 reports a second from all workers together
         specs = [asdict(spec) for spec in unit.specs]
-        text = json.dumps({"unit": specs, "topic": self._topic, "every": every, **self._settings})
+        learner = packed(unit.specs[0].learner)
+        asked = {"unit": specs, "topic": self._topic, "every": every, "learner": learner}
+        text = json.dumps(asked | self._settings)
         try:
             future = self._client.submit(
                 remote.run, text, key=f"sparsehead-{uuid.uuid4().hex}", workers=[worker.address],

@@ -5,6 +5,7 @@ does not depend on where units run is here: which trials are missing, how large 
 for it, and what happens to the trials of a worker that has ended (after MAX_DEATHS of them a trial counts as failed).
 """
 
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -138,6 +139,7 @@ class Sweep:
         self.crew, self.batch = crew, batch
         self.runner, self.options = runner, options or {}
         self.store = Store(db)
+        self.failed: dict[TrainSpec, str] = {}  # trials in which a learner of the user's own failed, and why
         # Another engine's outcomes are another experiment. What a runner of the user's own will say is not known.
         own = {name: self.options[name] for name in ("engine", "dtype", "device") if name in self.options}
         self._engine = (lambda spec: origin_of(spec, **own)) if runner == RUNNER else None
@@ -184,7 +186,8 @@ class Sweep:
             self.close()
             raise
         self.store.check_in_place()
-        return SweepResult(self.store.find(specs, self._engine), state.errors, state.done - len(known))
+        found, ran = self.store.find(specs, self._engine), state.done - len(known)
+        return SweepResult(found, state.errors, ran, state.failed)
 
     def say(self, sentence: str) -> None:
         """Pass a sentence on, unless it was said before."""
@@ -193,7 +196,15 @@ class Sweep:
             self._tell(sentence)
 
     def _name_others(self, missing: Sequence[TrainSpec]) -> None:
-        """Say that outcomes of other engines are there and are not reused."""
+        """Say that outcomes of other engines, or of other code of the same name, are there and are not reused."""
+        for name in {spec.learner for spec in missing if "@" in spec.learner}:
+            of_name = name.rpartition("@")[0].partition("==")[0]
+            known = [each for each in self.store.learners() if re.split("==|@", each)[0] == of_name != each]
+            for other in sorted({*known} - {name}):
+                self.say(
+                    f"the store has outcomes of {other}; this is {name}, whose code or version is another one: they "
+                    "are different experiments, and none of those outcomes is used."
+                )
         others = self.store.find(missing) if self._engine and len(self.store) else {}
         if others:
             made = "; and by ".join(sorted({described(record.made_by) for record in others.values()}))
@@ -264,6 +275,8 @@ class Sweep:
                 state.errors |= dict.fromkeys(unit.waiting, "its worker ended the unit without an outcome")
         elif "progress" in message:
             state.report(message["progress"])
+        elif message.get("failed"):
+            self._give_up(worker.settle(message["error"]), message["message"], state.failed)
         elif "error" in message:
             state.errors[message["error"]] = message["message"]
             worker.settle(message["error"])
@@ -286,11 +299,11 @@ class Sweep:
                 backlog.again(spec)
             else:
                 reason = f"its worker ended {MAX_DEATHS} times ({how}); memory may be short"
-                self._give_up(spec, reason, state)
+                self._give_up(spec, reason, state.failed if "@" in spec.learner else state.errors)
 
-    def _give_up(self, spec: TrainSpec, reason: str, state: State) -> None:
+    def _give_up(self, spec: TrainSpec, reason: str, reasons: dict[str, str]) -> None:
         """Store that the spec failed, and why. It counts as missing: repeating the sweep tries it again."""
-        state.errors[spec_id(spec)] = reason
+        reasons[spec_id(spec)] = reason
         self.store.add(spec, {"status": FAILED, "reason": reason}, engine=NO_ENGINE)
 
 

@@ -1,9 +1,9 @@
 """Sweeps on this machine: worker processes with one BLAS thread each, resumable, safe to kill.
 
 Workers commit outcomes themselves (see `worker`), so the store is the only state. Repeating a sweep runs the
-missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines over a pipe of their
-own: nothing is pickled, a library that prints disturbs nothing, and a script needs no `if __name__ == "__main__"`
-guard.
+missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines over a pipe of their own: a
+library that prints disturbs nothing, and a script needs no `if __name__ == "__main__"` guard. Nothing is pickled but a
+learner of the user's own (`train.learners.travel`).
 """
 
 import json
@@ -21,6 +21,7 @@ from typing import Any, Unpack
 from .._base.errors import DomainError
 from .._base.memory import available
 from ..store import Store
+from ..train.learners.travel import packed
 from .dispatch import Crew, Message, Sweep, SweepSettings, Unit, Worker
 
 # Where `-m` and `-c` put the current folder first on the path, this keeps it off: a numpy.py that lies there is never
@@ -85,8 +86,13 @@ class Processes(Crew):
         return idle
 
     def give(self, worker: "_Process", unit: Unit) -> None:
-        """Send the specs as one line."""
-        worker.send({"unit": [asdict(spec) for spec in unit.specs]})
+        """Send the specs as one line; the first that names a learner of the user's own brings its code along."""
+        message: Message = {"unit": [asdict(spec) for spec in unit.specs]}
+        name = unit.specs[0].learner
+        if name not in worker.learners:
+            worker.learners.add(name)
+            message["learner"] = packed(name)
+        worker.send(message)
 
     def receive(self) -> list[tuple["_Process", Message | None]]:
         """One message; what a process said that was replaced by a new one is left out."""
@@ -120,6 +126,7 @@ class _Process(Worker):
     def __init__(self, settings: dict[str, Any], inbox: "Inbox") -> None:
         super().__init__()
         self.size = 0.0  # bytes that its unit is estimated to take
+        self.learners = set[str]()  # that it knows
         answers, theirs = os.pipe()
         try:
             self.process = subprocess.Popen(

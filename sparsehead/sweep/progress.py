@@ -24,11 +24,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What the store holds for the specs, by spec id, and why some are missing."""
+    """What the store holds for the specs, by spec id, and why some are missing.
+
+    `errors`: trials that could not be run; `failed`: those in which a learner of the user's own failed.
+    """
 
     records: dict[str, Record]
     errors: dict[str, str] = field(default_factory=dict)
     ran: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 class State:
@@ -44,6 +48,7 @@ class State:
         self.reused = reused
         self.done, self.total = known, known + len(missing)
         self.errors: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
         self.deaths: Counter[str] = Counter()
         self._progress, self._start = progress, time.monotonic()
         self._cost_done, self._cost = 0.0, total_cost(missing)

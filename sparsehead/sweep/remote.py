@@ -1,16 +1,22 @@
 """What runs inside a Dask worker: a unit comes as JSON, sealed rows go back as JSON and bytes.
 
-No class of this package crosses the network, so nothing but names of functions, text and bytes is pickled by Dask.
+No class of this package crosses the network, so nothing but names of functions, text and bytes is pickled by Dask. A
+learner of the user's own comes along as text, which `train.learners.travel` unpacks.
 """
 
 import json
 import platform
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from .._base.errors import SparseheadError
 from .._base.provenance import version_and_commit
 from ..store.rows import new_row
+from ..train.learners.guard import ends_when_stuck
+from ..train.learners.travel import unpack
 from ..train.spec import spec_id
 from ..train.transformer.library import Missing, library
 from .worker import load_function, run_unit
@@ -95,7 +101,15 @@ def run(text: str) -> tuple[str, list[bytes]]:
     except Exception as error:
         fatal = f"{settings['runner']} cannot be loaded by a worker: {error}"
         return json.dumps([{"fatal": fatal, "store": False}]), []
-    run_unit(settings["unit"], runner, settings["options"], keep, tell, settings["every"])
+    try:
+        unpack(settings["learner"])
+    except SparseheadError as error:
+        return json.dumps([{"fatal": str(error), "store": False}]), []
+    ends_when_stuck()
+    with redirect_stdout(
+        sys.stderr
+    ):  # a worker of a cluster on this machine shares the client's standard output
+        run_unit(settings["unit"], runner, settings["options"], keep, tell, settings["every"])
     return json.dumps(messages, default=str), blobs
 
 

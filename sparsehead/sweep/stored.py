@@ -22,6 +22,7 @@ class StoredSweep:
     def __init__(self, db: str | Path) -> None:
         self.store = Store(db, readonly=True)
         self.complete = True
+        self.failed: dict[TrainSpec, str] = {}
 
     def __enter__(self) -> "StoredSweep":
         return self

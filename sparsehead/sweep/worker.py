@@ -1,11 +1,12 @@
 """What runs in a worker process: `python -m sparsehead.sweep.worker`, fed with JSON lines.
 
-The parent sends {"unit": [spec, ...]} on standard input and reads one line per event from a pipe of its own, whose
-number is among the settings: {"outcome": id, "made_by": origin} once it is committed, {"progress": state},
-{"error": id, "message": ...} for a spec that cannot be run, {"fatal": message} when the store cannot be used,
-{"done": seconds}. Standard output is free for whatever a library prints; the parent reports it. The worker commits
-outcomes itself, so they survive whatever becomes of the parent; when the parent is gone, so is the worker within half
-a second.
+The parent sends {"unit": [spec, ...]} on standard input, with a "learner" if the specs name one of the user's own
+(`train.learners.travel`), and reads one line per event from a pipe of its own, whose number is among the settings:
+{"outcome": id, "made_by": origin} once it is committed, {"progress": state}, {"error": id, "message": ...} for a spec
+that cannot be run ("failed": its learner, one of the user's own, has failed), {"fatal": message} when the store cannot
+be used, {"done": seconds}. Standard output is free for whatever a library prints; the parent reports it. The worker
+commits outcomes itself, so they survive whatever becomes of the parent; when the parent is gone, so is the worker
+within half a second.
 """
 
 import json
@@ -25,8 +26,10 @@ def main() -> None:
     threading.Thread(target=leave_with, args=(settings["parent"],), daemon=True).start()
     answers = os.fdopen(settings["answers"], "w", encoding="utf-8")
 
-    from .._base.errors import StoreError
+    from .._base.errors import SparseheadError, StoreError
     from ..store import Store
+    from ..train.learners.guard import ends_when_stuck
+    from ..train.learners.travel import unpack
 
     try:
         runner = load_function(settings["runner"])
@@ -37,9 +40,16 @@ def main() -> None:
         )
         _say(answers, {"fatal": message, "store": isinstance(error, StoreError)})
         return
+    ends_when_stuck()
     with store:
         for line in sys.stdin:
-            if not _serve(json.loads(line)["unit"], runner, store, settings["options"], answers):
+            asked = json.loads(line)
+            try:
+                unpack(asked.get("learner"))
+            except SparseheadError as error:
+                _say(answers, {"fatal": str(error), "store": False})
+                return
+            if not _serve(asked["unit"], runner, store, settings["options"], answers):
                 return
 
 
@@ -82,7 +92,7 @@ def run_unit(
     progress_every: float = 0.5,
 ) -> None:
     """Run the specs of a unit: outcomes go to `keep`, messages to `tell`. A StoreError of `keep` ends it."""
-    from .._base.errors import StoreError
+    from .._base.errors import LearnerError, StoreError
     from ..train.spec import TrainSpec, spec_id
 
     waiting = {spec_id(spec): spec for spec in (TrainSpec(**fields) for fields in unit)}
@@ -107,6 +117,10 @@ def run_unit(
             runner(specs, on_outcome=on_outcome, progress=progress, **options)
         except StoreError:
             raise
+        except LearnerError as error:  # the trial has failed, the others go on
+            waiting.pop(error.trial, None)
+            tell({"error": error.trial, "message": str(error), "failed": True})
+            attempts.insert(0, specs)
         except Exception as error:  # one bad spec must not take the others along
             left = [spec for spec in specs if spec_id(spec) in waiting]
             if len(left) > 1:

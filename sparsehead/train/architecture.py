@@ -45,8 +45,11 @@ class Shape:
                 continue
             value = described.checked(value)
             object.__setattr__(self, name, value)
-            if name != "encoding" or not value.startswith((OWN, OWN_BAG)):
-                described.check_choice(value)
+            if not (
+                (name == "encoding" and value.startswith((OWN, OWN_BAG)))
+                or (name == "learner" and "@" in value)
+            ):
+                described.check_choice(value)  # but for what was given as an object
         if self.positions != "trainable" and self.encoding != "trainable":
             raise DomainError(
                 f"{self.positions} positions replace those of the trainable encoding; the encoding "

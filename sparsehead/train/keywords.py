@@ -23,7 +23,6 @@ class Settings(TypedDict, total=False):
     inputs: str | None  # p:0.9,0.5 for each position, repeated up to T; or package.module:sampler.
     unique: bool  # Draw training sets again until one support explains them.
     online: bool  # Fresh samples at every step.
-    learner: str  # What is trained.
     dropout: float  # Share that is dropped.
     optimiser: str  # adamw, adam (decay as L2 penalty) or sgd.
     learning_rate: float  # Step size.

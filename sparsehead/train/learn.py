@@ -1,6 +1,8 @@
 """`learn`: one sparse function, by gradient descent."""
 
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import Any, Unpack, overload
 
@@ -19,6 +21,8 @@ from .footprint import require_trial
 from .from_data import TableKeywords, learn_table
 from .keywords import Settings
 from .learners.at_once import fit_at_once
+from .learners.guard import trial_of
+from .learners.own import LearnerLike, require_learner, with_learner
 from .outcome import Outcome, Run, TrialProgress
 from .spec import LEARNERS, SETTINGS, TrainSpec, task_of, task_settings
 from .spec import preset as preset_spec
@@ -40,6 +44,7 @@ class LearnKeywords(Settings, total=False):
     dtype: str
     device: str
     encoding: str | Encoding
+    learner: LearnerLike
 
 
 @overload
@@ -67,6 +72,7 @@ def learn(
     dtype: str = "float32",
     device: str = "cpu",
     encoding: str | Encoding = "trainable",
+    learner: LearnerLike = "transformer",
     **settings: Any,
 ) -> Run | TableRun:
     """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
@@ -86,12 +92,15 @@ def learn(
         engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
         encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
             sets d.
+        learner: what is trained, by default this library's Transformer: a name of `spec.LEARNERS`, a function `(bits,
+            labels, rng) -> predict`, a scikit-learn estimator, `module(..)`, or "package.module:name".
         settings: any other field of `TrainSpec`; `keywords.Settings` lists them.
     Returns:
         A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart. For a table a
         `TableRun`: its `.reading` has formula, agreement on held-out rows and Occam bound.
     Raises:
         DomainError: a setting is out of range or unknown, or m is too small to single out the support.
+        LearnerError: a learner of your own raised, took too long, or returned no labels.
     Paper: law-and
 
     >>> run = learn("x1 & x4", T=12, m=200, seed=3, n_steps=200)
@@ -102,6 +111,7 @@ def learn(
     if y is not None or isinstance(f, Dataset):
         given = {"m": m, "T": T, "s": s}
         settings |= {name: value for name, value in given.items() if value is not None}
+        settings |= {} if learner == "transformer" else {"learner": learner}
         return learn_table(
             dataset(f, y), seed=seed, preset=preset or "best", progress=progress, how=how,
             **{"encoding": encoding, **settings},
@@ -126,9 +136,11 @@ def learn(
             raise DomainError(f"the encoding has T={own.T} positions, the function reads T={length} bits.")
         settings["d"] = own.d
     named = encoding if isinstance(encoding, str) else own_name(encoding)
+    everything = with_learner(learner, settings)
     spec = preset_spec(
-        preset or "fast", function=text, T=length, s=s, m=m, seed=seed, encoding=named, **settings
+        preset or "fast", function=text, T=length, s=s, m=m, seed=seed, encoding=named, **everything
     )
+    require_learner(spec.learner, spec.T)
     return learn_spec(
         spec, progress=progress, record_every=record_every, mass_every=mass_every, own=own, **how
     )
@@ -164,11 +176,14 @@ def learn_spec(
         raise DomainError(f"progress is a function of the trial's state; got {shown(progress)}.")
     require_trial(spec, dtype=dtype)
     learner = LEARNERS[spec.learner]
-    if learner.fit is not None:
-        return Run(spec, fit_at_once(spec, learner), None)
-    made = make_engine(spec, engine=engine, dtype=dtype, device=device, own=own)
-    trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
-    return Run(spec, trial.run(progress, watch), trial.model())
+    # what a learner of the user's own prints must not get between the lines of a result
+    out = nullcontext() if LEARNERS.is_builtin(spec.learner) else redirect_stdout(sys.stderr)
+    with trial_of(spec), out:
+        if learner.fit is not None:
+            return Run(spec, fit_at_once(spec, learner), None)
+        made = make_engine(spec, engine=engine, dtype=dtype, device=device, own=own)
+        trial = Trial(spec, made, record_every=record_every, mass_every=mass_every)
+        return Run(spec, trial.run(progress, watch), trial.model())
 
 
 def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:

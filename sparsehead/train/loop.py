@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from .learners.at_once import fit_at_once
+from .learners.guard import trial_of
 from .outcome import Outcome, TrialProgress
 from .spec import LEARNERS, TrainSpec, spec_id
 from .transformer.engine import Refusal
@@ -32,16 +33,18 @@ def run_trials(
     Raises:
         DomainError: a spec cannot be set up (too few samples to single out a support, an encoding that does not
             fit); outcomes known by then were handed out.
+        LearnerError: a learner of the user's own failed; `trial` is the spec's id.
     """
     outcomes: dict[str, Outcome] = {}
     for spec in dict.fromkeys(specs):
         learner = LEARNERS[spec.learner]
-        if learner.fit is not None:
-            outcome = fit_at_once(spec, learner)
-        else:
-            made = make_engine(spec, engine=engine, dtype=dtype, device=device)
-            outcome = Trial(spec, made, record_every=record_every, mass_every=mass_every).run(progress)
-            del made  # before the next one takes its memory
+        with trial_of(spec):
+            if learner.fit is not None:
+                outcome = fit_at_once(spec, learner)
+            else:
+                made = make_engine(spec, engine=engine, dtype=dtype, device=device)
+                outcome = Trial(spec, made, record_every=record_every, mass_every=mass_every).run(progress)
+                del made  # before the next one takes its memory
         outcomes[outcome.spec_id] = outcome
         if on_outcome is not None:
             on_outcome(spec, outcome)

@@ -60,7 +60,7 @@ def test_blocks_run_as_printed(page, tmp_path, monkeypatch, capsys):
     if "import pandas" in page.read_text():
         pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    names: dict[Any, Any] = {}
+    names: dict[Any, Any] = {"__name__": "__main__"}
     for i, (kind, block) in enumerate(BLOCK.findall(page.read_text())):
         where = f"{name_of(page)}, block {i + 1}"
         if kind == "python":

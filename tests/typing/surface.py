@@ -6,6 +6,8 @@ Every `type: ignore` here must be needed (warn_unused_ignores): a name that does
 from typing import Any, assert_type
 
 import numpy as np
+import torch
+from sklearn.tree import DecisionTreeClassifier
 
 import sparsehead as sh
 from sparsehead._base.frame import Frame
@@ -32,6 +34,12 @@ assert_type(sh.learn(sh.dataset("t.csv", "y"), seed=0), TableRun)
 assert_type(sh.learning_curve("t.csv", "y", seed=0), DataCurve)
 assert_type(sh.law("and", s=2, T=[10, 20], seed=0), LawResult)
 assert_type(sh.law(f, T=8, preset="fast"), LawResult)
+assert_type(sh.module(lambda T: torch.nn.Linear(T, 1), steps=10, batch=4), sh.Learner)
+assert_type(sh.learn(f, m=50, seed=0, learner=sh.module(lambda T: torch.nn.Linear(T, 1))), Run)
+assert_type(sh.learn(f, m=50, seed=0, learner=DecisionTreeClassifier()), Run)
+assert_type(sh.law("and", s=2, T=8, learner=lambda bits, labels, rng: lambda b: b[:, 0]), LawResult)
+sh.module(lambda T: torch.nn.Linear(T, 1), step=10)  # type: ignore[call-arg]
+sh.learn(f, m=50, seed=0, learner=3)  # type: ignore[call-overload]
 assert_type(sh.verify("model.safetensors", "x1 & x2"), Certificate)
 assert_type(sh.norms(model), Norms)
 assert_type(sh.norms({"in_proj_weight": np.zeros((6, 2))}, heads=1), Norms)

@@ -8,4 +8,6 @@ one_step, greedy   learners by covariance; covariance has what they share
 packed, named   samples eight to a byte; predictors whose accuracy is computed
 networks     the engine that trains a torch module step by step
 mlp, lstm    such modules
+own, module  learners of the user's own: functions, estimators, import paths; torch modules
+source, guard, travel   what the store calls them; what their failures cannot break; how they get to workers
 """

@@ -1,6 +1,7 @@
 """Learners that need no steps: fit, check on the holdout, try again."""
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from ..._base.errors import DomainError
 from ...functions import Predict
 from ..data import Holdout, check_on, training_set
 from ..outcome import Outcome
-from ..spec import TrainSpec, spec_id, task_of
+from ..spec import LEARNERS, TrainSpec, spec_id, task_of
+from .guard import own_code
 from .learner import Learner
 from .named import Named
 
@@ -21,8 +23,8 @@ def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
     """
     if spec.online:
         raise DomainError(
-            f"a {spec.learner} is fitted to one training set and takes no steps; online=True is for transformer, mlp "
-            "and lstm."
+            f"a {spec.learner} is fitted to one training set and takes no steps; online=True is for transformer, mlp, "
+            "lstm and modules."
         )
     started = time.perf_counter()
     assert learner.fit is not None  # the caller chose this way
@@ -34,7 +36,8 @@ def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
             constant = sample[1][0]
             predict: Predict = lambda b: np.full(len(b), constant)  # noqa: E731, B023
         else:
-            predict = learner.fit(spec, sample, attempt)
+            with nullcontext() if LEARNERS.is_builtin(spec.learner) else own_code():
+                predict = learner.fit(spec, sample, attempt)
         train_accuracy = float((predict(sample[0]) == sample[1]).mean())
         if isinstance(predict, Named) and task_of(spec).shared_p is not None:
             accuracy = predict.accuracy(task_of(spec))

@@ -1,14 +1,18 @@
 """The contract of learners. `law` and `learn` know the learners by their names in `spec.LEARNERS`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
+from ..._base.arguments import real, shown
+from ..._base.errors import DomainError
 from ...functions import Predict
 from ...functions.task import Sample
 from ..footprint import plain_bytes
-from ..spec import TrainSpec
+from ..spec import LEARNERS, TrainSpec
 from ..transformer.engine import NamedEngine
+from .source import digest, name_of
 
 
 @runtime_checkable
@@ -39,10 +43,11 @@ class ChooseEngine(Protocol):
 
 @dataclass(frozen=True)
 class Learner:
-    """One learner, found by the entry point group `sparsehead.learners`; give either `fit` or `engine`.
+    """One learner: give either `fit` or `engine`. `law` and `learn` take it as it is, or by the name under which a
+    package offers it in the entry point group `sparsehead.learners`.
 
-    `learn` and `law` then train it on the same samples as the others, judge it on the same holdout, store its
-    outcomes and draw them on the same axes.
+    It is then trained on the same samples as the others, judged on the same holdout, stored and drawn on the same axes.
+    `of` makes one of a function or an estimator, `module` one of a torch module.
 
     Args:
         repeats: False if every attempt gives the same answer, so that one is enough.
@@ -50,6 +55,11 @@ class Learner:
             learner fail, or it is there to be compared with the floor, which is for independent samples.
         has_model: whether a run ends with an attention `Model`.
         memory: (spec, T, m, dtype) -> bytes at the peak of one trial.
+        name, version: what the store calls it; by default the import path of its code, and no version.
+        source: the functions and values whose code names it in the store; by default `fit` or `engine`.
+        settings: fields of `TrainSpec` that it brings along.
+        check: refuses, by a SparseheadError, a context length T at which it cannot work; called before any trial.
+        limit_seconds: a trial that takes longer has failed; None never ends one.
     """
 
     fit: Fit | None = None
@@ -58,3 +68,49 @@ class Learner:
     as_drawn: bool = False
     has_model: bool = False
     memory: Callable[[TrainSpec, int, int, str], float] = plain_bytes
+    name: str = ""
+    version: str = ""
+    source: tuple[Any, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[[int], None] | None = None
+    limit_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if callable(self.fit) == callable(self.engine):
+            raise DomainError(
+                f"a Learner has either fit= or engine=, which are functions; got fit={shown(self.fit)}, "
+                f"engine={shown(self.engine)}."
+            )
+        for what, text in (("name", self.name), ("version", self.version)):
+            if not isinstance(text, str) or not re.fullmatch(r"[\w.:+-]{0,100}", text):
+                raise DomainError(
+                    f"the {what} of a learner is a text of letters, digits and . : + - _; got {shown(text)}."
+                )
+        if self.limit_seconds is not None:
+            real("limit_seconds", self.limit_seconds, above=0)
+
+    @classmethod
+    def of(cls, thing: Any, **more: Any) -> "Learner":
+        """A learner from a function `(bits, labels, rng) -> predict` or from a scikit-learn estimator.
+
+        Args:
+            thing: the function gets copies of the samples, bits (m, T) and labels (m,) of 0 and 1 as uint8, and a
+                numpy Generator of its own for each attempt; `predict` maps bits (n, T) to labels (n,). An estimator
+                gets the bits as floats; it is copied for each attempt, and each random_state in it is set.
+            more: fields of `Learner`: name, version, repeats, as_drawn, limit_seconds (by default an hour), memory.
+        """
+        from .own import learner_of
+
+        return learner_of(thing, **more)
+
+    def register(self) -> str:
+        """Make the learner known to this process; what a `TrainSpec` and the store call it.
+
+        That is "name@hash" or "name==version@hash": other code under the same name is another experiment.
+        """
+        source = self.source or (self.fit, self.engine)
+        name = self.name or name_of(next(part for part in source if part is not None))
+        version = f"=={self.version}" if self.version else ""
+        text = re.sub(r"[^\w.:+-]", "-", name) + f"{version}@{digest(self.repeats, *source)}"
+        LEARNERS.add(text, self)
+        return text

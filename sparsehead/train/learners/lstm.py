@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from ..footprint import lstm_bytes
 from .learner import Learner
-from .networks import network
+from .networks import Network
 
 
 class Lstm(nn.Module):
@@ -22,4 +22,4 @@ class Lstm(nn.Module):
         return margins
 
 
-LSTM = Learner(engine=network(Lstm), memory=lstm_bytes)
+LSTM = Learner(engine=Network(Lstm), memory=lstm_bytes)

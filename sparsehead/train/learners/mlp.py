@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from ..footprint import plain_bytes
 from ..spec import TrainSpec
 from .learner import Learner
-from .networks import network
+from .networks import Network
 
 WIDTH = 256  # hidden units, in each of two layers
 
@@ -29,4 +29,4 @@ def memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     return plain_bytes(spec, T, m, dtype, weights=float(WIDTH) * T)
 
 
-MLP = Learner(engine=network(Perceptron), memory=memory)
+MLP = Learner(engine=Network(Perceptron), memory=memory)

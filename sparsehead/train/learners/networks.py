@@ -4,13 +4,16 @@ Dropout and initialisation are the module's own: the spec's settings of these ar
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..._base.arguments import shown
+from ..._base.errors import DomainError, LearnerError
 from ..._base.rng import stream
 from ..._base.types import Array, Shaped
 from ...functions.task import Sample
@@ -21,72 +24,157 @@ from ..spec import TrainSpec
 from ..transformer.engine import NamedEngine
 from ..transformer.forward import losses
 from ..transformer.torch_engine import TORCH_OPTIMISERS, torch_origin, warmed_up
-from .learner import ChooseEngine
+from .guard import own_code
+
+Make = Callable[[int], nn.Module]
+PART = 512  # inputs that a network gets at once in a check
 
 
-def network(make: Callable[[int], nn.Module]) -> ChooseEngine:
-    """The engine for networks made by `make(T)`, whatever engine is asked for."""
+@dataclass(frozen=True)
+class Network:
+    """Chooses the engine for networks made by `make(T)`, whatever engine is asked for; see `ChooseEngine`.
 
-    def origin(spec: TrainSpec, /, *, dtype: str, device: str) -> dict[str, str]:
-        return torch_origin(dtype, device)
+    Args:
+        batch: samples in a step; None takes all.
+        optimiser: parameters -> a torch optimiser; None takes that of the spec.
+        device: in place of the one that is asked for.
+        fused: whether the spec's optimiser updates all weights in one call, which is faster and rounds differently.
+    """
 
-    named = NamedEngine(partial(NetworkEngine, make), origin)
-    return lambda spec, /, **asked: named
+    make: Make
+    batch: int | None = None
+    optimiser: Callable[[Iterator[nn.Parameter]], torch.optim.Optimizer] | None = None
+    device: str | None = None
+    fused: bool = False
+
+    def __call__(self, spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> NamedEngine:
+        return NamedEngine(partial(NetworkEngine, self), self.origin)
+
+    def origin(self, spec: TrainSpec, /, *, dtype: str, device: str) -> dict[str, str]:
+        """See `DescribeEngine`."""
+        return torch_origin(dtype, self.device or device)
 
 
 class NetworkEngine:
     """One run of a torch module; see `transformer.engine.Engine`. Initialised as torch does."""
 
     def __init__(
-        self, make: Callable[[int], nn.Module], spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None
-    ) -> None:  # fmt: skip
-        self.spec, self._make, self._here = spec, make, (device, getattr(torch, dtype))
-        self.made_by = torch_origin(dtype, device)
-        self._right, self._steps = 0.0, 0
+        self, network: Network, spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None
+    ) -> None:
+        if not hasattr(torch, dtype):
+            raise DomainError(f"dtype is float32 or float64, got {dtype!r}.")
+        self.spec, self._how = spec, network
+        self._here = (network.device or device, getattr(torch, dtype))
+        self.made_by = network.origin(spec, dtype=dtype, device=device)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
-            network = self._make(spec.T)
-        self._network, self._source, self._steps = network.to(*self._here), source, 0
+            network = _made(self._how.make, spec.T).to(*self._here).train()
+            self._random = torch.get_rng_state()  # what dropout and the like draw from next
+        self._network, self._step = network, 0
+        own = self._how.optimiser
+        self._optimiser = self._optimiser_of(network) if own is None else own(network.parameters())
+        self._order = stream(spec.seed, "batch", restart)
+        self._source = source
+        if not isinstance(source, FreshBatches):
+            self._take(source)
+
+    def _optimiser_of(self, network: nn.Module) -> torch.optim.Optimizer:
+        """That of the spec."""
+        spec = self.spec
         sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
         decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)
         groups = [{"params": w, "weight_decay": decay} for w, decay in zip(sorts, decays, strict=True)]
-        more = {} if spec.optimiser == "sgd" else {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
-        self._optimiser = TORCH_OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
+        adam = {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
+        more = ({} if spec.optimiser == "sgd" else adam) | ({"fused": True} if self._how.fused else {})
+        return TORCH_OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
+
+    def _take(self, sample: Sample) -> None:
+        self._bits, self._labels = (torch.from_numpy(x).to(*self._here) for x in sample)
+        self._waiting = torch.arange(0)  # samples whose turn comes in this round through all
 
     def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
         out: list[float] = []
-        while len(out) < n_steps and (not out or math.isfinite(out[-1])):
-            sample = self._source() if isinstance(self._source, FreshBatches) else self._source
-            bits, labels = (torch.from_numpy(x).to(*self._here) for x in sample)
-            margins = self._network(bits)
-            loss = losses(margins, labels).mean()
-            self._right = float(((margins > 0) == (labels > 0.5)).double().mean())
-            out.append(loss.item())
-            self._optimiser.zero_grad()
-            loss.backward()
-            if self.spec.clip:
-                nn.utils.clip_grad_norm_(self._network.parameters(), self.spec.clip)
-            self._steps += 1
-            if self.spec.warmup:
-                for group in self._optimiser.param_groups:
-                    group["lr"] = warmed_up(self.spec, self._steps)
-            self._optimiser.step()
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self._random)
+            while len(out) < n_steps and (not out or math.isfinite(out[-1])):
+                if isinstance(self._source, FreshBatches):
+                    self._take(self._source())
+                out.append(self._one_step())
+            self._random = torch.get_rng_state()
         return out
 
+    def _one_step(self) -> float:
+        """One update; the loss before it."""
+        bits, labels = self._batch()
+        margins = logits(self._network, bits)
+        loss = losses(margins, labels).mean()
+        self._seen = margins.detach(), labels
+        self._optimiser.zero_grad()
+        loss.backward()
+        if self.spec.clip:
+            nn.utils.clip_grad_norm_(self._network.parameters(), self.spec.clip)
+        self._step += 1
+        if self.spec.warmup:
+            for group in self._optimiser.param_groups:
+                group["lr"] = warmed_up(self.spec, self._step)
+        self._optimiser.step()
+        return loss.item()
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """The samples of the next step: all, or the next of a random order, which is drawn anew when it ends."""
+        size = self._how.batch
+        if size is None or size >= len(self._bits):
+            return self._bits, self._labels
+        if len(self._waiting) < size:
+            order = torch.from_numpy(self._order.permutation(len(self._bits)))
+            self._waiting = order.to(self._here[0])
+        chosen, self._waiting = self._waiting[:size], self._waiting[size:]
+        return self._bits[chosen], self._labels[chosen]
+
     def train_accuracy(self) -> float:
-        """Share of the training set that was right at the last step, before its update."""
-        return self._right
+        """Share of the samples of the last step that were right, before its update."""
+        margins, labels = self._seen
+        return float(((margins > 0) == (labels > 0.5)).double().mean())
 
     @torch.no_grad()
     def predict(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
         """Predicted labels (n,) of bits (n, T)."""
-        margins = [self._network(part) for part in torch.from_numpy(bits).to(*self._here).split(512)]
+        self._network.eval()
+        margins = [logits(self._network, part) for part in torch.from_numpy(bits).to(*self._here).split(PART)]
+        self._network.train()
         return (torch.cat(margins) > 0).cpu().numpy().astype(np.uint8)
 
     def model(self, meta: dict[str, object]) -> Model | None:
         """None: these are no attention models."""
         return None
+
+
+def logits(network: nn.Module, bits: Tensor) -> Tensor:
+    """The network's logits (n,) of bits (n, T); it may return them as (n, 1)."""
+    found = network(bits)
+    if not isinstance(found, Tensor) or found.shape not in ((len(bits),), (len(bits), 1)):
+        got = f"a tensor {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+        raise LearnerError(
+            f"the module maps bits {tuple(bits.shape)} to {got}; it should map (n, T) to (n,) or (n, 1)"
+        )
+    return found.reshape(len(bits))
+
+
+def first_outputs(make: Make, T: int) -> None:
+    """Make the network and give it two inputs, as a check; random generators stay as they are."""
+    with own_code(), torch.random.fork_rng(devices=[]), torch.no_grad():
+        network = _made(make, T).eval()
+        logits(network, torch.zeros(2, T))
+        if not any(weights.requires_grad for weights in network.parameters()):
+            raise LearnerError("it has no parameters to train")
+
+
+def _made(make: Make, T: int) -> nn.Module:
+    network = make(T)
+    if not isinstance(network, nn.Module):
+        raise LearnerError(f"it makes {shown(network)}, and not a torch.nn.Module")
+    return network

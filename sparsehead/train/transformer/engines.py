@@ -9,6 +9,7 @@ from functools import cache
 from ..._base.errors import DomainError
 from ..._base.plugins import Registry
 from ...heads.encoding import Encoding
+from ..learners.guard import GuardedEngine
 from ..spec import LEARNERS, TrainSpec
 from .engine import Engine, NamedEngine, Refusal
 
@@ -31,7 +32,8 @@ def make_engine(
         DomainError: no engine can do what the spec asks for; the sentence says why and what can.
     """
     device = check_device(device)
-    return engine_of(spec, engine, dtype, device).make(spec, dtype=dtype, device=device, own=own)
+    made = engine_of(spec, engine, dtype, device).make(spec, dtype=dtype, device=device, own=own)
+    return made if LEARNERS.is_builtin(spec.learner) else GuardedEngine(made)
 
 
 def engine_of(spec: TrainSpec, engine: str, dtype: str, device: str) -> NamedEngine:

@@ -1,0 +1,100 @@
+"""`module`: any torch module as a learner."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from ..._base.arguments import shown, whole
+from ..._base.errors import DomainError, LearnerError
+from ..._base.fields import check_names
+from ..._base.lazy import require_module
+from ..spec import SETTINGS
+from ..transformer.engines import check_device
+from .learner import Learner
+from .own import HOUR_SECONDS
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ModuleSettings(TypedDict, total=False):
+    """How a module is trained; what is not given is left to the preset."""
+
+    steps: int  # per restart
+    optimiser: (
+        "str | Callable[[Any], torch.optim.Optimizer]"  # adamw, adam, sgd, or a function of the parameters
+    )
+    learning_rate: float
+    batch: int  # samples in a step; by default all
+    restarts: int  # initialisations before a trial counts as failed
+    device: str  # cpu, cuda or auto
+
+
+def module(
+    make: "Callable[[int], torch.nn.Module]",
+    *,
+    name: str = "",
+    version: str = "",
+    limit_seconds: float | None = HOUR_SECONDS,
+    **settings: Unpack[ModuleSettings],
+) -> Learner:
+    """A learner that trains `make(T)`, a module from bits (n, T), floats of 0 and 1, to logits (n,) or (n, 1).
+
+    `law` and `learn` treat it as they treat ours: same samples, restarts, checks, stall and verdict. Each restart makes
+    the module anew with a seed of its own, from which its dropout draws too. Checks run in evaluation mode.
+
+    Args:
+        make: called with the context length.
+        name, version: what the store calls it; by default the import path of what `make` names, and no version.
+        limit_seconds: a trial that takes longer has failed; None never ends one.
+        settings: see `ModuleSettings`. `law` and `learn` take the others, such as weight_decay, warmup and clip.
+
+    >>> from torch import nn
+    >>> from sparsehead.train.learn import learn
+    >>> net = module(lambda T: nn.Linear(T, 1), steps=300, learning_rate=0.1)
+    >>> learn("x1 & x4", T=12, m=200, seed=3, learner=net).solved
+    True
+    """
+    require_module("torch")
+    from torch import nn
+
+    from .networks import Network, first_outputs
+
+    check_names(settings, _KNOWN, what="module")
+    if not callable(make) or isinstance(make, nn.Module):
+        raise DomainError(f"module takes a function of T, such as lambda T: Net(T); got {shown(make)}.")
+    optimiser, batch = settings.get("optimiser"), settings.get("batch")
+    own = optimiser if callable(optimiser) else None
+    if own is not None and "learning_rate" in settings:
+        raise DomainError("an optimiser of your own has its own learning rate; leave learning_rate out.")
+    if batch is not None:
+        whole("batch", batch)
+    device = check_device(settings["device"]) if "device" in settings else None
+    given = {
+        "n_steps" if key == "steps" else key: _KNOWN[key].checked(value)
+        for key, value in settings.items()
+        if key not in ("batch", "device") and not (key == "optimiser" and own)
+    }
+    if "optimiser" in given:
+        SETTINGS["optimiser"].check_choice(given["optimiser"])
+
+    def check(T: int) -> None:
+        try:
+            first_outputs(make, T)
+        except LearnerError as error:
+            raise DomainError(f"the module cannot be trained at T={T}: {error}.") from error
+
+    return Learner(
+        engine=Network(make, batch=batch, optimiser=own, device=device, fused=True), name=name, version=version,
+        source=(make, batch, own), settings=given, check=check, limit_seconds=limit_seconds,
+    )  # fmt: skip
+
+
+_KNOWN = {
+    "steps": replace(SETTINGS["n_steps"], name="steps", least=1),
+    "optimiser": SETTINGS["optimiser"],
+    "learning_rate": SETTINGS["learning_rate"],
+    "batch": replace(SETTINGS["n_steps"], name="batch", option="--batch"),
+    "restarts": SETTINGS["restarts"],
+    "device": replace(SETTINGS["optimiser"], name="device", option="--device"),
+}

@@ -1,0 +1,225 @@
+"""Learners that a user brings along: functions, estimators, `Learner` objects, and "package.module:name".
+
+`known_learner` makes them known to this process under the name that specs and stores have. The code travels beside the
+specs (see `travel`); it is never in a store.
+"""
+
+import copy
+import inspect
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from ..._base.arguments import meant, shown
+from ..._base.errors import DomainError, SparseheadError
+from ..._base.lazy import require_module
+from ..._base.rng import stream
+from ..._base.types import Array, Int, Shaped
+from ...functions import Predict
+from ...functions.task import Sample
+from ..spec import LEARNERS, TrainSpec
+from .guard import checked, own_code, seeded
+from .learner import Learner
+
+HOUR_SECONDS = 3600.0
+TAKES = (
+    "a learner is a name such as 'mlp', a function (bits, labels, rng) -> predict, a scikit-learn estimator, "
+    "sh.module(..), or 'package.module:name'"
+)
+
+
+@runtime_checkable
+class FitFunction(Protocol):
+    """A learner as a function."""
+
+    def __call__(
+        self, bits: Shaped[Array, "m T"], labels: Int[Array, " m"], rng: np.random.Generator, /
+    ) -> Predict:
+        """Return a predictor, bits (n, T) -> labels (n,)."""
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """A classifier as scikit-learn has them."""
+
+    def fit(self, X: Any, y: Any, /) -> Any:
+        """Train on bits (m, T) and labels (m,)."""
+
+    def predict(self, X: Any, /) -> Any:
+        """Labels (n,) of bits (n, T)."""
+
+
+LearnerLike: TypeAlias = str | Learner | FitFunction | Estimator
+
+
+@dataclass(frozen=True)
+class FitByFunction:
+    """A `Fit` that calls the user's function."""
+
+    function: FitFunction
+
+    def __call__(self, spec: TrainSpec, sample: Sample, attempt: int, /) -> Predict:
+        rng = stream(spec.seed, "init", attempt)
+        bits, labels = sample
+        with own_code(), seeded(int(rng.integers(2**62))):
+            return checked(self.function(bits.copy(), labels.copy(), rng))
+
+
+@dataclass(frozen=True)
+class FitEstimator:
+    """A `Fit` that trains a copy of the user's estimator."""
+
+    estimator: Any
+
+    def __call__(self, spec: TrainSpec, sample: Sample, attempt: int, /) -> Predict:
+        rng = stream(spec.seed, "init", attempt)
+        bits, labels = sample
+        with own_code(), seeded(int(rng.integers(2**62))):
+            fresh = _copied(self.estimator)
+            if hasattr(fresh, "get_params"):
+                names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
+                fresh.set_params(**{name: int(rng.integers(2**31)) for name in sorted(names)})
+            fresh.fit(bits.astype(float), labels.copy())
+        return checked(lambda b: fresh.predict(b.astype(float)))
+
+
+def _copied(estimator: Any) -> Any:
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    from sklearn.base import clone
+
+    return clone(estimator)
+
+
+def learner_of(thing: Any, **more: Any) -> Learner:
+    """See `Learner.of`."""
+    known = [f.name for f in fields(Learner) if f.name not in ("fit", "engine", "source", "has_model")]
+    for name in more.keys() - set(known):
+        raise DomainError(f"Learner.of has no setting {shown(name)}; it has {', '.join(known)}.")
+    if isinstance(thing, type):
+        raise DomainError(f"{TAKES}; got the class {thing.__name__}, and not an object of it.")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(thing, torch.nn.Module):
+        raise DomainError(
+            f"a module is made anew for each trial: sh.module(lambda T: {type(thing).__name__}(..)); got a module."
+        )
+    more = {"limit_seconds": HOUR_SECONDS, **more}
+    if isinstance(thing, Estimator):
+        return Learner(fit=FitEstimator(thing), source=(thing,), **more)
+    if not callable(thing) or isinstance(thing, Learner):
+        raise DomainError(f"{TAKES}; got {shown(thing)}.")
+    _check_signature(thing)
+    return Learner(fit=FitByFunction(thing), source=(thing,), **more)
+
+
+def _check_signature(function: Any) -> None:
+    """Refuse a function that cannot be called as f(bits, labels, rng), or that does not return a predictor."""
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise DomainError(
+            f"{TAKES}; {function.__name__} is a coroutine or a generator, and returns no predictor."
+        )
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C
+        return
+    try:
+        signature.bind(0, 0, 0)
+    except TypeError as error:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise DomainError(
+            f"a learner is called as f(bits, labels, rng); {name}{signature}: {error}."
+        ) from None
+
+
+def known_learner(given: LearnerLike) -> tuple[str, Learner]:
+    """What specs call the learner, and the learner itself, which this process knows from then on.
+
+    Raises:
+        DomainError: it is none, or its name is not known.
+        MissingExtra: it is trained step by step, and torch is not installed.
+    """
+    if isinstance(given, str) and ":" in given and "@" not in given:
+        given = imported(given)
+        if isinstance(given, str):
+            raise DomainError(f"{TAKES}; what was imported is the text {shown(given)}.")
+    if not isinstance(given, str):
+        learner = given if isinstance(given, Learner) else learner_of(given)
+        return learner.register(), learner
+    if "@" in given and given not in LEARNERS:
+        raise DomainError(
+            f"the code of the learner {shown(given)} is not known here, since a store keeps names and no code; give "
+            "the function or object itself."
+        )
+    try:
+        found: Learner = LEARNERS.find(given)
+    except ModuleNotFoundError:
+        require_module("torch")
+        raise
+    if found.fit is None:
+        require_module("torch")
+    return given, found
+
+
+def with_learner(given: LearnerLike, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a trial with the learner's name among them, and those that the learner brings along."""
+    name, learner = known_learner(given)
+    for twice in sorted(learner.settings.keys() & settings.keys()):
+        raise DomainError(f"{twice} is given twice, to the learner and beside it; give it once.")
+    return {**learner.settings, **settings, "learner": name}
+
+
+def require_learner(name: str, T: int) -> None:
+    """Let a learner refuse the context length before any trial."""
+    check = LEARNERS.find(name).check
+    if check is not None:
+        check(T)
+
+
+def imported(text: str) -> Any:
+    """What "package.module:name" names, from installed packages and the folders of PYTHONPATH.
+
+    Raises:
+        DomainError: the text is of another form, or there is no such module or name in it.
+    """
+    module, _, name = text.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), name]):
+        raise DomainError(f"a learner to be imported is written package.module:name; got {shown(text)}.")
+    try:
+        with _without_current_folder():
+            found = import_module(module)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{module}.".startswith(f"{error.name}."):
+            raise SparseheadError(f"importing {module} failed: {error}.") from error
+        raise DomainError(
+            f"there is no module {error.name!r} among installed packages and in the folders of PYTHONPATH, which is "
+            "where learners are imported from; files of the current folder are data (PYTHONPATH=$PWD adds it)."
+        ) from None
+    except (Exception, SystemExit) as error:
+        first = str(error).partition("\n")[0]
+        raise SparseheadError(f"importing {module} failed: {type(error).__name__}: {first}") from error
+    if not hasattr(found, name):
+        raise DomainError(f"the module {module} has no {name!r}.{meant(name, dir(found))}")
+    return getattr(found, name)
+
+
+@contextmanager
+def _without_current_folder() -> Iterator[None]:
+    """Import without the folder that Python puts first for `-m`, `-c` and prompts; one in PYTHONPATH stays."""
+    before = list(sys.path)
+    sys.path[:] = search_path()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def search_path() -> list[str]:
+    """sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
+    first = [] if sys.flags.safe_path or sys.path[:1] not in ([""], [os.getcwd()]) else sys.path[:1]
+    return [folder for folder in sys.path[len(first) :] if folder]
