@@ -1,7 +1,7 @@
 """The step at which the support appears while a model is trained: in its labels, and in its attention.
 
-At one moment of training the support *leads* in a quantity when each of its positions has more of it than every other
-position that is compared, which are those with the most attention. The quantities are
+At one step of training the support *leads* in a quantity if the quantity is larger at each position of the support than
+at every other position compared; these are the positions with the most attention. The quantities are
 
 influence    share of random inputs whose label changes when the position is flipped
 attention    mean attention weight on the position, over inputs and heads
@@ -26,15 +26,15 @@ HALFWAY = 0.75  # validation accuracy half way between guessing balanced labels 
 def look(
     predict: Predict, attention: Float[Array, " T"], support: Sequence[int], bits: Shaped[Array, "n T"]
 ) -> dict[str, float]:
-    """The least influence and attention on the support, and the greatest elsewhere, at one moment.
+    """Return the least influence and attention on the support, and the greatest elsewhere, at one step.
 
     Args:
         attention: mean weight on each position.
         support: the positions that the function reads; at least one.
-        bits: inputs to flip positions of; the first 32 are used.
+        bits: inputs in which positions are flipped; the first 32 are used.
     Returns:
-        support_attention, other_attention, support_influence, other_influence; the others have 0 if every position
-        is in the support.   Paper: support-appears
+        support_attention, other_attention, support_influence, other_influence; other_* are 0 if every position is in
+        the support.   Paper: support-appears
     """
     inside = sorted(support)
     outside = np.setdiff1d(np.argsort(-attention, kind="stable")[: OTHERS + len(inside)], inside)[:OTHERS]
@@ -52,11 +52,11 @@ def look(
 
 @dataclass(frozen=True)
 class Appearance:
-    """Steps from which something holds until training ends; None if it does not hold at the end.
+    """Steps from which a condition holds until training ends; None if it does not hold at the end.
 
     Args:
-        influence, attention: the support leads in it.
-        accuracy: validation accuracy is at least 3/4, half way between guessing and knowing.
+        influence, attention: the support leads in this quantity.
+        accuracy: validation accuracy is at least 3/4, half-way between guessing and 1.
     """
 
     influence: int | None
@@ -64,7 +64,7 @@ class Appearance:
     accuracy: int | None
 
     def sentence(self) -> str:
-        """All three steps in one line.
+        """Return all three steps in one line.
 
         >>> Appearance(40, None, 50).sentence()
         'the support leads in influence from step 40, in attention not yet; accuracy passes 3/4 at step 50'
@@ -77,7 +77,7 @@ class Appearance:
 
 
 def appearance(history: Mapping[str, Sequence[Any]]) -> Appearance | None:
-    """The steps at which the support appeared, from a trial's history; None if it was never measured.
+    """Return the steps at which the support appeared, from a trial's history; None if it was never measured.
 
     Paper: support-appears
     """
@@ -97,7 +97,7 @@ def appearance(history: Mapping[str, Sequence[Any]]) -> Appearance | None:
 
 
 def for_good(steps: Sequence[Any], holds: Sequence[bool]) -> int | None:
-    """The first step from which `holds` is True to the end.
+    """Return the first step from which `holds` is True to the end; None if there is none.
 
     >>> for_good([10, 20, 30, 40], [True, False, True, True]), for_good([10], [False])
     (30, None)

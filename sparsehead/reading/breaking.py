@@ -1,11 +1,11 @@
-"""Robustness of a reading: the fewest flips of irrelevant positions found that change a prediction.
+"""Robustness of a reading: the smallest set found of flips at irrelevant positions that change a prediction.
 
 For one input b let the score be (output - threshold), signed so that it is positive while the label equals f(b).
-The irrelevant positions are ranked by how far a single flip lowers the score, and the shortest prefix of that order
-which changes the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until
-one flip is left: a logarithmic number of rankings. In a one-layer model whose bits move no attention and whose tail is
-monotone in one mixed scalar, every flip shifts the scalar by an amount that does not depend on the others. There the
-positions are ranked by that shift (a single flip may not move the output at all), the first order is the best one, and
+Irrelevant positions are ranked by how far a single flip lowers the score, and the shortest prefix of this order that
+changes the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until one
+flip is left: a logarithmic number of rankings. In a one-layer model whose attention does not depend on the bits and
+whose output is monotone in one mixed scalar, every flip shifts this scalar by an amount independent of the other flips.
+There positions are ranked by the shift (a single flip may not change the output), the first order is optimal, and
 `exact` is True.
 """
 
@@ -30,10 +30,10 @@ class Breaking(ShortRepr):
     """Flips of irrelevant positions that make the model disagree with the function read.
 
     Args:
-        flips: how many were needed, from the input that needed fewest; None if none of the searched inputs broke.
-        positions: which.
+        flips: the number of flips, for the input with the fewest; None if no searched input could be broken.
+        positions: the flipped positions.
         input: the input after the flips.
-        exact: True when no smaller number of flips breaks the same starting input.
+        exact: whether it is proved that no smaller number of flips breaks the same input.
     """
 
     flips: int | None
@@ -46,7 +46,7 @@ class Breaking(ShortRepr):
 
 
 def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Breaking:
-    """The fewest irrelevant flips found that break f, over the first few inputs on which model and f agree."""
+    """Return the smallest set found of irrelevant flips that break f, over the first inputs that agree with f."""
     outputs = evaluator(model)
     free = np.setdiff1d(np.arange(model.T), f.support)
     agree = bits[model.predict(bits) == f(bits)][:STARTS] if len(bits) else bits
@@ -64,7 +64,7 @@ def _search(
     model: Model, outputs: Any, b: Shaped[Array, " T"], label: int, free: Shaped[Array, " k"], most: int,
     shifts: Float[Array, " T"] | None,
 ) -> tuple[list[int], Shaped[Array, " T"]] | None:  # fmt: skip
-    """The shortest list of flips found from b, and the input after them; None if `most` flips break nothing."""
+    """Return the shortest list of flips found from b, and the input after them; None if `most` flips break nothing."""
     sign = 1.0 if label else -1.0
     current, flipped, best = b.copy(), np.empty(0, dtype=np.int64), None
     while len(free):
@@ -93,7 +93,7 @@ def _search(
 def _breaking_prefix(
     model: Model, outputs: Any, b: Shaped[Array, " T"], sign: float, ranked: Shaped[Array, " c"]
 ) -> int | None:
-    """The least k for which flipping the first k ranked positions of b changes the label; None if none does."""
+    """Return the least k such that flipping the first k ranked positions of b changes the label; None if none does."""
     if not len(ranked):
         return None
     trials = np.repeat(b[None], len(ranked), axis=0)
@@ -107,7 +107,7 @@ def _breaking_prefix(
 def _strongest(
     model: Model, outputs: Any, b: Shaped[Array, " T"], sign: float, free: Shaped[Array, " k"]
 ) -> Shaped[Array, " c"]:
-    """The free positions whose single flip lowers the score most, of all or, beyond `MOST_BITS`, of a random part."""
+    """Return the free positions whose flip lowers the score most; beyond `MOST_BITS`, of a random part of them."""
     if len(free) * model.T > MOST_BITS:
         rng = np.random.default_rng(0)
         free = rng.choice(free, size=max(1, MOST_BITS // model.T), replace=False)
@@ -122,10 +122,10 @@ def _strongest(
 
 
 def _shifts(model: Model) -> Float[Array, " T"] | None:
-    """The shift of the one mixed scalar towards larger outputs when a bit is raised; None if it depends on other bits.
+    """Return how far raising each bit shifts the mixed scalar towards larger outputs; None if other bits matter.
 
-    It does not depend on them for one layer and one head of value width 1 whose scores do not depend on the bits, read
-    without LayerNorm or MLP through one monotone activation.
+    It is independent of other bits for one layer with one head of value width 1, scores independent of the bits, no
+    LayerNorm or MLP, and one monotone activation.
     """
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:

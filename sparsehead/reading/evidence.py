@@ -1,10 +1,10 @@
-"""Evidence beside a reading, never used to find it: attention, influence and single flips by position, and ablation.
+"""Additional evidence on a reading, not used to find it: attention, influence, flips by position, and ablation.
 
 Attention, influence and flips can disagree: a head may attend to a position without using it, and a position may matter
 through one of sixteen heads with little of the total attention. Ablation measures how often a one-layer model still
 agrees with the function read when parts of its attention are removed. Removing positions sets their weights to 0 and
 rescales the others to sum to 1; removing a head sets its mixed value to 0 before the output projection W_C, so that
-nothing of it reaches the residual stream.
+it adds nothing to the residual stream.
 """
 
 from dataclasses import asdict, dataclass
@@ -26,9 +26,9 @@ class Evidence:
     """Evidence about one position.
 
     Args:
-        attention: mean attention weight on it, over inputs and heads of the last layer; None without attention.
-        influence: P(a flip of it changes the function that was read) under the input distribution, exactly.
-        flips: share of the sampled inputs on which a flip of it changes the model's label.
+        attention: mean attention weight on the position, over inputs and heads of the last layer, or None.
+        influence: exact P(a flip of the position changes the function that was read) under the input distribution.
+        flips: share of the sampled inputs on which a flip of the position changes the model's label.
     """
 
     attention: float | None
@@ -39,7 +39,7 @@ class Evidence:
 def gather_evidence(
     model: Any, oracle: Oracle, f: SparseFunction, bits: Shaped[Array, "n T"], *, p: float, also: list[int]
 ) -> dict[int, Evidence]:
-    """Evidence for f's support, for the first 8 positions in `also`, and for the 8 with the most attention."""
+    """Return evidence for f's support, for the first 8 positions in `also`, and for the 8 with the most attention."""
     attention = mean_attention(model, bits) if isinstance(model, Model) else None
     attended = [] if attention is None else np.argsort(-attention, kind="stable")[:8].tolist()
     positions = sorted({*f.support, *also[:8], *attended})
@@ -53,13 +53,13 @@ def gather_evidence(
 
 
 def mean_attention(model: Model, bits: Shaped[Array, "n T"]) -> Float[Array, " T"]:
-    """Mean weight on each position in the last layer, over inputs and heads; [CLS] is left out."""
+    """Return the mean weight on each position in the last layer, over inputs and heads; [CLS] is left out."""
     n = max(16, min(len(bits), 100, WEIGHTS_AT_ONCE // (model.H * model.T)))
     return model.attention(bits[: n if model.L == 1 else 4])[:, :, :-1].mean(axis=(0, 1))
 
 
 def disagreement(evidence: dict[int, Evidence], support: tuple[int, ...]) -> str | None:
-    """One sentence if attention or flips name other positions than the support; None if both agree with it."""
+    """Return one sentence if attention or flips indicate positions outside the support; None if both agree with it."""
     s = len(support)
     if not s or any(e.attention is None for e in evidence.values()):
         return None
@@ -82,8 +82,8 @@ class Ablation(ShortRepr):
         support_only: all attention outside the support removed; [CLS] counts as outside.
         without_position: attention to this position removed, in all heads.
         without_head: this head removed.
-        carried: for every position of the support, the head whose attention to it matters most, or None if
-            removing it from a single head never changes the agreement.
+        carried: for every position of the support, the head whose attention to the position matters most; None if
+            removing this attention from a single head never changes the agreement.
     """
 
     whole: float
@@ -101,7 +101,7 @@ class Ablation(ShortRepr):
 
 
 def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablation | None:
-    """The ablations of a one-layer model on these inputs; None for deeper models, and if f is constant."""
+    """Return the ablations of a one-layer model on these inputs; None for deeper models and if f is constant."""
     if model.L != 1 or not f.s:
         return None
     n = max(32, min(len(bits), WEIGHTS_AT_ONCE // 2 // (model.H * (model.T + 1))))
@@ -113,7 +113,7 @@ def ablate(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Ablat
         return float(((outputs > model.threshold) == labels).mean())
 
     def without(removed: Bool[Array, " tokens"], heads: list[int]) -> float:
-        """Agreement without the attention of these heads to the removed tokens, the rest rescaled to sum to 1."""
+        """Return the agreement without these heads' attention to the removed tokens, the rest rescaled to sum to 1."""
         kept = A.copy()
         part = np.where(removed, 0.0, kept[:, heads])
         total = part.sum(axis=-1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Labelled examples: from a file, and whether they can be what a bound assumes of them.
+"""Labelled examples: read them from a file, and check whether they can satisfy the assumptions of a bound.
 
-A bound assumes independent rows, or also bits that are independent and 1 with probability p. A check can refute this
-and cannot show it. A sample of which it is true is refused by chance in about one of a thousand cases.
+A bound assumes independent rows; some bounds also assume bits that are independent and 1 with probability p. A check
+can refute an assumption but not prove it. A sample that satisfies the assumption is refused in about one of 1000 cases.
 """
 
 import math
@@ -20,12 +20,12 @@ BITS_AT_ONCE = 2**22  # held as float64: 32 MB
 
 
 def read_examples(path: str | Path, *, T: int) -> tuple[Shaped[Array, "m T"], Shaped[Array, " m"]]:
-    """Bits (m, T) and labels (m,) of a text file with T bits and a label on each line, separated by commas, spaces or
-    nothing, such as "0,1,1,0,1" (T = 4, label 1). Empty lines are skipped.
+    """Return bits (m, T) and labels (m,) of a text file with T bits and a label on each line, separated by commas,
+    spaces or nothing, such as "0,1,1,0,1" (T = 4, label 1). Empty lines are skipped.
 
     Raises:
-        FileError: the file cannot be read, is no regular file, or is larger than 1 GB.
-        ParseError: a line has other characters or another length; says which.
+        FileError: the file cannot be read, is not a regular file, or is larger than 1 GB.
+        ParseError: a line has other characters or another length; the message says which line.
     """
     file = Path(path)
     try:
@@ -58,9 +58,9 @@ def read_examples(path: str | Path, *, T: int) -> tuple[Shaped[Array, "m T"], Sh
 
 
 def copies(bits: Shaped[Array, "m T"]) -> str | None:
-    """Why these rows are no independent examples: more of them are equal than by chance; None if they may be.
+    """Return why these rows are not independent examples (too many equal rows); None if they may be independent.
 
-    Rows that are merely similar are not noticed: the bits of independent examples may depend on each other.
+    Rows that are only similar are not detected, since bits of independent examples may depend on each other.
     """
     pairs, mean, variance = equal_pairs(bits)
     # One more equal pair hardly changes any bound.
@@ -73,10 +73,10 @@ def copies(bits: Shaped[Array, "m T"]) -> str | None:
 
 
 def equal_pairs(bits: Shaped[Array, "m T"]) -> tuple[int, float, float]:
-    """The number of pairs of equal rows, and its mean and variance for independent bits with these shares of ones.
+    """Return the number of pairs of equal rows, and its mean and variance for independent bits with these rates.
 
-    With a the probability that two such rows are equal and b that three are, they are C(m, 2) a and
-    C(m, 2) a (1 - a) + m (m-1) (m-2) (b - a^2).
+    Let a be the probability that two such rows are equal, and b that three are. Then the mean is C(m, 2) a and the
+    variance C(m, 2) a (1 - a) + m (m-1) (m-2) (b - a^2).
     """
     m = len(bits)
     _, counts = np.unique(np.packbits(bits.astype(bool), axis=1), axis=0, return_counts=True)
@@ -88,10 +88,10 @@ def equal_pairs(bits: Shaped[Array, "m T"]) -> tuple[int, float, float]:
 
 
 def unlike(bits: Shaped[Array, "m T"], p: float) -> str | None:
-    """Why these are no independent rows of independent Bernoulli(p) bits; None if they may be.
+    """Return why these are not independent rows of independent Bernoulli(p) bits; None if they may be.
 
     Three checks: the ones at each position, against both tails of Bin(m, p) at `LEVEL`/(2 T) each, so that a true p
-    is refused with probability `LEVEL` at the most; and two sums over pairs of examples (`pair_sums`), which change
+    is refused with probability at most `LEVEL`; and two sums over pairs of examples (`pair_sums`), which change
     with small deviations at many positions, with bits that depend on each other and with rows that are similar.
     """
     from scipy.special import bdtr, bdtrc
@@ -111,7 +111,7 @@ def unlike(bits: Shaped[Array, "m T"], p: float) -> str | None:
 
 
 def pair_sums(bits: Shaped[Array, "m T"], p: float) -> tuple[float, float]:
-    """The sums of g and of g^2 over pairs of rows, g their product, in standard deviations from their means.
+    """Return the sums of g and g^2 over pairs of rows, g their inner product, in standard deviations from the mean.
 
     Let z be the bits less p, divided by sqrt(p (1-p)), k = E z^4 = (1 - 3 p (1-p)) / (p (1-p)), and n the number of
     pairs of rows. Independent Bernoulli(p) bits give

@@ -2,14 +2,14 @@
 
 Let R be the relevant positions found so far. Inputs that agree on R but get different labels differ in a further
 relevant position; bisection over the positions in which they differ finds one with at most ceil(log2 T) queries.
-When no such pair is found among K backgrounds for each of the 2^|R| patterns, the labels by pattern are the table
-of the function. A function of s positions therefore takes at most
+If no such pair is found among K backgrounds (settings of the other positions) for each of the 2^|R| patterns on R, the
+labels by pattern are the table of the function. A function of s positions therefore takes at most
 
     s ceil(log2 T)  +  sum_{r <= s} 2^r K(r)   =   O(s log T + 2^s)
 
-queries, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random ones at
+queries, with K(r) backgrounds for r known positions. The backgrounds are all zeros, all ones, and random inputs with
 several rates of ones, so that functions that are rarely 1 (a long AND) are found too. That no further position
-matters is an observation on those backgrounds, not a proof: `verify` proves it.
+matters is observed on these backgrounds but not proved; `verify` proves it.
 """
 
 import math
@@ -23,12 +23,12 @@ from .queries import Oracle
 
 
 def backgrounds_for(r: int) -> int:
-    """K(r): backgrounds per pattern when r positions are known; 256 inputs at once, or 8 per pattern."""
+    """Return K(r), the number of backgrounds per pattern if r positions are known: 256/2^r, at least 8."""
     return max(8, 256 >> r)
 
 
 def query_bound(s: int, T: int) -> int:
-    """The most queries that reading a function of s out of T positions takes.   Paper: read-junta
+    """Return the maximal number of queries for reading a function of s out of T positions.   Paper: read-junta
 
     >>> query_bound(3, 1000)
     1054
@@ -37,13 +37,13 @@ def query_bound(s: int, T: int) -> int:
 
 
 def read_junta(oracle: Oracle, *, most: int, rng: np.random.Generator, p: float) -> SparseFunction | None:
-    """The function of at most `most` positions that answers like the oracle on all inputs tried.
+    """Return the function of at most `most` positions that agrees with the oracle on all inputs tried.
 
     Args:
-        most: relevant positions beyond which the search is given up.
-        p: one more rate of ones for the backgrounds, the one under which the model is used.
+        most: the search stops if there are more relevant positions than this.
+        p: rate of ones in the model's usual inputs, which is also used for backgrounds.
     Returns:
-        None when more than `most` positions matter on the inputs tried.   Paper: read-junta
+        None if more than `most` positions matter on the inputs tried.   Paper: read-junta
     """
     found: list[int] = []
     while True:
@@ -61,7 +61,7 @@ def read_junta(oracle: Oracle, *, most: int, rng: np.random.Generator, p: float)
 
 
 def _backgrounds(T: int, K: int, rng: np.random.Generator, p: float) -> Shaped[Array, "K T"]:
-    """All zeros, all ones, and K - 2 random inputs with several shares of ones in turn."""
+    """Return all zeros, all ones, and K - 2 random inputs with several rates of ones in turn."""
     rates = np.resize([0.5, 0.1, 0.9, 0.5, p], K - 2)
     drawn = [bernoulli(rate, (1, T), rng).view(np.uint8) for rate in rates]
     return np.vstack([np.zeros((1, T), np.uint8), np.ones((1, T), np.uint8), *drawn])
@@ -83,7 +83,7 @@ def sensitive_position(
     *,
     rng: np.random.Generator | None = None,
 ) -> int:
-    """A position whose flip changes the label of some input on a path from x, which has `label`, to y, which has not.
+    """Return a position whose flip changes the label of an input on a path from x, with `label`, to y, without it.
 
     The path flips the positions in which x and y differ, in ascending order or, given a generator, in random order.
     """

@@ -1,8 +1,8 @@
-"""An Occam bound: what m labelled examples prove of a function read from a model that was trained on them.
+"""An Occam bound on the error of a function read from a model, from m labelled examples that may have trained it.
 
-Before any data is seen, the functions of T bits get prior weights: s positions have weight 1/((s+1)(s+2)), shared
-equally by the C(T, s) supports, and each support's by the 2^(2^s) tables over it. The weights sum to at most 1.
-Hence, by a union over all functions, with probability 1 - delta over the m examples every function f satisfies
+Before any data is seen, the functions of T bits get prior weights: sparsity s has weight 1/((s+1)(s+2)), shared
+equally by the C(T, s) supports; a support's weight is shared equally by its 2^(2^s) tables. The weights sum to at most
+1. Hence, by a union bound over all functions, with probability 1 - delta over the m examples every function f satisfies
 
     error(f) <= largest q with P(Bin(m, q) <= mistakes of f) >= delta * prior(f).
 
@@ -11,11 +11,11 @@ mistakes, so it is never above the empirical Bernstein bound, which is given for
 
     ln 1/prior = ln (s+1)(s+2) + ln C(T, s) + 2^s ln 2,
 
-which grows with T only through ln C(T, s), as the paper's capacity bounds do; but at s = 3 and m = 200 it is below 1.
+which grows with T only through ln C(T, s), like the paper's capacity bounds; but at s = 3, m = 200 this bound is < 1.
 
-A chosen sample costs more: a training set that is drawn again until it has some property, and has it at the n-th draw,
-is one of a sequence of independent samples. With weight 1/(n (n+1)) for the n-th of them the union is over samples too,
-and the price rises by ln n (n+1).
+A selected sample costs more: if training sets are drawn until the n-th draw has some property, the sample is the n-th
+of a sequence of independent samples. The union bound then includes samples, with weight 1/(n (n+1)) for the n-th, and
+the price rises by ln n (n+1).
 
 The error of the model itself is bounded in one of two ways.
 
@@ -43,7 +43,7 @@ from ..functions import SparseFunction
 
 @dataclass(frozen=True, repr=False)
 class OccamBound(ShortRepr):
-    """An upper bound on the error of the function read, and on that of the model if there is evidence about it.
+    """Upper bounds on the error of the function read and, if there is evidence about it, of the model.
 
     Args:
         bound: upper bound on P(f(x) != y), with probability 1 - delta/2 over the examples, which are independent
@@ -52,10 +52,10 @@ class OccamBound(ShortRepr):
         bernstein: the empirical Bernstein bound at the same confidence, for comparison; at most 1.
         model_bound: upper bound on P(model(x) != y), with probability 1 - delta over examples and fresh inputs;
             None without fresh inputs from the examples' distribution and without held-out examples.
-        delta, m, mistakes: confidence, examples, and how many of them f gets wrong.
+        delta, m, mistakes: failure probability, number of examples, and number of examples on which f is wrong.
         log_price: ln 1/prior(f), in nats.
-        assumed: what both bounds assume of the examples.
-        draws: how many samples were drawn until this one was accepted; None if it was not chosen.
+        assumed: assumptions of both bounds on the examples.
+        draws: number of samples drawn until this one was accepted; None if there was no selection.
     """
 
     bound: float
@@ -74,7 +74,7 @@ class OccamBound(ShortRepr):
 
 
 def log_price(s: int, T: int) -> float:
-    """ln 1/prior of a function of s out of T positions, in nats.   Paper: occam-bound
+    """Return ln 1/prior of a function of s out of T positions, in nats.   Paper: occam-bound
 
     >>> round(log_price(3, 300), 2)
     23.85
@@ -83,9 +83,9 @@ def log_price(s: int, T: int) -> float:
 
 
 def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
-    """The largest q with P(Bin(m, q) <= mistakes) >= exp(-log_confidence).   Paper: occam-bound
+    """Return the largest q with P(Bin(m, q) <= mistakes) >= exp(-log_confidence).   Paper: occam-bound
 
-    For no mistakes it is 1 - exp(-log_confidence / m).
+    Without mistakes it is 1 - exp(-log_confidence / m).
     """
     from scipy.special import betainccinv
 
@@ -101,7 +101,7 @@ def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:
 
 
 def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
-    """`tail_inversion` where exp(-log_confidence) underflows: bisection on the logarithm of the tail."""
+    """Return `tail_inversion` if exp(-log_confidence) underflows, by bisection on the logarithm of the tail."""
     from scipy.special import logsumexp
 
     i = np.arange(mistakes + 1)
@@ -115,7 +115,7 @@ def _invert_log_tail(mistakes: int, m: int, log_confidence: float) -> float:
 
 
 def empirical_bernstein(mistakes: int, m: int, log_confidence: float) -> float:
-    """Maurer and Pontil's bound for a mean of m values in [0, 1], at most 1.
+    """Return Maurer and Pontil's bound for a mean of m values in [0, 1], at most 1.
 
     mean + sqrt(2 V c / m) + 7 c / (3 (m - 1)) with V the sample variance and c = ln 2 + log_confidence.
     """
@@ -137,14 +137,14 @@ def occam_bound(
     model_mistakes: int | None = None,
     draws: int | None = None,
 ) -> OccamBound:
-    """The bound for f on these examples, and for its model in one of the two ways above.
+    """Return the bound for f on these examples, and for its model in one of the two ways above.
 
     Args:
         delta: probability with which the statement about the model may fail; half of it is spent on f.
         disagreements: pairs (number, n): how often model and f differed on n fresh inputs from the examples'
-            distribution. Of several samples the largest limit counts, so only one of them has to be fresh.
-        model_mistakes: the model's own mistakes on the examples, if training never saw them.
-        draws: this sample is the `draws`-th and the first that was accepted; None if it was not chosen.
+            distribution. With several pairs the largest limit is used, so only one of them has to be fresh.
+        model_mistakes: number of the model's mistakes on the examples, if training never saw them.
+        draws: this sample is the `draws`-th and the first accepted one; None if there was no selection.
     Raises:
         DomainError: delta is not strictly between 0 and 1, or there are no examples.
     Paper: occam-bound

@@ -1,4 +1,4 @@
-"""A model as an oracle: bits in, labels out, every query counted."""
+"""A model as an oracle that maps bits to labels and counts queries."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ class Oracle:
     """The labels of a model, or of any function from bits (n, T) to n numbers.
 
     Args:
-        model: a `Model` (label 1 where the output exceeds its threshold), or a callable.
-        T: length of the input; a Model knows its own.
-        threshold: a callable's label is 1 where its output exceeds this. None: 1/2, and outputs that are no
-            probabilities are refused.
+        model: a `Model` (label 1 if the output exceeds its threshold), or a callable.
+        T: length of the input; not needed for a Model.
+        threshold: a callable's label is 1 if its output exceeds this. None: 1/2, and outputs outside [0, 1]
+            are refused.
     Attributes:
-        queries: how many inputs have been evaluated so far.
+        queries: number of inputs evaluated so far.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Oracle:
         self.queries = 0
 
     def __call__(self, bits: Shaped[Array, "n T"]) -> Shaped[Array, " n"]:
-        """Labels, uint8.
+        """Return labels, uint8.
 
         Raises:
             DomainError: an output is NaN or infinite (the message names an input); or a callable's outputs leave
                 [0, 1] and no threshold was given.
-            ShapeError: a callable answered with another shape than (n,) or (n, 1).
+            ShapeError: a callable returned another shape than (n,) or (n, 1).
         """
         if not len(bits):
             return np.empty(0, dtype=np.uint8)
@@ -83,7 +83,7 @@ class Oracle:
 
 
 def _as_numbers(answers: Any) -> Float[Array, "*shape"]:
-    """Answers of a function as float64; texts, complex numbers and ragged lists are refused."""
+    """Return the outputs of a function as float64; texts, complex numbers and ragged lists are refused."""
     try:
         array = np.asarray(answers)
         if array.dtype.kind not in "fiubO":
@@ -98,7 +98,7 @@ def _as_numbers(answers: Any) -> Float[Array, "*shape"]:
 def flip_shares(
     predict: Predict, bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int]
 ) -> dict[int, float]:
-    """For each position, the share of these inputs whose label changes when the position is flipped."""
+    """Return for each position the share of these inputs whose label changes when the position is flipped."""
     n, T = bits.shape
     together = max(1, 2**24 // (n * T))  # positions in one call: 16 MB of bits
     shares: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""`read`: from weights, or any function of bits, to the sparse function that they compute."""
+"""`read`: find the sparse function that a model, or any function of bits, computes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,26 +46,26 @@ def read(
     least_agreement: float = 0.95,
     delta: float = 0.05,
 ) -> Reading:
-    """The sparse function that a model computes, found by queries alone.
+    """Find the sparse function that a model computes, by queries alone.
 
     Args:
         model: a Model, the path of a model file, what `from_torch` returns, or a function or torch module from bits
             (n, T) to n labels or numbers.
-        seed: names the random inputs.
-        T: length of the input; needed for a plain function and for a module only.
-        threshold: label 1 where a function's value exceeds this. None: 1/2, for values from 0 to 1; other values are
-            refused. A Model has its own.
+        seed: seed of the random inputs.
+        T: length of the input; needed only for a Python function or a module.
+        threshold: label 1 if a function's value exceeds this. None: 1/2, for values from 0 to 1; other values are
+            refused. Not needed for a Model.
         p: probability of a one in the inputs on which the model is used; by default that in the model's `meta`, or 1/2.
         data: (bits, labels), independent draws from one distribution, for the bounds in `certificate`. The bound on the
-            function's error holds whether or not the model was trained on them. One on the model's error needs either
-            `held_out`, or inputs of independent bits that are 1 with a known probability p. The examples are checked
-            for copies and against p; what these checks cannot see is assumed. If all examples share something (one
-            source, one day), the bounds are about inputs that share it too.
+            function's error holds whether or not the model was trained on them. A bound on the model's error needs
+            either `held_out`, or inputs of independent bits that are 1 with a known probability p. The examples are
+            checked for copies and against p; beyond these checks independence is assumed. If all examples share a
+            property (one source, one day), the bounds hold only for inputs with this property.
         held_out: the examples played no part in training.
-        draws: the examples are the `draws`-th sample drawn, the first that was accepted; None if they were not chosen.
+        draws: the examples are the `draws`-th sample drawn, the first accepted one; None if there was no selection.
         most: the most positions that a function may have, up to 12.
-        least_agreement: a function is claimed only if it is proved on all inputs, or the lower end of the agreement's
-            interval reaches this.
+        least_agreement: a function is returned only if it is proved on all inputs, or the lower end of the agreement's
+            interval is at least this.
         delta: probability with which the certificate may fail.
     Raises:
         DomainError: the model's outputs are not finite, or leave [0, 1] without a threshold; or an argument is outside
@@ -130,7 +130,7 @@ def read(
 def find_function(
     oracle: Oracle, *, seed: int, p: float, most: int = 8, least_agreement: float = 0.95
 ) -> Reading:
-    """The reading without proof and evidence: exactly, or else by sampling.   Paper: read-junta"""
+    """Return the reading without proof and evidence, by exact reading or else by sampling.   Paper: read-junta"""
     best = read_junta(oracle, most=most, rng=stream(seed, "backgrounds"), p=p)
     influences: dict[int, float] = {}
     method = "membership queries"
@@ -165,7 +165,7 @@ def _examples(data: Any, T: int) -> Examples:
 
 
 def _query_limit(method: str, s: int, most: int, T: int) -> int:
-    """The most inputs that the method evaluates when it finds s positions."""
+    """Return the maximal number of inputs that the method evaluates if it finds s positions."""
     if method == "membership queries":
         return query_bound(s, T)
     bisections = PAIRS * int(np.ceil(np.log2(max(2, T))))
@@ -173,9 +173,9 @@ def _query_limit(method: str, s: int, most: int, T: int) -> int:
 
 
 def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
-    """The certificate of `verify`; None for a plain function, and beyond 2^24 patterns x tokens, a few seconds.
+    """Return the certificate of `verify`; None for a Python function, and if it would take more than a few seconds.
 
-    A network is run on all inputs up to T = 12.
+    The limit is 2^24 patterns x tokens; a network is run on all inputs up to T = 12.
     """
     if isinstance(model, Network) and f.T <= 12:
         return verify(model, f)
@@ -185,7 +185,7 @@ def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
 
 
 def _with_share(found: OccamBound, share: float | None) -> OccamBound:
-    """The bounds with a proved share of inputs on which model and function differ added to that of the function."""
+    """Return the bounds, with a proved share of inputs on which model and function differ added for the model."""
     if found.model_bound is None or share is None:
         return found
     return replace(found, model_bound=min(found.model_bound, found.bound + share))
@@ -195,7 +195,7 @@ def _certificate(
     oracle: Oracle, f: SparseFunction, examples: Examples, agreement: Agreement, *,
     p: float | None, held_out: bool, draws: int | None, delta: float,
 ) -> tuple[OccamBound | None, str | None]:  # fmt: skip
-    """The bounds that the examples support, and one sentence on those that they do not."""
+    """Return the bounds that the examples support, and one sentence on those that they do not support."""
     bits, labels = examples
     if (why := copies(bits)) is not None:
         return None, f"No bound from the examples: {why}."

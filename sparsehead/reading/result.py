@@ -15,22 +15,22 @@ from .sampling import Agreement
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reading(WithChart):
-    """The function inside a model, and how far it can be trusted.
+    """The function that a model computes, and the evidence for it.
 
     Args:
         function: the sparse function that the model computes, on all inputs or nearly always; None if it computes none.
-        best: the best function found, equal to `function` unless that is None.
+        best: the best function found; equal to `function` unless `function` is None.
         agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
         method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (only nearly).
-        queries: inputs evaluated to find `best`; `query_bound` is the most that the method takes for its s.
+        queries: number of inputs evaluated to find `best`; `query_bound` is the method's maximum for s positions.
         p: share of ones in the random inputs.
-        influences: of the positions that sampling considered, measured.
+        influences: measured influences of the positions that sampling considered.
         proved: True when `verify` proved that model and `best` agree on all 2^T inputs.
-        proof: the answer of `verify`; None for a plain function of bits, and if no function was read.
+        proof: the result of `verify`; None for a Python function of bits, and if no function was read.
         certificate: the Occam bound; None without labelled examples, or if they are not independent.
         evidence: attention, influence and flips by position.
-        breaking: the fewest irrelevant flips found that break the reading; None if it is proved, or not searched.
-        ablation: which head carries which position; None for deep models and plain functions.
+        breaking: smallest set found of irrelevant flips that break the reading; None if it is proved or not searched.
+        ablation: which head carries which position; None for deep models and Python functions.
         notes: one sentence on each bound that the examples do not support.
     """
 
@@ -59,12 +59,12 @@ class Reading(WithChart):
 
     @property
     def formula(self) -> str | None:
-        """The shortest text found for `function`, which `parse` reads back; None if `function` is None."""
+        """The shortest formula found for `function`, in the syntax of `parse`; None if `function` is None."""
         return None if self.function is None else str(self.function)
 
     @property
     def verdict(self) -> str:
-        """One sentence: what the model computes, and how this is known."""
+        """What the model computes and how this is known, in one sentence."""
         a = self.agreement
         share = (
             f"{a.value:.2%} of inputs [{a.low:.2%}, {a.high:.2%}], n = {a.n}, bits 1 with p = {self.p:.4g}"
@@ -81,7 +81,7 @@ class Reading(WithChart):
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
-        """Why the function is not proved: an input on which it differs from the model, if `verify` found one."""
+        """Return why the function is not proved: an input on which it differs from the model, if `verify` found one."""
         wrong = None if self.proof is None else self.proof.counterexample
         if wrong is None:
             return "not proved"
@@ -92,7 +92,7 @@ class Reading(WithChart):
         return f"<Reading: {self.verdict}>"
 
     def to_frame(self) -> Frame:
-        """The evidence, one row for each position: those of the support first."""
+        """Return the evidence as a table with one row for each position, the support first."""
         order = sorted(self.evidence, key=lambda t: (t not in self.support, t))
         rows = [{"position": t, "in_support": t in self.support, **asdict(self.evidence[t])} for t in order]
         return Frame(rows, ("position", "in_support", "attention", "influence", "flips"))
@@ -106,7 +106,7 @@ class Reading(WithChart):
         return Card("Reading", [f"The model {self.verdict}", *self.notes], facts, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
-        """The reading as JSON-able values."""
+        """Return the reading as JSON values."""
         f = self.function
         return {
             "function": self.formula,

@@ -1,15 +1,15 @@
-"""Reading of a model that is nearly sparse, or sparse on typical inputs only: the best junta under the distribution.
+"""Read a model that is nearly sparse, or sparse only on typical inputs: find the best junta under the distribution.
 
 Trained models depend a little on every position, so exact reading fails on unusual inputs. Here
 
-1. pairs of random inputs with different labels are bisected, each along its own random path; every pair names one
-   position at which the label changed;
-2. the positions named most often are ranked by influence, the share of random inputs whose label a flip of this
-   position changes;
-3. for k = 0, 1, .. the k most influential positions get the table of majority labels, and the smallest k is taken
+1. pairs of random inputs with different labels are bisected, each along a separate random path, which gives one
+   position at which the label changes;
+2. the positions found most often are ranked by influence, the share of random inputs whose label changes when the
+   position is flipped;
+3. for k = 0, 1, .. the k most influential positions get the table of majority labels; the result is the smallest k
    beyond which the agreement on other inputs rises by no more than .01.
 
-The junta is then judged on inputs that played no part in its choice (`agreement`).
+The junta's agreement is then measured on inputs that were not used to choose it.
 """
 
 import math
@@ -39,19 +39,19 @@ class Agreement:
 
     @property
     def differing(self) -> tuple[int, int]:
-        """(number of inputs on which they differ, n)."""
+        """(number of inputs on which model and function differ, n)."""
         return self.n - round(self.value * self.n), self.n
 
 
 def inputs_for(T: int) -> int:
-    """The number of random inputs of length T for a table or an agreement: 4096, fewer beyond 2^27 bits."""
+    """Return the number of random inputs of length T for a table or an agreement: 4096, or fewer if above 2^27 bits."""
     return max(256, min(4096, 2**27 // T))
 
 
 def read_by_sampling(
     oracle: Oracle, *, most: int, rng: np.random.Generator, p: float
 ) -> tuple[SparseFunction, dict[int, float]]:
-    """The best junta found, and the influences of the candidates that were looked at."""
+    """Return the best junta found, and the influences of the candidates examined."""
     bits = bernoulli(p, (inputs_for(oracle.T), oracle.T), rng).view(np.uint8)
     labels = oracle(bits)
     candidates = _candidates(oracle, bits, labels, most=2 * most, rng=rng)
@@ -68,7 +68,7 @@ def _candidates(
     most: int,
     rng: np.random.Generator,
 ) -> list[int]:
-    """The positions named by bisected pairs, most often named first, at most `most` of them."""
+    """Return the positions found by bisecting pairs, the most frequent first, at most `most` of them."""
     ones, zeros = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
     if not len(ones) or not len(zeros):
         return []
@@ -83,7 +83,7 @@ def _candidates(
 def _smallest_good(
     bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], ranked: list[int], T: int
 ) -> SparseFunction:
-    """The junta on the first k ranked positions, for the smallest k that is nearly as good as any."""
+    """Return the junta on the first k ranked positions, for the smallest k that is nearly as good as any."""
     half = len(bits) // 2
     juntas = [majority_junta(bits[:half], labels[:half], ranked[:k], T) for k in range(len(ranked) + 1)]
     rates = np.array([float((f(bits[half:]) == labels[half:]).mean()) for f in juntas])
@@ -93,8 +93,8 @@ def _smallest_good(
 def majority_junta(
     bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], positions: list[int], T: int
 ) -> SparseFunction:
-    """The function of these positions whose value at a pattern is the majority label of the inputs with that pattern,
-    or of all inputs if none has it.
+    """Return the function of these positions whose value at a pattern is the majority label of the inputs with this
+    pattern, or of all inputs if no input has it.
     """
     index = bits[:, positions].astype(np.int64) @ (1 << np.arange(len(positions)))
     size = 2 ** len(positions)
@@ -107,13 +107,13 @@ def majority_junta(
 def measure_agreement(
     oracle: Oracle, f: SparseFunction, *, rng: np.random.Generator, p: float, n: int | None = None
 ) -> Agreement:
-    """The agreement of oracle and f on n fresh inputs with independent Bernoulli(p) bits."""
+    """Return the agreement of oracle and f on n fresh inputs with independent Bernoulli(p) bits."""
     n = inputs_for(oracle.T) if n is None else n
     bits = bernoulli(p, (n, oracle.T), rng).view(np.uint8)
     return agreement_of(int((oracle(bits) == f(bits)).sum()), n)
 
 
 def agreement_of(same: int, n: int) -> Agreement:
-    """The agreement of two labellings that are equal on `same` of n independent inputs."""
+    """Return the agreement of two labellings that are equal on `same` of n independent inputs."""
     tail = math.log(2 / 0.05)  # each end of the interval fails with probability .025
     return Agreement(same / n, 1 - tail_inversion(n - same, n, tail), tail_inversion(same, n, tail), n)
