@@ -2,12 +2,12 @@
 
 x_1 .. x_s are the relevant bits (roles), y is the label after noise, R a proper subset of the roles; I is in nats.
 
-information   max over R of (s - |R|) / I(x_hidden; y | x_R). Telling the hidden roles from their T^(s-|R|) alternatives
-              takes (s - |R|) ln T nats, of which a sample gives I(x_hidden; y | x_R) at most (Fano's inequality). For
+information   max over R of (s - |R|) / I(x_hidden; y | x_R). To identify the hidden roles among T^(s-|R|) alternatives
+              takes (s - |R|) ln T nats, and a sample gives at most I(x_hidden; y | x_R) nats (Fano's inequality). For
               fixed s the best learner needs no more, as T grows (Malyutov 1978, Atia and Saligrama 2012).
-position      max over j of 1 / I(x_j; y), for learners that score each position by itself, whatever the score. The bits
-              of an irrelevant position look as those of role j do with probability e^(-m I(x_j; y)), to first order in
-              the exponent (Sanov's theorem), and T of them have a chance.
+position      max over j of 1 / I(x_j; y), for learners that score each position separately, with any score. The bits
+              of an irrelevant position resemble those of role j with probability e^(-m I(x_j; y)), to first order in
+              the exponent (Sanov's theorem), and there are about T irrelevant positions.
 covariance    max over j of 1 / J_j for the covariance of bit and label as the score. Given the labels, of which a share
               q is 1, an irrelevant position reaches the covariance c = cov(x_j, y) with probability e^(-m J),
               J = sup over u of  u c - q L(u(1-q)) - (1-q) L(-u q),  L(v) = ln(1 - p + p e^v)  (Cramer's theorem).

@@ -1,23 +1,25 @@
 """The floor of any target: bounds on the best success rate, from above by revealing roles, from below by a union bound.
 
-K functions are equally likely, a sample is an input with independent bits and a label that is wrong with probability
-rho. Naming k functions, the best learner is right with probability P_opt, which no revealed role can lower.
+K functions are equally likely; a sample is an input with independent bits and a label that is wrong with probability
+rho. P_opt is the success rate of the best learner that names k functions. Revealing roles (relevant bits) never lowers
+it.
 
 From above, with the positions of some roles revealed: c is the pattern of their bits, P(y|c) a label's probability.
 
-    rho = 0   for each sequence of labels at most k functions are named, and a function gives it with probability
+    rho = 0   for each label sequence at most k functions are named, and a function gives the sequence with probability
               P(y|c) = prod P(y_i|c_i) over the bits not revealed. With i = -ln P(y|c), a sum over the samples,
                   P_opt <= E sum_y min(k/K, P(y|c)) = E min(1, k e^i / K).
     rho > 0   the k largest likelihoods L of a sequence y sum to at most k t + sum (L - t)^+ over all functions, for any
               t. With t = e^b P(y|c) and the information density i = ln L/P(y|c), again a sum over the samples,
                   P_opt <= min over b of  k e^b / K + E (1 - e^(b-i))^+.
-    rho = 0, one role hidden: a wrong column survives iff it equals the right one in the samples in which the hidden bit
-              decides the label. With n_1 ones and n_0 zeros there it does so with probability w = p^n_1 (1-p)^n_0, so
-              that X ~ Bin(T-s, w) others survive, and P_opt is E min(1, k/(1+X)) exactly.
+    rho = 0, one role hidden: a wrong column is consistent iff it equals the right one in all samples whose hidden bit
+              decides the label. If these have n_1 ones and n_0 zeros, this has probability w = p^n_1 (1-p)^n_0, so
+              that X ~ Bin(T-s, w) wrong columns are consistent, and P_opt is E min(1, k/(1+X)) exactly.
 
-From below: with b wrong functions more likely and t as likely as the right one, the k first of a list by likelihood,
-ties in random order, miss it with probability at most b/k + c t, c = max over x >= k of (x+1-k)/(x(x+1)); c = 1/2 for
-k = 1. (At b = 0 that is the definition of c; at b = k the left side is 1; between, it is convex in b.) Of the n wrong
+From below: a learner sorts functions by likelihood, ties in random order, and names the first k. If b wrong functions
+are more likely than the right one and t are as likely, it misses the right one with probability at most b/k + c t,
+c = max over x >= k of (x+1-k)/(x(x+1)); c = 1/2 for k = 1. (At b = 0 this is the definition of c; at b = k the
+probability is 1; in between, it is convex in b.) Of the n wrong
 functions that share given positions with the right one, the bits not shared are independent of the label given those
 shared. So one of them has a likelihood L' >= L with probability at most E (L'/L)^a =: e^-i, by Markov's inequality, for
 every a > 0 (if rho = 0 this is exact), and i is a sum over the samples again. The list misses the right one because of
@@ -26,7 +28,7 @@ these n with probability at most
     E min(1, n e^-i / k)    (c in place of 1/k if rho = 0),
 
 or, without the minimum, n times the exact probabilities that a random walk ends above 0 or at 0. For each way to share
-positions the smallest of these counts, and the sum over all ways bounds 1 - P_opt.
+positions the smallest of these bounds is used; their sum over all ways bounds 1 - P_opt.
 
 Sources: for rho = 0 the counting bound of group testing (Baldassini, Johnson and Aldridge 2013), for rho > 0 the
 converse of Verdu and Han (1994); from below Gallager (1965) and Polyanskiy, Poor and Verdu (2010).
