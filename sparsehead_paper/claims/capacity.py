@@ -38,7 +38,8 @@ def _log_covering(
 @claim("token-aggregation", kind="remark", where="paper, proof of theorem 4.2; notes section 3.1")
 def check_token_aggregation(context: Context) -> Finding:
     """The maximum over samples of the maximum over positions is one maximum over $m T$ tokens. Hence covers of $Score$
-    and $phi_in$ on $m T$ points suffice for the head, and $T$ enters only through the logarithm of their size."""
+    and $phi_in$ on $m T$ points suffice for the head, and $T$ enters only through the logarithm of their size.
+    """
     rng = stream(context.seed, "aggregation")
     same, served = True, 0.0
     for m, T in ((4, 7), (1, 12), (9, 2)):
@@ -124,7 +125,8 @@ def _one_dimensional_head(x: Float[Array, "T 1"], theta: tuple[float, float]) ->
 @claim("pseudo-dimension", kind="proposition", where="paper proposition 4.4")
 def check_pseudo_dimension(context: Context) -> Finding:
     """Without norm bounds, $d = 3$ suffices for pseudo-dimension $>= floor(log2 T)$: sequences of tokens on a circle,
-    each with a bit of its index, are shattered by queries of length $T^2$."""
+    each with a bit of its index, are shattered by queries of length $T^2$.
+    """
     lengths = [4, 8, 16, 32, 64]
     done = [T for T in lengths if shatters(T)]
     return finding(
@@ -196,7 +198,8 @@ def score_packing(*, n: int, size: float, eps: float) -> tuple[float, float]:
 @claim("positional-capacity", kind="corollary", where="paper A.11")
 def check_positional_capacity(context: Context) -> Finding:
     """If a fixed table of positions, with rows of length at most $B_P$, is added to the tokens, $B_X$ becomes $B_X +
-    B_P$ in every term."""
+    B_P$ in every term.
+    """
     rng = stream(context.seed, "positions")
     X, P = rng.normal(size=(50, 4)), rng.normal(size=(50, 4))
     X[0], P[0] = 0.3 * np.eye(4)[0], 0.7 * np.eye(4)[0]  # the longest of each, in one direction
@@ -224,7 +227,8 @@ def check_positional_capacity(context: Context) -> Finding:
 @claim("multi-head-capacity", kind="corollary", where="paper A.12; notes section 4")
 def check_multi_head_capacity(context: Context) -> Finding:
     """For a sum of $H$ heads the terms of all heads are added inside the bracket: $(sum_h [..])^3 / eps^2$. A head with
-    zero weights adds nothing."""
+    zero weights adds nothing.
+    """
     ratios = {}
     for H in (2, 3, 5):
         # outputs sum_h v_h x, |v_h| <= 1: an interval of length 2H, and two balls of radius H/1.02 cover it
@@ -266,7 +270,8 @@ def check_multi_head_capacity(context: Context) -> Finding:
 @claim("trauger-tewari", kind="remark", where="Trauger and Tewari 2024, cited for comparison")
 def check_trauger_tewari(context: Context) -> Finding:
     """Under a bound on $||W_QK||_{1,1}$ there is a capacity bound that does not depend on $T$: Maurey's sparsification
-    replaces a cover of $m T$ points."""
+    replaces a cover of $m T$ points.
+    """
     rng = stream(context.seed, "maurey")
     worst = 0.0
     for shape, draws in (((6, 6), 4), ((6, 6), 30), ((20, 1), 10)):

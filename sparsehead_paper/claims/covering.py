@@ -63,7 +63,8 @@ def check_pseudometric_cover(context: Context) -> Finding:
 @claim("covering-example", kind="figure", where="notes section 2.1.2, figures 1 and 2")
 def check_covering_example(context: Context) -> Finding:
     """Three points in the plane at $eps = 0.05$ and 0.5. At 0.05 the covering number is 3. At 0.5 it is 3 for the point
-    set as first printed and 1 for the point set used later; the printed value 2 is right for neither."""
+    set as first printed and 1 for the point set used later; the printed value 2 is right for neither.
+    """
     found = {
         name: [covering_number(points, eps=Fraction(eps)).size for eps in ("0.05", "0.5")]
         for name, points in EXAMPLE_SETS.items()
@@ -82,7 +83,8 @@ def check_covering_example(context: Context) -> Finding:
 @claim("covering-number", kind="definition", where="paper definition in section 3; notes definition 2.1")
 def check_covering_number(context: Context) -> Finding:
     """$N_inf(F; eps; z_1..z_m)$ is the size of the smallest subset $C$ of $F$ such that every $f$ in $F$ has a member
-    of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples."""
+    of $C$ within $eps$ of it at all $m$ points at once; $N_inf(F, eps, m)$ is the supremum over samples.
+    """
     m = 4
     signs = [lambda z, f=f: f[z] for f in itertools.product([-1.0, 1.0], repeat=m)]
     values = evaluate(signs, range(m))
@@ -98,7 +100,8 @@ def check_covering_number(context: Context) -> Finding:
 @claim("parameterized-covering-number", kind="definition", where="notes definition 2.2")
 def check_parameterized_covering_number(context: Context) -> Finding:
     """For $F = {f(.; theta)}$ a cover may be given by parameters: a subset of $Theta$ whose functions cover $F$ at the
-    $m$ points. Two parameters with the same values on the sample count as one."""
+    $m$ points. Two parameters with the same values on the sample count as one.
+    """
     thetas = [-2.0, -1.0, 0.0, 1.0, 2.0]
     values = evaluate_parameters(lambda z, theta: abs(theta) * z, thetas, [0.0, 1.0])
     cover = class_covering_number(values, eps=0.5)

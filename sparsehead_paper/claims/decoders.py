@@ -25,7 +25,8 @@ from .claim import EXACT, Context, Finding, claim, finding
 @claim("bump", kind="lemma", where="paper lemma B.7 (the one-dimensional bump; our reading of the numbering)")
 def check_bump(context: Context) -> Finding:
     """$psi(x) = nu(x) + nu(2 delta - x) - 1$, two ramps of two ReLU units each, is 1 on $[0, 2 delta]$, 0 outside
-    $[-delta, 3 delta]$, and linear in between."""
+    $[-delta, 3 delta]$, and linear in between.
+    """
     error = 0.0
     for delta in (0.05, 0.25, 2.0):
         x = np.linspace(-4 * delta, 6 * delta, 2001)
@@ -44,7 +45,8 @@ def check_bump_net(context: Context) -> Finding:
     """For $n$ targets in $R^{d_f}$, pairwise at least $g$ apart in $l_inf$ and of size at most $B$, and $delta = g/4$,
     a net of hidden widths $4 n d_f$ and $2n$ gives each target's value exactly on its $delta$-cube and 0 outside all $2
     delta$-cubes. Weights and biases of the first layer are at most $B/delta + 2$, of the second layer at most $2 d_f$,
-    and entries of $w$ at most the largest value."""
+    and entries of $w$ at most the largest value.
+    """
     rng = stream(context.seed, "bump-net")
     error, off, shapes = 0.0, 0.0, set()
     for d_f, n in ((1, 5), (2, 6), (3, 8), (5, 6)):
@@ -75,7 +77,8 @@ def check_bump_net(context: Context) -> Finding:
 @claim("exact-decoder", kind="ours")
 def check_exact_decoder(context: Context) -> Finding:
     """A piecewise linear decoder with two ReLU units per change of value is constant on every interval that can contain
-    the head's output; placed inside the head, with $sigma = ReLU$, it needs no MLP."""
+    the head's output; placed inside the head, with $sigma = ReLU$, it needs no MLP.
+    """
     rng = stream(context.seed, "decoder")
     low = np.sort(rng.uniform(0, 10, size=12))
     high = low + 0.8 * np.diff(low, append=11)
@@ -100,7 +103,8 @@ def check_exact_decoder(context: Context) -> Finding:
 def check_best_code(context: Context) -> Finding:
     """A code weights the bits in some order, each possibly complemented; the code with the fewest changes of value
     along the head's output has the smallest decoder. One change is enough exactly for linear threshold functions, of
-    which there are 104 on three bits; parity needs $s$ changes; no real weights do better."""
+    which there are 104 on three bits; parity needs $s$ changes; no real weights do better.
+    """
     tables = [from_table(T=3, support=(0, 1, 2), table=t) for t in itertools.product([0, 1], repeat=8)]
     thresholds = sum(f.s == 0 or best_code(f.values).changes == 1 for f in tables)
     odd = [best_code(parity(tuple(range(s)), T=s).values).changes for s in (2, 3, 4)]
@@ -120,7 +124,8 @@ def check_best_code(context: Context) -> Finding:
 def check_exact_certificate(context: Context) -> Finding:
     """For a one-layer model, bounds on the outputs over all $2^T$ inputs are proved for each pattern of the $s$
     relevant bits, in time $O(2^s T)$; they hold in exact arithmetic and in float64 with its rounding errors, and are
-    attained for a scalar decoder of a single head."""
+    attained for a scalar decoder of a single head.
+    """
     rng = stream(context.seed, "certificate")
     worst, every = 0.0, assignments(11)
     for _ in range(6):

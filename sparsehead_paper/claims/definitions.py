@@ -43,7 +43,8 @@ def agreement(paper: str, error: float, detail: str) -> Finding:
 def check_matrix_norms(context: Context) -> Finding:
     """$||M||_{p,q}$ is the $q$-norm of the $p$-norms of the columns; so $||W||_{2,1}$ is the sum of column lengths and
     $||X^T||_{2,inf}$ the length of the longest row of $X$. Always spectral <= Frobenius <= (2,1) <= $sqrt(columns)$
-    Frobenius."""
+    Frobenius.
+    """
     M = np.array([[3.0, 0.0], [4.0, 1.0], [0.0, 0.0]])
     got = [matrix_norm(M, 2, 1), matrix_norm(M.T, 2, 1), matrix_norm(M.T, 2, np.inf), matrix_norm(M, 1, 1)]
     error = float(np.abs(np.array(got) - [6, 3 + 17**0.5, 17**0.5, 8]).max())
@@ -65,7 +66,8 @@ def check_matrix_norms(context: Context) -> Finding:
 @claim("attention-head", kind="definition", where="paper definition 3.1; notes definition 2.4")
 def check_attention_head(context: Context) -> Finding:
     """$y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) )$, with $Norm: R^T -> simplex$ and
-    arbitrary Score, Norm, $phi_in$ and $phi_out$."""
+    arbitrary Score, Norm, $phi_in$ and $phi_out$.
+    """
     X, W, rng = _case(context, "head")
     z = rng.normal(size=6)
     a = heads.softmax(np.array([z @ W.W_Q @ W.W_K.T @ x for x in X]))
@@ -141,7 +143,8 @@ def check_tf_mlp(context: Context) -> Finding:
 @claim("tf-deep", kind="definition", where="paper section 4, with theorem 4.7")
 def check_tf_deep(context: Context) -> Finding:
     """Depth $L$: $g_{i+1} = Pi( sigma( Pi( f(g_i) ) ) W_C )$, where $Pi$ projects each row to the unit ball in place of
-    LayerNorm."""
+    LayerNorm.
+    """
     X, W, _ = _case(context, "deep")
     one = HeadWeights(W.W_Q, W.W_K, W.W_V, W.W_C)
 
@@ -166,7 +169,8 @@ def check_tf_deep(context: Context) -> Finding:
 @claim("model", kind="ours")
 def check_model(context: Context) -> Finding:
     """Any of the modules above, with its encoding and read-out, is represented by one immutable Model, evaluated on all
-    $2T + 1$ distinct tokens instead of $m$ sequences; its outputs equal those of the definitions."""
+    $2T + 1$ distinct tokens instead of $m$ sequences; its outputs equal those of the definitions.
+    """
     rng = stream(context.seed, "model")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
     w = rng.normal(size=9)

@@ -154,7 +154,8 @@ def _before_a_relu() -> float:
 def check_layer_parameters(context: Context) -> Finding:
     """Replacing one weight matrix by another of no larger norms, with an error of at most $eps$ on the points to which
     it is applied, changes the output by at most $p eps$: $p$ is the product of the Lipschitz constants of all later
-    maps, for scores also times $||W_V|| R$."""
+    maps, for scores also times $||W_V|| R$.
+    """
     ratios = {}
     even, focused = _aligned(0.02), _aligned(8.0)
     score = "layer0.head0.QK"
@@ -177,7 +178,8 @@ def check_layer_parameters(context: Context) -> Finding:
 @claim("multi-layer-capacity", kind="theorem", where="paper theorem 4.7 and A.17")
 def check_multi_layer_capacity(context: Context) -> Finding:
     """For depth $L$ the bound adds up the terms of every block, each weighted by the Lipschitz constants of the blocks
-    above it: $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$)."""
+    above it: $||W_V|| (1 + 2 B_X^2 ||W_QK||)$ per attention (the paper: $1 + 4 ||W_QK||$).
+    """
     rng = stream(context.seed, "depth")
     right, worst, prices = True, 0.0, []
     for trial in range(6):

@@ -44,7 +44,8 @@ def check_errata_notes_11(context: Context) -> Finding:
 @erratum("errata-notes-12", where="notes assumption 3.1, equation (3)", about="head-capacity")
 def check_errata_notes_12(context: Context) -> Finding:
     """$theta_out$ ranges over a set, but the product cover covers only $theta_s$ and $theta_in$: with one score, one
-    $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it would give $N = 1$. $phi_out$ must be fixed, or covered too."""
+    $phi_in$ and $phi_out = c y$, $c$ in $[0, 1]$, it would give $N = 1$. $phi_out$ must be fixed, or covered too.
+    """
     values = evaluate_parameters(lambda y, c: c * y, np.linspace(0, 1, 101), [1.0])
     size = class_covering_number(values, eps=0.1).size
     return finding(
@@ -59,7 +60,8 @@ def check_errata_notes_12(context: Context) -> Finding:
 @erratum("errata-notes-13", where="notes section 3.1, display of theorem 4.2", about="head-capacity")
 def check_errata_notes_13(context: Context) -> Finding:
     """The $=$ must be $<=$: the product of two covers is a cover, but rarely the smallest one. The infimum over splits
-    of $eps$, and the constants, are missing."""
+    of $eps$, and the constants, are missing.
+    """
     X, z = np.array([[1.0], [-1.0]]), np.ones(1)
     score = lambda X, kappa: (kappa * X)[:, 0]  # noqa: E731
     values = evaluate_parameters(score, [0.0, 10.0], [X])
@@ -109,7 +111,8 @@ errata_notes_15 = Claim(
 @erratum("errata-notes-16", where="notes equation (10)", about="single-layer-capacity")
 def check_errata_notes_16(context: Context) -> Finding:
     """The score is bilinear: doubling the query doubles the score, so the bound must contain $||z||$. To combine the
-    terms, the split lemma is needed."""
+    terms, the split lemma is needed.
+    """
     weights = np.linspace(-1, 1, 41)
     sizes = [
         class_covering_number(evaluate_parameters(lambda z, w: z * w, weights, [z]), eps=0.25).upper
@@ -140,7 +143,8 @@ def _ours(B_X: float, Q: float, V: float, V21: float) -> float:
 @erratum("errata-notes-17", where="notes section 3.2, head bound", about="single-layer-capacity")
 def check_errata_notes_17(context: Context) -> Finding:
     """The term of $W_QK$ lacks $B_X ||z||$: multiplying the inputs by $c$, $W_QK$ by $1/c^2$ and $W_V$ by $1/c$ does
-    not change the class, but changes the printed bound."""
+    not change the class, but changes the printed bound.
+    """
     c, (Q, V, V21) = 10.0, (5.0, 1.0, 2.0)
     rng = stream(context.seed, "errata-17")
     X, W_QK, W_V = rng.normal(size=(5, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 2))

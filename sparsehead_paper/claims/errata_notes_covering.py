@@ -23,7 +23,8 @@ from .covering import EXAMPLE_SETS
 @erratum("errata-notes-1", where="notes section 2.1.1", about="pseudometric-cover")
 def check_errata_notes_1(context: Context) -> Finding:
     """A pseudometric also needs $d(x, x) = 0$: $d = 1$ everywhere satisfies both printed axioms, but then no point
-    covers even itself at $eps < 1$. Also, the covering number is a size, not a subset."""
+    covers even itself at $eps < 1$. Also, the covering number is a size, not a subset.
+    """
     D = np.ones((4, 4))  # d(x, y) = 1 for all x and y, x = y included
     axioms = (D == D.T).all() and all(
         D[x, y] <= D[x, z] + D[z, y] for x in range(4) for y in range(4) for z in range(4)
@@ -80,7 +81,8 @@ def check_errata_notes_3(context: Context) -> Finding:
 @erratum("errata-notes-4", where="notes section 2.1.2, end", about="pseudometric-cover")
 def check_errata_notes_4(context: Context) -> Finding:
     """'More spread out, hence larger' holds for scaling, $N(c T, eps) = N(T, eps/c)$, but not for adding points: with
-    centres in the set, $N({-1, 1}, 1) = 2$ and $N({-1, 0, 1}, 1) = 1$."""
+    centres in the set, $N({-1, 1}, 1) = 2$ and $N({-1, 0, 1}, 1) = 1$.
+    """
     two, three = (covering_number(p, eps=1).size for p in ([-1, 1], [-1, 0, 1]))
     scaled = [covering_number(3 * np.array([-1.0, 0.5, 1.0]), eps=3 * e).size for e in (0.4, 0.6, 1.6)]
     plain = [covering_number(np.array([-1.0, 0.5, 1.0]), eps=e).size for e in (0.4, 0.6, 1.6)]
@@ -95,7 +97,8 @@ def check_errata_notes_4(context: Context) -> Finding:
 @erratum("errata-notes-5", where="notes section 2.1.2, after definition 2.1", about="covering-number")
 def check_errata_notes_5(context: Context) -> Finding:
     """The point to cover is the vector of all $m$ values $f(z_i)$, not each single value: the functions from $m$ points
-    to $+-1$ have two values, but covering number $2^m$."""
+    to $+-1$ have two values, but covering number $2^m$.
+    """
     m = 5
     functions = [lambda z, n=n: 1.0 - 2.0 * (n >> z & 1) for n in range(2**m)]
     values = evaluate(functions, range(m))
@@ -146,7 +149,8 @@ def check_errata_notes_7(context: Context) -> Finding:
 @erratum("errata-notes-8", where="notes section 2.2.1", about="vc-cover")
 def check_errata_notes_8(context: Context) -> Finding:
     """$(e m/VC)^VC$ needs $m >= VC$ and $eps < 1$: at $m = 1$, $VC = 4$ it is 0.21, but a cover has at least one
-    function. The constant $e$ is Euler's number."""
+    function. The constant $e$ is Euler's number.
+    """
     patterns = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
     d, on_one = vc_dimension(patterns), class_covering_number(patterns[:, :1, None], eps=0.5).size
     printed = cover_vc_printed(m=1, d=d)
@@ -167,7 +171,8 @@ def check_errata_notes_8(context: Context) -> Finding:
 @erratum("errata-notes-9", where="notes section 2.2.2", about="fat-cover")
 def check_errata_notes_9(context: Context) -> Finding:
     """In the exponent 'de' must be $d eps$, the logarithm must have base 2, and $m >= d$ is needed: as printed, at $m =
-    1$, $d = 8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$."""
+    1$, $d = 8$ the bound is below $1e-40$ while $N_inf([0,1]^X, .1, 1) = 5$.
+    """
     m, d, eps = 1, 8, 0.1
     log2_term = math.log2(2 * math.e * m / (d * math.e))
     printed = [

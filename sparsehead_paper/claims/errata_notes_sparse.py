@@ -35,7 +35,8 @@ def check_errata_notes_19(context: Context) -> Finding:
 @erratum("errata-notes-20", where="notes section 5, deterministic positions", about="encodings")
 def check_errata_notes_20(context: Context) -> Finding:
     """$T + 3$ approximately orthonormal vectors need not be a basis: they can lie in a space of far fewer than $T + 3$
-    dimensions, and are then linearly dependent."""
+    dimensions, and are then linearly dependent.
+    """
     e = encodings.random_positions(400, 80, rng=stream(context.seed, "errata-20"))
     rows = np.vstack([e.positions(), e.E, e.cls])
     rank, delta = int(np.linalg.matrix_rank(rows)), e.coherence()
@@ -50,7 +51,8 @@ def check_errata_notes_20(context: Context) -> Finding:
 @erratum("errata-notes-21", where="notes section 5, bag of vectors", about="encodings")
 def check_errata_notes_21(context: Context) -> Finding:
     """$V$ is $T × d$, so $X = diag(b) V$; $V diag(b)$ is defined only if $d = T$, and then masks columns instead of
-    rows. The permutation acts from the left."""
+    rows. The permutation acts from the left.
+    """
     b = np.array([1, 0, 1, 1])
     e = encodings.bag(4)
     V = e.positions()
@@ -70,7 +72,8 @@ def check_errata_notes_21(context: Context) -> Finding:
 @erratum("errata-notes-22", where="notes section 5, proposition 5.5", about="tf-mlp")
 def check_errata_notes_22(context: Context) -> Finding:
     """The composition defines $f_tf+mlp$, not $f_mlp$. 'For any input mapping' must mean the three mappings listed,
-    since nothing can be represented under a constant mapping. The score is $x^T W_K W_Q^T z$."""
+    since nothing can be represented under a constant mapping. The score is $x^T W_K W_Q^T z$.
+    """
     f, T = conjunction((1, 3), T=6), 6
     model = build(f, readout="mlp")
     layer, encoding, d = model.layers[0], model.encoding, model.d
@@ -124,7 +127,8 @@ def log_sign_patterns(points: int, inputs: int, widths: tuple[int, ...]) -> floa
 def check_errata_notes_23(context: Context) -> Finding:
     """$O(s^2)$ neurons do not suffice for all functions of $s$ bits: there are $2^(2^s)$ such functions, and a ReLU net
     of fixed depth with $W$ parameters labels $2^s$ points in at most $(c 2^s)^(O(W))$ ways. Two hidden layers of $s^2$
-    units each fail at 28 bits; on the scalar output of one head they fail at 5 bits."""
+    units each fail at 28 bits; on the scalar output of one head they fail at 5 bits.
+    """
     needed = {s: fewest_kinks([float(i % 2) for i in range(2**s)]) for s in (5, 6, 8)}
     spare = {s: 2**s * math.log(2) / log_sign_patterns(2**s, s, (s**2, s**2)) for s in (20, 28, 40)}
     # what small nets can do: all labellings of two points by one unit, of four by two units of two inputs
@@ -147,7 +151,8 @@ def check_errata_notes_23(context: Context) -> Finding:
 @erratum("errata-notes-24", where="notes section 5, end", about="sample-lower-bound")
 def check_errata_notes_24(context: Context) -> Finding:
     """$log2 C(T, s)$ is of the order $s log(T/s)$, not $s log T$: at $s = T$ it is 0. For AND a label has only
-    $H(2^{-s})$ bits of information."""
+    $H(2^{-s})$ bits of information.
+    """
     bits = {s: math.log2(math.comb(100, s)) for s in (3, 50, 100)}
     entropy = -(1 / 8) * math.log2(1 / 8) - (7 / 8) * math.log2(7 / 8)
     # to name a support of C(100, s) with probability close to 1 takes log2 C(100, s) / H(2^-s) labels
@@ -169,7 +174,8 @@ def check_errata_notes_24(context: Context) -> Finding:
 @erratum("errata-notes-25", where="notes section 6", about="sparse-function")
 def check_errata_notes_25(context: Context) -> Finding:
     """$N = C(T, s)$ grows like $T^s$, not in proportion to $T$. Validation accuracy distinguishes success from failure;
-    training accuracy reaches 100 % in both cases. The $log T$ experiment is the AND task, not parity."""
+    training accuracy reaches 100 % in both cases. The $log T$ experiment is the AND task, not parity.
+    """
     sizes = [math.comb(T, 3) for T in (100, 1000, 10000)]
     slope = math.log(sizes[2] / sizes[1]) / math.log(10)
     inputs = np.array(list(itertools.product([0, 1], repeat=8)))

@@ -37,7 +37,8 @@ def check_errata_paper_1(context: Context) -> Finding:
 @erratum("errata-paper-2", where="paper appendix B, MLP lemma", about="bump")
 def check_errata_paper_2(context: Context) -> Finding:
     """$delta = g/8$ contradicts an approximation with error up to $g/4$: values within this error fall outside the
-    bump. $delta = g/4$ works."""
+    bump. $delta = g/4$ works.
+    """
     g = 1.0
     targets, y = np.array([[0.0], [g]]), np.array([[3 * g / 16]])
     outputs = {}
@@ -71,7 +72,8 @@ def head_error(
 @erratum("errata-paper-3", where="paper appendix B, one head, encoding (a)", about="single-head")
 def check_errata_paper_3(context: Context) -> Finding:
     """For $Delta > 0$ the printed keys (the sum of the positions of $I$) give unequal scores inside $I$, so softmax
-    prefers one position, and the stated error is exceeded for every large $R$. Dual keys correct this."""
+    prefers one position, and the stated error is exceeded for every large $R$. Dual keys correct this.
+    """
     rng = stream(context.seed, "errata-paper-3")
     draws = [encodings.random_positions(200, 512, rng=rng) for _ in range(5)]
     errors = [max(head_error(e, (20, 70, 150), printed=p, rng=rng) for e in draws) for p in (True, False)]
@@ -105,7 +107,8 @@ def check_errata_paper_4(context: Context) -> Finding:
 @erratum("errata-paper-5", where="paper appendix B, target of encoding (a)", about="single-head")
 def check_errata_paper_5(context: Context) -> Finding:
     """The printed target $(1/s) sum chi_i$ with $chi = +1$ for a zero bit decreases with the number of ones; for an
-    increasing function the sign must be changed."""
+    increasing function the sign must be changed.
+    """
     f = conjunction((1, 3, 4), T=6)
     model = paper_model(f, encodings.positional(6))
     outputs = []
@@ -152,7 +155,8 @@ def check_errata_paper_6(context: Context) -> Finding:
 def check_errata_paper_7(context: Context) -> Finding:
     """The printed bound weights the error made in layer $i$ by the Lipschitz constants of the layers $j < i$ below it,
     but the layers above, $j > i$, amplify the error. Its factors $d^{2/3}$ and $k^{2/3}$ come from a bound in other
-    norms: padding all vectors with zeros would change these factors, but changes no function."""
+    norms: padding all vectors with zeros would change these factors, but changes no function.
+    """
     rng = stream(context.seed, "errata-paper-7")
     d, c = 4, 10.0
     X, row = np.abs(rng.normal(size=(5, d))), np.eye(d)[0]
@@ -217,7 +221,8 @@ def check_errata_paper_8(context: Context) -> Finding:
 @erratum("errata-paper-9", where="paper section 2", about="vector-cover")
 def check_errata_paper_9(context: Context) -> Finding:
     """The remark that covering numbers grow like $C/eps^2$ lacks a logarithm: $ln N$ grows like this, and $N$ itself
-    exceeds every multiple of $C/eps^2$."""
+    exceeds every multiple of $C/eps^2$.
+    """
     N, rows = 10**4, []
     for eps in (0.2, 0.1, 0.05):
         rows.append(
@@ -238,7 +243,8 @@ def check_errata_paper_9(context: Context) -> Finding:
 def check_errata_paper_10(context: Context) -> Finding:
     """The paper bounds the attention outside $I$ with a score gap of $R(1 - s Delta)$. Scores inside $I$ are themselves
     unequal for $Delta > 0$, so the gap with the printed keys can be as small as $R(1 - (2s - 1) Delta)$; with the
-    printed $R$, most of the attention can then fall outside $I$."""
+    printed $R$, most of the attention can then fall outside $I$.
+    """
     s, T, delta = 3, 400, 0.15
     gram = np.full((T, T), delta) + (1 - delta) * np.eye(T)
     gram[:s, :s] = (1 + delta) * np.eye(s) - delta
@@ -290,7 +296,8 @@ def check_errata_paper_11(context: Context) -> Finding:
 @erratum("errata-paper-12", where="paper lemma B.8, norm of the second layer (our reading)", about="bump-net")
 def check_errata_paper_12(context: Context) -> Finding:
     """$||W_2||_inf <= 2 d_f/delta$ cannot be right: the second layer adds up bumps with weights 1 and has bias $2 d_f$
-    for every $delta$, which is more than $2 d_f/delta$ if $delta > 1$. $2 d_f$ is a bound for every $delta$."""
+    for every $delta$, which is more than $2 d_f/delta$ if $delta > 1$. $2 d_f$ is a bound for every $delta$.
+    """
     largest = {}
     for d_f, delta in ((3, 2.0), (3, 0.25), (2, 5.0)):
         targets = np.vstack([np.zeros(d_f), np.full(d_f, 4 * delta)])

@@ -22,7 +22,8 @@ from .measured import LEVEL, not_run, results, results_if_any, spread
 def check_curves(context: Context) -> Finding:
     """$T = 300$, best of five restarts: with $m = 200$ all 40 replicates are solved, and first exceed .99 at iteration
     59/99/409 (least/median/most); with $m = 50$, below the threshold, 24 of 40 are solved. Training accuracy reaches
-    100 % in both cases."""
+    100 % in both cases.
+    """
     p = CURVES_AND
     low, mid, high = p.first_step_m200
     paper = (
@@ -141,7 +142,8 @@ def check_parity(context: Context) -> Finding:
 @claim("dropout-cost", kind="ours")
 def check_dropout(context: Context) -> Finding:
     """At $T = 1000$, $m = 80$, a single run with the paper's dropout of 0.1 succeeds less often than a run without
-    dropout on the same data."""
+    dropout on the same data.
+    """
     data = results(context, "dropout", DropoutRecord)
     by_seed: dict[int, dict[bool, bool]] = {}
     for run in data.runs:
@@ -178,7 +180,8 @@ def check_norms_learned(context: Context) -> Finding:
     """When a model with one head of width 64 first solves the AND of three, the bound $||W_QK||_F B_X^2$ on its scores
     (without biases) is, at every $T$ measured, above its value at the start of training and below its value for the
     head written for all inputs: the upper quartile over seeds is below the written head's value, and the lower quartile
-    is above the upper quartile at the start."""
+    is above the upper quartile at the start.
+    """
     points = results(context, "learned-norms", NormsRecord).points
     by_source = {
         source: {p.T: p for p in points if p.source == source} for source in ("learned", "random", "written")
@@ -207,7 +210,8 @@ def check_norms_learned(context: Context) -> Finding:
 def check_bound_along_training(context: Context) -> Finding:
     """The capacity $C = eps^2 ln N$ of the class of heads with the trained head's norms grows during training, and at
     every recorded step it is more than a hundred times the number $m$ of samples from which the head learns the task:
-    the norm bound does not explain the success."""
+    the norm bound does not explain the success.
+    """
     data = results(context, "bound-training", BoundAlongRecord)
     points = data.points
     if data.m is None or len(points) < 2 or points[-1].accuracy <= SOLVED:

@@ -87,7 +87,8 @@ def check_information_floor(context: Context) -> Finding:
     """The best possible probability of identifying an $s$-conjunction from $m$ samples is $E(1/N)$, where $N$ is the
     number of consistent $s$-subsets; below the $m$ at which it reaches 0.8 no learner succeeds in 80 % of cases. Proven
     lower and upper bounds on this $m$ are computed at every $T$; for $s = 3$ and balanced labels it grows like $4.3 ln
-    T$ as $T$ grows."""
+    T$ as $T$ grows.
+    """
     above = []
     for s, T, m, p in ((1, 3, 3, 0.7), (2, 3, 3, 0.5), (2, 4, 2, 0.7), (3, 4, 3, 0.5), (2, 5, 2, 0.6)):
         truth = best_success(s=s, T=T, m=m, p=p, label=lambda bits: bits.all(axis=1))
@@ -125,7 +126,8 @@ def check_information_floor(context: Context) -> Finding:
 @claim("parity-floor", kind="ours")
 def check_parity_floor(context: Context) -> Finding:
     """For $s$-parities of uniform bits every wrong subset is consistent with $m$ samples with probability exactly
-    $2^{-m}$, so the threshold is $log2 C(T, s) + O(1)$."""
+    $2^{-m}$, so the threshold is $log2 C(T, s) + O(1)$.
+    """
     inside = []
     for s, T, m in ((1, 4, 2), (2, 4, 3), (2, 5, 2), (3, 5, 2)):
         truth = best_success(s=s, T=T, m=m, p=0.5, label=lambda bits: bits.sum(axis=1) % 2)

@@ -182,7 +182,8 @@ def check_fat_cover(context: Context) -> Finding:
 @claim("rademacher-cover", kind="lemma", where="paper appendix A, before A.5; notes section 2.2.3")
 def check_rademacher_cover(context: Context) -> Finding:
     """If $ln N(F; eps) <= C/eps^2$ for proper covers and $|f| <= A$, the empirical Rademacher complexity is at most $e
-    sqrt(2) r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$."""
+    sqrt(2) r (1 + ln^+(A / (sqrt(2) r)))$, $r = sqrt(C/m)$.
+    """
     rng = stream(context.seed, "rademacher")
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
     classes = [signs, signs[rng.permutation(256)[:20]], rng.uniform(-1, 1, size=(12, 8)), signs[[0, 255]]]
@@ -267,7 +268,8 @@ def check_realizable(context: Context) -> Finding:
 @claim("sample-size", kind="ours")
 def check_sample_size(context: Context) -> Finding:
     """The sample size of a bound is the smallest $m$ at which its gap falls below a given accuracy, found by doubling
-    and bisection; for a finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices."""
+    and bisection; for a finite class $m >= (ln|F| + ln(1/delta))/eps$ suffices.
+    """
     gaps = [(lambda m, c=c: c / float(m) ** 0.5, 0.1) for c in (0.05, 0.5, 1.0, 2.0, 2.9)]
     found = [samples_needed(gap, accuracy=accuracy) for gap, accuracy in gaps]
     tried = [next(m for m in range(1, 2000) if gap(m) <= accuracy) for gap, accuracy in gaps]

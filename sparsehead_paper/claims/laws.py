@@ -34,7 +34,8 @@ def check_law(context: Context) -> Finding:
 @claim("law-points", kind="ours", where="paper figure 2")
 def check_law_points(context: Context) -> Finding:
     """The paper's points alone do not distinguish $log T$ from $T$: $m = a + b ln T$ and $m = a + b T$ fit its 17
-    points with error bars equally well (weighted sums of squares within 4 of each other)."""
+    points with error bars equally well (weighted sums of squares within 4 of each other).
+    """
     log, line = printed_misfit(np.log), printed_misfit(lambda T: T)
     ours = f"weighted squares {log:.1f} for $a + b ln T$ and {line:.1f} for $a + b T$"
     detail = (
@@ -47,7 +48,8 @@ def check_law_points(context: Context) -> Finding:
 @claim("law-grid", kind="figure", where="paper figure 2 and appendix C")
 def check_law_grid(context: Context) -> Finding:
     """The law of 3-sparse AND by the paper's own protocol, without dropout: at each of its 18 context lengths and each
-    $m = 50, 60, .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved."""
+    $m = 50, 60, .., 200$, forty trials of five restarts; the smallest $m$ with at least 80 % solved.
+    """
     return _against_the_paper(context, "law-grid")
 
 
@@ -100,7 +102,8 @@ def meets(row: Threshold, point: PrintedThreshold) -> bool:
 @claim("law-decades", kind="ours")
 def check_law_decades(context: Context) -> Finding:
     """From $T = 100$ to $T = 10^5$, a hundred times beyond the paper's range, the number of samples that a head needs
-    without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the best."""
+    without dropout is described by $a + b ln T$ as well as by any other law: its AIC is within 4 of the best.
+    """
     return _over_decades(context, "law-decades")
 
 
@@ -108,14 +111,16 @@ def check_law_decades(context: Context) -> Finding:
 def check_law_matched(context: Context) -> Finding:
     """The law of 3-sparse AND under preset paper, the interpretation of the text that fits most of its figures: dropout
     0.1, AdamW on matrices, gradients clipped, PyTorch's initialisation; at the paper's 18 context lengths, by the joint
-    design."""
+    design.
+    """
     return _against_the_paper(context, "law-matched")
 
 
 @claim("law-literal", kind="figure", where="paper figure 2 and appendix C")
 def check_law_literal(context: Context) -> Finding:
     """The law of 3-sparse AND under preset literal, the literal interpretation of the text: dropout 0.1, Adam with an
-    L2 penalty of $1e-4$ on all parameters, gradients not clipped, minGPT's initialisation."""
+    L2 penalty of $1e-4$ on all parameters, gradients not clipped, minGPT's initialisation.
+    """
     return _against_the_paper(context, "law-literal")
 
 
@@ -123,7 +128,8 @@ def check_law_literal(context: Context) -> Finding:
 def check_law_matched_beyond(context: Context) -> Finding:
     """Under preset paper, with dropout, and with trials at $T = 3000$, three times beyond the paper's range: fitted to
     all trials from $T = 100$ to 3000, $a + b ln T$ describes the number of samples as well as any other law (its AIC is
-    within 4 of the best)."""
+    within 4 of the best).
+    """
     name = "law-matched-beyond"
     beyond, near = results(context, name, LawResult), results(context, "law-matched", LawResult)
     if not beyond.cells or not near.cells:
@@ -156,7 +162,8 @@ def check_law_matched_decades(context: Context) -> Finding:
 @claim("law-best", kind="ours")
 def check_law_best(context: Context) -> Finding:
     """With preset best, one fixed recipe, a head learns the AND of three from at most 1.4 times the samples that every
-    learner needs, at every $T$ from 100 to $10^5$."""
+    learner needs, at every $T$ from 100 to $10^5$.
+    """
     data = results(context, "law-best", LawResult)
     floor = {T: found.m for T, found in data.floor.items()}
     compared = [row for row in _measured(data) if row.trials and row.T in floor]

@@ -22,7 +22,8 @@ def check_linear_head(context: Context) -> Finding:
     """With $sigma = identity$, without any ReLU, a head is within $eps$ of AND and of OR with the scores $b_2 = ln(2(s
     - 1)/eps)$ for the deciding bit and $b_1 = b_2 + ln(2(T - s + 1)/(s eps))$ for the support. It cannot compute
     interior thresholds: a head with equal scores on $I$ misses 2 of 3 by at least 1/4. The sign of its output is still
-    right, with margin $(1 - (s + 1) leak)/2$."""
+    right, with margin $(1 - (s + 1) leak)/2$.
+    """
     errors, forms = {}, 0.0
     for eps in (0.25, 0.05, 0.01):
         worst = 0.0
@@ -75,7 +76,8 @@ def _sign_margin(s: int, T: int) -> float:
 def check_s_heads(context: Context) -> Finding:
     """$s$ heads, one position each, represent every $s$-sparse function: each head outputs its bit in $[0, 1/4]$ or
     $[3/4, 1]$, $2s$ units of slope 4 round the bits for any $s$ and $T$, and at most $2^{s-1}$ further units compute
-    $f$."""
+    $f$.
+    """
     rng = stream(context.seed, "s-heads")
     pairs, off, steepest = [], 0.0, 0.0
     for s, T in ((2, 6), (3, 9), (4, 8), (5, 8)):
@@ -108,7 +110,8 @@ def check_s_heads(context: Context) -> Finding:
 def check_cancelling_heads(context: Context) -> Finding:
     """Of two heads, let one have scores $eta_i$ on $I$ and the other be uniform. Then $Z o_1 - N o_2 = sum_I (e^{eta_i}
     - 1) b_i$ exactly, for any scores, where $Z$ is the first head's total weight and $N$ the number of tokens: the
-    count is computed without any ReLU."""
+    count is computed without any ReLU.
+    """
     support, T, rng = (1, 4, 6), 9, stream(context.seed, "cancel")
     model, bits = build(parity(support, T=T), heads="cancel"), all_inputs(T)
     count = model.cls_state(bits)[:, 0]
@@ -132,7 +135,8 @@ def check_cancelling_heads(context: Context) -> Finding:
 @claim("averaging-head", kind="remark", where="paper section 5, remark on W_Q = W_K = 0 (our reading)")
 def check_averaging_head(context: Context) -> Finding:
     """With $W_Q = W_K = 0$ attention is uniform for every input: the head is $sigma$ of $W_V$ applied to the mean of
-    the tokens. One bit then changes the mean of the bits by only $1/(T + 1)$, since [CLS] is attended too."""
+    the tokens. One bit then changes the mean of the bits by only $1/(T + 1)$, since [CLS] is attended too.
+    """
     rng = stream(context.seed, "average")
     error, moved = 0.0, []
     for T in (5, 40, 300):
@@ -173,7 +177,8 @@ def check_bounded_scores(context: Context) -> Finding:
     """If a head's scores lie in $[-B, B]$ and its values in $[-V, V]$, flipping one of $n + 1$ tokens changes its
     output by at most $2 V e^{2B} / (n + e^{2B})$, which is attained. So with norms bounded independently of $T$ the
     influence of one bit vanishes as $T$ grows, and a head whose output changes by $g$ at every flip that changes $f$
-    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice."""
+    needs $B >= ln(g n / (2V - g)) / 2$: scores of order $ln T$ are necessary, and by single-head they suffice.
+    """
     rng, V = stream(context.seed, "hahn"), 1.0
     worst, off = 0.0, 0.0
     for n in (5, 50, 500):
@@ -215,7 +220,8 @@ def _mixed(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
 def check_beyond_boolean(context: Context) -> Finding:
     """A bag of vectors represents any finite alphabet: with one vector for each (position, symbol), a function of $s$
     symbols from an alphabet of $q$ is an $(s q)$-sparse Boolean function of the indicators (position, symbol), and one
-    head represents it."""
+    head represents it.
+    """
     q, T, positions, rng = 3, 4, (1, 3), stream(context.seed, "alphabet")
     support = tuple(q * t + c for t in positions for c in range(q))
     words = np.array(np.meshgrid(*[range(q)] * T, indexing="ij")).reshape(T, -1).T

@@ -60,7 +60,8 @@ def check_vector_cover(context: Context) -> Finding:
 @claim("parametric-cover", kind="ours", where="not in the paper; classical")
 def check_parametric_cover(context: Context) -> Finding:
     """The class of vector-cover in $d$ dimensions has a proper $eps$-cover with $ln N <= d ln(1 + 2 a b/eps)$ for any
-    number of points: counting parameters gives the smaller bound at practical sizes."""
+    number of points: counting parameters gives the smaller bound at practical sizes.
+    """
     rng = stream(context.seed, "parametric")
     W = rng.normal(size=(300, 2))
     W /= np.maximum(1, np.linalg.norm(W, axis=1, keepdims=True))
@@ -90,7 +91,8 @@ def check_parametric_cover(context: Context) -> Finding:
 @claim("zhang-cover", kind="theorem", where="paper lemma A.10 (Zhang 2002, theorem 4); notes equation (8)")
 def check_zhang_cover(context: Context) -> Finding:
     """For the class of vector-cover, $ln N <= 36 (a b/eps)^2 ln(2 ceil(4 a b/eps + 2) N + 1)$: logarithmic in the
-    number of points, independent of the dimension."""
+    number of points, independent of the dimension.
+    """
     rng = stream(context.seed, "zhang")
     ratios, right = [], True
     for eps in (0.05, 0.1, 0.3):
@@ -130,7 +132,8 @@ def check_zhang_cover(context: Context) -> Finding:
 def check_linear_cover(context: Context) -> Finding:
     """${x -> W x: ||W^T||_{2,1} <= B_W}$ on $N$ points of length $<= B_X$ has $ln N <~ (B_X B_W / eps)^2 ln(d_1 N)$;
     our bound is $(B_X B_W / eps)^2 (ln^{1/3}(d_1 + 1) + ln^{1/3}(2 N d_1 + 1))^3$, proved by an algorithm that returns
-    the cover's element."""
+    the cover's element.
+    """
     rng = stream(context.seed, "matrix")
     right, worst = True, 0.0
     for trial in range(9):
@@ -181,7 +184,8 @@ def check_linear_cover(context: Context) -> Finding:
 @claim("score-cover", kind="lemma", where="paper, proof of corollary 4.5 (appendix A, before A.10)")
 def check_score_cover(context: Context) -> Finding:
     """Scores $(x, z) -> z^T W x$ are linear in $W$ with the point $z x^T$: on $N$ pairs $ln N <= (||W||_F B_X B_Z /
-    eps)^2 ln(2N + 1)$, with the Frobenius norm and without $log d$; the paper has $||W^T||_{2,1}$ and $log(d N)$."""
+    eps)^2 ln(2N + 1)$, with the Frobenius norm and without $log d$; the paper has $||W^T||_{2,1}$ and $log(d N)$.
+    """
     rng = stream(context.seed, "scores")
     right, worst = True, 0.0
     for eps in (0.7, 0.3):

@@ -64,7 +64,8 @@ def _jacobian(
 )
 def check_norm_lipschitz(context: Context) -> Finding:
     """A differentiable $Norm: R^T -> simplex$ with $||J Norm||_{1,1} <= C_Norm$ everywhere changes by at most $C_Norm
-    ||a - b||_inf$ in the $l_1$ norm."""
+    ||a - b||_inf$ in the $l_1$ norm.
+    """
 
     def squares(s: Float[Array, " T"]) -> Float[Array, " T"]:
         return (1 + s * s) / (1 + s * s).sum()
@@ -92,7 +93,8 @@ def check_norm_lipschitz(context: Context) -> Finding:
 @claim("softmax-lipschitz", kind="lemma", where="paper assumption 4.1 and corollary A.7, with C_Norm = 2")
 def check_softmax_lipschitz(context: Context) -> Finding:
     """$||softmax(a) - softmax(b)||_1 <= 2 tanh(||a - b||_inf / 2) <= ||a - b||_inf$: the Lipschitz property of softmax
-    that the capacity proofs need holds with constant 1; the paper uses 2."""
+    that the capacity proofs need holds with constant 1; the paper uses 2.
+    """
     rng = stream(context.seed, "softmax")
     worst = 0.0
     for _ in range(3000):
@@ -114,7 +116,8 @@ def check_softmax_lipschitz(context: Context) -> Finding:
 @claim("head-lipschitz", kind="lemma", where="paper lemma 4.3; notes lemma 3.2")
 def check_head_lipschitz(context: Context) -> Finding:
     """Changing the parameters changes the head's output by at most $C_Norm L_out B_in B_X max_t |change of score| +
-    L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices."""
+    L_out max_t ||change of phi_in(x_t)||$; for softmax $C_Norm = 1$ suffices.
+    """
     rng = stream(context.seed, "lipschitz")
     worst = 0.0
     for _ in range(300):
@@ -144,7 +147,8 @@ def check_head_lipschitz(context: Context) -> Finding:
 def check_layer_norm(context: Context) -> Finding:
     """LayerNorm with $eps_ln$ in place of $Pi$ has Lipschitz constant at most $max|gain| / sqrt(eps_ln)$, attained only
     at constant rows for equal gains and $d >= 2$, and its rows have length at most $sqrt(d) max|gain| + |bias|$. The
-    least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$."""
+    least constant is $||diag(gain) (I - 11^T/d)|| / sqrt(eps_ln)$.
+    """
     rng = stream(context.seed, "layer-norm")
     stretched = length = stretched_flat = 0.0
     for trial in range(400):
@@ -209,7 +213,8 @@ def _hardest_rows(q: float, residual: bool) -> tuple[Layer, Array, Array]:
 def check_layer_lipschitz(context: Context) -> Finding:
     """On rows in the ball of radius $R$, self-attention multiplies $max_t ||x_t - x^_t||$ by at most $||W_V|| (1 + 2
     R^2 ||W_QK||)$, an MLP by at most $L ||W_1|| ||W_2||$, the projection $Pi$ by at most 1; a residual adds 1. The
-    paper has $1 + 4 ||W_QK||$; the 2 cannot be lowered."""
+    paper has $1 + 4 ||W_QK||$; the 2 cannot be lowered.
+    """
     rng = stream(context.seed, "layers")
     attained = []
     for q, residual in ((3.0, False), (30.0, False), (30.0, True)):

@@ -44,7 +44,8 @@ def built(
 def check_sparse_representation(context: Context) -> Finding:
     """For each of the three encodings, attention with bounded norms represents $s$-sparse functions: monotone symmetric
     ones by $f_tf-scalar$ approximately, symmetric and general ones by $f_tf+mlp$ exactly. Our construction needs one
-    head and 2 ReLU units per change of value for every $s$-sparse function."""
+    head and 2 ReLU units per change of value for every $s$-sparse function.
+    """
     tables = itertools.product([0, 1], repeat=8)
     functions = sorted({from_table(T=6, support=(0, 2, 5), table=t) for t in tables}, key=str)
     pairs = [(f, build(f)) for f in functions[:: context.options.get("stride", 1)]]
@@ -90,7 +91,8 @@ def check_monotone_symmetric_representation(context: Context) -> Finding:
 def check_symmetric_representation(context: Context) -> Finding:
     """$f_tf+mlp$ with one head computes every symmetric $s$-sparse function exactly, in all three encodings, with
     hidden layers of $4(s + 1)$ and $2(s + 1)$ units, $||W_1||_F = 4 s sqrt(s + 1)$ in (a) and (b) and $|w| <= sqrt(2(s
-    + 1))$: $poly(s)$. Our construction needs at most $2s$ units in one layer."""
+    + 1))$: $poly(s)$. Our construction needs at most $2s$ units in one layer.
+    """
     s, T, support = 4, 8, (0, 3, 4, 7)
     values = [v for v in itertools.product([0, 1], repeat=s + 1) if len(set(v)) > 1]
     functions = [symmetric(support, v, T=T) for v in values]
@@ -120,7 +122,8 @@ def check_symmetric_representation(context: Context) -> Finding:
 def check_general_representation(context: Context) -> Finding:
     """$f_tf+mlp$ computes every $s$-sparse function exactly: $s$ heads in encodings (a) and (b), one in (c), hidden
     layers of $4 s 2^s$ and $2 2^s$ units, $||W_1||_F = 4 sqrt(s 2^s)$ in (a) and (b) and $|w| <= sqrt(2 2^s)$. Our
-    construction needs one head and at most $2(2^s - 1)$ units in all three encodings."""
+    construction needs one head and at most $2(2^s - 1)$ units in all three encodings.
+    """
     s, T, rng = 3, 8, stream(context.seed, "general")
     drawn = [random_function(T=T, s=s, rng=rng) for _ in range(40)]
     functions = [f for f in drawn if not is_symmetric(f)][:8]
@@ -152,7 +155,8 @@ def check_representation_norms(context: Context) -> Finding:
     """$||W_Q||_F <= O(log(T s))$, $||W_K||$, $||W_V||$, $||W_C||_F <= O(s)$. For $Delta = 0$ these four norms of the
     paper's single head are exactly $ln(4 T s)$, $sqrt(s)$, $sqrt(2)$, 1 in (a), $ln(4 T s)$, 1, $sqrt(2)$, 1 in (b),
     and $ln(8 T s^2)$, $sqrt(s + 1)$, $sqrt(2s)$, $sqrt(s)$ in (c). Our head has $||W_QK||_F = sqrt(s) ln(n(2s + 1)/s)$
-    for symmetric functions with $n$ irrelevant tokens: logarithmic in $T$."""
+    for symmetric functions with $n$ irrelevant tokens: logarithmic in $T$.
+    """
     off = 0.0
     for s in (2, 3, 4, 6):
         for T in (10, 30):

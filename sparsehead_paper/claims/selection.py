@@ -53,7 +53,8 @@ def check_single_head(context: Context) -> Finding:
     """Encoding (a), deterministic positions: with $W_Q = R v_CLS e_1^T$, $W_K = v_I e_1^T$, $W_V = (E_0 - E_1) e_1^T$,
     $W_C = e_1 e_1^T$ and $R = ln(8T/g)$, $g = 2/s$, the head is within $g/4$ of $(1/s) sum chi_i$ on every input. In
     our head the attention outside $I$ is exactly the requested $leak$ on every input, and the outputs $o$ for count $v$
-    fill $[(1 - leak) v, (1 - leak) v + leak]$."""
+    fill $[(1 - leak) v, (1 - leak) v + leak]$.
+    """
     forms = used = off = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -89,7 +90,8 @@ def _off_the_interval(s: int, T: int) -> float:
 def check_single_head_random(context: Context) -> Finding:
     """Encoding (a) with random, approximately orthonormal positions: the keys are dual to the positions of $I$ instead
     of their sum. Scores inside $I$ are then equal, and in $d = 8 s ln(T/delta)$ dimensions every irrelevant score is
-    below half of them with probability $1 - delta$: $d = O(s ln T)$ suffices."""
+    below half of them with probability $1 - delta$: $d = O(s ln T)$ suffices.
+    """
     delta, draws, unequal, reach = 0.05, 24, 0.0, []
     for s, T in ((2, 300), (3, 1000), (5, 300)):
         d = math.ceil(8 * s * math.log(T / delta))
@@ -118,7 +120,8 @@ def check_single_head_random(context: Context) -> Finding:
 def check_single_head_trainable(context: Context) -> Finding:
     """Encoding (b), trainable positions: with $P_i = v_1$ on $I$ and 0 elsewhere, $W_K = v_1 e_1^T$, $R = ln(8T/g)$ and
     all else as in (a), the head is within $g/4$ of $(1/s) sum chi_i$ on every input, and $||W_K||_F = 1$. Our head is
-    exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$."""
+    exact with $d = 4$, $||P||_F <= sqrt(s)$, at any $T$.
+    """
     forms = used = 0.0
     for s, T in CASES:
         f, R = parity(tuple(range(1, s + 1)), T=T), math.log(8 * T * s / 2)
@@ -144,7 +147,8 @@ def check_single_head_bag(context: Context) -> Finding:
     """Encoding (c), bag of vectors: with $W_K = (v_I + v_CLS) e_1^T$, $W_V = sum v_i e_n(i)^T - v_CLS (sum e_n(i))^T$
     and $R = ln(8 T s / g)$, $g = 1/s$, the head is within $g/4$ of $(r - s)/(r + 1)$, where $r$ is the number of ones.
     Our head has $o = v/(1 + tau |v|)$ exactly, $v = sum c_i b_i / C$ and $|v| = sum |c_i| b_i / C$, for any irrelevant
-    bits."""
+    bits.
+    """
     used = forms = off = 0.0
     for s, T in CASES:
         support = tuple(range(1, s + 1))
@@ -187,7 +191,8 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
     """Encoding (c) with approximately orthonormal rows: one head of value width $s$ has one output per bit. If
     irrelevant tokens get at most $zeta = 1/(2s + 2)$ of the attention and contribute values of at most $nu$, the output
     of an absent bit is at most $nu zeta$, of a present bit at least $(1 - zeta)/(s + 1) - nu zeta$, and two ReLU units
-    round it."""
+    round it.
+    """
     s, T, support = 3, 100, (3, 40, 90)
     f = parity(support, T=T)
     model = build(f, encoding="bag", d=256, seed=context.seed)
@@ -216,7 +221,8 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
 def check_dual_keys(context: Context) -> Finding:
     """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position's score is at most
     $s Delta / (1 - (s - 1) Delta)$ times the score that the dual key gives the relevant ones, and no smaller factor
-    holds for all positions."""
+    holds for all positions.
+    """
     worst = 0.0
     for i in range(20):
         encoding = random_positions(60, 400, rng=stream(context.seed, "coherent", i))

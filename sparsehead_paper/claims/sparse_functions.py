@@ -41,7 +41,8 @@ def check_sparse_function(context: Context) -> Finding:
 @claim("symmetric", kind="definition", where="paper section 5; notes definition 5.2")
 def check_symmetric(context: Context) -> Finding:
     """An $s$-sparse $f$ is symmetric if its value depends only on how many bits of $I$ are 1; monotone if in addition
-    it never decreases when a bit changes from 0 to 1."""
+    it never decreases when a bit changes from 0 to 1.
+    """
 
     def slowly(table: tuple[int, ...]) -> bool:
         by_count: dict[int, set[int]] = {}
@@ -70,7 +71,8 @@ def check_symmetric(context: Context) -> Finding:
 def check_gamma_monotone(context: Context) -> Finding:
     """A symmetric real function with value $h(r)$ at $r$ ones is $gamma$-strictly monotone if $h(r + 1) >= h(r) +
     gamma$ for every $r$. The targets of the one-head constructions have this property: $-(1/s) sum chi_i$ with $gamma =
-    2/s$, $(r - s)/(r + 1)$ with $gamma = 1/s$."""
+    2/s$, $(r - s)/(r + 1)$ with $gamma = 1/s$.
+    """
     off = 0.0
     for s in (1, 2, 3, 5, 8):
         r = np.arange(s + 1)
@@ -91,7 +93,8 @@ def check_gamma_monotone(context: Context) -> Finding:
 def check_gamma_injective(context: Context) -> Finding:
     """A vector-valued function of the bits in $I$ is $gamma$-injective if its values at different patterns are at least
     $gamma$ apart in $l_inf$. The targets of the constructions for general functions have this property: $(chi_i)_i$
-    with $gamma = 2$, $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$."""
+    with $gamma = 2$, $((b_i - 1)/(r + 1))_i$ with $gamma = 1/s$.
+    """
     off = 0.0
     for s in (1, 2, 3, 4, 5):
         b = np.array(list(itertools.product([0.0, 1.0], repeat=s)))
@@ -170,7 +173,8 @@ def check_encodings(context: Context) -> Finding:
 @claim("bag-symmetry", kind="remark", where="paper section 5; notes section 5")
 def check_bag_symmetry(context: Context) -> Finding:
     """The output of a scalar Transformer on a bag of vectors does not depend on the order of its tokens: permuting the
-    rows of $diag(b) V$ changes nothing."""
+    rows of $diag(b) V$ changes nothing.
+    """
     rng = stream(context.seed, "bag")
     W = HeadWeights(*(rng.normal(size=s) for s in [(9, 3), (9, 3), (9, 4), (4, 9)]))
     w, X = rng.normal(size=9), encodings.bag(6)(np.array([1, 0, 1, 1, 0, 1]))

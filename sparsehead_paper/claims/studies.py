@@ -29,7 +29,8 @@ PRESET_PAPER = (
 def check_readings(context: Context) -> Finding:
     """Of 36 interpretations of the paper's text, one (AdamW on matrices, clipped, PyTorch's default initialisation,
     dropout 0.1; preset paper) explains its thresholds, training curves and parity as well as any other: its evidence is
-    within 3 nats of the best for thresholds with curves, and for parity."""
+    within 3 nats of the best for thresholds with curves, and for parity.
+    """
     data = results(context, "readings", InterpretationsRecord)
     rows = [row for row in data.readings if "law" in row.standings]
     if not rows:
@@ -60,7 +61,8 @@ def check_readings_together(context: Context) -> Finding:
     """If one of the interpretations examined produced the paper's thresholds, curves, attention and parity, it has
     AdamW on matrices, PyTorch's default initialisation and dropout 0.1: within this closed set the two such
     interpretations, with and without gradient clipping, have at least 95 % of the evidence from all numbers together.
-    (The paper's error bars are not used.)"""
+    (The paper's error bars are not used.)
+    """
     data = results(context, "readings", InterpretationsRecord)
     found = shares(data, list(dict.fromkeys(number.race for number in data.numbers)))
     if not found:
@@ -99,7 +101,8 @@ def _numbers_of(row: ComparedInterpretation | None) -> str:
 @claim("law-slope", kind="ours")
 def check_slope(context: Context) -> Finding:
     """Settings that the paper leaves open change how many more samples are needed per $ln T$: some of the settings
-    measured have slopes with disjoint 95 % intervals."""
+    measured have slopes with disjoint 95 % intervals.
+    """
     data = results(context, "slope", LawsRecord)
     found = {law.label: slope for law in data.laws if (slope := _slope(law))}
     if len(found) < 2:
@@ -125,7 +128,8 @@ def _slope(law: LabelledLaw) -> tuple[float, float, float] | None:
 @claim("slope-norms", kind="ours")
 def check_slope_norms(context: Context) -> Finding:
     """Settings under which a head's norms at success are larger need more samples, as the norm-based bound suggests:
-    over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success have a positive rank correlation."""
+    over the settings, $m_80$ at $T = 1000$ and the capacity $C$ at success have a positive rank correlation.
+    """
     from scipy.stats import spearmanr
 
     norms = results(context, "slope-norms", SlopeNormsRecord)
@@ -153,7 +157,8 @@ def check_slope_norms(context: Context) -> Finding:
 def check_failures(context: Context) -> Finding:
     """Near the threshold runs fail by a sign: a single run of preset best that has moved positions with negative
     correlation to the label on the training set is solved less often than a run that has moved positions with positive
-    correlation."""
+    correlation.
+    """
     data = results(context, "failures", FailuresRecord)
     agree, against = data.solved_by_sign()
     if not agree or not against:
@@ -184,7 +189,8 @@ def exact_test(table: list[list[int]]) -> float:
 def check_functions(context: Context) -> Finding:
     """AND of $s$ bits: the more bits, the more samples are needed per $ln T$, as for the information floor. Of $s = 2$
     to 5, the slope at $s = 5$ is significantly above that at $s = 2$, and no larger $s$ has a significantly smaller
-    slope."""
+    slope.
+    """
     data = results(context, "functions", LawsRecord)
     named = {law.label: law for law in data.laws}
     found = [(s, slope) for s in (2, 3, 4, 5) if (law := named.get(f"AND of {s}")) and (slope := _slope(law))]
@@ -202,7 +208,8 @@ def check_functions(context: Context) -> Finding:
 @claim("parity-settings", kind="ours", where="paper, figure 4")
 def check_parity_settings(context: Context) -> Finding:
     """The interpretation of the text that reproduces the paper's law (preset paper) also reproduces its figure of
-    parity: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both."""
+    parity: all ten seeds learn at $T = 10$ and 15, and the median step lies within the paper's range at both.
+    """
     data = results(context, "parity-settings", ParitySettingsRecord)
     if not data.runs:
         raise not_run(context, "parity-settings")

@@ -17,7 +17,8 @@ from .measured import LEVEL, not_run, results
 @claim("read-trained", kind="ours")
 def check_read_trained(context: Context) -> Finding:
     """A one-layer model of sixteen heads that has learned the AND of three of 300 bits from 200 samples is read back,
-    from evaluations of the model alone, as exactly that AND in at least 98 % of cases."""
+    from evaluations of the model alone, as exactly that AND in at least 98 % of cases.
+    """
     trials = results(context, "reading", ReadTrialsRecord).trials
     family, T, m = READ_CELL
     cell = [r for r in trials if (r.family, r.T, r.m) == READ_CELL and r.solved]
@@ -53,7 +54,8 @@ def _described(failures: list[ReadTrial]) -> str:
 @claim("read-certificate", kind="ours")
 def check_read_certificate(context: Context) -> Finding:
     """The certificate of a reading holds on trained models: over all families, context lengths and sample sizes
-    measured, the model's true error exceeds its certified bound in at most the stated 5 % of trials."""
+    measured, the model's true error exceeds its certified bound in at most the stated 5 % of trials.
+    """
     data = results(context, "reading", ReadTrialsRecord)
     pairs = [(r.model_error, r.model_bound) for r in data.trials]
     certified = [(error, bound) for error, bound in pairs if bound is not None]
@@ -75,7 +77,8 @@ def check_read_certificate(context: Context) -> Finding:
 @claim("support-appears", kind="ours")
 def check_support_appears(context: Context) -> Finding:
     """Influence shows a learned support more reliably than attention: at the end of training the support leads all
-    other positions in influence in more of the solved runs than in attention."""
+    other positions in influence in more of the solved runs than in attention.
+    """
     runs = [r for r in results(context, "appearance", AppearanceRecord).runs if r.solved]
     if not runs:
         raise not_run(context, "appearance")
