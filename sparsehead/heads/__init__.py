@@ -1,11 +1,11 @@
-"""What a head is and computes: bits come in, a number goes out; weights written, learned or found are one `Model`.
+"""Attention heads as functions of bits; constructed, learned and imported weights have one type, `Model`.
 
 Read in this order:
 
 weights, encoding    weights of one head; tokens from bits and positions
-heads, block         the attention modules of the paper, as defined; a layer of several heads
-model, evaluate      encoding, layers and read-out as one function; the same, many inputs at once
-ranges               what a head's output can be over all inputs
+heads, block         the attention modules of the paper, by definition; a layer of several heads
+model, evaluate      encoding, layers and read-out as one function; fast evaluation on many inputs
+ranges               the range of a head's output over all inputs
 model_file           models as safetensors files
 torch_activations    activations for torch, by name
 """

@@ -1,13 +1,13 @@
-"""One layer with every part optional, as defined: from the bare layer of the paper to the block that trains.
+"""One layer with optional parts, computed by definition: from the paper's layer to the block used in training.
 
-With Z = LN(X) where there is a LayerNorm, else X, and Pi the projection of rows to the unit ball or nothing:
+With Z = LN(X) if there is a LayerNorm, else X, and Pi the projection of rows to the unit ball, or the identity:
 
     A_h = RowSoftmax( (Z W_Q + b_Q)(Z W_K + b_K)^T / temperature )
     U   = Pi( [X] + sum_h sigma( A_h (Z W_V + b_V) ) W_C + b_C )
-    out = Pi( [U] + act( LN(U) W_1 + b_1 ) W_2 + b_2 )            where there is an MLP
+    out = Pi( [U] + act( LN(U) W_1 + b_1 ) W_2 + b_2 )            if there is an MLP, else out = U
 
-The bracketed terms are the residuals. Dropping everything optional gives tf_heads; Pi with W_C = I and an MLP
-(I, W_C) gives tf_deep; LayerNorms, biases, temperature sqrt(k), a GELU MLP and residuals give the practical block.
+The bracketed terms are the residuals. Without optional parts this is tf_heads; with Pi, W_C = I and an MLP (I, W_C) it
+is tf_deep; with LayerNorms, biases, temperature sqrt(k), a GELU MLP and residuals it is the practical block.
 """
 
 from dataclasses import dataclass
@@ -55,11 +55,11 @@ class Mlp(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Layer(ShortRepr):
-    """H heads of query/key width k and value width v, with whatever stands around them.
+    """H heads of query/key width k and value width v, with optional biases, LayerNorms, MLP and projection.
 
     Args:
         W_Q, W_K, W_V, W_C: one matrix per head.
-        b_Q, b_K, b_V, b_C: biases, None where there are none; b_C is added once, after the heads are summed.
+        b_Q, b_K, b_V, b_C: biases or None; b_C is added once, after the heads are summed.
         temperature: scores are divided by it; 1 in the paper's definitions, sqrt(k) in practice.
         sigma: activation of the mixed values before W_C ("identity" in the practical block).
         residual: add the input of the attention, and of the MLP, to its output.
@@ -114,7 +114,7 @@ class Layer(ShortRepr):
         return self.W_Q.shape[1]
 
     def query(self, z: Float[Array, " d"]) -> Float[Array, "H k"]:
-        """The query vector of each head for the token z: W_Q^T z + b_Q, z normalised first where the layer does."""
+        """Return each head's query for the token z: W_Q^T z + b_Q, after LayerNorm of z if the layer has one."""
         seen = z if self.norm_attention is None else self.norm_attention(z)
         return np.einsum("d,hdk->hk", seen, self.W_Q) + (0 if self.b_Q is None else self.b_Q)
 
@@ -122,7 +122,7 @@ class Layer(ShortRepr):
 def attention_rows(
     X: Float[Array, "n d"], layer: Layer, h: int, *, attends_cls: bool = True
 ) -> Float[Array, "n n"]:
-    """A_h: row tau holds the weights that head h gives to every token when the query is token tau.
+    """Return A_h: row tau contains the weights that head h gives to all tokens when the query is token tau.
 
     With attends_cls=False the last token, [CLS], has a query but gets no weight.
     """
@@ -136,7 +136,7 @@ def attention_rows(
 
 
 def block(X: Float[Array, "n d"], layer: Layer, *, attends_cls: bool = True) -> Float[Array, "n d"]:
-    """The layer's output at every token: the two displays of this file's head, row by row.   Paper: practical-block"""
+    """Return the layer's output at every token, by the formulas at the top of this file.   Paper: practical-block"""
     Z = X if layer.norm_attention is None else layer.norm_attention(X)
     U = finish_attention(
         X,
@@ -153,7 +153,7 @@ def block(X: Float[Array, "n d"], layer: Layer, *, attends_cls: bool = True) -> 
 def finish_attention(
     X: Float[Array, "n d"], mixed: list[Float[Array, "n v"]], layer: Layer
 ) -> Float[Array, "n d"]:
-    """U, given the mixed values A_h (Z W_V + b_V) of each head."""
+    """Return U, given the mixed values A_h (Z W_V + b_V) of each head."""
     sigma = activation(layer.sigma)
     U = sum(sigma(M) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True))
     U = U + (0 if layer.b_C is None else layer.b_C) + (X if layer.residual else 0)
@@ -161,7 +161,7 @@ def finish_attention(
 
 
 def finish_mlp(U: Float[Array, "n d"], layer: Layer) -> Float[Array, "n d"]:
-    """The block's output given U."""
+    """Return the block's output, given U."""
     if layer.mlp is None:
         return U
     out = layer.mlp(U if layer.norm_mlp is None else layer.norm_mlp(U)) + (U if layer.residual else 0)

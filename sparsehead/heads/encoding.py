@@ -1,13 +1,13 @@
-"""Bits to tokens: the three encodings of the paper, and the [CLS] token.
+"""Encodings map bits to tokens: the three encodings of the paper, and the [CLS] token.
 
 A sequence b in {0,1}^T becomes X(b) in R^{(T+1) x d}, one token per row, [CLS] last:
 
     additive ("positional", "random", "trainable")   x_t = E_{b_t} + P_t
     bag of vectors ("bag")                           x_t = b_t P_t
 
-In both, the token at position t depends on (t, b_t) alone, so a sequence of any length is made of at most
-2T + 1 distinct tokens. `project` multiplies all of them by a matrix at once; whatever is computed fast in
-this library (evaluation, certificates, training) starts from there.
+In both, the token at position t depends only on (t, b_t), so there are at most 2T + 1 distinct tokens.
+`project` multiplies all of them by a matrix at once; fast evaluation, certificates and training in this
+library start from these products.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,8 +37,8 @@ class Encoding(WithCard):
         kind: one of KINDS.
         T: context length, T >= 1; [CLS] is not counted.
         E: E_0 and E_1, the vectors of the two bit values (zero in a bag of vectors).
-        P: one row per position; None stands for the one-hot rows P_t = e_{3+t} in R^{T+3}, which are
-            never materialised, so that T = 10^5 needs no 10^10 numbers.
+        P: one row per position; None means the one-hot rows P_t = e_{3+t} in R^{T+3}, which are not
+            stored, since T = 10^5 would need 10^10 numbers.
         cls: the [CLS] token.
     Paper: encodings
 
@@ -88,22 +88,22 @@ class Encoding(WithCard):
 
     @property
     def additive(self) -> bool:
-        """True when a token is bit vector + position, False in a bag of vectors."""
+        """Whether a token is bit vector + position vector; False for a bag of vectors."""
         return self.kind != "bag"
 
     def __call__(self, bits: Shaped[Array, " T"]) -> Float[Array, "T+1 d"]:
-        """X(b) for one sequence, dense; the slow and obvious form."""
+        """Return X(b) for one sequence, dense; slow, by definition."""
         b = check_bits(bits, self.T).astype(np.int64)
         P = self.positions()
         tokens = self.E[b] + P if self.additive else b[:, None] * P
         return np.vstack([tokens, self.cls])
 
     def positions(self) -> Float[Array, "T d"]:
-        """P as a dense matrix."""
+        """Return P as a dense matrix."""
         return np.eye(self.T, self.d, k=RESERVED) if self.P is None else self.P
 
     def project(self, W: Float[Array, "d k"]) -> tuple[Float[Array, "T 2 k"], Float[Array, " k"]]:
-        """W^T x for every token there can be: entry [t, b] for position t with bit b, and [CLS] apart."""
+        """Return W^T x for every possible token: an array with entry [t, b] for bit b at position t, and [CLS]'s."""
         if W.shape[0] != self.d:
             raise ShapeError(f"the matrix has {W.shape[0]} rows, tokens have d={self.d} coordinates.")
         positions = W[RESERVED:] if self.P is None else self.P @ W
@@ -112,11 +112,11 @@ class Encoding(WithCard):
         return np.stack([np.zeros_like(positions), positions], axis=1), self.cls @ W
 
     def token_table(self) -> tuple[Float[Array, "T 2 d"], Float[Array, " d"]]:
-        """All 2T tokens and [CLS], dense."""
+        """Return all 2T tokens, entry [t, b] for bit b at position t, and [CLS]; dense."""
         return self.project(np.eye(self.d))
 
     def pieces(self) -> "Iterator[tuple[slice, Encoding]]":
-        """Consecutive positions, at most PIECE numbers of them at a time, each piece with an encoding of its own."""
+        """Yield slices of consecutive positions, each with the encoding restricted to it, of at most PIECE numbers."""
         size = max(1, PIECE // self.d)
         if self.P is None or size >= self.T:
             yield slice(0, self.T), self
@@ -126,10 +126,10 @@ class Encoding(WithCard):
             yield slice(start, start + len(P)), replace(self, T=len(P), P=P)
 
     def coherence(self) -> float:
-        """Delta: the largest |<u, v>| over pairs of distinct rows among P, E_0, E_1 and [CLS].
+        """Return Delta: the largest |<u, v>| over pairs of distinct rows among P, E_0, E_1 and [CLS].
 
-        Zero for exactly orthonormal rows. In a bag of vectors E is zero and drops out by itself.
-        Rows are compared in blocks, so memory stays linear in T.
+        It is 0 for exactly orthonormal rows. In a bag of vectors E is zero and has no effect.
+        Rows are compared in blocks, so memory is linear in T.
         """
         if self.P is None:
             return 0.0
@@ -149,7 +149,7 @@ def _axis(d: int, i: int) -> Float[Array, " d"]:
 
 
 def _written(kind: str, P: Float[Array, "T d"] | None, T: int, d: int) -> Encoding:
-    """An encoding whose E_0, E_1, [CLS] are the first three axes (a bag leaves the first two empty)."""
+    """Return an encoding whose E_0, E_1, [CLS] are the first three axes (in a bag the first two are not used)."""
     E = np.zeros((2, d))
     if kind != "bag":
         E[0, 0] = E[1, 1] = 1.0
@@ -157,7 +157,7 @@ def _written(kind: str, P: Float[Array, "T d"] | None, T: int, d: int) -> Encodi
 
 
 def _random_rows(T: int, d: int, rng: np.random.Generator) -> Float[Array, "T d"]:
-    """T random unit rows in the d - 3 dimensions that E_0, E_1 and [CLS] leave free."""
+    """Return T random unit rows in the d - 3 dimensions orthogonal to E_0, E_1 and [CLS]."""
     if d < RESERVED + 1:
         raise DomainError(f"random positions need d >= 4 (three axes are E_0, E_1 and [CLS]), got d={d}.")
     rows = rng.standard_normal((T, d - RESERVED))
@@ -166,32 +166,32 @@ def _random_rows(T: int, d: int, rng: np.random.Generator) -> Float[Array, "T d"
 
 
 def positional(T: int) -> Encoding:
-    """Deterministic positions, exactly orthonormal: d = T + 3, Delta = 0.   Paper: encodings"""
+    """Return an encoding with one-hot positions, which are orthonormal: d = T + 3, Delta = 0.   Paper: encodings"""
     _need_positions(T)
     return _written("positional", None, T, T + RESERVED)
 
 
 def random_positions(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
-    """Deterministic positions, approximately orthonormal: random unit rows in d - 3 dimensions, so that
-    Delta is about sqrt(2 ln(T^2) / d); E_0, E_1 and [CLS] are exactly orthogonal to everything.   Paper: encodings
+    """Return an encoding with fixed, approximately orthonormal positions: random unit rows in d - 3 dimensions, so that
+    Delta is about sqrt(2 ln(T^2) / d); E_0, E_1 and [CLS] are exactly orthogonal to all others.   Paper: encodings
     """
     _need_positions(T)
     return _written("random", _random_rows(T, d, rng), T, d)
 
 
 def trainable(P: Float[Array, "T d"], E: Float[Array, "2 d"], cls: Float[Array, " d"]) -> Encoding:
-    """Positions that are part of the weights: whatever training, or a construction, chose.   Paper: encodings"""
+    """Return an encoding with positions chosen by training or by a construction.   Paper: encodings"""
     return Encoding(kind="trainable", T=P.shape[0], E=E, P=P, cls=cls)
 
 
 def bag(T: int) -> Encoding:
-    """Bag of vectors with exactly orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings, bag-symmetry"""
+    """Return a bag of vectors with orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings, bag-symmetry"""
     _need_positions(T)
     return _written("bag", None, T, T + RESERVED)
 
 
 def random_bag(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
-    """Bag of vectors with random unit rows in d - 3 dimensions.   Paper: encodings"""
+    """Return a bag of vectors with random unit rows in d - 3 dimensions.   Paper: encodings"""
     _need_positions(T)
     return _written("bag", _random_rows(T, d, rng), T, d)
 
@@ -207,21 +207,21 @@ def _bag_of(T: int, d: int, rng: np.random.Generator) -> Encoding:
 
 @runtime_checkable
 class MakeEncoding(Protocol):
-    """Make the vectors of bits, positions and [CLS]."""
+    """A function that makes an encoding: the vectors of bits, positions and [CLS]."""
 
     def __call__(self, T: int, d: int, rng: np.random.Generator, /) -> Encoding:
-        """Return an encoding of T positions in d dimensions; `rng` belongs to the seed of the trial."""
+        """Return an encoding of T positions in d dimensions; `rng` is derived from the trial's seed."""
 
 
 @dataclass(frozen=True)
 class NamedEncoding:
-    """One encoding, found by the entry point group `sparsehead.encodings`.
+    """One encoding; packages register theirs in the entry point group `sparsehead.encodings`.
 
-    `build --encoding NAME` writes heads for it, `learn` and `law` train with it.
+    `build --encoding NAME` constructs heads for it; `learn` and `law` train with it.
 
     Args:
-        make: makes the encoding, which training leaves as it is; None: training finds the positions.
-        is_bag: whether a zero bit is the zero token.
+        make: makes the encoding, which training does not change; None if training learns the positions.
+        is_bag: whether bit 0 becomes the zero token, as in a bag of vectors.
         width: T -> d, if T determines d.
     """
 

@@ -1,15 +1,15 @@
-"""Outputs of one model on many inputs, fast: the model's own numbers up to rounding.
+"""Evaluate one model on many inputs, fast; the outputs equal those of `Model.__call__` up to rounding.
 
 A token at position t with bit b has weight e_{t,b} = exp(score - shift) and value V_{t,b}, with one shift per head.
-The attention of all inputs B in {0,1}^{n x T} is then a ratio of sums that one product of matrices gives,
+For all inputs B in {0,1}^{n x T} at once, a head's mixed value is then a ratio of two sums, given by matrix products:
 
     numerator   = sum_t e_{t,0} V_{t,0} + [CLS] + B (e_1 V_1 - e_0 V_0)
     denominator = sum_t e_{t,0} + [CLS] + B (e_1 - e_0).
 
-Columns in which both bits agree are left out of the product. Where nothing but linear maps stands between the heads
-and the next activation, those maps are multiplied once, so that no vector of length d is formed per input. Inputs
-whose denominator is far below the sums that it is the difference of, or so small that its terms may be subnormal,
-would lose digits: these, and models of more than one layer, go through `Model.__call__`.
+Columns in which both bits agree are left out of the product. If only linear maps follow the heads up to the next
+activation, these maps are multiplied together once, so that no vector of length d is formed per input. `Model.__call__`
+evaluates models of more than one layer, and inputs that would lose precision here: those whose denominator is a small
+difference of large sums, or so small that its terms may be subnormal.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ Outputs = Callable[[Shaped[Array, "n T"]], Float[Array, " n"]]
 
 
 def evaluator(model: Model) -> Outputs:
-    """A function from bits (n, T) of 0s and 1s to the outputs (n,) of `model`, for repeated use."""
+    """Return a function from bits (n, T) to the outputs (n,) of `model`, for repeated use."""
     return _OneLayer(model) if model.L == 1 else model
 
 
 class _OneLayer:
-    """The product above, with its tables computed once."""
+    """The evaluation of a one-layer model by the formula above; its tables are computed once."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -74,7 +74,7 @@ Tail = Callable[[Float[Array, "n H v"]], Float[Array, " n"]]
 
 
 def _whole_tail(model: Model) -> Tail:
-    """From the mixed values of each head to the outputs, through the block as defined."""
+    """Return the map from the heads' mixed values to the outputs, through the block by definition."""
     layer = model.layers[0]
 
     def tail(mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
@@ -85,8 +85,8 @@ def _whole_tail(model: Model) -> Tail:
 
 
 def _short_tail(model: Model) -> Tail | None:
-    """The same with W_C and the next linear map as one matrix; None where a LayerNorm, MLP or projection
-    intervenes.
+    """Return the same map as `_whole_tail`, with W_C and the next linear map as one matrix; None if the layer has a
+    LayerNorm, an MLP or a projection.
     """
     layer = model.layers[0]
     if layer.mlp is not None or layer.project or model.final_norm is not None:

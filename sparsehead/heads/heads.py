@@ -1,4 +1,4 @@
-"""The attention modules of the paper, as defined. NumPy float64, one example per call; nothing here is fast.
+"""The attention modules of the paper, by definition: NumPy float64, one example per call, not fast.
 
 Matrices act on rows from the right: X has one token per row, W_Q, W_K, W_V are d x k, W_C is k x d.
 Everything else in the library that evaluates attention is tested against this file.
@@ -17,7 +17,7 @@ BLOCK = 512  # tokens that are added up before the sums of such blocks are
 
 
 def additions(n: int) -> int:
-    """How many roundings a sum over n tokens passes through at most: those of a block, and those over blocks.
+    """Return the largest number of rounded additions that a term of a sum over n tokens passes through, in blocks.
 
     >>> additions(512), additions(100_000)
     (512, 708)
@@ -26,13 +26,13 @@ def additions(n: int) -> int:
 
 
 def token_sum(x: Float[Array, "*batch T"]) -> Float[Array, "*batch 1"]:
-    """The sum along the last axis, block by block: its rounding error grows with sqrt(T), not with T."""
+    """Return the sum along the last axis, block by block, so that its rounding error grows with sqrt(T), not with T."""
     parts = [x[..., i : i + BLOCK].sum(axis=-1) for i in range(0, x.shape[-1], BLOCK)]
     return np.stack(parts, axis=-1).sum(axis=-1, keepdims=True)
 
 
 def token_mix(a: Float[Array, "*batch T"], values: Float[Array, "T v"]) -> Float[Array, "*batch v"]:
-    """sum_t a_t value_t, block by block as in `token_sum`."""
+    """Return sum_t a_t value_t, summed block by block as in `token_sum`."""
     parts = [a[..., i : i + BLOCK] @ values[i : i + BLOCK] for i in range(0, len(values), BLOCK)]
     return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
@@ -65,7 +65,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def activation(name: str) -> Callable[[Array], Array]:
-    """sigma by name; each satisfies sigma(0) = 0."""
+    """Return the activation sigma of this name; all satisfy sigma(0) = 0."""
     if name not in ACTIVATIONS:
         raise DomainError(f"activation {name!r} is unknown; the activations are {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[name]
@@ -82,7 +82,7 @@ def attention_head(
 ) -> Float[Array, " out"]:
     """y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ).
 
-    The general head: every part is the caller's. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
+    The general head, with every part an argument. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
     """
     a = norm(np.array([score(x, z) for x in X], dtype=np.float64))
     return phi_out(np.array([phi_in(x) for x in X]).T @ a)
@@ -90,7 +90,7 @@ def attention_head(
 
 @dataclass(frozen=True, repr=False)
 class HeadWeights(ShortRepr):
-    """Weights of one head, wherever they came from; never mutated. v, the width of the values, is mostly k."""
+    """Weights of one head, never modified. v is the width of the values, usually k."""
 
     W_Q: Float[Array, "d k"]
     W_K: Float[Array, "d k"]
@@ -111,7 +111,7 @@ def tf_head(
     W_V: Float[Array, "d k"],
     sigma: str = "relu",
 ) -> Float[Array, " k"]:
-    """f_tf-head(X, z) = sigma( W_V^T X^T softmax(X W_QK^T z) ): k = d in the paper, W_C dropped.   Paper: tf-head"""
+    """f_tf-head(X, z) = sigma( W_V^T X^T softmax(X W_QK^T z) ), without W_C; k = d in the paper.   Paper: tf-head"""
     return activation(sigma)(W_V.T @ (X.T @ softmax(X @ W_QK.T @ z)))
 
 
@@ -127,7 +127,7 @@ def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> 
 def tf_scalar(
     X: Float[Array, "T d"], W: HeadWeights, w: Float[Array, " d"], *, cls: int = -1, sigma: str = "relu"
 ) -> float:
-    """w^T y_[CLS]: the layer's output at the [CLS] row, read by w. [CLS] is itself attended.
+    """w^T y_[CLS]: the inner product of w and the layer's output at the [CLS] row. [CLS] is attended too.
 
     Paper: tf-scalar, bag-symmetry
     """
@@ -137,7 +137,7 @@ def tf_scalar(
 def tf_heads(
     X: Float[Array, "T d"], heads: Sequence[HeadWeights], *, sigma: str = "relu"
 ) -> Float[Array, "T d"]:
-    """The sum of H layers' outputs, each with its own weights: multi-head attention.   Paper: tf-heads"""
+    """Multi-head attention: the sum of the outputs of `tf_layer` for each head's weights.   Paper: tf-heads"""
     if not heads:
         raise DomainError("multi-head attention needs at least one head, got none.")
     return np.sum([tf_layer(X, W, sigma=sigma) for W in heads], axis=0)
@@ -160,12 +160,12 @@ def tf_mlp(
     cls: int = -1,
     sigma: str = "identity",
 ) -> float:
-    """f_tf+mlp: one head or s heads, read at [CLS] by a three-layer ReLU net.   Paper: tf-mlp"""
+    """f_tf+mlp: a three-layer ReLU net applied to the output of one or s heads at [CLS].   Paper: tf-mlp"""
     return mlp(tf_heads(X, heads, sigma=sigma)[cls], W_1, W_2, w)
 
 
 def project_rows(X: Float[Array, "T d"]) -> Float[Array, "T d"]:
-    """Pi: each row moved to the nearest point of the unit ball; stands in for LayerNorm.   Paper: tf-deep"""
+    """Pi: project each row to the unit ball; the paper's replacement of LayerNorm.   Paper: tf-deep"""
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.maximum(norms, 1.0)
 
@@ -175,7 +175,7 @@ def tf_deep(
 ) -> Float[Array, "T d"]:
     """g^(i+1) = Pi( sigma( Pi( f(g^(i)) ) ) W_C ), with f the mixing part RowSoftmax(..) g W_V of a layer.
 
-    A layer with several heads sums their mixed values before Pi; all of them then use the first head's W_C.
+    A layer with several heads sums their mixed values before Pi and then uses the first head's W_C.
     Paper: tf-deep
     """
     for heads in layers:
@@ -187,6 +187,6 @@ def tf_deep(
 def layer_norm(
     X: Float[Array, "*rows d"], gain: Float[Array, " d"], bias: Float[Array, " d"], *, eps: float
 ) -> Float[Array, "*rows d"]:
-    """Each row centred and divided by sqrt(variance + eps), then gain * row + bias."""
+    """Centre each row and divide it by sqrt(variance + eps); return gain * row + bias."""
     centred = X - X.mean(axis=-1, keepdims=True)
     return gain * centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) + bias

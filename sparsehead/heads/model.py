@@ -1,8 +1,8 @@
-"""`Model`: encoding, layers, decoder and read-out in one frozen type, wherever the weights came from.
+"""`Model`: encoding, layers, decoder and read-out in one frozen type.
 
-Written, learned and found weights are all a `Model`, so whatever measures, reads or draws one does so for the
-others. Calling it evaluates many bit sequences at once. One-layer models go through the 2T + 1 distinct tokens
-(`cls_tables`), which is exact and avoids forming X; deeper ones go through `block`, one example at a time.
+Constructed, learned and imported weights all are a `Model`, so the same functions measure, read and draw them.
+Calling a model evaluates many bit sequences at once. One-layer models are evaluated from the 2T + 1 distinct tokens
+(`cls_tables`), which is exact and avoids forming X; deeper models by `block`, one example at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,13 +44,13 @@ class Model(WithChart):
     """bits (n, T) -> (n,): w . decoder(final_norm(y_[CLS])) + bias, with y the last layer's output.
 
     Args:
-        encoding: bits to tokens; its [CLS] token is the query that is read.
-        layers: L >= 1 of them.
-        decoder: ReLU layers that read y_[CLS]; two of them make f_tf+mlp, none makes f_tf-scalar.
+        encoding: maps bits to tokens; the output is computed at its [CLS] token.
+        layers: L >= 1 attention layers.
+        decoder: ReLU layers applied to y_[CLS]; two give f_tf+mlp, none gives f_tf-scalar.
         w, bias: the read-out. A two-class network is stored as the difference of its two logits.
-        threshold: outputs above it predict 1; 1/2 for written functions with values 0 and 1, 0 for logits.
+        threshold: outputs above it predict 1; 1/2 for constructed models with values 0 and 1, 0 for logits.
         attends_cls: whether [CLS] is among the tokens attended to.
-        meta: where the weights came from, JSON-able; never read by the maths.
+        meta: the origin of the weights, as JSON values; does not affect outputs.
     Paper: model
 
     >>> from sparsehead import build
@@ -102,7 +102,7 @@ class Model(WithChart):
 
     @property
     def H(self) -> int:
-        """Heads of the last layer, the one whose [CLS] query is read."""
+        """The number of heads of the last layer."""
         return self.layers[-1].H
 
     @property
@@ -119,7 +119,7 @@ class Model(WithChart):
         return f"<Model: {layers} of {heads}, T={self.T}, d={self.d}{clipped(origin, 200)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Its sizes and where it came from; the weights are in `layers`, and in the file that `save` writes."""
+        """Return the sizes and the origin; the weights are in `layers`, and in the file that `save` writes."""
         layer = self.layers[-1]
         return {
             "T": self.T, "d": self.d, "layers": self.L, "heads": self.H, "k": layer.W_Q.shape[-1],
@@ -128,7 +128,7 @@ class Model(WithChart):
         }  # fmt: skip
 
     def to_frame(self) -> Frame:
-        """One row for each array of weights, named as in the file that `save` writes; `norms` has those per head."""
+        """Return a table with one row per array of weights, named as in the file that `save` writes."""
         return Frame(
             {
                 "array": name,
@@ -148,19 +148,19 @@ class Model(WithChart):
         return Card("Model", [said], {**notes, **facts}, self.to_frame())
 
     def __call__(self, bits: Shaped[Array, "..."]) -> Float[Array, " n"]:
-        """The outputs, float64."""
+        """Return the outputs, float64."""
         return self.read_out(self._by_chunks(self.cls_state, bits, (self.d,)))
 
     def predict(self, bits: Shaped[Array, "..."]) -> Int[Array, " n"]:
-        """1 where the output exceeds the threshold, else 0."""
+        """Return 1 if the output exceeds the threshold, else 0, for each example."""
         return (self(bits) > self.threshold).astype(np.int64)
 
     def attention(self, bits: Shaped[Array, "..."]) -> Float[Array, "n H tokens"]:
-        """Weights of the [CLS] query in the last layer; the last column is [CLS] itself (0 if not attended)."""
+        """Return the last layer's weights for the [CLS] query; the last column is [CLS] itself (0 if not attended)."""
         return self._by_chunks(self.cls_weights, bits, (self.H, self.T + 1))
 
     def read_out(self, y: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The outputs, given y_[CLS] of each example."""
+        """Return the outputs, given y_[CLS] of each example."""
         if self.final_norm is not None:
             y = self.final_norm(y)
         for dense in self.decoder:
@@ -168,10 +168,10 @@ class Model(WithChart):
         return y @ self.w + self.bias
 
     def cls_tables(self) -> tuple[Float[Array, "n 2 H"], Float[Array, "n 2 H v"]]:
-        """Score and value of every token for the [CLS] query of a one-layer model.
+        """Return the score and the value of every token for the [CLS] query of a one-layer model.
 
-        Entry [t, b] belongs to position t with bit b; row T is [CLS], the same for both b. Scores carry the
-        temperature and the biases; where [CLS] is not attended its score is -inf.
+        Entry [t, b] is for position t with bit b; row T is [CLS], with equal entries for both b. Scores include
+        the temperature and the biases; if [CLS] is not attended, its score is -inf.
         """
         H, layer = self.H, self.layers[0]
         table, offset = self._cls_projections(values=True)
@@ -181,7 +181,7 @@ class Model(WithChart):
         return scores, values + (0 if layer.b_V is None else layer.b_V)
 
     def cls_scores(self) -> Float[Array, "n 2 H"]:
-        """The scores of `cls_tables` alone, at a fifth of the memory."""
+        """Return only the scores of `cls_tables`, which takes a fifth of the memory."""
         table, offset = self._cls_projections(values=False)
         scores = table + offset
         if not self.attends_cls:
@@ -189,7 +189,7 @@ class Model(WithChart):
         return scores
 
     def _cls_projections(self, *, values: bool) -> tuple[Float[Array, "n 2 k"], Float[Array, "..."] | float]:
-        """Every token times W_K q / temperature, q the query of [CLS], and W_V beside it; the share of b_K apart."""
+        """Return x^T [W_K q / temperature, W_V] for every token x, q the query of [CLS]; then the term of b_K."""
         layer = self.layers[0]
         if self.L != 1:
             raise DomainError(
@@ -208,7 +208,7 @@ class Model(WithChart):
         return table, offset
 
     def cls_state(self, bits: Int[Array, "n T"]) -> Float[Array, "n d"]:
-        """y_[CLS], the last layer's output at [CLS], for each example."""
+        """Return y_[CLS], the last layer's output at [CLS], for each example."""
         if self.L > 1:
             return np.array([self._deep_state(b)[-1] for b in bits])
         return self.state_from_weights(bits, self.cls_weights(bits))
@@ -216,9 +216,9 @@ class Model(WithChart):
     def state_from_weights(
         self, bits: Int[Array, "n T"], A: Float[Array, "n H tokens"]
     ) -> Float[Array, "n d"]:
-        """y_[CLS] of a one-layer model in which head h mixes the values with the weights A[:, h].
+        """Return y_[CLS] of a one-layer model in which head h mixes the values with the weights A[:, h].
 
-        With A = cls_weights(bits) it is the model's own state. A head whose weights are all 0 contributes nothing:
+        With A = cls_weights(bits) this equals cls_state(bits). A head whose weights are all 0 contributes nothing:
         its mixed value is 0 before sigma and W_C, and sigma(0) = 0.
         """
         _, values = self.cls_tables()
@@ -232,7 +232,7 @@ class Model(WithChart):
         return finish_mlp(finish_attention(X, mixed, self.layers[0]), self.layers[0])
 
     def cls_weights(self, bits: Int[Array, "n T"]) -> Float[Array, "n H tokens"]:
-        """The softmax weights behind `attention`, for bits that were checked."""
+        """Return the weights of `attention`, without checking the bits."""
         if self.L > 1:
             return np.array([self._deep_weights(b) for b in bits])
         scores = self.cls_scores()
@@ -264,7 +264,7 @@ class Model(WithChart):
 
 
 def parts_of(part: Any, where: str = "") -> list[tuple[str, Any]]:
-    """What a dataclass or a tuple is made of, each with its path, such as "layers.0.W_Q"; empty for anything else."""
+    """Return (path, part) for each part of a dataclass or a tuple, with paths like "layers.0.W_Q"; else []."""
     prefix = f"{where}." if where else ""
     if is_dataclass(part) and not isinstance(part, type):
         return [(prefix + f.name, getattr(part, f.name)) for f in fields(part)]
@@ -272,7 +272,7 @@ def parts_of(part: Any, where: str = "") -> list[tuple[str, Any]]:
 
 
 def arrays_of(part: Any, where: str = "") -> Iterator[tuple[str, Array]]:
-    """Every array inside, with its path."""
+    """Yield (path, array) for every array inside `part`, at any depth."""
     if isinstance(part, np.ndarray):
         yield where, part
     for path, inner in parts_of(part, where):

@@ -1,11 +1,11 @@
-"""Models as files: weights in safetensors, structure in its JSON header. Loading executes nothing.
+"""Model files: weights in safetensors, structure in its JSON header. Loading executes no code from the file.
 
 Every array field of the dataclasses that make up a `Model` becomes one tensor, named by its path
-("layers.0.W_Q"); everything else goes to the header. Tensors whose numbers fit float32 exactly are stored so.
+("layers.0.W_Q"); everything else goes to the header. Tensors that are exact in float32 are stored as float32.
 
-The header's metadata also holds the SHA-256 of the whole file, taken with its own 64 digits set to zero, so any
-changed byte is noticed. Schema 2 is the first with this checksum; files of schema 1 are refused, since a damaged file
-could pass for one of them.
+The header's metadata also contains the SHA-256 of the whole file, computed with these 64 digits set to zero, so that
+any changed byte is noticed. Schema 2 is the first with this checksum; files of schema 1 are refused, since a damaged
+file could look like one of schema 1.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ LARGEST = 2**53  # whole numbers beyond this are not exact in float64
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
-    """Write `model` to `path`; the file appears whole or not at all, and replaces another only with force=True.
+    """Write `model` to `path` atomically and return the path; an existing file is replaced only with force=True.
 
     >>> from tempfile import TemporaryDirectory
     >>> from sparsehead import build
@@ -58,7 +58,7 @@ def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
 
 
 def packed(model: Model) -> bytes:
-    """The content of the file that `save` writes."""
+    """Return the content of the file that `save` writes."""
     from safetensors.numpy import save as to_bytes
 
     tensors = {name: _shrunk(array) for name, array in arrays_of(model)}
@@ -67,7 +67,7 @@ def packed(model: Model) -> bytes:
 
 
 def _in_order(raw: bytes) -> bytes:
-    """A safetensors file with its metadata sorted by name; the library writes them in a new order each time."""
+    """Sort the metadata of a safetensors file by name; the safetensors library writes it in random order."""
     start = 8 + struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8:start])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -77,13 +77,13 @@ def _in_order(raw: bytes) -> bytes:
 
 
 def load(path: str | Path) -> Model:
-    """The model in `path`, checked: a file that is damaged or not a model of ours loads nothing.
+    """Load the model in `path`; raise if the file is damaged or not a model of this library.
 
-    The file's size is compared with what its header announces, and with the memory there is, before it is read.
+    Before the file is read, its size is compared with the size in its header and with the available memory.
 
     Raises:
-        FileError: there is no such file, a byte of it has changed, or something else is in it.
-        TooLarge: it would not fit into memory.
+        FileError: the file does not exist, is damaged, or contains something else.
+        TooLarge: the model would not fit into memory.
 
     >>> load("nothing here")
     Traceback (most recent call last):
@@ -114,10 +114,10 @@ def load(path: str | Path) -> Model:
 
 
 def load_weights(path: str | Path) -> Model | dict[str, Array]:
-    """The model in `path`; where a safetensors file holds another network's weights, its tensors by name.
+    """Load the model in `path`; if a safetensors file contains another network's weights, return name -> tensor.
 
     Raises:
-        FileError: there is no such file, or it is no safetensors file. Pickles (.pt, .bin) are not read.
+        FileError: the file does not exist, or is not a safetensors file. Pickles (.pt, .bin) are not read.
     """
     source = check_source(path, wanted="a safetensors file; pickles such as .pt are not read")
     raw, metadata = _read(source, ours=False)
@@ -125,12 +125,12 @@ def load_weights(path: str | Path) -> Model | dict[str, Array]:
 
 
 def as_model(model: Any, *, hint: str) -> Model:
-    """The model that is meant: `model` itself, the one in the file of that path, or the one a torch module holds.
+    """Return the Model for `model`: a Model itself, the path of a model file, or a module made by `to_torch`.
 
     Args:
-        hint: how to get one, for the message.
+        hint: how to get a model, for the error message.
     Raises:
-        DomainError: it is none of these. FileError: as for `load`.
+        DomainError: `model` is none of these. FileError: as for `load`.
     """
     if isinstance(model, str | os.PathLike):
         return load(Path(model))
@@ -140,9 +140,9 @@ def as_model(model: Any, *, hint: str) -> Model:
 
 
 def seal(raw: bytes) -> bytes:
-    """A safetensors file with the checksum of its content in its place; the same file if it was right.
+    """Return a safetensors file with its checksum filled in; the same bytes if the checksum was correct.
 
-    A file that has no place for it, or more than one, comes back as nothing.
+    Return b"" if the file has no checksum field, or more than one.
     """
     mark = f'"{SUM}":"'.encode()
     start = raw.find(mark) + len(mark)
@@ -153,7 +153,7 @@ def seal(raw: bytes) -> bytes:
 
 
 def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
-    """The bytes of a file whose size is what its header announces, and the header's metadata."""
+    """Read a safetensors file, checked for the size in its header; return its bytes and the header's metadata."""
     damaged = f"{shown_path(path)} is damaged or not a safetensors file"
     try:
         with path.open("rb") as file:
@@ -199,7 +199,7 @@ def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
 
 
 def _announced(header: bytes) -> tuple[dict[str, str], int]:
-    """The metadata of a safetensors header, and where the last tensor ends."""
+    """Return the metadata in a safetensors header, and the offset at which the last tensor ends."""
     entries = dict(json.loads(header.decode()))
     metadata = dict(entries.pop("__metadata__", {}))
     ends = [int(entry["data_offsets"][1]) for entry in entries.values()]
@@ -246,7 +246,7 @@ def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> 
 
 
 def _shrunk(array: Array) -> Array:
-    """As float32 where that is exact."""
+    """Return the array as float32 if that is exact, else unchanged."""
     with np.errstate(over="ignore"):  # what overflows float32 becomes infinite, and differs
         single = array.astype(np.float32)
     exact = bool((single == array).all())
@@ -254,7 +254,7 @@ def _shrunk(array: Array) -> Array:
 
 
 def _pack(part: Any, where: str = "") -> Any:
-    """The JSON of `part`; in the place of an array stands its path."""
+    """Return `part` as JSON values, with each array replaced by its path."""
     if isinstance(part, np.ndarray):
         return {"tensor": where}
     inside = [_pack(inner, path) for path, inner in parts_of(part, where)]
@@ -278,7 +278,7 @@ def _unpack(node: dict[str, Any], tensors: dict[str, Array], used: set[str]) -> 
 
 
 def _scalar(part: "Field[Any]", value: Any) -> Any:
-    """A field's value, if it is of the field's type and in its range; arrays and parts check themselves."""
+    """Return a scalar field's value; raise if it has another type or is out of range."""
     good = True
     if part.type is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)

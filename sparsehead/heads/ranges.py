@@ -1,6 +1,6 @@
-"""The range of a head's scalar output over all inputs that share the relevant bits, to float64's precision.
+"""The range of a head's scalar output over all inputs with the same relevant bits, in float64.
 
-Token t offers two choices, b_t = 0 or 1, each with a weight w = exp(score) and a value v. The head returns
+For each bit b_t = 0 or 1, token t has a weight w_t^{b_t} = exp(score) and a value v_t^{b_t}. The head returns
 
     o(b) = sum_t w_t^{b_t} v_t^{b_t} / sum_t w_t^{b_t}.
 
@@ -8,16 +8,16 @@ With the bits of `support` fixed, theta is the largest o over all 2^(T-s) comple
 
     F(theta) = sum_t max_b w_t^b (v_t^b - theta)
 
-is zero (support: the fixed b): F is convex and decreasing, and o(b) > theta for some b exactly where F(theta) > 0.
-Its zero is found by Newton's (Dinkelbach's) iteration: every token takes the b with the larger w (v - theta), and
-the ratio of the two sums is the next theta. Each round costs O(T), fewer than ten are needed in practice, so 2^T
-inputs are covered in O(2^s T).
+is zero (for t in the support, b is the fixed bit): F is convex and decreasing, and F(theta) > 0 if and only if
+o(b) > theta for some b. Its zero is found by Newton's (Dinkelbach's) iteration: for every token take the b with the
+larger w (v - theta); the ratio of the two sums is the next theta. An iteration costs O(T), and fewer than ten are
+needed in practice, so that O(2^s T) operations cover 2^T inputs.
 
-The two terms w (v - theta) are compared as they stand, each with a relative error of 2^-52. (Comparing the
-difference of the numerators with theta times the difference of the weights, as is often done, drops every weight
-that is 10^16 times
-smaller than its rival: heads whose scores bits move by more than about 25 then get a wrong range.) What is returned
-is attained by an input but may be off by rounding; `certify.brackets` proves bounds.   Paper: exact-certificate
+The terms w (v - theta) of the two bits are compared directly, each with a relative error of 2^-52. (A common
+alternative, comparing the difference of the numerators with theta times the difference of the weights, loses every
+weight that is 10^16 times smaller than the other: the range is then wrong if a bit changes a score by more than about
+25.) The value returned is attained by an input up to rounding; `certify.brackets` proves bounds.
+Paper: exact-certificate
 """
 
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ UNDERFLOW = 1e-250  # the smallest total weight, relative to the largest one, th
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What each token may contribute: weights (T+1, 2) and values (T+1, 2); [CLS], last, has no choice.
+    """The weight and the value of each token for each bit, (T+1, 2); [CLS], the last, has equal entries.
 
     Args:
-        weights: exp(score), up to a factor that all share.
-        values: what is mixed.
+        weights: exp(score), up to a common factor.
+        values: the values that the head mixes.
         support: the positions whose bits are fixed.
-        heavy: where weights are known up to rounding: upper bounds, while `weights` are lower bounds. The extremes
-            are then those over every weight in between.
+        heavy: if weights are known only up to rounding, upper bounds on them; `weights` are then lower bounds, and
+            extremes are taken over all weights in between.
     """
 
     weights: Float[Array, "n 2"]
@@ -56,17 +56,17 @@ class Choices:
     def of(
         cls, scores: Float[Array, "n 2"], values: Float[Array, "n 2"], support: tuple[int, ...]
     ) -> "Choices":
-        """From scores, shifted so that the largest weight is 1 (softmax does not see a shift)."""
+        """Make `Choices` from scores, shifted so that the largest weight is 1 (softmax is shift-invariant)."""
         return cls(np.exp(scores - scores.max()), values, support)
 
     @cached_property
     def others(self) -> Int[Array, " free"]:
-        """The tokens outside the support, [CLS] among them."""
+        """The indices of the tokens outside the support, including [CLS]."""
         return np.delete(np.arange(len(self.weights)), list(self.support))
 
 
 def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
-    """The largest (or smallest) o for each pattern of the support's bits, in the order of a truth table.
+    """Return the largest (or smallest) o for each pattern of the support's bits, in the order of a truth table.
 
     Raises:
         DomainError: the scores spread so far that a total weight underflows, or are not finite.
@@ -83,13 +83,13 @@ def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
 
 
 def chunks(choices: Choices, patterns: Shaped[Array, "m s"]) -> list[Shaped[Array, "m s"]]:
-    """The patterns in parts small enough to hold patterns x tokens numbers."""
+    """Split the patterns so that an array of patterns x tokens fits into memory for each part."""
     rows = max(1, CHUNK // len(choices.weights))
     return [patterns[i : i + rows] for i in range(0, len(patterns), rows)]
 
 
 def attaining(choices: Choices, pattern: int, *, largest: bool) -> Shaped[Array, " T"]:
-    """An input b that has the relevant bits of `pattern` and attains its extreme."""
+    """Return an input b with the relevant bits of `pattern` that attains the extreme o of this pattern."""
     chosen = assignments(len(choices.support))[pattern : pattern + 1]
     _, picks, _ = solve(choices, chosen, largest=largest)
     bits = np.zeros(len(choices.weights), dtype=np.uint8)
@@ -99,7 +99,7 @@ def attaining(choices: Choices, pattern: int, *, largest: bool) -> Shaped[Array,
 
 
 def resolution(choices: Choices) -> float:
-    """Twice the rounding of a ratio of two sums over all tokens; never 0, so that a step of it is seen."""
+    """Return twice the rounding error of a ratio of two sums over all tokens; positive, so it can be a step size."""
     return float((additions(len(choices.weights)) + 8) * 2.0**-51 * np.abs(choices.values).max()) + 1e-300
 
 
@@ -107,11 +107,12 @@ def resolution(choices: Choices) -> float:
 def solve(
     choices: Choices, patterns: Shaped[Array, "m s"], *, largest: bool
 ) -> tuple[Float[Array, " m"], Bool[Array, "m free"], Float[Array, " m"]]:
-    """Newton's iteration for a batch of patterns: the ratio reached, who took b = 1, the least total weight.
+    """Run Newton's iteration for a batch of patterns; return the final ratio, the tokens with b = 1, and the smallest
+    total weight.
 
-    A heavy token can hold theta so close to its own value that the next ratio rounds to theta again, although without
-    that token a far larger one can be reached. So, where no ratio is larger, the choices are made once more for
-    theta + `resolution`: if the maximum lies above that, the ratio they give exceeds theta even when rounded.
+    A token with a large weight can keep theta so close to its own value that the next ratio rounds to theta again,
+    although a much larger ratio is possible. So if the ratio does not increase, bits are chosen once more for
+    theta + `resolution`: if the maximum is above that, the ratio of this choice exceeds theta even after rounding.
     """
     sign = 1.0 if largest else -1.0
     light, v = choices.weights, sign * choices.values
@@ -145,7 +146,7 @@ def solve(
 
 
 def leakage(scores: Float[Array, "n 2"], support: tuple[int, ...]) -> float:
-    """The most attention that any input lets fall outside `support`, [CLS] included."""
+    """Return the largest attention outside `support`, [CLS] included, over all inputs."""
     outside = np.ones(scores.shape)
     outside[list(support)] = 0.0
     return float(extremes(Choices.of(scores, outside, support), largest=True).max())

@@ -1,4 +1,4 @@
-"""The activations of `heads` in torch. Imported only where torch is."""
+"""The activations of `heads` in torch. Import this module only if torch is installed."""
 
 from collections.abc import Callable
 from functools import partial

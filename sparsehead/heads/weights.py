@@ -1,7 +1,7 @@
-"""Weights as they enter a layer or a model: finite float64 numbers, in shapes that fit each other.
+"""Checks of the weights of a layer or a model: finite float64 numbers, in consistent shapes.
 
-Certificates are about float64 arithmetic on the weights as they are. NumPy multiplies arrays of another precision in
-that precision, so such weights become float64 on entry, once, with the same values.
+Certificates are about float64 arithmetic. NumPy multiplies arrays of lower precision in that precision, so all weights
+are converted to float64, which does not change their values, when a layer or a model is made.
 """
 
 from dataclasses import fields
@@ -12,7 +12,7 @@ from .._base.errors import DomainError, ShapeError
 
 
 def to_float64(part: object, where: str) -> None:
-    """Make every array of a frozen dataclass float64; refuse one that does not hold real numbers."""
+    """Convert every array of a frozen dataclass to float64; refuse an array that is not of real numbers."""
     for field in fields(part):  # type: ignore[arg-type]
         array = getattr(part, field.name)
         if not isinstance(array, np.ndarray) or array.dtype == np.float64:
@@ -25,7 +25,7 @@ def to_float64(part: object, where: str) -> None:
 
 
 def check_shapes(part: object, wants: dict[str, tuple[int, ...]], where: str) -> None:
-    """Refuse an array of `part` that has another shape, or holds a number that is not finite."""
+    """Refuse an array of `part` that has another shape than in `wants`, or contains NaN or infinity."""
     for name, shape in wants.items():
         array = getattr(part, name)
         if array is None:
