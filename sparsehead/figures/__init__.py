@@ -2,11 +2,11 @@
 
 Read in this order:
 
-figure                   the contract of figures by name
-colours, theme           colours and shapes; rows, numbers in words, and the common look
-encodings, render        axes and encodings by name; a chart in four formats
-attention, built         attention by position; a head written down, with its decoder
-training                 one run along training, and the step at which the support appears
-law, overlay             samples needed against T; several laws on the same axes
+figure                   the interface of named figures, which packages can add
+colours, theme           colours and shapes; rows of data, formatted numbers, and the common style
+encodings, render        axes; colour, shape and dash by series name; a chart in four formats
+attention, built         attention by position; a constructed head with its decoder
+training                 curves of one training run, and the step at which the support appears
+law, overlay             samples needed as a function of T; several laws in one chart
 covers, bounds, heads    covers in the plane; a bound by term; maps of the heads of pretrained models
 """

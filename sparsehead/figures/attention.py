@@ -1,4 +1,4 @@
-"""Attention by position: of a model, of every example, and beside influence and flips in what was read from a model."""
+"""Charts of attention by position: of a model, of single examples, and in the result of `read`."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -21,12 +21,12 @@ TOKEN_COLOURS = {"in the support": BLUE, "irrelevant": GREY, "[CLS]": ORANGE}
 
 
 def token_kind(t: int, support: Collection[int], T: int) -> str:
-    """The kind in TOKEN_COLOURS of the token at t; the one at T is [CLS]."""
+    """Return the kind of token at position t, a key of TOKEN_COLOURS; t = T is [CLS]."""
     return "[CLS]" if t == T else "in the support" if t in support else "irrelevant"
 
 
 def position_axis(T: int, title: str | None, *, margin: Real = 0.5) -> dict[str, Any]:
-    """Scale and axis of positions 0 .. T - 1 and, at T, [CLS]."""
+    """Return scale and axis for positions 0 .. T - 1 and for [CLS] at T."""
     step = 1 if T <= 16 else 5 if T <= 60 else 10 ** (len(str(T)) - 2) * 5
     ticks = [*range(0, T - step // 2, step), T]
     label = f"datum.value == {T} ? '[CLS]' : format(datum.value, 'd')"
@@ -35,7 +35,7 @@ def position_axis(T: int, title: str | None, *, margin: Real = 0.5) -> dict[str,
 
 @runtime_checkable
 class PrintedAttention(Protocol):
-    """Mean weights that were published for one task: on each position of the support, and on [CLS]."""
+    """Published mean attention weights for one task: on each position of the support, and on [CLS]."""
 
     @property
     def T(self) -> int: ...
@@ -54,12 +54,12 @@ def attention_weights(
     paper: PrintedAttention | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Attention of the [CLS] query: mean weight of each position, and below it the weights of the first 100 examples.
+    """Draw the attention of the [CLS] query: the mean weight of each position; below, those of the first 100 examples.
 
     Args:
         weights: one row per example, one column per position, [CLS] last; averaged over heads if there were several.
         support: the positions that the function reads.
-        paper: its mean weights, drawn where the support and T are the same.
+        paper: the paper's mean weights, drawn if its support and T are the same.
     Paper: attention-and
     """
     n, T = weights.shape[0], weights.shape[1] - 1
@@ -95,7 +95,7 @@ def attention_weights(
 
 
 def _mean_rows(weights: Float[Array, "n tokens"], support: Sequence[int]) -> list[dict[str, Any]]:
-    """Means and the middle 90 % by position; at least 1e-9, since their axis is logarithmic."""
+    """Return the mean and the middle 90 % for each position, at least 1e-9, since the axis is logarithmic."""
     T = weights.shape[1] - 1
     low, high = np.quantile(weights, [0.05, 0.95], axis=0)
     return [
@@ -164,9 +164,9 @@ def _example_panel(T: int, n: int, top: float) -> Panel:
 
 
 def model_chart(model: Model) -> Chart:
-    """Mean attention of the [CLS] query in the last layer, over random inputs and heads.
+    """Draw the mean attention of the [CLS] query in the last layer, over random inputs and heads.
 
-    Up to T = 120 every position has its bar; for longer inputs the 15 positions with the most attention have one.
+    Up to T = 120 there is a bar for every position; beyond, only for the 15 positions with the most attention.
     """
     inputs = _random_inputs(model)
     weights = model.attention(inputs).mean(axis=(0, 1))
@@ -198,7 +198,7 @@ def model_chart(model: Model) -> Chart:
 
 
 def _random_inputs(model: Model) -> Any:
-    """64 random inputs with the model's share of ones; fewer if they are long, so that a chart takes a moment."""
+    """Return 64 random inputs with the model's share of ones; fewer for long inputs, to limit the time."""
     cost = model.H * (model.T + 1) * (model.T + 1 if model.L > 1 else 1)
     if cost > 2**26:
         raise DomainError(f"attention at T={model.T} through L={model.L} layers takes too long to draw.")
@@ -208,7 +208,7 @@ def _random_inputs(model: Model) -> Any:
 
 
 def _bars(T: int, color: alt.Color, top: float) -> Panel:
-    """One bar for each position; the axis reaches `top`, so that no bar seems to go on."""
+    """Return one bar per position; the axis ends at `top`, so that no bar is cut off."""
     bars = named("attention").transform_calculate(
         left="datum.position - 0.3", right="datum.position + 0.3", zero="0"
     )
@@ -227,7 +227,7 @@ def _list(rows: Rows, color: alt.Color) -> Panel:
 
 
 def reading_chart(reading: Reading) -> Chart:
-    """Attention, influence and the effect of single flips, for each position with evidence."""
+    """Draw attention, influence and the effect of flipping single bits, for each position with evidence."""
     if not reading.evidence:
         raise DomainError("the function read is constant: no position has evidence to draw.")
     order = sorted(reading.evidence, key=lambda t: (t not in reading.support, t))

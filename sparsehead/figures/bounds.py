@@ -1,4 +1,4 @@
-"""Capacity bounds by term."""
+"""Charts of the terms of a capacity bound."""
 
 import altair as alt
 
@@ -10,14 +10,14 @@ from .theme import WIDTH, Chart, Rows, finish, named, need, number
 
 
 def bound_chart(bound: Bound) -> Chart:
-    """A bound by term: its twelve largest items."""
+    """Draw the twelve largest items of a bound."""
     items = sorted(bound.items, key=lambda term: -term.share)[:12]
     rows = [{"name": term.name, "share": term.share, "c": term.c, "p": term.p} for term in items]
     return bound_terms_chart(rows, form=bound.form, m=bound.m, vacuous=bound.vacuous)
 
 
 def terms_figure(bound: Bound) -> Chart:
-    """A bound of one head by term: all items, by the name of their matrix."""
+    """Draw all items of the bound of one head, labelled by matrix."""
     rows = [
         {"name": t.name.replace("layer0.head0.", "W_"), "share": t.share, "c": t.c, "p": t.p}
         for t in bound.items
@@ -28,12 +28,12 @@ def terms_figure(bound: Bound) -> Chart:
 def bound_terms_chart(
     items: Rows, *, form: str = "ours", m: Real | None = None, vacuous: bool | None = None
 ) -> Chart:
-    """A capacity bound by term: each item's share of the log-covering number.
+    """Draw each item's share of the log-covering number of a capacity bound.
 
     Args:
-        items: {name, share}, optionally {c, p}: the constant and the exponent with which the item enters.
-        form: of the bound.
-        m: samples at which it was evaluated; vacuous: whether it then says nothing.
+        items: {name, share}, optionally {c, p}: the constant and the exponent of the item in the bound.
+        form: the form of the bound.
+        m: the number of samples; vacuous: whether the bound is vacuous (at least 1) for m samples.
     Paper: single-layer-capacity
     """
     rows = sorted(need(items, "bound by term", "name", "share"), key=lambda r: -r["share"])

@@ -1,4 +1,4 @@
-"""A head written down: its attention on two inputs, and its decoder from the head's output to the function's value."""
+"""Chart of a constructed head: its attention on two inputs, and its decoder from head output to function value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from .theme import WIDTH, Chart, Panel, Rows, count, finish, named, need
 
 
 def written_figure(model: Model, f: SparseFunction, *, exact: bool | None) -> Chart:
-    """A written model: mean attention of its heads on two inputs, and its decoder if that reads a single number."""
+    """Draw a constructed model: mean attention of its heads on two inputs, and its decoder if that reads a scalar."""
     inputs = np.zeros((2, f.T), dtype=np.int64)
     inputs[1] = 1
     weights = model.attention(inputs).mean(axis=1)
@@ -40,7 +40,7 @@ def written_figure(model: Model, f: SparseFunction, *, exact: bool | None) -> Ch
 
 
 def _head_intervals(model: Model, f: SparseFunction) -> list[dict[str, Any]]:
-    """The range of a one-head model's scalar output over all inputs, for each pattern of the bits read."""
+    """Return the range of a one-head model's scalar output over all inputs, for each pattern of the relevant bits."""
     scores, values = model.cls_tables()
     choices = Choices.of(scores[..., 0], values[..., 0, 0], f.support)
     low, high = extremes(choices, largest=False), extremes(choices, largest=True)
@@ -56,13 +56,13 @@ def built_head_chart(
     formula: str,
     exact: bool | None = None,
 ) -> Chart:
-    """A written head's attention on a few inputs, and its decoder.
+    """Draw a constructed head's attention on a few inputs, and its decoder.
 
     Args:
         attention: {position, weight, input}; position T is [CLS], `input` names the bits.
         decoder: {o, value}: the output as a function of the head's scalar o; () if there is no such scalar.
-        intervals: {low, high, value}: the range of o over all inputs, for each value of the bits read.
-        exact: what the certificate says, if there is one.
+        intervals: {low, high, value}: the range of o over all inputs, for each pattern of the relevant bits.
+        exact: whether the certificate proves the head exact; None without a certificate.
     Paper: sparse-representation
     """
     rows = need(attention, "built head", "position", "weight", "input")
@@ -95,7 +95,7 @@ def built_head_chart(
 
 
 def _attention_panel(T: int, bits: str, top: float, *, last: bool) -> Panel:
-    """Bars one half of a position wide, whatever the width of the panel."""
+    """Return a bar chart of attention by position; each bar is half a position wide at any panel width."""
     bars = named("attention").transform_filter(alt.datum.input == bits)
     bars = bars.transform_calculate(left="datum.position - 0.25", right="datum.position + 0.25", zero="0")
     chart = bars.mark_rect().encode(

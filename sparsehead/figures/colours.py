@@ -1,7 +1,7 @@
-"""Colours, and the shapes that go with them.
+"""Colours and shapes of series.
 
-The colours are Okabe and Ito's, which people with any common colour vision tell apart; series that could be confused in
-grey print also differ in shape or dash.
+The colours are Okabe and Ito's, which readers with the common forms of colour blindness can distinguish; series that
+look alike in grey print also differ in shape or dash.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A cover in the plane: the points, the balls of radius eps, the chosen centres."""
+"""Chart of a cover in the plane: the points, the balls of radius eps, the chosen centres."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NOTES_SETS = {
 
 
 def cover_of_points(cover: Cover) -> Chart:
-    """The points, the balls and the centres, in the plane."""
+    """Draw the points, balls and centres of a cover in the plane."""
     points = cover.points
     if points is None or points.shape[1] != 2 or len(points) > 150:
         raise DomainError("a cover is drawn for up to 150 points in the plane.")
@@ -32,12 +32,12 @@ def cover_of_points(cover: Cover) -> Chart:
 
 
 def cover_chart(panels: Sequence[Mapping[str, Any]], *, title: str = "", note: str = "") -> Chart:
-    """Covers of point sets in the plane, side by side, each at its own eps.
+    """Draw covers of point sets in the plane, side by side, each with its own eps.
 
     Args:
         panels: {points, eps, centers, name}: points and chosen centres as pairs, and the name of the set.
-        title: by default, how many balls each set needs.
-        note: a second line, such as what a source says.
+        title: by default, the number of balls for each set.
+        note: a second line, for example with the number that a source gives.
     Paper: covering-example
     """
     if not panels:
@@ -89,13 +89,13 @@ def _rows(i: int, panel: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _label_above(point: tuple[float, ...], points: Sequence[tuple[float, ...]]) -> bool:
-    """Whether to put a label above its point: not if the nearest other point is there."""
+    """Return whether to put a label above its point: False if the nearest other point is above."""
     others = [q for q in points if q != point]
     return not others or min(others, key=lambda q: math.dist(point, q))[1] <= point[1]
 
 
 def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
-    """The ends of both axes; raises DomainError if numbers of this size leave no finite extent to draw."""
+    """Return the ends of both axes; raise DomainError if the coordinates are too large to draw."""
     spans = {}
     for axis in ("x", "y"):
         values = [r[axis] for r in [*rows["balls"], *rows["points"]]]
@@ -117,7 +117,7 @@ def _spans(rows: Mapping[str, Rows]) -> dict[str, tuple[float, float]]:
 
 
 def _panel(i: int, panel: Mapping[str, Any], rows: Mapping[str, Rows]) -> Panel:
-    """One set, with equal units on both axes, so that balls are round."""
+    """Draw one point set, with equal units on both axes, so that balls are round."""
     spans = _spans(rows)
     unit = SIDE / max(high - low for low, high in spans.values())
     radius = unit * panel["eps"]

@@ -1,4 +1,4 @@
-"""Axes with given ends, logarithmic axes, and encodings by name."""
+"""Axes with given ends, logarithmic axes, and colours, shapes and dashes by series name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,18 +9,18 @@ from .._base.log_math import Real
 
 
 def linear_axis(title: str | None, low: Real, high: Real, **axis: Any) -> dict[str, Any]:
-    """Scale and axis of a quantity from `low` to `high`, drawn to these ends exactly."""
+    """Return scale and axis of a quantity that end exactly at `low` and `high`."""
     return {"scale": alt.Scale(domain=[low, high], nice=False), "axis": alt.Axis(title=title, **axis)}
 
 
 def by_name(channel: Any, field: str, values: Mapping[str, Any], **settings: Any) -> Any:
-    """An encoding (`channel`) of a nominal field by the colour, shape or dash of each name, in this order."""
+    """Return a `channel` encoding of a nominal field; `values` maps each name, in order, to colour, shape or dash."""
     scale = alt.Scale(domain=list(values), range=list(values.values()))
     return channel(f"{field}:N", scale=scale, **settings)
 
 
 def log_axis(title: str, values: Sequence[Real]) -> dict[str, Any]:
-    """Scale and axis of a positive quantity over decades, just wide enough for `values`, labelled without clutter."""
+    """Return scale and axis of a positive quantity, logarithmic, just wide enough for `values`, with few labels."""
     low, high = min(values) / 1.15, max(values) * 1.15
     form = "~s" if max(values) >= 1e4 else "~g"
     return {
@@ -30,7 +30,7 @@ def log_axis(title: str, values: Sequence[Real]) -> dict[str, Any]:
 
 
 def decade_ticks(low: Real, high: Real) -> list[float]:
-    """Round numbers within [low, high]: 1-2-5 steps over up to two decades, 1-3 up to four, else powers of ten.
+    """Return round numbers in [low, high]: 1-2-5 steps over at most two decades, 1-3 up to four, else powers of ten.
 
     >>> decade_ticks(90, 1200)
     [100.0, 200.0, 500.0, 1000.0]

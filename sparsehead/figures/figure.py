@@ -1,4 +1,4 @@
-"""The contract of figures by name, which `sparsehead figure` draws. Importing it does not load Altair."""
+"""The interface of named figures, which `sparsehead figure` draws. Importing this module does not load Altair."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Draw(Protocol):
-    """Draw one figure."""
+    """A function that draws one figure."""
 
     def __call__(self, folder: Path, /) -> "Chart":
-        """Return an Altair chart with the common look (`finish`); `folder` holds the results files."""
+        """Return an Altair chart with the common style (`finish`); `folder` contains the results files."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, found by the entry point group `sparsehead.figures`.
+    """One figure; packages register theirs in the entry point group `sparsehead.figures`.
 
-    `figure NAME` then draws it in four formats, and the report of `reproduce` shows it.
+    `sparsehead figure NAME` draws it in four formats, and the report of `reproduce` shows it.
 
     Args:
-        line: one line that says what the figure shows.
-        needs: the results file, without .json, that it is drawn from; None if it is computed on the spot.
+        line: one line that describes the figure.
+        needs: the name, without .json, of the results file that the figure shows; None if it needs no file.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Heads of pretrained models: maps of layers and heads, with baselines beside them."""
+"""Charts of the heads of pretrained models: maps of layers and heads, with maps of the baselines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +12,16 @@ from .theme import WIDTH, Chart, Rows, count, finish, finite, named, need
 
 
 def probe_chart(probe: Probe) -> Chart:
-    """The map of layers and heads, by score."""
+    """Draw the score of every head as a map of layers and heads."""
     return head_map(probe.rows(), name=probe.name, s=probe.s)
 
 
 def head_map(rows: Rows, *, name: str, s: int) -> Chart:
-    """The score of every head by layer and head, with a map of each baseline that was measured.
+    """Draw a map of the scores of all heads, and one of each baseline that was measured.
 
     Args:
-        rows: one record per head: layer, head, score, and score_<baseline> where there is one.
-        s: positions kept in the score.
+        rows: one record per head: layer, head, score, and score_<baseline> for measured baselines.
+        s: the number of positions kept in the score.
     """
     records = need(rows, "map of heads", "layer", "head", "score")
     scored = [row for row in records if finite(row["score"])]
@@ -56,10 +56,11 @@ def maps(
     subtitle: str,
     marked: tuple[int, int] | None = None,
 ) -> Chart:
-    """One map of layers and heads per field, values between 0 and 1 on one scale; `marked` frames one head.
+    """Draw one map of layers and heads per field, with values between 0 and 1 on a common scale.
 
     Args:
-        fields: the fields to draw and the words above their panels; a field that no record has is left out.
+        fields: field -> title of its panel; a field that no record has is left out.
+        marked: (layer, head) of a head to frame.
     """
     records = need(rows, "map of heads", "layer", "head")
     cells: list[dict[str, Any]] = [

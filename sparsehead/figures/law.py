@@ -1,4 +1,4 @@
-"""The law: samples needed against context length, with the paper's points, floor, fits and bound on the same axes."""
+"""Chart of a law: samples needed by context length, with the paper's points, information floor, fits and bound."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -39,10 +39,10 @@ TIPS: list[Any] = [
 def law_figure(
     law: LawResult, *, dropout: LawResult | None = None, bound: Sequence[tuple[int, Real]] = ()
 ) -> Chart:
-    """A measured law, with the paper's points if it measured the same function.
+    """Draw a measured law, with the paper's points if the paper measured the same function.
 
     Args:
-        dropout: thresholds measured with dropout; bound: samples (T, m) that capacity asks for.
+        dropout: the law measured with dropout; bound: pairs (T, m), m the samples that the capacity bound requires.
     """
     return law_chart(
         law.thresholds.values(),
@@ -57,9 +57,9 @@ def law_figure(
 
 
 def bound_samples(Ts: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs (T, m): with m samples capacity alone guarantees 5 % error (delta = 5 %) of heads like the written AND.
+    """Return pairs (T, m): with m samples the capacity bound guarantees an error of 5 % (delta = 5 %).
 
-    The realisable form at the norms of the written head, taken as given beforehand.
+    The bound is the realisable form for heads with the norms of the constructed AND, as if fixed before training.
     """
     points = []
     for T in sorted(set(Ts)):
@@ -81,19 +81,19 @@ def law_chart(
     misfit: str = "",
     target: str = "AND of 3 bits",
 ) -> Chart:
-    """m_80 against T: ours with intervals, the paper's points, the floor, the fitted laws, the bound.
+    """Draw m_80 as a function of T: measured intervals, the paper's points, floor, fitted laws and bound.
 
     Args:
-        thresholds: by T; one without trials was predicted, not measured, and is left out.
-            A low or high of None leaves that side open: the bar runs to the edge.
-            An m80 of None with a `low` means that no sample size tried was enough: a triangle upwards at `low`. With
-            a `high` alone every sample size tried was enough: a triangle downwards at `high`. With neither, T is not
-            drawn and the subtitle says so.
+        thresholds: one per T; a threshold without trials was predicted, not measured, and is left out.
+            If low or high is None, the interval is open on that side, and its bar runs to the edge.
+            If m80 is None and low is not, no sample size tried was enough: a triangle points up at low. If only high
+            is known, every sample size tried was enough: a triangle points down at high. If neither is known, T is
+            not drawn and the subtitle says so.
         dropout: thresholds of runs with the paper's dropout.
         paper: the points of the paper's figure 2; () for a target that the paper did not measure.
-        bound: pairs (T, m); orders of magnitude higher, and so in a strip of its own, logarithmic in m.
-        fits: by name of the law: "log", "power", "linear".
-        misfit: how trials depart from the fitted curve; the subtitle then says this and does not compare the laws.
+        bound: pairs (T, m), drawn in a separate panel, logarithmic in m, because they are orders of magnitude larger.
+        fits: fitted laws by name: "log", "power", "linear".
+        misfit: how trials deviate from the fitted curve; if given, the subtitle contains it and no comparison of laws.
     Raises:
         DomainError: neither thresholds nor points of the paper were given.
     Paper: law-and
@@ -126,12 +126,12 @@ def law_chart(
 
 
 def _measured(row: Threshold) -> bool:
-    """False for a number without trials, which the joint design predicts from other T."""
+    """Return False for an m_80 without trials, which the joint design predicts from other T."""
     return bool(row.trials) or not finite(row.m80)
 
 
 def threshold_row(row: Threshold, series: str) -> dict[str, Any]:
-    """A row of the chart. `state`: "known", or the side on which the trials leave m_80 open."""
+    """Return a row of the chart; "state" is "known", or where m_80 lies: "above", "below" or "open"."""
     low, high, m = row.low, row.high, row.m80
     if finite(m):
         state = "known"
@@ -151,7 +151,7 @@ def _line(points: Sequence[tuple[Real, Real]], name: str) -> list[dict[str, Any]
 
 
 def _fit(name: str, fit: LawFit, Ts: Sequence[Real]) -> list[dict[str, Any]]:
-    """The fitted law at 61 points over the range of T, where it is positive."""
+    """Return the positive values of the fitted law at 61 points over the range of T."""
     if name not in FORMULAS:
         raise DomainError(f"fits are named {', '.join(FORMULAS)}; got {name!r}.")
     a, b = (fit.params[key] for key in ("a", "b"))
@@ -162,7 +162,7 @@ def _fit(name: str, fit: LawFit, Ts: Sequence[Real]) -> list[dict[str, Any]]:
 
 
 def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
-    """The capacity bound above the main panel, on whole decades of its own."""
+    """Draw the capacity bound in a panel above the main one, with its own logarithmic axis."""
     low, high = (
         10.0 ** f(math.log10(g(r["m"] for r in bound))) for f, g in ((math.floor, min), (math.ceil, max))
     )
@@ -179,7 +179,7 @@ def _bound_strip(Ts: list[Real], bound: Rows) -> Panel:
 
 
 def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
-    """Everything but the bound, m from 0. Points and lines have a legend each: of shapes, and of dashes."""
+    """Draw everything but the bound, with m from 0; points have a legend of shapes, lines a legend of dashes."""
     points = [row for name in POINTS for row in data[name]]
     ms = [row[key] for row in points for key in ("m", "low", "high") if finite(row.get(key))]
     ms += [row["m"] for row in data["lines"] if row["series"] in (FLOOR, FLOOR_RUNS)]
@@ -208,7 +208,7 @@ def _panel(Ts: list[Real], data: Mapping[str, Rows]) -> Panel:
 
 
 def _lines(x: alt.X, y: alt.Y, series: set[str], *, below: int) -> Panel:
-    """Floor and fits, their legend `below` pixels under the axis, where the legend of points ends."""
+    """Draw floor and fits, with their legend `below` pixels under the axis, below the legend of points."""
     # The size is the square of a line's length in the legend: 32 pixels show every dash pattern twice.
     legend = alt.Legend(
         title=None, symbolType="stroke", symbolSize=1000, columns=2, rowPadding=-14, offset=below
@@ -239,7 +239,7 @@ def _points(
     styles: Mapping[str, tuple[str, str, str, int]],
     legend: alt.Legend | None,
 ) -> list[Panel]:
-    """One series: points with bars, which run to the edge of the plot where the interval is open; and triangles."""
+    """Draw one series: points, bars that run to the edge where an interval is open, and triangles."""
     _, colour, _, shift = POINTS[name]
     colours = {series: style[1] for series, style in styles.items()}
     shapes = {series: style[2] for series, style in styles.items()}
@@ -269,7 +269,7 @@ def _points(
 
 
 def law_title(rows: Rows, target: str) -> str:
-    """The title: m_80 at the least and the greatest T at which it is known, or why it is known at none."""
+    """Return the title: m_80 at the smallest and the largest T at which it is known, or why it is not known."""
     known = sorted((r for r in rows if r["state"] == "known"), key=lambda r: r["T"])
     if not rows:
         return f"{target}: no threshold has been measured here yet; the paper's points"
@@ -292,7 +292,7 @@ def law_title(rows: Rows, target: str) -> str:
 def law_subtitle(
     rows: Rows, fits: Mapping[str, LawFit], printed: Rows, misfit: str = "", *, bounded: bool = False
 ) -> list[str]:
-    """The subtitle: a misfit, the laws by AIC with the best one's b, and what bars, triangles and the bound are."""
+    """Return the subtitle: the misfit or the laws compared by AIC, and an explanation of bars, triangles and bound."""
     lines = [f"{misfit[:1].upper()}{misfit[1:]}."] if misfit else []
     aic = {name: fit.aic for name, fit in fits.items() if finite(fit.aic)}
     if len(aic) > 1:

@@ -1,4 +1,4 @@
-"""Several laws on the same axes: thresholds of different learners or settings against T."""
+"""Chart of several laws on the same axes: m_80 of different learners or settings as functions of T."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from .theme import HEIGHT, WIDTH, Chart, count, finish, finite, named
 
 
 def overlay_chart(series: Sequence[tuple[str, LawResult]]) -> Chart:
-    """m_80 against T for each series, with intervals, and the information floor where one is given.
+    """Draw m_80 as a function of T for each series, with intervals, and the information floor if one is given.
 
     Args:
         series: names and laws.
     Raises:
-        DomainError: more series than can be told apart, or no threshold that is known.
+        DomainError: there are more than six series, or no threshold is known.
     Paper: law-and
     """
     if not 1 <= len(series) <= 6:

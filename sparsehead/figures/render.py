@@ -1,4 +1,4 @@
-"""A chart as SVG, PNG, PDF or a page of its own: bytes out, no file written, nothing fetched."""
+"""Render a chart as SVG, PNG, PDF or an HTML page, in memory, without files and without network access."""
 
 import base64
 import hashlib
@@ -15,16 +15,16 @@ FORMATS = ("svg", "png", "pdf", "html")
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """The Vega-Lite specification with its data; nothing fetches the address in its "$schema"."""
+    """Return the Vega-Lite specification with its data; the address in its "$schema" is never fetched."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
 
 
 def render(chart: Chart, form: str, *, scale: float = 2.0) -> bytes:
-    """`chart` in one of FORMATS. The HTML carries its own JavaScript and opens without a network.
+    """Return the bytes of `chart` in one of FORMATS. The HTML contains its JavaScript and works offline.
 
     Args:
-        scale: PNG pixels per unit; 2 is sharp on a dense screen and in print.
+        scale: PNG pixels per unit; 2 is sharp on high-resolution screens and in print.
     """
     import vl_convert
 
@@ -41,7 +41,7 @@ def render(chart: Chart, form: str, *, scale: float = 2.0) -> bytes:
 
 
 def form_of(path: Path, option: str) -> str:
-    """The format that the ending of `path` asks for; errors name the `option` that gave the path."""
+    """Return the format for the suffix of `path`; errors name `option`, the option that was used."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise DomainError(
@@ -58,7 +58,7 @@ vegaEmbed("#chart", spec, { mode: "vega-lite", renderer: "svg", actions: false, 
 
 @cache
 def chart_script() -> str:
-    """Vega, Vega-Lite and vega-embed, from vl-convert's own copy; about 900 kB, once for a whole page."""
+    """Return Vega, Vega-Lite and vega-embed, from the copy inside vl-convert; about 900 kB, needed once per page."""
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
@@ -67,9 +67,9 @@ def chart_script() -> str:
 
 
 def policy(*scripts: str) -> str:
-    """A content security policy that runs these scripts, named by their hashes, and no other, and fetches nothing.
+    """Return a content security policy that allows only these scripts, by their hashes, and no network requests.
 
-    Charts evaluate expressions, hence 'unsafe-eval'.
+    It contains 'unsafe-eval' because charts evaluate expressions.
     """
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     named = " ".join(f"'sha256-{value}'" for value in hashes)
@@ -77,13 +77,13 @@ def policy(*scripts: str) -> str:
 
 
 def embedded(data: Any) -> str:
-    """JSON for a <script type="application/json">: no text in it can end that element or open another."""
+    """Return JSON for a <script type="application/json">, escaped so that no text in it can end the element."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def page_of(spec: dict[str, Any]) -> str:
-    """A page with one chart, which carries its own JavaScript and opens without a network."""
+    """Return an HTML page with one chart, which contains its JavaScript and works offline."""
     title = spec.get("title", "")
     words = title.get("text", "") if isinstance(title, dict) else title
     name = " ".join(words) if isinstance(words, list) else str(words)

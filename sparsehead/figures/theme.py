@@ -1,6 +1,6 @@
-"""The parts of every chart: rows, numbers in words, the common look, and `finish`.
+"""Parts of every chart: rows of data, formatted numbers, the common style, and `finish`.
 
-A row maps the names of fields to numbers, texts or None. Sizes are those of a figure one column wide in print.
+A row maps field names to numbers, texts or None. Sizes are for a figure one column wide in print.
 """
 
 import math
@@ -45,9 +45,9 @@ Panel = Any  # a part of a chart; Altair's own types refuse options that are pas
 
 
 def plain(rows: Iterable[Fields]) -> list[dict[str, Any]]:
-    """Rows with JSON values: Python numbers of six significant digits, None for what is not finite.
+    """Return rows of JSON values: numbers rounded to six significant digits, None for NaN and infinity.
 
-    Six digits are far finer than a pixel, and halve the size of a page.
+    Six digits are much finer than a pixel, and halve the size of a page.
     """
 
     def json_value(value: Any) -> Any:
@@ -60,17 +60,17 @@ def plain(rows: Iterable[Fields]) -> list[dict[str, Any]]:
 
 
 def finite(value: Any) -> bool:
-    """True for a number that can be drawn; False for None, NaN and infinities."""
+    """Return True for a number that can be drawn; False for None, NaN and infinities."""
     return value is not None and math.isfinite(value)
 
 
 def rows_of(records: Sequence[Any], what: str) -> list[dict[str, Any]]:
-    """Dataclasses as rows; raises DomainError if there are none. `what` says what the chart shows."""
+    """Return dataclasses as rows; raise DomainError, with `what` the chart shows, if there are none."""
     return need([json_values(record) for record in records], what)
 
 
 def need(rows: Rows, what: str, *fields: str) -> list[dict[str, Any]]:
-    """Copies of `rows`; raises DomainError if there are none or a field is missing."""
+    """Return copies of `rows`; raise DomainError if there are none or a field is missing."""
     if not rows:
         raise DomainError(f"{what}: there is nothing to draw yet, 0 records arrived.")
     for row in rows:
@@ -80,7 +80,7 @@ def need(rows: Rows, what: str, *fields: str) -> list[dict[str, Any]]:
 
 
 def number(value: Real) -> str:
-    """A number for a title: three significant digits, whole from 100 on, with commas between thousands.
+    """Format a number for a title: three significant digits, whole from 100 on, with commas between thousands.
 
     >>> number(69.23), number(113.4), number(100000), number(0.0034)
     ('69.2', '113', '100,000', '0.0034')
@@ -93,12 +93,12 @@ def number(value: Real) -> str:
 
 
 def interval(low: Any, high: Any) -> str:
-    """[low, high] for a title, with an ellipsis for an unknown end."""
+    """Format [low, high] for a title, with an ellipsis for an unknown end."""
     return f"[{number(low) if finite(low) else '…'}, {number(high) if finite(high) else '…'}]"
 
 
 def count(things: Sequence[Any] | int, noun: str) -> str:
-    """The number of things with a noun in the singular or plural.
+    """Return the number of things with a noun in the singular or plural.
 
     >>> count([1, 2], "run"), count(1, "run")
     ('2 runs', '1 run')
@@ -108,7 +108,7 @@ def count(things: Sequence[Any] | int, noun: str) -> str:
 
 
 def named(name: str) -> alt.Chart:
-    """A chart on the dataset called `name`; `finish` supplies it."""
+    """Return a chart of the dataset called `name`, which `finish` adds."""
     return alt.Chart(alt.NamedData(name=name))
 
 
@@ -121,10 +121,10 @@ def finish(
     width: int = WIDTH,
     fixed: bool = False,
 ) -> Chart:
-    """Add title, data and the common look to `chart`.
+    """Add title, data and the common style to `chart` and return it.
 
-    The specification holds each dataset once, by name, to be read and downloaded from there. Titles are broken into
-    lines that fit `width`. A chart whose units are pixels is `fixed`: on a narrow page it is scaled as a whole.
+    The specification contains each dataset once, by name. Titles are broken into lines that fit `width`. A chart whose
+    units are pixels is `fixed`: on a narrow page it is scaled as a whole.
     """
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     # A letter of a title is about 6.9 pixels wide, one of a subtitle 5.8.

@@ -1,4 +1,4 @@
-"""One run along training: its curves, and the step at which the support appears in influence and in attention."""
+"""Charts of one training run: its curves, and the step at which the support appears in influence and attention."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +14,9 @@ from .theme import WIDTH, Chart, Panel, finish, named, number
 
 
 def training_chart() -> Chart:
-    """The curves of one run, whose dataset "points" is filled while it trains.
+    """Return the chart of one run's curves with an empty dataset "points", to be filled during training.
 
-    A point is {step, loss, train_accuracy, val_accuracy, support_mass}; None where unknown.   Paper: curves-and
+    A point is {step, loss, train_accuracy, val_accuracy, support_mass}; None if unknown.   Paper: curves-and
     """
     x = alt.X("step:Q", axis=alt.Axis(title="training step", tickCount=6), scale=alt.Scale(zero=True))
     series = {
@@ -56,7 +56,7 @@ def training_chart() -> Chart:
 
 
 def run_chart(run: Run) -> Chart:
-    """Loss and accuracies against the training step, of the run that solved it or came closest."""
+    """Draw loss and accuracies by training step, for the restart that succeeded or came closest."""
     rows = [row for row in run.to_frame() if row["step"] is not None]
     if not any(row.get("loss") is not None for row in rows):
         why = (
@@ -98,10 +98,10 @@ def run_chart(run: Run) -> Chart:
 
 
 def support_chart(history: Mapping[str, Sequence[Any]], *, formula: str, T: int, m: int) -> Chart:
-    """One run: validation accuracy, and influence and attention of the support above those of other positions.
+    """Draw validation accuracy, influence and attention of one run, with curves for the support and other positions.
 
     Args:
-        history: `Outcome.history`, of a run with mass_every > 0.
+        history: `Outcome.history` of a run with mass_every > 0.
     Paper: support-appears
     """
     found = appearance(history)
@@ -167,6 +167,6 @@ def _quantity(quantity: str, title: str | None, x: dict[str, Any]) -> Panel:
 
 
 def _mark(quantity: str, x: dict[str, Any]) -> Panel:
-    """A rule at the step from which the support leads in `quantity`, or accuracy is high, until the end."""
+    """Draw a line at the first step after which the support always leads in `quantity`, or accuracy stays high."""
     appeared = named("appeared").transform_filter(f"datum.quantity == '{quantity}'")
     return appeared.mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=alt.X("step:Q", **x))
