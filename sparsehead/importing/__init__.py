@@ -1,13 +1,13 @@
-"""Networks of other libraries: a torch module or its weights come in, a Model or a Network goes out.
+"""Import networks of other libraries: a torch module or its weights come in, a Model or a Network goes out.
 
 Read in this order:
 
-network                  `Network`, a function of bits that another library computes; what `read` and `verify` accept
-stack                    blocks of a Transformer as other libraries arrange them, and the Model that computes the same
-arrangement              which tokens stand for the bits, and which stand before and after them
-running                  torch modules on bits, on embedded tokens, and on token ids
-modules, token_models    weights of torch's own encoders; of BERT, GPT-2 and HookedTransformer
-tracr                    parameters that Tracr compiled
+network                  `Network`, a function of bits that another library computes, for `read` and `verify`
+stack                    Transformer blocks with pre-norm or post-norm, and the conversion to an equivalent Model
+arrangement              the token ids of the bits, and the fixed tokens before and after them
+running                  run torch modules on bits, on embedded tokens, or on token ids
+modules, token_models    extract weights of torch's own encoders; of BERT, GPT-2 and HookedTransformer
+tracr                    extract weights from models that Tracr compiled
 from_torch               the public `from_torch`
 """
 

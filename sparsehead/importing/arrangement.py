@@ -1,4 +1,4 @@
-"""Which tokens stand for the bits, and which stand before and after them; models of token ids."""
+"""The token ids of the bits and of the fixed tokens around them; models that take token ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ from .stack import NoModel, Stack
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The token ids of an input: `before`, then the T bits as the ids `bits`, then `after`; `at` is the one read."""
+    """The token ids of an input: `before`, then one of the ids `bits` for each bit, then `after`.
+
+    The output is read at the token with index `at`.
+    """
 
     bits: tuple[int, int]
     before: tuple[int, ...]
@@ -28,16 +31,16 @@ class Arrangement:
         return len(self.before) + self.T + len(self.after)
 
     def ids(self, bits: Int[Array, "n T"]) -> Int[Array, "n tokens"]:
-        """One row of token ids for each input."""
+        """Return one row of token ids for each input."""
         rows = len(bits)
         ends = [np.tile(np.array(part, dtype=np.int64), (rows, 1)) for part in (self.before, self.after)]
         return np.hstack([ends[0], np.array(self.bits)[bits], ends[1]])
 
     def read_token(self, *, causal: bool) -> int:
-        """The id of the fixed token that is read, if it is the only fixed one.
+        """Return the id of the fixed token at which the output is read.
 
         Raises:
-            NoModel: a Model cannot be arranged so.
+            NoModel: the output is read at a bit, there are several fixed tokens, or a causal mask hides the bits.
         """
         if len(self.before) <= self.at < len(self.before) + self.T:
             raise NoModel("the token that is read carries a bit; a Model reads [CLS], which carries none")
@@ -51,17 +54,17 @@ class Arrangement:
 
 @dataclass(frozen=True, eq=False)
 class TokenModel:
-    """Blocks, and the vectors that token ids and positions start with."""
+    """A model that takes token ids: its blocks, and the embeddings of token ids (words) and of positions (places)."""
 
     stack: Stack
     words: Float[Array, "V d"]
     places: Float[Array, "n d"]
 
     def encoding(self, arrangement: Arrangement) -> Encoding:
-        """Tokens of the bits, and the one fixed token that is read.
+        """Return the encoding of the bits; its [CLS] is the fixed token at which the output is read.
 
         Raises:
-            NoModel: the tokens are arranged as those of no Model.
+            NoModel: no Model has this arrangement of tokens; see `Arrangement.read_token`.
         """
         fixed = arrangement.read_token(causal=self.stack.causal)
         start = len(arrangement.before)
@@ -73,7 +76,7 @@ class TokenModel:
 def arranged(
     tokens: Any, before: Any, after: Any, *, T: int | None, at: int, vocabulary: int, longest: int | None
 ) -> Arrangement:
-    """The arrangement that is meant, checked against the size of the vocabulary and the longest input."""
+    """Return the arrangement of tokens, checked against the size of the vocabulary and the longest input."""
     bits = _ids("tokens", tokens, vocabulary)
     if len(bits) != 2 or bits[0] == bits[1]:
         raise DomainError(

@@ -1,4 +1,4 @@
-"""`from_torch`: a head of another library as a `Model`, or as a `Network` where no Model computes the same."""
+"""`from_torch`: convert a network of another library to an equivalent `Model`, or wrap it as a `Network`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -37,30 +37,30 @@ def from_torch(
     heads: int | None = None,
     threshold: float | int | None = None,
 ) -> Model | Network:
-    """A head or network of another library, for `verify`, `read`, `bound` and everything else that takes a Model.
+    """Return a network of another library as a `Model` or a `Network`, for `verify`, `read`, `bound` and others.
 
-    Three ways to say what stands for the bits:
+    There are three ways to specify how bits become inputs of the module:
 
-        embeddings, positions, readout    tokens E_b + P_t and [CLS] last, read there; for nn.MultiheadAttention,
-                                          nn.TransformerEncoderLayer, nn.TransformerEncoder, and any module that maps
-                                          (n, T + 1, d) to the same shape
+        embeddings, positions, readout    tokens E_b + P_t, then [CLS], where the output is read; for
+                                          nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder, and
+                                          any module that maps (n, T + 1, d) to the same shape
         tokens, T, before, after, at      two token ids; for models of transformers, HookedTransformer, and Tracr
         T alone                           a module that maps bits (n, T) to n numbers
 
-    The result is a `Model` if one computes the same: compared with the module in float64, on all inputs up to T = 8 and
-    on 256 beyond, it is within 1e-12 of the largest output (`meta["distance"]`). Otherwise it is a `Network`, which
-    runs a copy of the module in float64, and whose `why` says in one sentence what a Model lacks.
+    The result is a `Model` if an equivalent one exists. It is compared with the module in float64, on all inputs up to
+    T = 8 and on 256 inputs for larger T; the difference (`meta["distance"]`) must be at most 1e-12 times the largest
+    output. Otherwise the result is a `Network`, which runs a copy of the module in float64; `why` gives the reason.
 
     Args:
-        module: a torch module; or Tracr's compiled model, or its parameters.
+        module: a torch module, a model compiled by Tracr, or the parameters of such a model.
         embeddings: (3, d): the vectors of bit 0, of bit 1 and of [CLS].
         positions: (T, d), one vector for each position.
-        readout: a vector (d,) that reads the last state, a pair (vector, bias), or nn.Linear with one output, or with
-            two, whose difference is read. With `tokens` it may be left out: then the output is the logit of bit 1 minus
-            the logit of bit 0, or of class 1 minus class 0.
+        readout: maps the last state to the output: a vector (d,), a pair (vector, bias), or an nn.Linear with one
+            output, or with two, whose difference is the output. With `tokens` it may be omitted: the output is then the
+            logit of bit 1 minus the logit of bit 0, or of class 1 minus class 0.
         tokens: the token ids of bit 0 and of bit 1.
-        before, after: the token ids in front of the bits and behind them.
-        at: the place of the token that is read; the last one by default.
+        before, after: the token ids before and after the bits.
+        at: the index of the token at which the output is read; by default the last.
         T: number of bits.
         heads: heads per layer, for Tracr's parameters.
         threshold: outputs above it predict 1. By default 0 for differences of logits, else 1/2.
@@ -112,7 +112,7 @@ def _refuse(form: str, **others: Any) -> None:
 
 
 def _numbers(name: str, value: Any, ndim: int) -> Array:
-    """An array or tensor as float64, refused if it has another number of axes or is not finite."""
+    """Return an array or tensor as a float64 array; refuse another number of axes, NaN and infinity."""
     value = getattr(value, "weight", value)
     try:
         value = value.detach().cpu() if hasattr(value, "detach") else value
@@ -130,7 +130,7 @@ def _numbers(name: str, value: Any, ndim: int) -> Array:
 
 
 def _readout(value: Any, d: int, threshold: float | int | None) -> Readout:
-    """What `readout` means for states of width d."""
+    """Convert the argument `readout` to a `Readout` for states of width d."""
     bias, default = 0.0, 0.5
     if hasattr(value, "weight"):
         W = _numbers("the weight of readout", value.weight, 2)
@@ -237,7 +237,7 @@ def _from_tracr(
 def _model_or_network(
     module: Any, T: int, threshold: float, run: Callable[[bool], Run], make: Callable[[dict[str, Any]], Model]
 ) -> Model | Network:
-    """The Model of `make`, if it is as near to `run` in float64 as it must be; else a Network."""
+    """Return the Model of `make` if its outputs agree with `run` in float64; else a Network."""
     source = module if isinstance(module, str) else type(module).__name__
     try:
         return _measured(make({"source": source}), run(True))
@@ -256,10 +256,10 @@ def _model_or_network(
 
 
 def _measured(model: Model, run: Run) -> Model:
-    """The model with its distance from `run` in `meta`.
+    """Record the largest difference between the outputs of `model` and `run` in `meta`; return the model.
 
     Raises:
-        NoModel: the distance is too large.
+        NoModel: the difference is too large.
     """
     bits = _some_inputs(model.T)
     theirs: Float[Array, " n"] = run(bits)
@@ -272,7 +272,7 @@ def _measured(model: Model, run: Run) -> Model:
 
 
 def _some_inputs(T: int) -> Shaped[Array, "n T"]:
-    """All inputs up to T = 8, else constant and random ones."""
+    """Return all inputs if T <= 8, else the two constant inputs and 254 random ones."""
     if T <= 8:
         return assignments(T).astype(np.int64)
     random = stream(0, "import").integers(0, 2, (254, T))

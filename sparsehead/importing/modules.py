@@ -1,4 +1,4 @@
-"""The weights of torch's own encoders as a `Stack`. Imported only where torch is."""
+"""Extract the weights of torch's own encoders as a `Stack`. Import this module only if torch is installed."""
 
 from typing import Any
 
@@ -19,22 +19,22 @@ ACTIVATIONS = {
 
 
 def arrays(module: nn.Module) -> dict[str, Array]:
-    """The state dict in float64."""
+    """Return the state dict as float64 arrays."""
     return {name: tensor.detach().cpu().double().numpy() for name, tensor in module.state_dict().items()}
 
 
 def attention_of(module: nn.Module) -> nn.MultiheadAttention | None:
-    """The first attention layer of one of the KNOWN modules; None for others."""
+    """Return the first attention layer of one of the KNOWN modules; None for other modules."""
     if isinstance(module, nn.MultiheadAttention):
         return module
     return next((m for m in module.modules() if isinstance(m, nn.MultiheadAttention)), None)
 
 
 def stack_of(module: nn.Module) -> Stack:
-    """The blocks of one of the KNOWN modules.
+    """Return the blocks of one of the KNOWN modules.
 
     Raises:
-        NoModel: it is another module, or has a part that no Model has.
+        NoModel: the module is not KNOWN, or has a part that no Model has.
     """
     if isinstance(module, nn.MultiheadAttention):
         return Stack((Block(_heads(module), residual=False),))
@@ -68,13 +68,13 @@ def _block(layer: Any) -> Block:
 
 
 def bias_of(linear: Any) -> Array:
-    """The bias of a linear map, zeros without one."""
+    """Return the bias of a linear map; zeros if it has no bias."""
     bias = torch.zeros(linear.weight.shape[0]) if linear.bias is None else linear.bias
     return bias.detach().cpu().double().numpy()
 
 
 def norm_of(norm: Any) -> LayerNorm:
-    """A torch LayerNorm over the last axis."""
+    """Convert a torch LayerNorm over the last axis."""
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise NoModel(f"its norm is a {type(norm).__name__}; a Model has LayerNorms")
     d = norm.normalized_shape[0]
@@ -85,7 +85,7 @@ def norm_of(norm: Any) -> LayerNorm:
 
 
 def activation_name(found: Any) -> str:
-    """An activation of torch by the name that a Model has for it."""
+    """Return the name in `Model` of an activation of torch."""
     if isinstance(found, nn.GELU) and found.approximate == "tanh":
         return "gelu_tanh"
     for name, known in ACTIVATIONS.items():

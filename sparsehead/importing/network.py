@@ -1,4 +1,4 @@
-"""`Network`: a function of bits that another library computes, with what `read` and `verify` need to know about it."""
+"""`Network`: a function of bits that another library computes, in the form that `read` and `verify` accept."""
 
 import os
 import sys
@@ -23,16 +23,16 @@ Run = Callable[[Int[Array, "n T"]], Float[Array, "..."]]
 class Network(WithCard):
     """bits (n, T) -> (n,), computed by another library in its own arithmetic.
 
-    `read` takes it as it takes a function of bits. `verify` runs it on all 2^T inputs up to T = 16 (20 on request) and
-    on chosen ones beyond. What holds for exact arithmetic cannot be proved about it.
+    `read` treats it like any function of bits. `verify` runs it on all 2^T inputs up to T = 16 (20 on request), and on
+    a selection of inputs for larger T. Statements about exact arithmetic cannot be proved for a Network.
 
     Args:
         T: length of the input.
-        run: from bits (n, T), int64, to n numbers.
+        run: maps bits (n, T), int64, to n numbers.
         threshold: outputs above it predict 1.
-        guessed: the threshold is a guess; outputs outside [0, 1] are refused.
-        why: one sentence on why it is not a Model.
-        source: what it was made of, such as "LlamaModel".
+        guessed: whether the threshold is the default, 1/2; outputs outside [0, 1] are then refused.
+        why: one sentence on why no Model is equivalent.
+        source: the type of the original object, such as "LlamaModel".
 
     >>> network = Network(4, lambda bits: bits[:, 1] * bits[:, 3], why="a product", source="NumPy")
     >>> network.predict(np.array([[0, 1, 0, 1], [1, 1, 1, 0]]))
@@ -54,10 +54,11 @@ class Network(WithCard):
         return Card("Network", [self.why], facts)
 
     def __call__(self, bits: Shaped[Array, "..."]) -> Float[Array, " n"]:
-        """The outputs, float64.
+        """Return the outputs, float64.
 
         Raises:
-            DomainError: an entry is not 0 or 1, the network fails, or its outputs leave [0, 1] without a threshold.
+            DomainError: an entry is not 0 or 1, the network fails, or no threshold was given and an output is outside
+                [0, 1].
             ShapeError: `bits` or the outputs have another shape.
         """
         checked = check_bits(bits, self.T).astype(np.int64)
@@ -79,12 +80,12 @@ class Network(WithCard):
         return outputs
 
     def predict(self, bits: Shaped[Array, "..."]) -> Int[Array, " n"]:
-        """1 where the output exceeds the threshold, else 0."""
+        """Return 1 if the output exceeds the threshold, else 0, for each example."""
         return (self(bits) > self.threshold).astype(np.int64)
 
 
 def check_probabilities(outputs: Float[Array, " n"]) -> None:
-    """Refuse outputs outside [0, 1], which 1/2 does not cut into labels; NaN and infinity are for the caller."""
+    """Refuse outputs outside [0, 1], for which 1/2 is no sensible threshold; ignore NaN and infinity."""
     finite = outputs[np.isfinite(outputs)]
     # A probability in float32 may round to a little more than 1.
     if len(finite) and (finite.min() < 0 or finite.max() > 1 + 1e-6):
@@ -96,17 +97,17 @@ def check_probabilities(outputs: Float[Array, " n"]) -> None:
 
 
 def is_module(value: Any) -> bool:
-    """Whether it is a torch module; torch is not imported to find out."""
+    """Return whether `value` is a torch module, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
 
 
 def as_network(model: Any, T: int | None = None, *, threshold: float | int | None = None) -> Any:
-    """The Model in the file of that path or behind a module of `to_torch`; another torch module, which maps bits (n, T)
-    to numbers, as a `Network`; anything else as it is.
+    """Return the Model in a file or in a module made by `to_torch`, or a `Network` for another torch module, which must
+    map bits (n, T) to numbers; return anything else unchanged.
 
     Raises:
-        DomainError: a module comes without T, or fails on bits. FileError: as for `load`.
+        DomainError: a module is given without T, or fails on bits. FileError: as for `load`.
     """
     if isinstance(model, str | os.PathLike):
         return load(Path(model))

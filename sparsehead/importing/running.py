@@ -1,6 +1,7 @@
-"""Torch modules as functions of bits: copied, in evaluation mode, without gradients. Imported only where torch is.
+"""Run copies of torch modules as functions of bits, in evaluation mode and without gradients.
 
-Three kinds of input: the bits themselves; embedded tokens (n, T + 1, d), [CLS] last; token ids.
+A module's input may be the bits themselves, embedded tokens (n, T + 1, d) with [CLS] last, or token ids. Import this
+module only if torch is installed.
 """
 
 import copy
@@ -24,7 +25,7 @@ INPUTS_AT_ONCE = 512  # a language model's logits of 512 short inputs are below 
 
 
 def copied(module: nn.Module, *, double: bool = False) -> nn.Module:
-    """A copy of the module as it is now, in evaluation mode; with `double` in float64."""
+    """Return a copy of the module in evaluation mode, in float64 if `double`."""
     try:
         twin = copy.deepcopy(module).eval()
         return twin.double() if double else twin
@@ -33,7 +34,7 @@ def copied(module: nn.Module, *, double: bool = False) -> nn.Module:
 
 
 def run_by_rows(ask: Callable[[Int[Array, "n T"]], Any], source: str) -> Run:
-    """`ask` on a few hundred inputs at a time; what it raises becomes one sentence."""
+    """Return a function that calls `ask` on a few hundred inputs at a time and turns its errors into a DomainError."""
 
     def run(bits: Int[Array, "n T"]) -> Array:
         return np.concatenate(
@@ -65,7 +66,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
-    """Where the weights are, and of what kind; the CPU and float32 without weights."""
+    """Return the device and the dtype of the weights; the CPU and torch's default dtype if there are none."""
     for tensor in (*module.parameters(), *module.buffers()):
         if tensor.is_floating_point():
             return tensor.device, tensor.dtype
@@ -73,7 +74,7 @@ def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
 
 
 def module_of_bits(module: nn.Module, T: int, *, threshold: float | int | None) -> Network:
-    """A module that maps bits (n, T), as floats or else as whole numbers, to n numbers."""
+    """Return the `Network` of a module that maps bits (n, T), as floats or else as integers, to n numbers."""
     source, twin = type(module).__name__, copied(module)
     device, floats = _home(twin)
     zeros_and_ones = np.array([[0] * T, [1] * T])
@@ -100,7 +101,7 @@ def _ask_bits(module: nn.Module, dtype: torch.dtype, device: torch.device, bits:
 
 
 def run_embedded(module: nn.Module, encoding: Encoding, readout: Readout, *, batch_first: bool) -> Run:
-    """A module that maps tokens to states, read at [CLS], the last token."""
+    """Return the function bits -> outputs of a module that maps tokens to states; `readout` applies at [CLS]."""
     source = type(module).__name__
     device, dtype = _home(module)
     E, P, cls, w = (
@@ -127,7 +128,7 @@ def run_embedded(module: nn.Module, encoding: Encoding, readout: Readout, *, bat
 
 
 def run_tokens(module: Any, arrangement: Arrangement, readout: Readout | None) -> Run:
-    """A language model on token ids: the last state that `readout` reads, or a difference of logits without one."""
+    """Return the function bits -> outputs of a language model: `readout` of the last state, or a logit difference."""
     source = type(module).__name__
     device, _ = _home(module)
     zero, one = arrangement.bits
@@ -150,7 +151,7 @@ def run_tokens(module: Any, arrangement: Arrangement, readout: Readout | None) -
 
 
 def _states(module: Any, ids: Tensor) -> Tensor:
-    """The states behind the last norm, (n, tokens, d)."""
+    """Return the states after the last norm, (n, tokens, d)."""
     if hasattr(module, "base_model"):
         return module.base_model(input_ids=ids).last_hidden_state
     seen: list[Tensor] = []

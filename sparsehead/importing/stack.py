@@ -1,16 +1,16 @@
-"""Blocks of a Transformer as other libraries arrange them, and the `Model` that computes the same, if there is one.
+"""Transformer blocks of other libraries, and their conversion to an equivalent `Model`, if there is one.
 
 With attention A, MLP M, norms N_1 and N_2, and optionally N_0 on the tokens and N_f at the end:
 
     pre-norm     U = X + A(N_1 X),     out = U + M(N_2 U)
     post-norm    U = N_1(X + A(X)),    out = N_2(U + M(U))
 
-A Model has pre-norm blocks. One post-norm block, read at a fixed token, is a Model too:
+A Model has pre-norm blocks. A single post-norm block whose output is read at a fixed token can be converted too:
 
-  * the residual X at the token that is read does not depend on the bits, so b_C can carry it;
+  * the residual X at this token does not depend on the bits, so it can be added to b_C;
   * act(x) - act(-x) = x for ReLU, GELU and its approximation by tanh, so that 2d more units let the MLP add its input
     to its output;
-  * N_0 is then the norm before the attention, N_1 that before the MLP, and N_2 the final one.
+  * N_0 becomes the norm before the attention, N_1 the norm before the MLP, and N_2 the final norm.
 """
 
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ from ..heads.model import Model
 
 
 class NoModel(Exception):
-    """One sentence on why no Model computes the same; never leaves this folder."""
+    """No equivalent Model exists, for the reason in the message; caught by `from_torch`, which returns a Network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One block: bare heads, what may stand around them, and whether norms come after the residual is added."""
+    """One block: heads, optional MLP and norms; `post`: whether norms follow the addition of the residual."""
 
     heads: Layer
     mlp: Mlp | None = None
@@ -42,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Blocks in their order; `causal`: a token attends to itself and to earlier ones only."""
+    """A sequence of blocks; `causal`: whether a token attends only to itself and to earlier tokens."""
 
     blocks: tuple[Block, ...]
     token_norm: LayerNorm | None = None
@@ -60,10 +60,10 @@ class Readout:
 
 
 def model_of(stack: Stack, encoding: Encoding, readout: Readout, meta: dict[str, Any]) -> Model:
-    """The Model with the outputs of the stack at the last token, [CLS].
+    """Return the Model with the outputs of the stack at the last token, [CLS].
 
     Raises:
-        NoModel: there is none.
+        NoModel: there is no such Model.
     """
     if stack.causal and len(stack.blocks) > 1:
         raise NoModel("a causal mask hides later tokens in all but the last block; a Model masks nothing")
@@ -100,7 +100,7 @@ def _post_norm(stack: Stack, encoding: Encoding) -> tuple[tuple[Layer, ...], Lay
 
 
 def _carrying(mlp: Mlp | None) -> Mlp:
-    """x -> x + mlp(x) as one MLP."""
+    """Return the function x -> x + mlp(x) as one MLP."""
     if mlp is None or mlp.activation not in ("relu", "gelu", "gelu_tanh"):
         raise NoModel("its norms come after the residuals, and its MLP is not one of ReLUs or GELUs")
     d = len(mlp.W_1)

@@ -1,6 +1,6 @@
-"""The weights of BERT, GPT-2 (transformers) and HookedTransformer (TransformerLens) as a `Stack`.
+"""Extract the weights of BERT, GPT-2 (transformers) and HookedTransformer (TransformerLens) as a `Stack`.
 
-Models of both libraries are known by their parts; neither library is imported.
+Models are recognised by their attributes; neither library is imported.
 """
 
 from typing import Any
@@ -24,12 +24,12 @@ ACTIVATIONS = {
 
 
 def is_hooked(module: Any) -> bool:
-    """Whether it is a HookedTransformer of TransformerLens."""
+    """Return whether `module` is a HookedTransformer of TransformerLens."""
     return all(hasattr(module, name) for name in ("cfg", "blocks", "unembed", "embed"))
 
 
 def sizes_of(module: Any) -> tuple[int, int | None, int]:
-    """The size of the vocabulary, the longest input (None: no limit is known) and the width of states."""
+    """Return the size of the vocabulary, the longest input (None if no limit is known) and the width of states."""
     if is_hooked(module):
         return int(module.cfg.d_vocab), int(module.cfg.n_ctx), int(module.cfg.d_model)
     config = module.config
@@ -38,10 +38,10 @@ def sizes_of(module: Any) -> tuple[int, int | None, int]:
 
 
 def token_model_of(module: Any) -> TokenModel:
-    """The blocks of a known architecture.
+    """Return the blocks and embeddings of a supported architecture.
 
     Raises:
-        NoModel: the architecture is another one, or has a part that no Model has.
+        NoModel: the architecture is not supported, or has a part that no Model has.
     """
     if is_hooked(module):
         return _hooked(module)
@@ -55,10 +55,10 @@ def token_model_of(module: Any) -> TokenModel:
 
 
 def logit_readout(module: Any, arrangement: Arrangement) -> Readout:
-    """Logit of bit 1 minus logit of bit 0 as a vector that reads the last state.
+    """Return the read-out of the last state whose output is the logit of bit 1 minus the logit of bit 0.
 
     Raises:
-        NoModel: the logits are not a linear map of that state.
+        NoModel: the logits are not a linear function of the last state.
     """
     zero, one = arrangement.bits
     if is_hooked(module):
@@ -137,7 +137,7 @@ def _hooked(module: Any) -> TokenModel:
 
 
 def _hooked_norm(cfg: Any, state: dict[str, Array], name: str) -> LayerNorm | None:
-    """LNPre has no weights of its own; they are folded into those behind it."""
+    """Return the LayerNorm called `name`; with gain 1 and bias 0 for LNPre, whose weights are folded into others."""
     if cfg.normalization_type is None:
         return None
     gain = state.get(f"{name}.w", np.ones(cfg.d_model))

@@ -1,9 +1,9 @@
-"""Parameters that Tracr compiled: a dict of Haiku modules, each a dict of arrays. Tracr is not imported.
+"""Extract weights from Tracr's parameters: a dict of Haiku modules, each a dict of arrays. Tracr is not imported.
 
 Names and meaning (google-deepmind/tracr, tracr/compiler/assemble.py and tracr/transformer/): "token_embed" and
-"pos_embed" hold `embeddings`; query, key, value and linear in "transformer/layer_i/attn/", and linear_1 and linear_2 in
-"transformer/layer_i/mlp/", hold `w` (in, out) and `b`. Heads lie side by side in the columns, scores are divided by the
-square root of a head's width, residuals are added, the activation is ReLU, and there are no norms.
+"pos_embed" contain `embeddings`; query, key, value and linear in "transformer/layer_i/attn/", and linear_1 and linear_2
+in "transformer/layer_i/mlp/", contain `w` (in, out) and `b`. Heads are side by side in the columns, scores are divided
+by the square root of a head's width, residuals are added, the activation is ReLU, and there are no norms.
 """
 
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ from .stack import Block, Readout, Stack
 
 
 def is_tracr(value: Any) -> bool:
-    """Whether it is a compiled model of Tracr, or its parameters."""
+    """Return whether `value` is a model compiled by Tracr, or the parameters of one."""
     return isinstance(value, Mapping) or (hasattr(value, "params") and hasattr(value, "model_config"))
 
 
 def tracr_model(value: Any, heads: int | None) -> TokenModel:
-    """The blocks, and the vectors of token ids and of places.
+    """Return the blocks, and the embeddings of token ids and of positions.
 
     Raises:
-        DomainError: a part is missing, or the number of heads is not known. ShapeError: parts do not fit.
+        DomainError: a part is missing, or the number of heads is not known. ShapeError: shapes are inconsistent.
     """
     config = getattr(value, "model_config", None)
     params = value if isinstance(value, Mapping) else value.params
@@ -100,7 +100,7 @@ def _block(params: Mapping[str, Any], at: str, H: int) -> Block:
 
 
 def run_tracr(model: TokenModel, arrangement: Arrangement, readout: Readout) -> Run:
-    """From bits to outputs, through every token of every input."""
+    """Return the function bits -> outputs that evaluates all tokens of each input."""
     layers = [replace(block.heads, residual=True, mlp=block.mlp) for block in model.stack.blocks]
     later = np.triu(np.ones((arrangement.length, arrangement.length), dtype=bool), 1)
     hidden = later if model.stack.causal else np.zeros_like(later)
@@ -116,7 +116,7 @@ def run_tracr(model: TokenModel, arrangement: Arrangement, readout: Readout) -> 
 
 
 def _mixed(X: Float[Array, "n d"], layer: Layer, h: int, hidden: Bool[Array, "n n"]) -> Float[Array, "n v"]:
-    """What head h mixes at every token, with weight 0 where `hidden`."""
+    """Return the mixed values of head h at every token, with weight 0 on tokens that are `hidden`."""
     assert (
         layer.b_Q is not None and layer.b_K is not None and layer.b_V is not None
     )  # Haiku's maps have biases
