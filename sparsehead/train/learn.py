@@ -92,8 +92,8 @@ def learn(
         engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
         encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
             sets d.
-        learner: what is trained, by default this library's Transformer: a name of `spec.LEARNERS`, a function `(bits,
-            labels, rng) -> predict`, a scikit-learn estimator, `module(..)`, or "package.module:name".
+        learner: what is trained, by default this library's Transformer: a name of `spec.LEARNERS`, a function
+            `(bits, labels, rng) -> predict`, a scikit-learn estimator, `module(..)`, or "package.module:name".
         settings: any other field of `TrainSpec`; `keywords.Settings` lists them.
     Returns:
         A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart. For a table a

@@ -60,6 +60,11 @@ class Learner:
         settings: fields of `TrainSpec` that it brings along.
         check: refuses, by a SparseheadError, a context length T at which it cannot work; called before any trial.
         limit_seconds: a trial that takes longer has failed; None never ends one.
+
+    >>> from sparsehead.train.learn import learn
+    >>> first_bit = Learner.of(lambda bits, labels, rng: lambda b: b[:, 0], name="first-bit", version="2")
+    >>> learn("x0", T=4, m=20, seed=0, learner=first_bit).solved, first_bit.register().partition("@")[0]
+    (True, 'first-bit==2')
     """
 
     fit: Fit | None = None
