@@ -129,7 +129,7 @@ def _show(console: Console, found: "LawResult", chart: Path | None = None) -> No
 
 
 def _interval(row: "Threshold") -> str:
-    """Format the interval: two ends, only one end if the trials determine only one, or "open"."""
+    """Format the interval as "a to b", "at most b", "at least a" or "open", whichever the trials determine."""
     low, high = ("" if value is None else f"{value:.1f}" for value in (row.low, row.high))
     words = {
         "both": f"{low} to {high}",

@@ -39,9 +39,9 @@ class SweepLine(Status):
             where, sweep = f"round {progress.round}, {which}: ", progress.sweep
         else:
             sweep = progress
-        eta = "" if sweep.eta is None else f"  about {duration(sweep.eta, 0)} to go"
+        eta = "" if sweep.eta is None else f"  about {duration(sweep.eta, 0)} remaining"
         if total is not None:
-            eta = f"  about {duration(total, 0)} to go in all"
+            eta = f"  about {duration(total, 0)} remaining in total"
         now = ""
         if (trial := sweep.trial) is not None:
             now = f"  step {trial['step']} loss {trial['loss']:.3f} validation {trial['val_accuracy']:.2f}"

@@ -56,7 +56,7 @@ class TrainingDisplay(Live):
         rows = Table.grid(padding=(0, 2))
         rows.add_row(
             f"restart {state['restart'] + 1}/{state['restarts']}", f"step {state['step']}",
-            f"loss {state['loss']:.4f}, at most {seconds:.0f} s to go",
+            f"loss {state['loss']:.4f}, at most {seconds:.0f} s remaining",
         )  # fmt: skip
         self._add(rows, "validation accuracy", "val_accuracy", top=1.0)
         for quantity in ("influence", "attention"):

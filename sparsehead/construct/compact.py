@@ -98,7 +98,7 @@ def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cl
 def _separate(
     f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
 ) -> tuple[Selection, Decoder, float]:
-    """Halve the leak until the values of o are at least 1/(8 total) apart; 12 times at most, then the widest gap."""
+    """Return selection, decoder and leak; halve the leak, at most 12 times, until values of o are 1/(8 total) apart."""
     leak, best = default_leak(code), None
     for _ in range(12):
         if encoding is None:

@@ -54,7 +54,7 @@ def attention_weights(
     paper: PrintedAttention | None = None,
     title: str | None = None,
 ) -> Chart:
-    """Draw the attention of the [CLS] query: the mean weight of each position; below, those of the first 100 examples.
+    """Draw the [CLS] query's mean attention on each position, and below it the weights of the first 100 examples.
 
     Args:
         weights: one row per example, one column per position, [CLS] last; averaged over heads if there were several.

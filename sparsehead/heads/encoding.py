@@ -116,7 +116,7 @@ class Encoding(WithCard):
         return self.project(np.eye(self.d))
 
     def pieces(self) -> "Iterator[tuple[slice, Encoding]]":
-        """Yield slices of consecutive positions, each with the encoding restricted to it, of at most PIECE numbers."""
+        """Yield (slice, encoding of its positions) for consecutive positions, to limit memory to PIECE numbers each."""
         size = max(1, PIECE // self.d)
         if self.P is None or size >= self.T:
             yield slice(0, self.T), self

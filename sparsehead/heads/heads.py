@@ -116,7 +116,7 @@ def tf_head(
 
 
 def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> Float[Array, "T d"]:
-    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head per position, shared weights.
+    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head with every position as a query.
 
     Paper: tf-layer, self-attention
     """

@@ -243,7 +243,7 @@ def _bounds(
 def _effects(
     source: Source, inputs: Inputs | None, rows: Rows, settings: ProbeSettings, progress: ProbeProgress
 ) -> dict[str, list[list[Any]]]:
-    """Return the requested ones of direct influence, total influence and ablation, by layer and head."""
+    """Return those of direct influence, total influence and ablation that `settings` requests, by layer and head."""
     found: dict[str, list[list[Any]]] = {}
     if not (settings.influence or settings.total or settings.ablation):
         return found

@@ -134,7 +134,7 @@ def test_the_display_shows_both_along_training(monkeypatch):
     shown = screen.getvalue()
     assert "influence, support" in shown
     assert "▁█" in shown
-    assert "19 s to go" in shown or "9 s to go" in shown
+    assert "19 s remaining" in shown or "9 s remaining" in shown
 
 
 def test_the_display_is_silent_without_a_terminal(monkeypatch):

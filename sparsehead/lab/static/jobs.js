@@ -66,7 +66,7 @@ const WORDS = {
 
 function left(seconds) {
   if (seconds === null || seconds === undefined) return "";
-  return seconds < 90 ? `, about ${Math.ceil(seconds)} s to go` : `, about ${Math.ceil(seconds / 60)} min to go`;
+  return seconds < 90 ? `, about ${Math.ceil(seconds)} s remaining` : `, about ${Math.ceil(seconds / 60)} min remaining`;
 }
 
 /** State, progress and the buttons that stop and resume. `onChange` is told when one was pressed. */
