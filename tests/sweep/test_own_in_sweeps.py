@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from sparsehead._base.errors import SparseheadError
 from sparsehead.laws.adaptive import Adaptive
 from sparsehead.store import Store
 from sparsehead.sweep import LocalSweep
-from sparsehead.train.spec import preset
+from sparsehead.sweep.worker import run_unit
+from sparsehead.train.loop import run_trials
+from sparsehead.train.spec import preset, spec_id
 
 ROOT = Path(__file__).parents[2]
 # A script as a user writes one: the module has fifteen lines, and lives in __main__.
@@ -173,6 +177,22 @@ def test_a_learner_that_fails_is_a_failed_trial_and_the_others_run(tmp_path):
         assert [text for text in said if "'hello'" in text]
 
 
+def test_trials_behind_one_that_failed_are_run(unchecked):
+    name = sh.Learner.of(often_fails).register()
+    unit = [preset("fast", function="x0", T=4, m=20, seed=i, learner=name, holdout=200) for i in range(8)]
+    kept: list[str] = []
+    said: list[dict[str, Any]] = []
+    run_unit(
+        [asdict(spec) for spec in unit],
+        run_trials,
+        {},
+        lambda spec, *_: kept.append(spec_id(spec)),
+        said.append,
+    )
+    failed = [message["error"] for message in said if message.get("failed")]
+    assert sorted([*kept, *failed]) == sorted(map(spec_id, unit)) and kept and failed
+
+
 @of_main
 def dying(bits, labels, rng):
     if len(bits) == 9:
@@ -201,9 +221,9 @@ def test_a_law_counts_failed_trials_as_not_learned_and_ends_when_all_fail(tmp_pa
     assert "trials failed and count as not learned; the first, T=4, m=" in found.note
     assert found.note.endswith("the learner raised ValueError: no luck.")
     cells = found.cells[4]
-    assert sum(c.trials for c in cells) >= 8 and 0 < sum(c.solved for c in cells) < sum(
-        c.trials for c in cells
-    )
+    stored = [outcome["status"] for _, outcome, _ in rows(tmp_path / "r.db").values()]
+    assert sum(c.trials for c in cells) == len(stored) >= 8  # each trial once, those that failed too
+    assert sum(c.solved for c in cells) == stored.count("solved") > 0 < stored.count("failed")
     always = cell("def f(bits, labels, rng):\n    raise KeyError('x')")
     with pytest.raises(
         SparseheadError, match=r"all \d+ trials of the first round failed; the first: the learner raised Key"
