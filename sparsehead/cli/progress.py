@@ -8,7 +8,6 @@ from .._base.arguments import duration
 from .output import literal, status_console
 
 if TYPE_CHECKING:
-    from ..laws.rounds import RoundProgress
     from ..sweep import Progress
 
 
@@ -23,26 +22,19 @@ class SweepLine(Status):
         """Print a permanent line above the progress line."""
         self.console.print(literal(*text.split("\n")))
 
-    def report(self, stage: str, progress: "Progress | RoundProgress", total: float | None = None) -> None:
+    def report(self, stage: str, progress: "Progress", total: float | None = None) -> None:
         """Show the progress of a stage; `total`, if given, is the remaining time of all stages in seconds."""
-        from ..laws.rounds import RoundProgress
-
         if stage and stage != self._stage:
             self._stage = stage
             self.say(stage)
-        where = ""
-        if isinstance(progress, RoundProgress):
-            if progress.sweep is None:
-                return
-            Ts = progress.open_Ts
+        where, Ts = "", progress.open_Ts
+        if progress.round:
             which = f"T = {Ts[0]}" if len(Ts) == 1 else f"{len(Ts)} values of T up to {Ts[-1]}"
-            where, sweep = f"round {progress.round}, {which}: ", progress.sweep
-        else:
-            sweep = progress
-        eta = "" if sweep.eta is None else f"  about {duration(sweep.eta, 0)} remaining"
+            where = f"round {progress.round}, {which}: "
+        eta = "" if progress.eta is None else f"  about {duration(progress.eta, 0)} remaining"
         if total is not None:
             eta = f"  about {duration(total, 0)} remaining in total"
         now = ""
-        if (trial := sweep.trial) is not None:
+        if (trial := progress.trial) is not None:
             now = f"  step {trial['step']} loss {trial['loss']:.3f} validation {trial['val_accuracy']:.2f}"
-        self.update(f"{where}{sweep.done} of {sweep.total} trials{eta}{now}")
+        self.update(f"{where}{progress.done} of {progress.total} trials{eta}{now}")

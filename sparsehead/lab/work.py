@@ -76,15 +76,13 @@ def law(request: Values, db: Path, tell: Tell) -> Values:
     """Measure m_80(T); trials already in the store are not run again."""
     from ..laws.adaptive import Adaptive
     from ..laws.law import law as measure
-    from ..laws.rounds import RoundProgress
+    from ..sweep import Progress
 
     given = dict(request)
     policy = Adaptive(width=given.pop("width"), max_trials=given.pop("trials"), start=given.pop("start"))
 
-    def progress(state: RoundProgress) -> None:
-        found = asdict(state)
-        sweep = found.pop("sweep") or {}
-        tell({"progress": found | {name: value for name, value in sweep.items() if name != "trial"}})
+    def progress(state: Progress) -> None:
+        tell({"progress": {name: value for name, value in asdict(state).items() if name != "trial"}})
 
     found = measure(
         given.pop("function"), db=db, policy=policy, progress=progress,

@@ -15,7 +15,7 @@ import numpy as np
 from .._base.display import ShortRepr
 from .._base.errors import DomainError
 from .._base.types import Array, Float
-from .curves import TYPICAL_SLOPE, Cell
+from .curves import TYPICAL_SLOPE, Cell, merge
 from .intervals import chi2_quantile
 from .misfit import Misfit, misfits
 from .scoring import Curve, CurveFamily, Trials, least
@@ -91,7 +91,9 @@ def fit_laws(
         caution: factor on the drop in likelihood that ends them, for trials that were placed by outcomes.
     Paper: law-and, law-decades
     """
-    data = Trials.of(cells, target)
+    data = Trials.of({T: group for T, group in cells.items() if merge(group)}, target)
+    if (data.Ts < 2).any():
+        raise DomainError(f"a law is fitted at context lengths T >= 2, got T={data.Ts.min():.0f}.")
     if (note := _why_not(data)) is not None:
         return LawFits(note=note)
     found = {law: _maximise(law, data) for law in laws}

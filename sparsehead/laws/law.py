@@ -15,7 +15,7 @@ from .._base.jsonable import ResultsRecord, json_values
 from ..floor.floor import Floor
 from ..functions import FAMILIES, SparseFunction
 from ..functions.task import Task
-from ..sweep import StoredSweep
+from ..sweep import Progress, StoredSweep
 from ..sweep.cluster import parse_cluster, sweep_on
 from ..sweep.shards import Shard, parse_shard
 from ..train.footprint import require_trial
@@ -28,9 +28,9 @@ from .adaptive import Adaptive
 from .curves import Cell
 from .fits import LawFit, fit_laws
 from .joint import LAW_CAUTION
-from .methods import TrialSource, above_floor, by_grid, jointly, one_by_one
+from .methods import above_floor, by_grid, jointly, one_by_one
 from .published import GRID_M
-from .rounds import MakeSpec, RoundProgress, failures
+from .rounds import MakeSpec, TrialSource, failures
 from .tasks import tasks_at
 from .theory import floors, slopes
 from .thresholds import Threshold
@@ -128,7 +128,7 @@ def law(
     stored: bool = False,
     known: Mapping[int, Sequence[Cell]] | None = None,
     task_of: Callable[[int], Task] | None = None,
-    progress: Callable[[RoundProgress], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
     say: Callable[[str], None] | None = None,
     learner: LearnerLike = "transformer",
     **settings: Unpack[LawSettings],

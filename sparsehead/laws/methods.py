@@ -1,7 +1,7 @@
 """The three ways in which `law` spends its trials: on the paper's grid, on all T together, on each T by itself."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,44 +11,22 @@ from .adaptive import Adaptive
 from .curves import Cell
 from .joint import Joint
 from .published import GRID_M, GRID_TRIALS
-from .rounds import AnySweep, MakeSpec, RoundProgress, adaptive_cells, each_alone, grid_cells
-from .thresholds import Threshold, fitted
-from .thresholds import grid as grid_threshold
-
-
-@dataclass(frozen=True)
-class TrialSource:
-    """Where trials come from: the sweep that runs them, the spec of each, the seed, a callback for progress; and cells
-    by T that were measured elsewhere."""
-
-    sweep: AnySweep
-    make: MakeSpec
-    seed: int
-    progress: Callable[[RoundProgress], None] | None
-    known: Mapping[int, Sequence[Cell]] = field(default_factory=dict)
-
+from .rounds import TrialSource, adaptive_cells, each_alone, grid_cells
+from .thresholds import Threshold, fitted, grid
 
 Measured = tuple[dict[int, list[Cell]], dict[int, Threshold]]
 
 
 def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measured:
     """The paper's protocol: 40 trials at every m of its grid."""
-    found = grid_cells(
-        trials.make, lengths, GRID_M, trials.sweep,
-        trials=GRID_TRIALS, seed=trials.seed, shard=part, progress=trials.progress,
-    )  # fmt: skip
-    cells = {T: found.get(T, []) for T in lengths}
-    return cells, {T: grid_threshold(cells[T], T=T, rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
+    cells = grid_cells(trials, lengths, GRID_M, each=GRID_TRIALS, shard=part)
+    return cells, {T: grid(cells[T], T=T, rng=stream(trials.seed, "bootstrap", T)) for T in lengths}
 
 
 def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     """All T together: each round of trials goes where it tells most about all thresholds."""
     joint = Joint(policies)
-    known = {T: trials.known[T] for T in policies if T in trials.known}
-    found = adaptive_cells(
-        trials.make, joint.propose, trials.sweep, seed=trials.seed, known=known, progress=trials.progress
-    )
-    cells = {T: found.get(T, []) for T in policies}
+    cells = adaptive_cells(trials, policies, joint.propose)
     return cells, joint.thresholds(cells)
 
 
@@ -58,20 +36,10 @@ def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
     Longer contexts, whose trials cost most, follow one after another, each from the law through those before it.
     """
     short = {T: policy for T, policy in policies.items() if T <= 1500}
-    found: dict[int, list[Cell]] = {}
-    for own in [short, *({T: policy} for T, policy in policies.items() if T not in short)]:
-        if own is not short:
-            own = {T: replace(policy, start=_first_guess(T, found, policy)) for T, policy in own.items()}
-        known = {T: trials.known[T] for T in own if T in trials.known}
-        found |= adaptive_cells(
-            trials.make,
-            each_alone(own),
-            trials.sweep,
-            seed=trials.seed,
-            known=known,
-            progress=trials.progress,
-        )
-    cells = {T: found.get(T, []) for T in policies}
+    cells = adaptive_cells(trials, short, each_alone(short))
+    for T in (T for T in policies if T not in short):
+        policy = replace(policies[T], start=_first_guess(T, cells, policies[T]))
+        cells |= adaptive_cells(trials, [T], each_alone({T: policy}))
     return cells, {T: fitted(cells[T], T=T) for T in policies}
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from .._base.errors import DomainError, SparseheadError
@@ -22,13 +22,53 @@ Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[i
 
 
 @dataclass(frozen=True)
-class RoundProgress:
-    """Where the measurement stands: the round, the context lengths still open, and the sweep within the round."""
+class TrialSource:
+    """Where trials come from: the sweep that runs them, the spec of each, the seed, a callback for progress; and cells
+    by T that were measured elsewhere. A known cell of n trials stands for the trials 0 .. n - 1 at its m."""
 
-    round: int
-    open_Ts: tuple[int, ...]
-    trials: int
-    sweep: Progress | None
+    sweep: AnySweep
+    make: MakeSpec
+    seed: int
+    progress: Callable[[Progress], None] | None = None
+    known: Mapping[int, Sequence[Cell]] = field(default_factory=dict)
+
+    def spec(self, T: int, m: int, trial: int) -> TrainSpec:
+        """Trial number `trial` of the cell (T, m)."""
+        return self.make(T, m, trial_seed(self.seed, T=T, m=m, trial=trial))
+
+    def run(
+        self, specs: list[TrainSpec], *, round: int, Ts: tuple[int, ...], before: int
+    ) -> dict[int, list[Cell]]:
+        """The outcomes of one round as cells by T; `before`: how many trials the earlier rounds had.
+
+        A trial in which a learner of the user's failed counts as not learned.
+
+        Raises:
+            SparseheadError: some could not be run, or all trials of the first round failed.
+        """
+        report = self.progress
+        inside = (
+            None
+            if report is None
+            else lambda state: report(replace(state, round=round, open_Ts=Ts, trials=before + state.done))
+        )
+        result = self.sweep.run(specs, progress=inside)
+        if result.errors:
+            key, why = next(iter(result.errors.items()))
+            spec = next(spec for spec in specs if spec_id(spec) == key)
+            raise SparseheadError(
+                f"{len(result.errors)} of {len(specs)} trials could not be run; the first, T={spec.T}, m={spec.m}, "
+                f"seed={spec.seed}: {why}"
+            )
+        failed = {spec: result.failed[spec_id(spec)] for spec in specs if spec_id(spec) in result.failed}
+        if failed and not before and not result.records:
+            why = next(iter(failed.values()))
+            raise SparseheadError(f"all {len(failed)} trials of the first round failed; the first: {why}.")
+        self.sweep.failed |= failed
+        cells = cells_of(result.records.values())
+        for spec in failed:
+            cells[spec.T] = merge([*cells.get(spec.T, []), Cell(spec.m, 0, 1)])
+        return cells
 
 
 def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
@@ -47,39 +87,28 @@ def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
     return int.from_bytes(digest[:8]) >> 11
 
 
-def adaptive_cells(
-    make_spec: MakeSpec,
-    propose: Propose,
-    sweep: AnySweep,
-    *,
-    seed: int,
-    known: Mapping[int, Sequence[Cell]] | None = None,
-    progress: Callable[[RoundProgress], None] | None = None,
-) -> dict[int, list[Cell]]:
-    """Run rounds of trials until `propose` has no more of them; all trials, as cells by T.
+def adaptive_cells(trials: TrialSource, Ts: Iterable[int], propose: Propose) -> dict[int, list[Cell]]:
+    """Run rounds of trials at `Ts` until `propose` has no more of them; all trials, as cells by T.
 
     Proposals depend on outcomes alone, so after a kill the same rounds come again, find what was done in the store,
-    and go on from there. With a `StoredSweep` the cells are those that the store holds. A cell of n trials in `known`
-    stands for the trials 0 .. n - 1 at its m, which are not run again.
+    and go on from there. With a `StoredSweep` the cells are those that the store holds.
     """
-    cells: dict[int, list[Cell]] = {T: merge(own) for T, own in (known or {}).items()}
+    cells = {T: merge(trials.known.get(T, ())) for T in Ts}
     for number in range(1, 10_000):
         wanted = propose(cells)
+        done = {(T, cell.m): cell.trials for T, group in cells.items() for cell in group}
         specs = [
-            make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
+            trials.spec(T, m, done.get((T, m), 0) + i)
             for T, proposals in wanted.items()
             for m, n in proposals
-            for trial in _next(cells.get(T, []), m, n)
+            for i in range(n)
         ]
         if not specs:
             return cells
-        spent = sum(cell.trials for group in cells.values() for cell in group)
         open_Ts = tuple(T for T, proposals in wanted.items() if proposals)
-        for T, found in _run(
-            specs, sweep, _inside(progress, number, open_Ts, spent), first=not spent
-        ).items():
-            cells[T] = merge([*cells.get(T, []), *found])
-        if isinstance(sweep, StoredSweep) and not sweep.complete:
+        found = trials.run(specs, round=number, Ts=open_Ts, before=sum(done.values()))
+        cells |= {T: merge([*cells[T], *new]) for T, new in found.items()}
+        if isinstance(trials.sweep, StoredSweep) and not trials.sweep.complete:
             return cells
     raise AssertionError("a policy with a limit on trials proposes finitely often")
 
@@ -90,29 +119,12 @@ def each_alone(policies: Mapping[int, Adaptive]) -> Propose:
 
 
 def grid_cells(
-    make_spec: MakeSpec,
-    Ts: Iterable[int],
-    ms: Sequence[int],
-    sweep: AnySweep,
-    *,
-    trials: int = 40,
-    seed: int,
-    shard: Shard | None = None,
-    progress: Callable[[RoundProgress], None] | None = None,
+    trials: TrialSource, Ts: Sequence[int], ms: Sequence[int], *, each: int, shard: Shard | None = None
 ) -> dict[int, list[Cell]]:
-    """The paper's protocol: `trials` trials at every (T, m), or the shard's part of them.   Paper: law-and, law-grid"""
-    lengths = tuple(Ts)
-    specs = [
-        make_spec(T, m, trial_seed(seed, T=T, m=m, trial=trial))
-        for T in lengths
-        for m in ms
-        for trial in range(trials)
-    ]
+    """The paper's protocol: `each` trials at every (T, m), or the shard's part of them.   Paper: law-and, law-grid"""
+    specs = [trials.spec(T, m, trial) for T in Ts for m in ms for trial in range(each)]
     specs = specs if shard is None else shard.part(specs)
-    return {
-        T: merge(found)
-        for T, found in _run(specs, sweep, _inside(progress, 1, lengths, 0), first=True).items()
-    }
+    return {T: [] for T in Ts} | trials.run(specs, round=1, Ts=tuple(Ts), before=0)
 
 
 def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
@@ -123,30 +135,6 @@ def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
     return {T: merge(group) for T, group in sorted(found.items())}
 
 
-def _run(
-    specs: list[TrainSpec], sweep: AnySweep, progress: Callable[[Progress], None] | None, *, first: bool
-) -> dict[int, list[Cell]]:
-    """The outcomes as cells by T. A trial in which the learner failed counts as not learned, unless all of the `first`
-    round did."""
-    result = sweep.run(specs, progress=progress)
-    if result.errors:
-        key, why = next(iter(result.errors.items()))
-        spec = next(spec for spec in specs if spec_id(spec) == key)
-        raise SparseheadError(
-            f"{len(result.errors)} of {len(specs)} trials could not be run; the first, T={spec.T}, m={spec.m}, "
-            f"seed={spec.seed}: {why}"
-        )
-    failed = {spec: result.failed[spec_id(spec)] for spec in specs if spec_id(spec) in result.failed}
-    if failed and first and not result.records:
-        why = next(iter(failed.values()))
-        raise SparseheadError(f"all {len(failed)} trials of the first round failed; the first: {why}.")
-    sweep.failed |= failed
-    cells = cells_of(result.records.values())
-    for spec in failed:
-        cells[spec.T] = merge([*cells.get(spec.T, []), Cell(spec.m, 0, 1)])
-    return cells
-
-
 def failures(sweep: AnySweep) -> str:
     """How many trials of a sweep failed, and the first of them with its reason; empty if there are none."""
     for spec, why in sweep.failed.items():
@@ -155,17 +143,3 @@ def failures(sweep: AnySweep) -> str:
             f"seed={spec.seed}: {why}."
         )
     return ""
-
-
-def _next(cells: list[Cell], m: int, n: int) -> range:
-    """The numbers of the next n trials at m."""
-    done = sum(cell.trials for cell in cells if cell.m == m)
-    return range(done, done + n)
-
-
-def _inside(
-    progress: Callable[[RoundProgress], None] | None, number: int, open_Ts: tuple[int, ...], spent: int
-) -> Callable[[Progress], None] | None:
-    if progress is None:
-        return None
-    return lambda state: progress(RoundProgress(number, open_Ts, spent + state.done, state))

@@ -7,10 +7,10 @@ k x k systems only (k = 1 .. 19), so no threaded linear algebra runs: what takes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .._base.errors import DomainError
 from .._base.types import Array, Float, Int
 from .curves import (
     Cell,
@@ -51,12 +51,9 @@ class Trials:
 
     @staticmethod
     def of(cells: Mapping[int, Sequence[Cell]], target: float) -> "Trials":
-        """The cells of every T that has trials, T ascending."""
-        merged = {T: merge(cells[T]) for T in sorted(cells)}
-        Ts = [T for T, group in merged.items() if group]
-        if any(T < 2 for T in Ts):
-            raise DomainError(f"a law is fitted at context lengths T >= 2, got T={min(Ts)}.")
-        flat = [(i, cell) for i, T in enumerate(Ts) for cell in merged[T]]
+        """The cells of every T, ascending; a T may have none."""
+        Ts = sorted(cells)
+        flat = [(i, cell) for i, T in enumerate(Ts) for cell in merge(cells[T])]
         return Trials(
             Ts=np.array(Ts, dtype=float),
             which=np.array([i for i, _ in flat], dtype=int),
@@ -65,6 +62,11 @@ class Trials:
             trials=np.array([cell.trials for _, cell in flat], dtype=float),
             target=target,
         )
+
+    @cached_property
+    def at(self) -> Float[Array, "cells n_T"]:
+        """A one where a cell (row) is of a T (column)."""
+        return np.eye(len(self.Ts))[self.which]
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
         """The log-likelihood of all trials."""

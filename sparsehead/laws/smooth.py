@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.types import Array, Float
-from .curves import SLOPE_SPREAD, TYPICAL_SLOPE, Cell, log_likelihood, merge, offset, score_and_information
+from .curves import SLOPE_SPREAD, TYPICAL_SLOPE, Cell, log_likelihood, offset, score_and_information
+from .scoring import Trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,9 @@ def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target
         cells: for each T, its cells; a T without trials is foreseen from the others.
         guess: m_80 before any trial, at every T.
     """
-    Ts = sorted(cells)
-    prior = _covariances(np.log(np.array(Ts, dtype=float)))
-    modes, precision, evidence = _modes(_flat({T: cells[T] for T in Ts}), prior, math.log(guess), target)
+    data = Trials.of(cells, target)
+    prior = _covariances(np.log(data.Ts))
+    modes, precision, evidence = _modes(data, prior, math.log(guess))
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
     mean = weights @ modes
@@ -68,30 +69,8 @@ def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Flat:
-    """All cells as arrays; `at` has a one where a cell (row) is of a T (column)."""
-
-    log_m: Float[Array, " cells"]
-    solved: Float[Array, " cells"]
-    trials: Float[Array, " cells"]
-    at: Float[Array, "cells n_T"]
-
-
-def _flat(cells: Mapping[int, Sequence[Cell]]) -> _Flat:
-    rows = [(i, cell) for i, T in enumerate(cells) for cell in merge(cells[T])]
-    at = np.zeros((len(rows), len(cells)))
-    at[np.arange(len(rows)), [i for i, _ in rows]] = 1.0
-    return _Flat(
-        np.log(np.array([cell.m for _, cell in rows], dtype=float)),
-        np.array([cell.solved for _, cell in rows], dtype=float),
-        np.array([cell.trials for _, cell in rows], dtype=float),
-        at,
-    )
-
-
 def _modes(
-    data: _Flat, prior: Float[Array, "h n_T n_T"], log_guess: float, target: float
+    data: Trials, prior: Float[Array, "h n_T n_T"], log_guess: float
 ) -> tuple[Float[Array, "h k"], Float[Array, "h k k"], Float[Array, " h"]]:
     """For each prior the mode of (ln m_80, ln slope), the precision there and the ln evidence, by Fisher scoring."""
     h, n = prior.shape[:2]
@@ -100,45 +79,43 @@ def _modes(
     penalty[:, :n, :n] = np.linalg.inv(prior)
     penalty[:, n, n] = 1 / SLOPE_SPREAD**2
     y = np.tile(centre, (h, 1))
-    value = _objective(data, y, centre, penalty, target)
+    value = _objective(data, y, centre, penalty)
     for _ in range(40):
-        gradient, precision = _derivatives(data, y, centre, penalty, target)
+        gradient, precision = _derivatives(data, y, centre, penalty)
         step = np.linalg.solve(precision, gradient[:, :, None])[:, :, 0]
         if float((gradient * step).sum(axis=1).max()) < 1e-6:
             break
         step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True))
         for _ in range(10):
-            nearby = _objective(data, y + step, centre, penalty, target)
+            nearby = _objective(data, y + step, centre, penalty)
             worse = nearby < value
             if not worse.any():
                 break
             step[worse] /= 2
         y, value = y + step, nearby
-    _, precision = _derivatives(data, y, centre, penalty, target)
+    _, precision = _derivatives(data, y, centre, penalty)
     evidence = value - 0.5 * np.linalg.slogdet(prior)[1] - 0.5 * np.linalg.slogdet(precision)[1]
     return y, precision, evidence
 
 
 def _objective(
-    data: _Flat,
+    data: Trials,
     y: Float[Array, "h k"],
     centre: Float[Array, " k"],
     penalty: Float[Array, "h k k"],
-    target: float,
 ) -> Float[Array, " h"]:
     """ln-likelihood plus ln prior density, up to a constant of each prior."""
     apart = y - centre
     slope, log_m80 = np.exp(y[:, -1:]), y[:, :-1] @ data.at.T
-    fit = log_likelihood(data.log_m, data.solved, data.trials, log_m80, slope, target).sum(axis=1)
+    fit = log_likelihood(data.log_m, data.solved, data.trials, log_m80, slope, data.target).sum(axis=1)
     return fit - 0.5 * np.einsum("hi,hij,hj->h", apart, penalty, apart)
 
 
 def _derivatives(
-    data: _Flat,
+    data: Trials,
     y: Float[Array, "h k"],
     centre: Float[Array, " k"],
     penalty: Float[Array, "h k k"],
-    target: float,
 ) -> tuple[Float[Array, "h k"], Float[Array, "h k k"]]:
     """The gradient of `_objective`, and the expected information with the prior's."""
     n = y.shape[1] - 1
@@ -146,7 +123,7 @@ def _derivatives(
     above = slope * (data.log_m - y[:, :-1] @ data.at.T)
     shape = above.shape
     score, information = score_and_information(
-        above + offset(target), np.broadcast_to(data.solved, shape), np.broadcast_to(data.trials, shape)
+        above + offset(data.target), np.broadcast_to(data.solved, shape), np.broadcast_to(data.trials, shape)
     )
     gradient = -np.einsum("hij,hj->hi", penalty, y - centre)
     gradient[:, :n] -= slope * (score @ data.at)

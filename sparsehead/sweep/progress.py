@@ -13,13 +13,23 @@ from .units import cost, total_cost
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a sweep stands. `eta`: seconds to go, None before the first outcome; `trial`: a running trial's state."""
+    """How far a sweep is, or a round of a law: the sweep of that round.
+
+    Args:
+        seconds, eta: time spent, and time to go (None before the first outcome).
+        trial: the state of a running trial; see `Trial.state`.
+        round, open_Ts: the number of a law's round, from 1, and the context lengths that it has trials for.
+        trials: done in this round and the earlier ones.
+    """
 
     done: int
     total: int
     seconds: float
     eta: float | None
     trial: dict[str, Any] | None = None
+    round: int = 0
+    open_Ts: tuple[int, ...] = ()
+    trials: int = 0
 
 
 @dataclass(frozen=True)

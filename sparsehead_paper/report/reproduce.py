@@ -14,7 +14,6 @@ from sparsehead._base.files import make_folder, write_whole
 from sparsehead._base.jsonable import json_values
 from sparsehead._base.provenance import processor, version_and_commit
 from sparsehead.figures.render import render
-from sparsehead.laws.rounds import RoundProgress
 from sparsehead.store import Store
 from sparsehead.sweep import Progress
 
@@ -31,7 +30,7 @@ from .catalogue import FIGURES, Drawn, draw_all
 from .page import write_report
 from .story import Chapter, story, story_rows
 
-TotalReport = Callable[[str, Progress | RoundProgress, float], None]
+TotalReport = Callable[[str, Progress, float], None]
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def reproduce(
     say(plan_text(stages, expected, workers))
     to_go = TimeToGo([*expected, REPORT_SECONDS])
 
-    def told(title: str, progress: Progress | RoundProgress) -> None:
+    def told(title: str, progress: Progress) -> None:
         to_go.see(progress)
         report(title, progress, to_go.seconds())
 

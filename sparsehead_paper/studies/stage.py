@@ -15,7 +15,7 @@ from typing import Any
 from sparsehead._base.errors import DomainError
 from sparsehead._base.jsonable import ResultsRecord
 from sparsehead.heads.model import Model
-from sparsehead.laws.rounds import RoundProgress, trial_seed
+from sparsehead.laws.rounds import trial_seed
 from sparsehead.store import Record, Store
 from sparsehead.sweep import LocalSweep, Progress
 from sparsehead.sweep.dispatch import RUNNER
@@ -26,7 +26,7 @@ from sparsehead.train.spec import preset as preset_spec
 
 from .folder import write_results
 
-Report = Callable[[str, Progress | RoundProgress], None]  # title of what runs, and how far it is
+Report = Callable[[str, Progress], None]  # title of what runs, and how far it is
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Workplace:
     report: Report | None = None
     say: Callable[[str], None] | None = None
 
-    def progress(self, title: str) -> Callable[[Progress | RoundProgress], None] | None:
+    def progress(self, title: str) -> Callable[[Progress], None] | None:
         """Return `report` with its first argument set to `title`."""
         report = self.report
         return None if report is None else lambda progress: report(title, progress)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 
-from sparsehead.laws.rounds import RoundProgress
 from sparsehead.sweep import Progress
 
 REPORT_SECONDS = 60.0  # for the checks of all claims, the figures and the page, in one process
@@ -30,10 +29,9 @@ class TimeToGo:
         self._took += now - self._began
         self._done, self._began, self._eta = self._done + 1, now, None
 
-    def see(self, progress: Progress | RoundProgress) -> None:
+    def see(self, progress: Progress) -> None:
         """Record the progress that the running stage reports."""
-        sweep = progress.sweep if isinstance(progress, RoundProgress) else progress
-        self._eta = None if sweep is None else sweep.eta
+        self._eta = progress.eta
 
     @property
     def speed(self) -> float:

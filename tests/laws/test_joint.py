@@ -12,7 +12,8 @@ from sparsehead._base.errors import DomainError
 from sparsehead.laws import Adaptive, Cell, Joint, fitted, smooth
 from sparsehead.laws.joint import RESTARTS, SETUP, SPREAD_CAUTION, _widened, expected_cost
 from sparsehead.laws.methods import above_floor
-from sparsehead.laws.smooth import _covariances, _derivatives, _flat, _modes, _objective, posterior
+from sparsehead.laws.scoring import Trials
+from sparsehead.laws.smooth import _covariances, _derivatives, _modes, _objective, posterior
 from sparsehead.laws.thresholds import Threshold, curve_interval
 
 ROOT = Path(__file__).parents[2]
@@ -40,15 +41,15 @@ def test_one_context_length_agrees_with_its_own_fit():
 
 
 def test_the_derivatives_are_those_of_the_objective():
-    data, prior = _flat(CELLS), _covariances(np.log([100.0, 300.0, 1000.0]))
+    data, prior = Trials.of(CELLS, 0.8), _covariances(np.log([100.0, 300.0, 1000.0]))
     k = 4
     penalty = np.zeros((len(prior), k, k))
     penalty[:, :3, :3], penalty[:, 3, 3] = np.linalg.inv(prior), 2.0
     centre = np.array([4.1, 4.1, 4.1, 1.9])
     y = np.tile([3.9, 4.2, 4.3, 1.7], (len(prior), 1))
-    gradient, precision = _derivatives(data, y, centre, penalty, 0.8)
+    gradient, precision = _derivatives(data, y, centre, penalty)
     for j, h in enumerate(1e-5 * np.eye(k)):
-        up, down = (_objective(data, y + sign * h, centre, penalty, 0.8) for sign in (1, -1))
+        up, down = (_objective(data, y + sign * h, centre, penalty) for sign in (1, -1))
         assert gradient[:, j] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-4)
     assert np.linalg.eigvalsh(precision).min() > 0
 
@@ -56,7 +57,7 @@ def test_the_derivatives_are_those_of_the_objective():
 def test_the_posterior_is_that_of_brute_force():
     """Two T: mean and spread by a sum over a grid of all three parameters, all priors weighted by their evidence."""
     cells = {100: [Cell(45, 180, 400), Cell(60, 340, 400)], 1000: [Cell(60, 140, 400), Cell(90, 335, 400)]}
-    data, prior = _flat(cells), _covariances(np.log([100.0, 1000.0]))
+    data, prior = Trials.of(cells, 0.8), _covariances(np.log([100.0, 1000.0]))
     penalty = np.zeros((len(prior), 3, 3))
     penalty[:, :2, :2], penalty[:, 2, 2] = np.linalg.inv(prior), 1 / 0.7**2
     axes = [np.linspace(3.9, 4.2, 41), np.linspace(4.25, 4.65, 41), np.linspace(1.3, 2.2, 41)]
@@ -64,7 +65,7 @@ def test_the_posterior_is_that_of_brute_force():
     centre = np.array([math.log(60), math.log(60), math.log(7)])
     total, mean, square = 0.0, np.zeros(3), np.zeros(3)
     for h in range(len(prior)):
-        value = _objective(data, y, centre, np.broadcast_to(penalty[h], (len(y), 3, 3)), 0.8)
+        value = _objective(data, y, centre, np.broadcast_to(penalty[h], (len(y), 3, 3)))
         density = np.exp(value + 830) / math.sqrt(np.linalg.det(prior[h]))
         total, mean, square = total + density.sum(), mean + density @ y, square + density @ y**2
     mean, spread = mean / total, np.sqrt(square / total - (mean / total) ** 2)
@@ -77,16 +78,16 @@ def test_the_posterior_is_that_of_brute_force():
 def test_priors_are_weighted_by_their_evidence():
     """The ratio of two priors' evidence, by Laplace and by a sum over a grid of all parameters."""
     cells = {100: [Cell(45, 180, 400), Cell(60, 340, 400)], 1000: [Cell(60, 140, 400), Cell(90, 335, 400)]}
-    data, prior = _flat(cells), _covariances(np.log([100.0, 1000.0]))[[0, 0]]
+    data, prior = Trials.of(cells, 0.8), _covariances(np.log([100.0, 1000.0]))[[0, 0]]
     prior[1] += 4.0 * np.eye(2)  # much wider: it must pay for its width
-    _, _, evidence = _modes(data, prior, math.log(60), 0.8)
+    _, _, evidence = _modes(data, prior, math.log(60))
     # both priors are flat where the likelihood is not: their densities there decide, and the precisions are equal
     apart = np.array([4.06, 4.44]) - math.log(60)
     density = [-0.5 * apart @ np.linalg.inv(K) @ apart - 0.5 * np.linalg.slogdet(K)[1] for K in prior]
     assert evidence[0] - evidence[1] == pytest.approx(density[0] - density[1], abs=0.05)
     # a context length without trials changes nothing about which prior is right
-    alone, beside = _flat({100: cells[100]}), _flat({100: cells[100], 1000: []})
-    one, two = _modes(alone, prior[:, :1, :1], 4.1, 0.8)[2], _modes(beside, prior, 4.1, 0.8)[2]
+    alone, beside = Trials.of({100: cells[100]}, 0.8), Trials.of({100: cells[100], 1000: []}, 0.8)
+    one, two = _modes(alone, prior[:, :1, :1], 4.1)[2], _modes(beside, prior, 4.1)[2]
     assert two[0] - two[1] == pytest.approx(one[0] - one[1], abs=1e-3)
 
 

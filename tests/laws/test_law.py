@@ -33,7 +33,7 @@ def exhaustive(tmp_path_factory):
     policy = Adaptive(start=20, max_trials=64)
     call: dict[str, Any] = dict(T=[20, 50], s=3, db=db, learner="exhaustive", policy=policy, method="joint")
     began = []
-    found = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
+    found = law("and", **call, progress=lambda p: began.append(p.total))
     assert any(began)
     return call, found
 
@@ -50,7 +50,7 @@ def test_the_exhaustive_learner_meets_the_information_floor(exhaustive):
 def test_repeating_a_law_runs_nothing_and_says_the_same(exhaustive):
     call, found = exhaustive
     began = []
-    again = law("and", **call, progress=lambda p: began.append(p.sweep.total if p.sweep else 0))
+    again = law("and", **call, progress=lambda p: began.append(p.total))
     assert again.cells == found.cells and again.thresholds == found.thresholds
     assert not any(began)
 

@@ -10,7 +10,7 @@ from sparsehead._base.errors import DomainError, SparseheadError
 from sparsehead._base.rng import stream
 from sparsehead.laws import Adaptive, Joint, fit_laws, fitted, grid
 from sparsehead.laws.published import GRID_M, GRID_TRIALS, LAW_AND
-from sparsehead.laws.rounds import adaptive_cells, each_alone, grid_cells, trial_seed
+from sparsehead.laws.rounds import TrialSource, adaptive_cells, each_alone, grid_cells, trial_seed
 from sparsehead.sweep import LocalSweep
 from sparsehead.train.data import training_set
 from sparsehead.train.spec import preset
@@ -36,7 +36,7 @@ POLICIES = {T: Adaptive(start=60, max_trials=96) for T in (100, 1000, 10_000)}
 def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path):
     seen: list[Any] = []
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
-        cells = adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1, progress=seen.append)
+        cells = adaptive_cells(TrialSource(sweep, make_spec, 1, seen.append), POLICIES, each_alone(POLICIES))
         assert len(sweep.store) == sum(cell.trials for group in cells.values() for cell in group)
     for T in POLICIES:
         found = fitted(cells[T], T=T)
@@ -46,22 +46,22 @@ def test_adaptive_rounds_find_the_law_and_resume_without_a_single_trial(tmp_path
     assert fit_laws(cells, laws=["log"]).fits["log"](1000) == pytest.approx(69, rel=0.15)
     assert seen[0].open_Ts == (100, 1000, 10_000) and seen[-1].round > 2
     with LocalSweep(tmp_path / "r.db", runner="no_such_module:run") as sweep:
-        assert adaptive_cells(make_spec, each_alone(POLICIES), sweep, seed=1) == cells
+        assert adaptive_cells(TrialSource(sweep, make_spec, 1), POLICIES, each_alone(POLICIES)) == cells
 
 
 def test_joint_rounds_find_the_thresholds_and_resume_without_a_single_trial(tmp_path):
     joint = Joint(POLICIES)
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
-        cells = adaptive_cells(make_spec, joint.propose, sweep, seed=1)
+        cells = adaptive_cells(TrialSource(sweep, make_spec, 1), POLICIES, joint.propose)
     for T, found in joint.thresholds(cells).items():
         assert found.low < 10 * math.log(T) < found.high and found.trials <= 96
     with LocalSweep(tmp_path / "r.db", runner="no_such_module:run") as sweep:
-        assert adaptive_cells(make_spec, joint.propose, sweep, seed=1) == cells
+        assert adaptive_cells(TrialSource(sweep, make_spec, 1), POLICIES, joint.propose) == cells
 
 
 def test_grid_runs_every_cell(tmp_path):
     with LocalSweep(tmp_path / "r.db", runner="fake_runner:curve") as sweep:
-        cells = grid_cells(make_spec, [100, 300], [40, 50, 60, 70], sweep, trials=10, seed=0)
+        cells = grid_cells(TrialSource(sweep, make_spec, 0), [100, 300], [40, 50, 60, 70], each=10)
     assert [cell.trials for cell in cells[300]] == [10] * 4
     assert 40 <= grid(cells[100], T=100, rng=stream(0, "boot")).m80 <= 60
 
@@ -74,7 +74,7 @@ def test_trials_that_cannot_be_run_are_named(tmp_path):
             SparseheadError, match=f"1 of 3 trials could not be run; the first, T=100, m=50, seed={bad}"
         ),
     ):
-        grid_cells(make_spec, [100], [50], sweep, trials=3, seed=0)
+        grid_cells(TrialSource(sweep, make_spec, 0), [100], [50], each=3)
 
 
 def test_no_two_trials_of_the_papers_grid_share_a_seed():

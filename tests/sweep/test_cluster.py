@@ -78,7 +78,7 @@ def three_ways(tmp_path, scheduler, **settings):
     merge([tmp_path / "1.db", tmp_path / "2.db"], tmp_path / "merged.db")
     seen: list[Any] = []
     found = law("and", db=tmp_path / "dask.db", cluster=scheduler, progress=seen.append, **settings)
-    assert seen[-1].sweep.eta == pytest.approx(0) and found.complete
+    assert seen[-1].eta == pytest.approx(0) and found.complete
     return [content(tmp_path / name) for name in ("pool.db", "merged.db", "dask.db")]
 
 
