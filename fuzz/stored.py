@@ -19,12 +19,13 @@ from watch import Wrong
 
 import sparsehead as sh
 from sparsehead._base.errors import SparseheadError
-from sparsehead._base.jsonable import json_values, record_from
+from sparsehead._base.jsonable import json_values
 from sparsehead.heads.model_file import load, packed, seal
 from sparsehead.store import Store
 from sparsehead.store.rows import Damage, fields_of, read_row, row_id, sealed
 from sparsehead.train.spec import TrainSpec, preset, spec_id, spec_text
 from sparsehead_paper.studies.folder import read_results
+from sparsehead_paper.studies.from_json import record_from
 from sparsehead_paper.studies.records import RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -3,7 +3,7 @@ results file, and the function that collects this record from the store. Claims 
 
 Read in this order:
 
-folder                 read and write results files
+folder, from_json      read and write results files
 stage, law_stage       stages of `reproduce`: an experiment, a law, several laws
 curves, attention, parity, norms, dropout   the paper's figures 3 and 4, norms along training, dropout
 paper_laws, slope, functions   the law under other settings, what decides its slope, other functions and learners

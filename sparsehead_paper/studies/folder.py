@@ -8,7 +8,9 @@ from typing import TypeVar
 
 from sparsehead._base.errors import FileError
 from sparsehead._base.files import make_folder, read_json, shown_path, write_whole
-from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
+from sparsehead._base.jsonable import ResultsRecord, json_values
+
+from .from_json import record_from
 
 R = TypeVar("R", bound=ResultsRecord)
 

@@ -13,11 +13,11 @@ import pytest
 
 import sparsehead as sh
 from sparsehead._base.errors import DomainError, FileError, SparseheadError
-from sparsehead._base.jsonable import record_from
 from sparsehead.heads.model_file import packed
 from sparsehead.laws.fits import LawFit
 from sparsehead.laws.thresholds import Threshold
 from sparsehead.train.spec import preset, target_function
+from sparsehead_paper.studies.from_json import record_from
 
 HERE = Path(__file__).parents[2] / "fuzz"
 sys.path.insert(0, str(HERE))

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from sparsehead._base.errors import FileError
-from sparsehead._base.jsonable import ResultsRecord, json_values, record_from
+from sparsehead._base.jsonable import ResultsRecord, json_values
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.thresholds import Threshold
 from sparsehead_paper.studies.folder import read_results, write_results
+from sparsehead_paper.studies.from_json import record_from
 from sparsehead_paper.studies.law_stage import SuccessRecord
 from sparsehead_paper.studies.records import RECORDS
 
