@@ -81,14 +81,10 @@ def fit_laws(
 ) -> LawFits:
     """Fit the laws to the trials at each T.
 
-    Without two T at which some trials were solved and some failed no law is determined: the result then has no fits and
-    a note that says so. Beside two of them a T at which all trials agree counts; it bounds the law from one side.
-    Where the trials do not follow one success curve with one slope (`misfit`), the note says so and no law is best.
-
-    Args:
-        cells: for each T, its cells (m, solved, trials).
-        level: of the profile-likelihood intervals of a, b and the slope.
-        caution: factor on the drop in likelihood that ends them, for trials that were placed by outcomes.
+    A fit needs two T with both solved and failed trials; otherwise there are no fits, and a note says why. A further T
+    whose trials all agree is a bound from one side. Where the trials do not follow one success curve with one slope
+    (`misfit`), a note says so and no law is best. `level` is that of the profile-likelihood intervals, `caution` a
+    factor on the drop in log-likelihood at their ends, for trials that were placed adaptively.
     Paper: law-and, law-decades
     """
     data = Trials.of({T: group for T, group in cells.items() if merge(group)}, target)
