@@ -199,3 +199,9 @@ def test_a_registry_names_what_it_has():
         things.find("elsewhere")
     with pytest.raises(KeyError):
         things["elsewhere"]
+
+
+def test_a_registry_quotes_only_the_beginning_of_a_long_name():
+    with pytest.raises(DomainError) as refused:
+        Registry("thing", {"here": 1}).find("x" * 3000)
+    assert len(str(refused.value)) < 200
