@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sparsehead._base.errors import DomainError
+from sparsehead._base.errors import DomainError, TooLarge
 from sparsehead.cli.app import app, main
 from sparsehead.cli.law import _show
 from sparsehead.floor.constants import per_ln_T
@@ -240,3 +240,9 @@ def test_the_command_passes_every_setting_on_and_leaves_the_rest_to_the_preset(g
     names = {name for name, _ in SETTINGS.values()}
     assert {name: value for name, value in asked.items() if name in names} == dict(given.values())
     assert asked["preset"] == "mingpt"
+
+
+def test_a_law_that_memory_cannot_hold_is_refused_by_its_name(tmp_path):
+    with pytest.raises(TooLarge, match="law in 2 processes with T=10000000"):
+        law("and", T=[10**7], s=3, db=tmp_path / "r.db")
+    assert list(tmp_path.iterdir()) == []
