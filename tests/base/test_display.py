@@ -68,6 +68,7 @@ def objects():
         "run": trial(model), "run without curves": Run(tree, failed, None), "law": law_result(),
         "network": sh.Network(2, lambda b: b[:, 0], why="no Model: " + "a reason " * 20, source="<b>Net</b>"),
         "dataset": sh.dataset(bits, f(bits)),
+        "learner": sh.Learner.of(lambda bits, labels, rng: lambda b: b[:, 0], name="first-bit", version="2"),
         "table run": sh.learn(bits, f(bits), seed=0, n_steps=20, restarts=1, most=2),
         "curve": sh.learning_curve(bits, f(bits), seed=0, sizes=[40], draws=2, n_steps=20, most=2),
         "encoding": model.encoding, "frame": law_result().to_frame(), "picture": model.plot(), "probe": probed(),
@@ -92,7 +93,8 @@ OFFERS = {
     "cover": {CHART, TABLE, PLAIN}, "run": {CHART, TABLE, PLAIN}, "law": {CHART, TABLE, PLAIN},
     "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
     "function": {TABLE, PLAIN}, "table run": {TABLE, PLAIN}, "curve": {TABLE, PLAIN},
-    "dataset": set(), "task": set(), "encoding": set(), "network": set(), "frame": {PLAIN}, "picture": set(),
+    "dataset": set(), "learner": set(), "task": set(), "encoding": set(), "network": set(),
+    "frame": {PLAIN}, "picture": set(),
 }  # fmt: skip
 
 

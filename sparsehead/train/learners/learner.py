@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from ..._base.arguments import real, shown
+from ..._base.display import Card, ShortRepr, WithCard
 from ..._base.errors import DomainError
 from ...functions import Predict
 from ...functions.task import Sample
@@ -41,8 +42,8 @@ class ChooseEngine(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Learner:
+@dataclass(frozen=True, repr=False)
+class Learner(WithCard, ShortRepr):
     """One learner: give either `fit` or `engine`. `law` and `learn` take it as it is, or by the name under which a
     package offers it in the entry point group `sparsehead.learners`.
 
@@ -107,6 +108,10 @@ class Learner:
         from .own import learner_of
 
         return learner_of(thing, **more)
+
+    def _card(self) -> Card:
+        title = " ".join(filter(None, ["Learner", self.name, self.version]))
+        return Card(title, (repr(self),))
 
     def register(self) -> str:
         """Make the learner known to this process; what a `TrainSpec` and the store call it.
