@@ -1,5 +1,6 @@
 """`sparsehead learn`: train on one sparse function."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,6 @@ from ..train.learn import LOOK_EVERY, outcome_values, read_back
 from ..train.learners.own import known_learner
 from ..train.outcome import Run
 from ..train.spec import PRESETS
-from ..train.threads import use_threads
 from ..train.transformer.engines import ENGINES
 from .learn_table import FromTable, learn_from_table
 from .options import Settings
@@ -85,7 +85,7 @@ def learn(
             "learn needs a function such as 'x5 & x20', or a table: --data FILE --label COLUMN."
         )
     _check_files(asked, settings, force=force)
-    use_threads(asked.threads)
+    _use_threads(asked.threads)
     with TrainingDisplay() as display:
         run = train(
             expression, preset=asked.preset, engine=asked.engine, device=asked.device, dtype=asked.dtype,
@@ -152,3 +152,13 @@ def _show(
     if reading is not None:
         console.print(f"read back: {reading.verdict}", markup=False)
         show_certificate(console, reading)
+
+
+def _use_threads(n: int) -> None:
+    """Limit torch in this process to n threads; the compiled engine has one, and needs no torch."""
+    if n < 1:
+        raise DomainError(f"a process needs at least one thread, got {n}.")
+    with suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(n)

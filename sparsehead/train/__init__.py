@@ -10,5 +10,5 @@ outcome              what came of it
 data_run, formulas, rivals, from_data   learning from a table: the result, its formula, other methods, the training
 loop, learn          many trials (`run_trials`); one (the public `learn`)
 keywords             the types of `learn`'s settings
-footprint, threads   the memory a trial takes; the threads a process uses
+footprint            the memory that a trial takes
 """

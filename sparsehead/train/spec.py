@@ -54,11 +54,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 LEARNERS: Registry[Any] = Registry(
     "learner",
     {
-        "transformer": "sparsehead.train.transformer.learner:TRANSFORMER",
+        "transformer": "sparsehead.train.transformer.engines:TRANSFORMER",
         "mlp": "sparsehead.train.learners.mlp:MLP",
         "lstm": "sparsehead.train.learners.lstm:LSTM",
-        "logistic": "sparsehead.train.learners.logistic:LOGISTIC",
-        "tree": "sparsehead.train.learners.tree:TREE",
+        "logistic": "sparsehead.train.learners.scikit:LOGISTIC",
+        "tree": "sparsehead.train.learners.scikit:TREE",
         "exhaustive": "sparsehead.train.learners.exhaustive:EXHAUSTIVE",
         "comp": "sparsehead.train.learners.comp:COMP",
         "dd": "sparsehead.train.learners.dd:DD",

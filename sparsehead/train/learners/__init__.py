@@ -2,7 +2,7 @@
 
 learner      the contract
 at_once      the protocol of learners that need no steps
-logistic, tree, exhaustive   those learners
+scikit, exhaustive   those learners
 comp, dd, scomp, lp   learners of group testing; group_tests has the samples as tests
 one_step, greedy   learners by covariance; covariance has what they share
 packed, named   samples eight to a byte; predictors whose accuracy is computed

@@ -3,7 +3,6 @@
 Dropout and initialisation are the module's own: the spec's settings of these are for the Transformer.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +20,9 @@ from ...heads.encoding import Encoding
 from ...heads.model import Model
 from ..data import FreshBatches
 from ..spec import TrainSpec
-from ..transformer.engine import NamedEngine
+from ..transformer.engine import NamedEngine, StepEngine
 from ..transformer.forward import losses
-from ..transformer.torch_engine import TORCH_OPTIMISERS, torch_origin, warmed_up
+from ..transformer.torch_engine import optimiser_of, torch_origin, update
 from .guard import own_code
 
 Make = Callable[[int], nn.Module]
@@ -55,7 +54,7 @@ class Network:
         return torch_origin(dtype, self.device or device)
 
 
-class NetworkEngine:
+class NetworkEngine(StepEngine):
     """One run of a torch module; see `transformer.engine.Engine`. Initialised as torch does."""
 
     def __init__(
@@ -74,22 +73,13 @@ class NetworkEngine:
             network = _made(self._how.make, spec.T).to(*self._here).train()
             self._random = torch.get_rng_state()  # what dropout and the like draw from next
         self._network, self._step = network, 0
-        own = self._how.optimiser
-        self._optimiser = self._optimiser_of(network) if own is None else own(network.parameters())
+        if self._how.optimiser is None:
+            sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
+            self._optimiser = optimiser_of(spec, sorts, **({"fused": True} if self._how.fused else {}))
+        else:
+            self._optimiser = self._how.optimiser(network.parameters())
         self._order = stream(spec.seed, "batch", restart)
-        self._source = source
-        if not isinstance(source, FreshBatches):
-            self._take(source)
-
-    def _optimiser_of(self, network: nn.Module) -> torch.optim.Optimizer:
-        """That of the spec."""
-        spec = self.spec
-        sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
-        decays = (spec.weight_decay, spec.weight_decay if spec.decay == "all" else 0.0)
-        groups = [{"params": w, "weight_decay": decay} for w, decay in zip(sorts, decays, strict=True)]
-        adam = {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
-        more = ({} if spec.optimiser == "sgd" else adam) | ({"fused": True} if self._how.fused else {})
-        return TORCH_OPTIMISERS[spec.optimiser](groups, lr=spec.learning_rate, **more)
+        self._begin(source)
 
     def _take(self, sample: Sample) -> None:
         self._bits, self._labels = (torch.from_numpy(x).to(*self._here) for x in sample)
@@ -97,32 +87,23 @@ class NetworkEngine:
 
     def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
-        out: list[float] = []
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)
-            while len(out) < n_steps and (not out or math.isfinite(out[-1])):
-                if isinstance(self._source, FreshBatches):
-                    self._take(self._source())
-                out.append(self._one_step())
+            losses = super().advance(n_steps)
             self._random = torch.get_rng_state()
-        return out
+        return losses
 
-    def _one_step(self) -> float:
-        """One update; the loss before it."""
+    def _steps(self, n_steps: int) -> list[float]:
+        """Make one update; the loss before it."""
         bits, labels = self._batch()
         margins = logits(self._network, bits)
         loss = losses(margins, labels).mean()
         self._seen = margins.detach(), labels
         self._optimiser.zero_grad()
         loss.backward()
-        if self.spec.clip:
-            nn.utils.clip_grad_norm_(self._network.parameters(), self.spec.clip)
         self._step += 1
-        if self.spec.warmup:
-            for group in self._optimiser.param_groups:
-                group["lr"] = warmed_up(self.spec, self._step)
-        self._optimiser.step()
-        return loss.item()
+        update(self._optimiser, self._network.parameters(), self.spec, self._step)
+        return [loss.item()]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The samples of the next step: all, or the next of a random order, which is drawn anew when it ends."""

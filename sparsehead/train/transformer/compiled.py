@@ -5,7 +5,6 @@ on in place; torch is not imported. See kernel/kernel.c for what a step computes
 """
 
 import ctypes
-import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ...heads.model import Model
 from ..architecture import SIGMAS
 from ..data import FreshBatches
 from ..spec import DECAYS, OPTIMISERS, TrainSpec
-from .engine import NamedEngine, Refusal
+from .engine import NamedEngine, Refusal, StepEngine
 from .layout import layout
 from .library import Kernel, Missing, library
 from .weights import initial, to_model
@@ -59,7 +58,7 @@ def compiled_origin(level: str, dtype: str) -> dict[str, str]:
     return {"engine": "compiled", "instructions": level, "dtype": dtype, "device": "cpu"}
 
 
-class CompiledEngine:
+class CompiledEngine(StepEngine):
     """One run of `spec`; see `engine.Engine`."""
 
     def __init__(self, spec: TrainSpec, kernel: Kernel, *, dtype: str, own: Encoding | None = None) -> None:
@@ -75,17 +74,14 @@ class CompiledEngine:
         self.bits = np.zeros((spec.m, spec.T), np.uint8)
         self.labels, self.margins = (np.zeros(spec.m, self.dtype) for _ in range(2))
         self._scratch = np.empty(self._c.scratch_size(self._c_spec, 0), self.dtype)
-        self._source: Sample | FreshBatches | None = None
         self._seed, self._step = 0, 0
         self.made_by = compiled_origin(kernel.level, dtype)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
         self._seed = int(stream(spec.seed, "dropout", restart).integers(2**62))
-        self._source = source
         self.load(initial(spec, restart, self._own))
-        if not isinstance(source, FreshBatches):
-            self._take(source)
+        self._begin(source)
 
     def load(self, row: Shaped[Array, " n"]) -> None:
         """Start from these weights with a new optimiser state."""
@@ -96,15 +92,6 @@ class CompiledEngine:
 
     def _take(self, sample: Sample) -> None:
         self.bits[:], self.labels[:] = sample
-
-    def advance(self, n_steps: int) -> list[float]:
-        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
-        losses: list[float] = []
-        while len(losses) < n_steps and (not losses or math.isfinite(losses[-1])):
-            if isinstance(self._source, FreshBatches):
-                self._take(self._source())
-            losses += self._steps(1 if isinstance(self._source, FreshBatches) else n_steps)
-        return losses
 
     def _steps(self, n_steps: int) -> list[float]:
         losses = np.zeros(n_steps, self.dtype)

@@ -1,5 +1,7 @@
 """The contract of engines, which train the Transformer of a spec step by step, whatever they are written in."""
 
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -39,6 +41,36 @@ class Engine(Protocol):
 
     def model(self, meta: dict[str, object]) -> Model | None:
         """The weights as a `Model`; None if there is none, or if it is not finite."""
+
+
+class StepEngine(ABC):
+    """The loop that our engines share: `_take` loads a sample, `_steps` trains on it."""
+
+    _source: Sample | FreshBatches
+
+    def _begin(self, source: Sample | FreshBatches) -> None:
+        self._source = source
+        if not isinstance(source, FreshBatches):
+            self._take(source)
+
+    def advance(self, n_steps: int) -> list[float]:
+        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
+        losses: list[float] = []
+        while len(losses) < n_steps and (not losses or math.isfinite(losses[-1])):
+            if isinstance(self._source, FreshBatches):
+                self._take(self._source())
+                losses += self._steps(1)
+            else:
+                losses += self._steps(n_steps - len(losses))
+        return losses
+
+    @abstractmethod
+    def _take(self, sample: Sample) -> None:
+        """Make this the sample to train on."""
+
+    @abstractmethod
+    def _steps(self, n_steps: int) -> list[float]:
+        """Train for 1 to n_steps; the losses before each update, cut after the first that is not finite."""
 
 
 @runtime_checkable

@@ -9,7 +9,9 @@ from functools import cache
 from ..._base.errors import DomainError
 from ..._base.plugins import Registry
 from ...heads.encoding import Encoding
+from ..footprint import transformer_bytes
 from ..learners.guard import GuardedEngine
+from ..learners.learner import Learner
 from ..spec import LEARNERS, TrainSpec
 from .engine import Engine, NamedEngine, Refusal
 
@@ -90,3 +92,6 @@ def _say_once(why: str) -> None:
     logging.getLogger("sparsehead").warning(
         "sparsehead: %s. Training runs in torch instead, 2 to 6 times slower a step.", why
     )
+
+
+TRANSFORMER = Learner(engine=choose_engine, has_model=True, memory=transformer_bytes)

@@ -1,6 +1,7 @@
 """The engine in torch: any depth, any device; gradients by autograd."""
 
 import math
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -16,18 +17,34 @@ from ...heads.model import Model
 from ..data import FreshBatches
 from ..spec import TrainSpec
 from .dropout import Dropout
-from .engine import NamedEngine
+from .engine import NamedEngine, StepEngine
 from .forward import Tensors, losses, margins, table_values
 from .layout import layout
 from .weights import initial, to_model
 
 CHUNK_NUMBERS = 2**21  # in one array of samples x tokens x width: eight megabytes in float32
-TORCH_OPTIMISERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 
 
-def warmed_up(spec: TrainSpec, step: int) -> float:
-    """The learning rate at a step, counted from 1: it rises in a line over the first `warmup` steps."""
-    return spec.learning_rate * min(1.0, step / spec.warmup)
+def optimiser_of(spec: TrainSpec, parts: Sequence[Sequence[Tensor]], **more: Any) -> torch.optim.Optimizer:
+    """torch.optim over two groups of weights: the matrices, which always decay, and the rest."""
+    rest = spec.weight_decay if spec.decay == "all" else 0.0
+    groups = [
+        {"params": list(part), "weight_decay": decay}
+        for part, decay in zip(parts, (spec.weight_decay, rest), strict=True)
+    ]
+    if spec.optimiser != "sgd":
+        more |= {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
+    kinds = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+    return kinds[spec.optimiser](groups, lr=spec.learning_rate, **more)
+
+
+def update(optimiser: torch.optim.Optimizer, weights: Iterable[Tensor], spec: TrainSpec, step: int) -> None:
+    """Make step number `step`, from 1: clip the gradient; the rate rises in a line over the first `warmup` steps."""
+    if spec.clip:
+        nn.utils.clip_grad_norm_(weights, spec.clip)
+    for group in optimiser.param_groups if spec.warmup else ():
+        group["lr"] = spec.learning_rate * min(1.0, step / spec.warmup)
+    optimiser.step()
 
 
 def torch_origin(dtype: str, device: str) -> dict[str, str]:
@@ -35,7 +52,7 @@ def torch_origin(dtype: str, device: str) -> dict[str, str]:
     return {"engine": f"torch {version('torch')}", "instructions": "", "dtype": dtype, "device": device}
 
 
-class TorchEngine:
+class TorchEngine(StepEngine):
     """One run of `spec`; see `engine.Engine`."""
 
     def __init__(self, spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None = None) -> None:
@@ -52,31 +69,17 @@ class TorchEngine:
         cuts = (slice(0, at.n_matrices), slice(at.n_matrices, at.n_trained))
         self._rows = [self.flat[cut].detach().requires_grad_(True) for cut in cuts]
         self._slopes = [self.gradient[cut] for cut in cuts]
-        self.optimiser = self._optimiser()
+        self.optimiser = optimiser_of(spec, [[row] for row in self._rows], fused=True)
         self.bits = torch.zeros(spec.m, spec.T, **here)
         self.labels, self.margins = (torch.zeros(spec.m, **here) for _ in range(2))
-        self._source: Sample | FreshBatches | None = None
         self._seed, self._step = 0, 0
         self.made_by = torch_origin(dtype, device)
-
-    def _optimiser(self) -> torch.optim.Optimizer:
-        """torch.optim over two groups: the matrices, which always decay, and the rest."""
-        s = self.spec
-        rest = s.weight_decay if s.decay == "all" else 0.0
-        groups = [
-            {"params": [row], "weight_decay": decay}
-            for row, decay in zip(self._rows, (s.weight_decay, rest), strict=True)
-        ]
-        more = {} if s.optimiser == "sgd" else {"betas": (s.beta_1, s.beta_2), "eps": s.adam_eps}
-        return TORCH_OPTIMISERS[s.optimiser](groups, lr=s.learning_rate, fused=True, **more)
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
         """Start `spec` from its initialisation number `restart`."""
         self._seed = int(stream(spec.seed, "dropout", restart).integers(2**62))
-        self._source = source
         self.load(initial(spec, restart, self._own))
-        if not isinstance(source, FreshBatches):
-            self._take(source)
+        self._begin(source)
 
     def load(self, row: Shaped[Array, " n"]) -> None:
         """Start from these weights with a new optimiser state."""
@@ -89,16 +92,14 @@ class TorchEngine:
         bits, labels = sample
         self.bits[:], self.labels[:] = torch.from_numpy(bits), torch.from_numpy(labels)
 
-    def advance(self, n_steps: int) -> list[float]:
-        """Train for n_steps; the losses before each update, cut after the first that is not finite."""
-        out: list[float] = []
-        while len(out) < n_steps and (not out or math.isfinite(out[-1])):
-            if isinstance(self._source, FreshBatches):
-                self._take(self._source())
-            out.append(self._backward())
-            if math.isfinite(out[-1]):
-                self._update()
-        return out
+    def _steps(self, n_steps: int) -> list[float]:
+        loss = self._backward()
+        if math.isfinite(loss):
+            self._step += 1
+            for row, slope in zip(self._rows, self._slopes, strict=True):
+                row.grad = slope
+            update(self.optimiser, self._rows, self.spec, self._step)
+        return [loss]
 
     def _backward(self) -> float:
         """The mean loss; leaves its gradient in `gradient` and the margins in `margins`.
@@ -130,19 +131,6 @@ class TorchEngine:
         a = self.a
         width = max(a.d, a.mlp if a.L > 1 else 0, a.H * (a.T + 1) if a.L > 1 and self.spec.dropout else 0)
         return max(1, math.ceil(CHUNK_NUMBERS / ((a.T + 1) * width)))
-
-    def _update(self) -> None:
-        """One step of the optimiser."""
-        s = self.spec
-        self._step += 1
-        for row, slope in zip(self._rows, self._slopes, strict=True):
-            row.grad = slope
-        if s.clip:
-            nn.utils.clip_grad_norm_(self._rows, s.clip)
-        if s.warmup:
-            for group in self.optimiser.param_groups:
-                group["lr"] = warmed_up(s, self._step)
-        self.optimiser.step()
 
     def train_accuracy(self) -> float:
         """Share of the training set that was right at the last step, before its update."""
