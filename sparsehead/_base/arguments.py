@@ -1,7 +1,4 @@
-"""Checks of arguments, shared by the public functions: what arrived, under its name, and what would work.
-
-Beside them, values as messages show them.
-"""
+"""Checks of arguments, shared by the public functions, and values as messages show them."""
 
 import math
 import operator
@@ -15,7 +12,7 @@ SHOWN = 60  # characters of a wrong value that a message repeats
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """`value` as an int, if it is a whole number >= least; True, 3.0 and "3" are none.
+    """`value` as an int, if it is a whole number >= least; rejects True, 3.0 and "3".
 
     >>> whole("T", 8)
     8
@@ -33,7 +30,7 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | float = math.inf) -> float:
-    """`value` as a float, if it is a finite number strictly between `above` and `below`; texts are none."""
+    """`value` as a float, if it is a finite number strictly between `above` and `below`; rejects texts."""
     try:
         number = math.nan if isinstance(value, bool | str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -66,11 +63,8 @@ def meant(value: Any, known: Collection[str]) -> str:
 
 def several(name: str, value: Any, of: str) -> tuple[Any, ...]:
     """The members of `value`, if it is a collection other than a text; `of` says what its members are."""
-    if (
-        isinstance(value, str | bytes | dict)
-        or not hasattr(value, "__iter__")
-        or getattr(value, "ndim", 1) == 0
-    ):
+    iterable = hasattr(value, "__iter__") and getattr(value, "ndim", 1) != 0
+    if isinstance(value, str | bytes | dict) or not iterable:
         raise DomainError(f"{name} is a sequence of {of}; got {shown(value)}.")
     return tuple(value)
 

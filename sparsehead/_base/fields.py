@@ -18,13 +18,12 @@ class Setting:
     """One field of a settings dataclass, as checks, command lines, forms and documentation need it.
 
     Args:
-        name: of the field.
         kind: int, float, bool or str, or list[str] for an option that may be repeated.
         optional: whether None is a value too.
         default: `dataclasses.MISSING` where a value must be given.
         help: one sentence for a user.
         group: the heading under which the help and the forms show it.
-        option: its name on the command line, such as "--heads".
+        option: its name on the command line, such as "--heads"; by default the field's name with dashes.
         least, most: inclusive bounds of a number. above, below: exclusive ones.
         choices: the texts that are allowed, if they are fixed; a registry among them grows with plugins.
     """
@@ -36,11 +35,11 @@ class Setting:
     help: str
     group: str
     option: str
-    least: int | float | None
-    most: int | float | None
-    above: int | float | None
-    below: int | float | None
-    choices: Collection[str]
+    least: int | float | None = None
+    most: int | float | None = None
+    above: int | float | None = None
+    below: int | float | None = None
+    choices: Collection[str] = ()
 
     @property
     def is_required(self) -> bool:
@@ -80,18 +79,9 @@ class Setting:
         raise DomainError(f"{self.name} is a finite number {bounds}; got {shown(number)}.")
 
 
-def about(
-    group: str, help: str, *, option: str = "", least: int | float | None = None, most: int | float | None = None,
-    above: int | float | None = None, below: int | float | None = None, choices: Collection[str] = (),
-) -> dict[str, Any]:  # fmt: skip
-    """Metadata of a dataclass field that `settings_of` reads; for the arguments see `Setting`.
-
-    Without `option` the option is the field's name with dashes for underscores.
-    """
-    return {
-        "group": group, "help": help, "option": option, "least": least, "most": most, "above": above,
-        "below": below, "choices": choices,
-    }  # fmt: skip
+def about(group: str, help: str, **more: Any) -> dict[str, Any]:
+    """Metadata of a dataclass field that `settings_of` reads; for the arguments see `Setting`."""
+    return {"group": group, "help": help, **more}
 
 
 def setting(default: V, group: str, help: str, **more: Any) -> V:
@@ -110,7 +100,7 @@ def settings_of(kind: type) -> dict[str, Setting]:
     found = {}
     for f in fields(kind):
         types: Any = get_args(f.type) if isinstance(f.type, UnionType) else (f.type,)
-        more = {**f.metadata, "option": f.metadata["option"] or f"--{f.name.replace('_', '-')}"}
+        more = {"option": f"--{f.name.replace('_', '-')}", **f.metadata}
         found[f.name] = Setting(
             name=f.name, kind=types[0], optional=type(None) in types, default=f.default, **more
         )

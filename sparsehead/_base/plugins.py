@@ -64,10 +64,8 @@ class Registry(Mapping[str, T], Generic[T]):
         """The name, or a DomainError with the known names."""
         if name not in self:
             short = str(name)[:60]
-            names = ", ".join(self)
-            raise DomainError(
-                f"{self.kind} {short!r} is unknown; the {self.kind}s are {names}.{meant(name, self)}"
-            )
+            known = f"the {self.kind}s are {', '.join(self)}"
+            raise DomainError(f"{self.kind} {short!r} is unknown; {known}.{meant(name, self)}")
         return name
 
     def find(self, name: str) -> T:

@@ -76,10 +76,7 @@ def described(origin: Mapping[str, Any]) -> str:
 
 def processor() -> str:
     """The processor's name and the number of cores."""
-    names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-
-
-def _cpuinfo() -> list[str]:
     info = Path("/proc/cpuinfo")
-    return info.read_text().splitlines() if info.is_file() else []
+    lines = info.read_text().splitlines() if info.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"

@@ -8,7 +8,7 @@ families                      conjunctions, parities, .. by name; random ones
 expression, syntax            text to a function: grammar.lark, and what each operator means (`parse`)
 evaluate                      an expression's table, by way of its syntax tree
 analysis                      symmetric, monotone, influences, `kind`
-cover, minimise, spelling     a function back to text: prime implicants, a smallest cover, the words
+minimise, spelling            a function back to text: an OR of few ANDs, the words
 inputs, task, explain         a function with a distribution of inputs; sets of s positions that explain a sample
 """
 

@@ -8,12 +8,11 @@ from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones
 
-# What `kind` tells apart: families with an exact uniqueness test and a floor.
 EXPLAINED = (
     "and",
     "or",
     "parity",
-)
+)  # what `kind` tells apart: families with an exact uniqueness test and a floor
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
@@ -53,11 +52,15 @@ def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
     real-valued output see `certify.verify`.
     Paper: uniform-approximation
     """
+    _check_same_T(f, g)
+    return 0.0 if f == g else 1.0
+
+
+def _check_same_T(f: SparseFunction, g: SparseFunction) -> None:
     if f.T != g.T:
         raise DomainError(
             f"functions of T={f.T} and T={g.T} bits have no common inputs; give both the same T."
         )
-    return 0.0 if f == g else 1.0
 
 
 def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
@@ -67,10 +70,7 @@ def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
     >>> disagreement(parse("x0", T=3), parse("x0 & x2", T=3), p=0.5)
     0.25
     """
-    if f.T != g.T:
-        raise DomainError(
-            f"functions of T={f.T} and T={g.T} bits have no common inputs; give both the same T."
-        )
+    _check_same_T(f, g)
     positions = sorted({*f.support, *g.support})
     patterns = assignments(len(positions)).astype(np.int64)
     on = patterns.sum(axis=1)
@@ -90,9 +90,8 @@ def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
     on = ones(f.s).astype(np.int64)
     weights = p**on * (1 - p) ** (f.s - on)
     pairs = [(halves(f.values, i), halves(weights, i)) for i in range(f.s)]
-    return np.array(
-        [float(((low != high) * (of_low + of_high)).sum()) for (low, high), (of_low, of_high) in pairs]
-    )
+    flipped = [((low != high) * (of_low + of_high)).sum() for (low, high), (of_low, of_high) in pairs]
+    return np.array(flipped, dtype=float)
 
 
 def kind(f: SparseFunction) -> str | None:

@@ -11,9 +11,6 @@ from .._base.rng import stream
 from .._base.types import Array, Int, Shaped
 from . import EXPLAINED, check_bits
 
-MAX_STORED = 2 * 10**7  # half-supports whose hashes are kept: some 160 MB, and as much again to sort them
-MAX_WORK = 10**10  # half-supports compared with those: two or three minutes
-CHEAP_WORK = 10**8  # a second or two: below this, comparing beats elimination
 MAX_FREE = 16  # free dimensions of a linear system whose solutions are listed
 
 Bits = Shaped[Array, "m T"]
@@ -33,13 +30,8 @@ def explanations(bits: Bits, labels: Shaped[Array, " m"], s: int, kind: str, lim
     halves of a support with each other, some 5 10^7 in a second (T = 10^4 for s = 3), or solves the linear
     system where that is too much and m is at least about T.
 
-    Args:
-        bits, labels: m >= 0 examples, entries 0 or 1.
-        s: size of the supports, 1 <= s <= T.
-        kind: "and", "or" or "parity".
-        limit: how many to look for, >= 1.
     Raises:
-        DomainError: an argument lies outside these ranges, or the parity search would not end.
+        DomainError: not 1 <= s <= T, another kind, a limit below 1, or a parity search that would not end.
     """
     if bits.ndim != 2:
         raise ShapeError(f"bits of shape {bits.shape} arrived; a training set has shape (m, T).")
@@ -101,11 +93,13 @@ def _parities(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) ->
     stored = math.comb(T, s // 2)
     # The last position is tried by array, the others by loop.
     work = math.comb(T, half) + 1000 * math.comb(T, half - 1)
-    if max(stored, work) > CHEAP_WORK and m >= T - MAX_FREE:
+    # Below 10^8 steps, a second or two, comparing beats elimination.
+    if max(stored, work) > 10**8 and m >= T - MAX_FREE:
         base, free = _solve(bits, truth)
         if len(free) <= MAX_FREE:
             return _light_solutions(base, free, s)
-    if stored > MAX_STORED or work > MAX_WORK:
+    # 2 10^7 hashes take 160 MB, and as much again to sort them; 10^10 comparisons take two or three minutes.
+    if stored > 2 * 10**7 or work > 10**10:
         raise DomainError(
             f"the parities of s={s} among T={T} positions are too many to compare with m={m} samples "
             f"({max(stored, work):.1e} steps); a smaller s or T would work, and so would m >= T."

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .._base.arguments import instance, shown
+from .._base.arguments import instance, shown, whole
 from .._base.errors import DomainError, ParseError
 from .._base.types import Array, Shaped
 from .evaluate import Node, evaluate, variables
 from .sparse import SparseFunction, from_table
-from .tables import check_s, check_T
+from .tables import check_s
 
 
 def parse(text: str, *, T: int) -> SparseFunction:
@@ -32,7 +32,7 @@ def parse(text: str, *, T: int) -> SparseFunction:
     from .syntax import clip, quote, read  # Lark is loaded with the first expression
 
     instance("text", text, str, "an expression such as 'x1 & x2'")
-    check_T(T)
+    whole("T", T)
     tree = read(text)
     leaves = list(variables(tree)) if isinstance(tree, Node) else tree[1]
     for leaf in sorted(leaves, key=lambda leaf: leaf.column):

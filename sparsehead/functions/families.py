@@ -9,7 +9,7 @@ from .._base.arguments import instance, several, whole
 from .._base.errors import DomainError
 from .._base.types import Array, Shaped
 from .sparse import SparseFunction, from_table
-from .tables import check_s, check_T, ones, relevant
+from .tables import check_s, ones, relevant
 
 Positions = Iterable[SupportsIndex]
 
@@ -51,8 +51,7 @@ def conjunction(support: Positions, *, T: int) -> SparseFunction:
     >>> conjunction((2, 5), T=8)
     parse('x2 & x5', T=8)
     """
-    positions = several("support", support, "positions")
-    return threshold(positions, len(positions), T=T)
+    return _labelled("and", support, T)
 
 
 def disjunction(support: Positions, *, T: int) -> SparseFunction:
@@ -61,7 +60,7 @@ def disjunction(support: Positions, *, T: int) -> SparseFunction:
     >>> disjunction((2, 5), T=8)
     parse('x2 | x5', T=8)
     """
-    return threshold(support, 1, T=T)
+    return _labelled("or", support, T)
 
 
 def majority(support: Positions, *, T: int) -> SparseFunction:
@@ -70,8 +69,7 @@ def majority(support: Positions, *, T: int) -> SparseFunction:
     >>> majority((1, 4, 6), T=8)([0, 1, 0, 0, 0, 0, 1, 0])
     1
     """
-    positions = several("support", support, "positions")
-    return threshold(positions, len(positions) // 2 + 1, T=T)
+    return _labelled("majority", support, T)
 
 
 def parity(support: Positions, *, T: int) -> SparseFunction:
@@ -80,8 +78,7 @@ def parity(support: Positions, *, T: int) -> SparseFunction:
     >>> parity((2, 5), T=8)
     parse('x2 ^ x5', T=8)
     """
-    positions = several("support", support, "positions")
-    return symmetric(positions, [j % 2 for j in range(len(positions) + 1)], T=T)
+    return _labelled("parity", support, T)
 
 
 def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunction:
@@ -97,7 +94,7 @@ def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunc
 
 def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ...]:
     """s positions of range(T), every subset equally likely, ascending."""
-    check_T(T)
+    whole("T", T)
     instance("rng", rng, np.random.Generator, "such as numpy.random.default_rng(0)")
     if not 0 <= whole("s", s, least=0) <= T:
         raise DomainError(f"a support has between 0 and T={T} positions, got s={s}.")
@@ -127,6 +124,11 @@ def labels(name: str, s: int) -> Shaped[Array, " n"]:
     if name not in LABELS:
         raise DomainError(f"kind is one of {', '.join(LABELS)}, got {name!r}.")
     return LABELS[name](np.arange(s + 1), s)
+
+
+def _labelled(name: str, support: Positions, T: int) -> SparseFunction:
+    positions = several("support", support, "positions")
+    return symmetric(positions, labels(name, len(positions)), T=T)
 
 
 Family = Callable[[Positions, int, np.random.Generator], SparseFunction]

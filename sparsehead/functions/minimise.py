@@ -1,4 +1,4 @@
-"""The shortest OR of ANDs of a truth table: prime implicants, then an exact choice among them.
+"""A truth table as an OR of ANDs: the shortest one, or an irredundant one where that takes too long.
 
 A cube is an AND of literals; an implicant is a cube on which the function is 1, and it is prime if no literal can be
 dropped. Some shortest OR of ANDs consists of primes (Quine), so the choice is a set cover: every input with value 1
@@ -8,10 +8,8 @@ lies in a chosen prime. `shortest_cubes` takes the fewest literals, and among th
 import numpy as np
 
 from .._base.types import Array, Shaped
-from .cover import Cube
 
-MAX_EXACT_S = 8  # with more variables the primes become too many for an exact choice while one waits
-NODES = 20_000  # branch-and-bound nodes; beyond them the caller takes an irredundant cover instead
+Cube = tuple[int, int]  # the variables that must be 1 and those that must be 0, as bit masks
 
 
 def prime_implicants(table: Shaped[Array, " N"]) -> list[Cube]:
@@ -40,14 +38,14 @@ def prime_implicants(table: Shaped[Array, " N"]) -> list[Cube]:
 
 
 def shortest_cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
-    """Cubes whose union is where the table is 1, with the fewest literals.
+    """Cubes whose union is where the table is 1, with the fewest literals; None if that takes too long.
 
-    None beyond MAX_EXACT_S variables or NODES nodes.
+    It does with more than 8 variables, whose primes are too many for an exact choice, or 20,000 nodes of the search.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    if len(table) > 2**MAX_EXACT_S:
+    if len(table) > 2**8:
         return None
     if not table.any():
         return []
@@ -62,8 +60,49 @@ def shortest_cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
         constraints=LinearConstraint(csr_array(inside.astype(float)), lb=1),
         integrality=np.ones(len(primes)),
         bounds=Bounds(0, 1),
-        options={"node_limit": NODES},
+        options={"node_limit": 20_000},
     )
     if found.status != 0:
         return None
     return [cube for cube, chosen in zip(primes, found.x > 0.5, strict=True) if chosen]
+
+
+class _TooMany(Exception):
+    """The cover has more than `most` cubes."""
+
+
+def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:
+    """Cubes whose union is where the table is 1, none of them superfluous; None if there are over `most`.
+
+    Minato and Morreale's recursion on tables held as integers of 2^s bits. The cover is irredundant, which is
+    not always the fewest cubes possible. Work is bounded by `most`, since every leaf of the recursion is a cube.
+    """
+    whole = int.from_bytes(np.packbits(table, bitorder="little").tobytes(), "little")
+    budget = [most]
+    try:
+        return _cover(whole, whole, len(table).bit_length() - 1, budget)[0]
+    except _TooMany:
+        return None
+
+
+def _cover(lower: int, upper: int, s: int, budget: list[int]) -> tuple[list[Cube], int]:
+    """Cubes over s variables, and the table of their union, which contains `lower` and stays inside `upper`."""
+    if lower == 0:
+        return [], 0
+    full = (1 << (1 << s)) - 1
+    if upper == full:
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise _TooMany
+        return [(0, 0)], full
+    s -= 1
+    half = 1 << s
+    low = (1 << half) - 1
+    lower_0, lower_1, upper_0, upper_1 = lower & low, lower >> half, upper & low, upper >> half
+    # What only the side x_s = 0 can hold, then what only x_s = 1 can hold, then what needs no literal of x_s.
+    cubes_0, union_0 = _cover(lower_0 & ~upper_1, upper_0, s, budget)
+    cubes_1, union_1 = _cover(lower_1 & ~upper_0, upper_1, s, budget)
+    rest = (lower_0 & ~union_0) | (lower_1 & ~union_1)
+    cubes_b, union_b = _cover(rest, upper_0 & upper_1, s, budget)
+    found = [(p, n | half) for p, n in cubes_0] + [(p | half, n) for p, n in cubes_1] + cubes_b
+    return found, (union_0 | union_b) | ((union_1 | union_b) << half)

@@ -9,19 +9,18 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from .._base.arguments import several
+from .._base.arguments import several, whole
 from .._base.display import Card, WithCard, clipped
 from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.types import Array, Shaped
 from .spelling import spell
-from .tables import assignments, check_bits, check_s, check_T, relevant, restrict
+from .tables import assignments, check_bits, check_s, relevant, restrict
 
 # Bits in, one label per row out: what a `SparseFunction`, a trained model and a user's own function have in common.
 Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 
 MOST_SHOWN = 300  # characters of an expression that a repr repeats
-WHOLE_TABLE = 6  # positions up to which a card has the truth table
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +46,7 @@ class SparseFunction(WithCard):
     table: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        check_T(self.T)
+        whole("T", self.T)
         if self.support != _positions(self.support, self.T):
             raise DomainError(f"support {self.support} is not ascending; from_table sorts it.")
         values = _values(self.table, self.s)
@@ -70,10 +69,6 @@ class SparseFunction(WithCard):
 
     def __call__(self, bits: Shaped[Array, "..."] | Sequence[Any]) -> Any:
         """Labels of many inputs: bits (n, T) give an int array (n,); one input (T,) gives an int.
-
-        Raises:
-            ShapeError: the last axis is not T long.
-            DomainError: an entry is neither 0 nor 1.
 
         >>> SparseFunction(4, (1, 3), (0, 0, 0, 1))([[0, 1, 0, 1], [1, 1, 1, 0]])
         array([1, 0])
@@ -104,7 +99,7 @@ class SparseFunction(WithCard):
 
     def _card(self) -> Card:
         facts = {"T": self.T, "s": self.s, "support": ", ".join(map(str, self.support))}
-        table = self.to_frame() if self.s <= WHOLE_TABLE else None
+        table = self.to_frame() if self.s <= 6 else None
         return Card("Sparse function", [clipped(str(self), MOST_SHOWN)], facts, table)
 
 
@@ -114,16 +109,13 @@ def from_table(
     """The function whose value at b is table[sum_i b_{support[i]} 2^i].
 
     Args:
-        T: length of the input, T >= 1.
         support: distinct positions of range(T) in any order, at most 20; those that never matter are dropped.
         table: 2^s values, each 0 or 1.
-    Raises:
-        DomainError: a position is repeated or outside range(T), or the table has another length or other values.
 
     >>> from_table(T=8, support=(5, 2), table=(0, 0, 1, 1))
     parse('x2', T=8)
     """
-    check_T(T)
+    whole("T", T)
     given = several("support", support, "positions")
     positions = _positions(given, T)
     values = _values(table, len(positions))

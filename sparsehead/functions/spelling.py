@@ -11,11 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .._base.types import Array, Shaped
-from .cover import Cube, cubes
-from .minimise import shortest_cubes
+from .minimise import Cube, cubes, shortest_cubes
 from .tables import halves, moebius, ones
 
-MAX_POLARITIES = 6  # variables up to which all 2^s choices of polarity are tried
 MAX_TERMS = 32  # a formula with more terms tells a reader less than its table
 
 
@@ -122,7 +120,7 @@ def _xor_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | No
     """The shortest xor of ANDs in which every variable occurs in one polarity only."""
     s = len(support)
     index = np.arange(2**s)
-    polarities = range(2**s) if s <= MAX_POLARITIES else (0,)
+    polarities = range(2**s) if s <= 6 else (0,)  # all 2^s of them, while they are few
     forms = [_xor_with(support, table[index ^ negated], negated) for negated in polarities]
     readable = [form for form in forms if form is not None]
     return min(readable, key=lambda form: (len(form), form.count("!"))) if readable else None

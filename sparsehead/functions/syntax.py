@@ -4,7 +4,7 @@ Imported when the first expression is parsed, since building the parser takes a 
 """
 
 import re
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from .._base.errors import ParseError
 from .evaluate import Node, binary, unary
 
 MAX_CHARS = 100_000  # without the digits of table(0x...), which grow as 2^s
-MAX_DIGITS = 15  # of a position or a count; Python refuses to convert thousands of them
-OPERAND = 'a variable such as x3, 0, 1, "!", "(", maj(...) or atleast(k, ...)'
 OPERATOR = '"&" (and), "^" (xor), "|" (or)'
 
 
@@ -53,7 +51,7 @@ class _Misfit(Exception):
 
 def _number(token: Token, digits: str) -> int:
     stripped = digits.lstrip("0") or "0"
-    if len(stripped) > MAX_DIGITS:
+    if len(stripped) > 15:  # Python refuses to convert thousands of digits
         raise _Misfit(token, f"a number of {len(stripped)} digits is out of range")
     return int(stripped)
 
@@ -84,13 +82,13 @@ class _Build(Transformer[Token, Node]):
         return unary("not", children[0])
 
     def conjunction(self, children: list[Any]) -> Node:
-        return reduce(lambda left, right: binary("and", left, right), children)
+        return reduce(partial(binary, "and"), children)
 
     def exclusive(self, children: list[Any]) -> Node:
-        return reduce(lambda left, right: binary("xor", left, right), children)
+        return reduce(partial(binary, "xor"), children)
 
     def disjunction(self, children: list[Any]) -> Node:
-        return reduce(lambda left, right: binary("or", left, right), children)
+        return reduce(partial(binary, "or"), children)
 
     def majority(self, children: list[Any]) -> Node:
         return _at_least(len(children) // 2 + 1, children)
@@ -100,8 +98,7 @@ class _Build(Transformer[Token, Node]):
 
 
 def _at_least(k: int, operands: list[Node]) -> Node:
-    count = reduce(lambda left, right: binary("add", left, right), operands, Node("count"))
-    return unary("at_least", count, k)
+    return unary("at_least", reduce(partial(binary, "add"), operands, Node("count")), k)
 
 
 def clip(text: str, width: int = 24) -> str:
@@ -149,7 +146,8 @@ def _failure(text: str, error: UnexpectedInput) -> tuple[int, set[str]]:
 def _wanted(expected: set[str], inside: bool) -> str:
     """The terminals in words; `inside` a parenthesis its end is among them."""
     if "VARIABLE" in expected:
-        return OPERAND if "NUMBER" in expected else "a variable such as x3"
+        more = ', 0, 1, "!", "(", maj(...) or atleast(k, ...)' if "NUMBER" in expected else ""
+        return f"a variable such as x3{more}"
     if "NUMBER" in expected:
         return "a whole number k, as in atleast(2, x1, x5, x7)"
     if "HEX" in expected:

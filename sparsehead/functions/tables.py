@@ -5,16 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .._base.arguments import whole
 from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Bool, Shaped
 
 MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every operation takes milliseconds
-
-
-def check_T(T: int) -> None:
-    """T is a number of bits, a whole number >= 1."""
-    whole("T", T)
 
 
 def check_s(s: int, what: str) -> None:

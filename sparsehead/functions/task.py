@@ -19,9 +19,7 @@ from .tables import ones
 
 __all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
 
-CHUNK = 2**24  # random bytes drawn at once while sampling
 MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
-GRID = 1024  # cells in which roots of a polynomial of degree at most 20 are looked for
 
 Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
 
@@ -124,10 +122,8 @@ class Task(ShortRepr, WithCard):
         """m examples; with `unique`, drawn again until only one s-subset explains them.
 
         Such a set is no independent sample: what is proved of one with probability 1 - delta holds of the n-th draw
-        with delta/(n (n+1)) for delta; `drawn_training_set` counts the draws.
-
-        The test applies to conjunctions, disjunctions and parities, and looks at the labels before noise. For
-        other functions the paper defines none, and the first draw is returned.
+        with delta/(n (n+1)) for delta; `drawn_training_set` counts the draws. The test looks at the labels before noise
+        and is defined for conjunctions, disjunctions and parities; of other functions the first draw is returned.
 
         Raises:
             DomainError: 200 draws were all ambiguous, so m is too small; or the test is out of reach
@@ -157,7 +153,7 @@ class Task(ShortRepr, WithCard):
         if self.sampler is not None:
             return (bits := self._sampled(n, rng)), self.f(bits).astype(np.uint8)
         bits = np.empty((n, self.f.T), dtype=np.uint8)
-        rows = max(1, CHUNK // self.f.T)
+        rows = max(1, 2**24 // self.f.T)  # as many random bytes are drawn at once
         for start in range(0, n, rows):
             shape = bits[start : start + rows].shape
             if self.shared_p is None:
@@ -248,7 +244,7 @@ def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k
 
 def _crossings(value: Callable[[Float[Array, " k"]], Float[Array, " k"]]) -> list[float]:
     """Points of (0, 1) where the polynomial changes sign, to the last bit, by bisection."""
-    grid = np.arange(1, GRID) / GRID
+    grid = np.arange(1, 1024) / 1024  # fine enough for the roots of a polynomial of degree at most 20
     signs = np.sign(value(grid))
     found = []
     for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):

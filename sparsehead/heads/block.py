@@ -138,16 +138,12 @@ def attention_rows(
 def block(X: Float[Array, "n d"], layer: Layer, *, attends_cls: bool = True) -> Float[Array, "n d"]:
     """Return the layer's output at every token, by the formulas at the top of this file.   Paper: practical-block"""
     Z = X if layer.norm_attention is None else layer.norm_attention(X)
-    U = finish_attention(
-        X,
-        [
-            attention_rows(X, layer, h, attends_cls=attends_cls)
-            @ (Z @ layer.W_V[h] + (0 if layer.b_V is None else layer.b_V[h]))
-            for h in range(layer.H)
-        ],
-        layer,
-    )
-    return finish_mlp(U, layer)
+    mixed = [
+        attention_rows(X, layer, h, attends_cls=attends_cls)
+        @ (Z @ layer.W_V[h] + (0 if layer.b_V is None else layer.b_V[h]))
+        for h in range(layer.H)
+    ]
+    return finish_mlp(finish_attention(X, mixed, layer), layer)
 
 
 def finish_attention(

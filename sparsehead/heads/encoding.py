@@ -25,8 +25,7 @@ from .weights import to_float64
 
 KINDS = ("positional", "random", "trainable", "bag")
 RESERVED = 3  # coordinates 0, 1, 2 belong to E_0, E_1 and [CLS] wherever positions are written down
-BLOCK = 2**22  # inner products held at once while looking for the largest
-PIECE = 2**22  # numbers of the position vectors that are worked on at once
+PIECE = 2**22  # numbers that are worked on at once
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,11 +59,10 @@ class Encoding(WithCard):
             raise DomainError(f"an encoding needs T >= 1 positions, got T={self.T}.")
         to_float64(self, "encoding")
         d = self.cls.shape[0]
-        wants = {"E": (2, d), "P": (self.T, d)}
-        for name, array in (("E", self.E), ("P", self.P)):
-            if array is not None and array.shape != wants[name]:
+        for name, array, wants in (("E", self.E, (2, d)), ("P", self.P, (self.T, d))):
+            if array is not None and array.shape != wants:
                 raise ShapeError(
-                    f"encoding has {name} of shape {array.shape}, T={self.T} and d={d} need {wants[name]}."
+                    f"encoding has {name} of shape {array.shape}, T={self.T} and d={d} need {wants}."
                 )
         if self.P is None and d != self.T + RESERVED:
             raise ShapeError(
@@ -134,7 +132,7 @@ class Encoding(WithCard):
         if self.P is None:
             return 0.0
         rows = np.vstack([self.P, self.E, self.cls])
-        worst, block = 0.0, max(1, BLOCK // len(rows))
+        worst, block = 0.0, max(1, PIECE // len(rows))
         for start in range(0, len(rows), block):
             products = np.abs(rows[start : start + block] @ rows[start:].T)
             np.fill_diagonal(products, 0.0)  # the block's own diagonal: a row with itself
@@ -142,18 +140,15 @@ class Encoding(WithCard):
         return worst
 
 
-def _axis(d: int, i: int) -> Float[Array, " d"]:
-    axis = np.zeros(d)
-    axis[i] = 1.0
-    return axis
-
-
-def _written(kind: str, P: Float[Array, "T d"] | None, T: int, d: int) -> Encoding:
+def _written(kind: str, T: int, d: int, rng: np.random.Generator | None = None) -> Encoding:
     """Return an encoding whose E_0, E_1, [CLS] are the first three axes (in a bag the first two are not used)."""
+    if T < 1:
+        raise DomainError(f"an encoding needs T >= 1 positions, got T={T}.")
+    P = None if rng is None else _random_rows(T, d, rng)
     E = np.zeros((2, d))
     if kind != "bag":
         E[0, 0] = E[1, 1] = 1.0
-    return Encoding(kind=kind, T=T, E=E, P=P, cls=_axis(d, 2))
+    return Encoding(kind=kind, T=T, E=E, P=P, cls=np.eye(1, d, 2)[0])
 
 
 def _random_rows(T: int, d: int, rng: np.random.Generator) -> Float[Array, "T d"]:
@@ -167,16 +162,14 @@ def _random_rows(T: int, d: int, rng: np.random.Generator) -> Float[Array, "T d"
 
 def positional(T: int) -> Encoding:
     """Return an encoding with one-hot positions, which are orthonormal: d = T + 3, Delta = 0.   Paper: encodings"""
-    _need_positions(T)
-    return _written("positional", None, T, T + RESERVED)
+    return _written("positional", T, T + RESERVED)
 
 
 def random_positions(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
     """Return an encoding with fixed, approximately orthonormal positions: random unit rows in d - 3 dimensions, so that
     Delta is about sqrt(2 ln(T^2) / d); E_0, E_1 and [CLS] are exactly orthogonal to all others.   Paper: encodings
     """
-    _need_positions(T)
-    return _written("random", _random_rows(T, d, rng), T, d)
+    return _written("random", T, d, rng)
 
 
 def trainable(P: Float[Array, "T d"], E: Float[Array, "2 d"], cls: Float[Array, " d"]) -> Encoding:
@@ -186,19 +179,12 @@ def trainable(P: Float[Array, "T d"], E: Float[Array, "2 d"], cls: Float[Array, 
 
 def bag(T: int) -> Encoding:
     """Return a bag of vectors with orthonormal rows: x_t = b_t e_{3+t}, d = T + 3.   Paper: encodings, bag-symmetry"""
-    _need_positions(T)
-    return _written("bag", None, T, T + RESERVED)
+    return _written("bag", T, T + RESERVED)
 
 
 def random_bag(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
     """Return a bag of vectors with random unit rows in d - 3 dimensions.   Paper: encodings"""
-    _need_positions(T)
-    return _written("bag", _random_rows(T, d, rng), T, d)
-
-
-def _need_positions(T: int) -> None:
-    if T < 1:
-        raise DomainError(f"an encoding needs T >= 1 positions, got T={T}.")
+    return _written("bag", T, d, rng)
 
 
 def _bag_of(T: int, d: int, rng: np.random.Generator) -> Encoding:

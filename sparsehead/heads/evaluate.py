@@ -85,7 +85,7 @@ def _whole_tail(model: Model) -> Tail:
 
 
 def _short_tail(model: Model) -> Tail | None:
-    """Return the same map as `_whole_tail`, with W_C and the next linear map as one matrix; None if the layer has a
+    """Return the map of `_whole_tail` with W_C and the next linear map as one matrix; None if the layer has a
     LayerNorm, an MLP or a projection.
     """
     layer = model.layers[0]

@@ -21,7 +21,6 @@ from .encoding import Encoding
 from .heads import softmax, token_mix
 from .weights import check_shapes, to_float64
 
-NOTED = ("function", "source", "made_by", "method", "m", "seed", "steps")  # of `meta`, in a notebook
 CHUNK = 2**22  # numbers held at once while evaluating: 32 MB of float64
 
 
@@ -143,7 +142,8 @@ class Model(WithChart):
     def _card(self) -> Card:
         plain = self.to_dict()
         facts = {name: plain[name] for name in ("T", "d", "layers", "heads", "k", "encoding", "threshold")}
-        notes = {name: self.meta[name] for name in NOTED if name in self.meta}
+        noted = ("function", "source", "made_by", "method", "m", "seed", "steps")
+        notes = {name: self.meta[name] for name in noted if name in self.meta}
         said = f"bits (n, {self.T}) in, numbers (n,) out"
         return Card("Model", [said], {**notes, **facts}, self.to_frame())
 
@@ -173,23 +173,16 @@ class Model(WithChart):
         Entry [t, b] is for position t with bit b; row T is [CLS], with equal entries for both b. Scores include
         the temperature and the biases; if [CLS] is not attended, its score is -inf.
         """
-        H, layer = self.H, self.layers[0]
-        table, offset = self._cls_projections(values=True)
-        scores, values = table[..., :H] + offset, table[..., H:].reshape(len(table), 2, H, -1)
-        if not self.attends_cls:
-            scores[-1] = -np.inf
-        return scores, values + (0 if layer.b_V is None else layer.b_V)
+        scores, values = self._cls_projections(values=True)
+        b_V = self.layers[0].b_V
+        return scores, values.reshape(len(values), 2, self.H, -1) + (0 if b_V is None else b_V)
 
     def cls_scores(self) -> Float[Array, "n 2 H"]:
         """Return only the scores of `cls_tables`, which takes a fifth of the memory."""
-        table, offset = self._cls_projections(values=False)
-        scores = table + offset
-        if not self.attends_cls:
-            scores[-1] = -np.inf
-        return scores
+        return self._cls_projections(values=False)[0]
 
-    def _cls_projections(self, *, values: bool) -> tuple[Float[Array, "n 2 k"], Float[Array, "..."] | float]:
-        """Return x^T [W_K q / temperature, W_V] for every token x, q the query of [CLS]; then the term of b_K."""
+    def _cls_projections(self, *, values: bool) -> tuple[Float[Array, "n 2 H"], Float[Array, "n 2 k"]]:
+        """Return the score of every token for the query of [CLS], and with `values` its product with W_V."""
         layer = self.layers[0]
         if self.L != 1:
             raise DomainError(
@@ -205,7 +198,10 @@ class Model(WithChart):
         for part, piece in self.encoding.pieces():
             table[part] = piece.project(W)[0] if norm is None else norm(piece.token_table()[0]) @ W
         table[-1] = z @ W
-        return table, offset
+        scores = table[..., : self.H] + offset
+        if not self.attends_cls:
+            scores[-1] = -np.inf
+        return scores, table[..., self.H :]
 
     def cls_state(self, bits: Int[Array, "n T"]) -> Float[Array, "n d"]:
         """Return y_[CLS], the last layer's output at [CLS], for each example."""

@@ -34,8 +34,6 @@ SUM = "sparsehead_sha256"
 PARTS: dict[str, type] = {c.__name__: c for c in (Model, Encoding, Layer, LayerNorm, Mlp, Dense)}
 MOST_HEADER = 2**24  # bytes; a model of a hundred layers has a header of 10^5
 COPIES = 4  # the file, its tensors, and these in float64
-POSITIVE = ("temperature", "eps")
-LARGEST = 2**53  # whole numbers beyond this are not exact in float64
 
 
 def save(model: Model, path: str | Path, *, force: bool = False) -> Path:
@@ -91,11 +89,7 @@ def load(path: str | Path) -> Model:
     """
     if not isinstance(path, str | os.PathLike):
         raise DomainError(f"load takes the path of a model file; got a {type(path).__name__}.")
-    if (
-        not os.path.isfile(path)
-        and (os.path.isdir(path) or not os.path.exists(path))
-        and len(str(path)) < 200
-    ):
+    if (os.path.isdir(path) or not os.path.exists(path)) and len(str(path)) < 200:
         raise FileError(f"no model at {shown_path(path)}; `sparsehead build ... --out FILE` writes one.")
     raw, metadata = _read(check_source(path, wanted="a model that `sparsehead build --out` wrote"))
     try:
@@ -127,10 +121,7 @@ def load_weights(path: str | Path) -> Model | dict[str, Array]:
 def as_model(model: Any, *, hint: str) -> Model:
     """Return the Model for `model`: a Model itself, the path of a model file, or a module made by `to_torch`.
 
-    Args:
-        hint: how to get a model, for the error message.
-    Raises:
-        DomainError: `model` is none of these. FileError: as for `load`.
+    `hint` says in the message how to get a model.
     """
     if isinstance(model, str | os.PathLike):
         return load(Path(model))
@@ -194,8 +185,7 @@ def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
         RecursionError,
         OverflowError,
     ) as error:
-        reason = str(error)[:80] or type(error).__name__
-        raise FileError(f"{damaged} ({reason}).") from None
+        raise FileError(f"{damaged} ({str(error)[:80] or type(error).__name__}).") from None
 
 
 def _announced(header: bytes) -> tuple[dict[str, str], int]:
@@ -249,8 +239,7 @@ def _shrunk(array: Array) -> Array:
     """Return the array as float32 if that is exact, else unchanged."""
     with np.errstate(over="ignore"):  # what overflows float32 becomes infinite, and differs
         single = array.astype(np.float32)
-    exact = bool((single == array).all())
-    return np.ascontiguousarray(single if exact else array)
+    return np.ascontiguousarray(single if (single == array).all() else array)
 
 
 def _pack(part: Any, where: str = "") -> Any:
@@ -283,11 +272,13 @@ def _scalar(part: "Field[Any]", value: Any) -> Any:
     if part.type is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         value = float(value) if number else value
-        good = number and math.isfinite(value) and (value > 0 or part.name not in POSITIVE)
+        good = number and math.isfinite(value) and (value > 0 or part.name not in ("temperature", "eps"))
     elif part.type is bool:
         good = isinstance(value, bool)
     elif part.type is int:
-        good = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST
+        good = (
+            isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 2**53
+        )  # exact in float64
     elif part.type is str:
         good = isinstance(value, str)
     elif part.name == "meta":

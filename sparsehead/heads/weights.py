@@ -28,9 +28,7 @@ def check_shapes(part: object, wants: dict[str, tuple[int, ...]], where: str) ->
     """Refuse an array of `part` that has another shape than in `wants`, or contains NaN or infinity."""
     for name, shape in wants.items():
         array = getattr(part, name)
-        if array is None:
-            continue
-        if array.shape != shape:
+        if array is not None and array.shape != shape:
             raise ShapeError(f"{where} has {name} of shape {array.shape}; its other weights need {shape}.")
     for field in fields(part):  # type: ignore[arg-type]
         array = getattr(part, field.name)

@@ -22,8 +22,6 @@ from .._base.files import check_target, shown_path, whole_file
 from ..train.spec import SETTINGS
 from . import Record, Store
 
-FORMATS = (".csv", ".parquet", ".json")
-
 
 def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
     """One row per experiment (specs that differ in the seed alone), in order of first appearance.
@@ -43,23 +41,14 @@ def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 def _summary_row(record: Record) -> dict[str, Any]:
     """The row of an experiment before its trials are counted; `record` is its first."""
-    spec = record.spec
-    own = ("function", "s", "T", "m", "seed")
-    changed = {
-        n: v for n, v in spec.items() if n not in own and (n not in SETTINGS or v != SETTINGS[n].default)
-    }
+    columns = ("function", "s", "T", "m")
+    rest = {name: value for name, value in record.spec.items() if name not in (*columns, "seed")}
+    changed = [f"{n}={v}" for n, v in sorted(rest.items()) if n not in SETTINGS or v != SETTINGS[n].default]
     return {
-        "function": spec["function"],
-        "s": spec.get("s"),
-        "T": spec["T"],
-        "m": spec["m"],
-        "id": record.id,
-        "trials": 0,
-        "solved": 0,
-        "seconds": 0.0,
-        "created": record.created_at,
-        "settings": sys.intern(" ".join(f"{name}={value}" for name, value in sorted(changed.items()))),
-    }
+        **{name: record.spec.get(name) for name in columns},
+        "id": record.id, "trials": 0, "solved": 0, "seconds": 0.0, "created": record.created_at,
+        "settings": sys.intern(" ".join(changed)),
+    }  # fmt: skip
 
 
 def find(store: Store, start: str) -> Record:
@@ -192,9 +181,10 @@ def outcome_row(record: Record) -> dict[str, Any]:
 
 def check_table(path: Path, *, force: bool = False) -> None:
     """Refuse, before any row is read, a file that `write` could not write."""
-    if path.suffix.lower() not in FORMATS:
+    formats = (".csv", ".parquet", ".json")
+    if path.suffix.lower() not in formats:
         raise DomainError(
-            f"{path} ends in {path.suffix or 'nothing'!r}; tables are written as {', '.join(FORMATS)}."
+            f"{path} ends in {path.suffix or 'nothing'!r}; tables are written as {', '.join(formats)}."
         )
     check_target(path, force=force)
 

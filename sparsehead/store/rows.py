@@ -37,7 +37,6 @@ class Record:
     """One row.
 
     Args:
-        spec, outcome: as JSON values.
         made_by: version, commit, engine, instructions, dtype and device, as far as they were recorded.
         created: seconds since 1970.
         arrays: the checksum of each array by name.
@@ -145,11 +144,7 @@ def new_row(
 
 
 def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
-    """The record of a row that another process sent, with its packed arrays.
-
-    Raises:
-        Damage: the row or an array is not what was sealed.
-    """
+    """The record of a row that another process sent; `Damage` if it, or a packed array, is not what was sealed."""
     record = read_row(values)
     if record.arrays != {name: digest(data) for name, data in blobs.items()}:
         raise Damage("the checksums of its arrays do not match")
@@ -162,11 +157,7 @@ def sealed(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def read_row(row: Sequence[Any]) -> Record:
-    """The record of a row as SQLite returns it, text as bytes.
-
-    Raises:
-        Damage: the row is not what was written.
-    """
+    """The record of a row as SQLite returns it, text as bytes; `Damage` if it is not what was written."""
     try:
         values = [value.decode() if isinstance(value, bytes) else value for value in row]
     except UnicodeDecodeError:
@@ -177,9 +168,8 @@ def read_row(row: Sequence[Any]) -> Record:
     spec, outcome, made_by = (_object(text) for text in (spec_text, outcome_text, made_by_text))
     if key != row_id(spec_text, made_by):
         raise Damage("its id does not belong to its spec and engine")
-    if not isinstance(spec.get("function"), str) or any(
-        type(spec.get(n)) is not int for n in ("T", "m", "seed")
-    ):
+    whole = all(type(spec.get(name)) is int for name in ("T", "m", "seed"))
+    if not whole or not isinstance(spec.get("function"), str):
         raise Damage("its spec has no function, T, m or seed")
     try:
         check_types(spec)

@@ -43,13 +43,9 @@ def sweep_on(
 
 
 class DaskSweep(Sweep):
-    """A sweep on a Dask cluster.
+    """A sweep on the Dask cluster "tcp://host:port", "tls://host:port" or "local:N"; for the settings see `Sweep`.
 
-    Args:
-        cluster: "tcp://host:port", "tls://host:port", or "local:N".
-        db, settings: see `Sweep`. Sentences also name what differs between here and the workers.
-    Raises:
-        ParseError: the address is none. MissingExtra: Dask is not installed. SparseheadError: no scheduler answers.
+    Sentences also name what differs between here and the workers.
     """
 
     def __init__(self, db: str | Path, cluster: str, **settings: Unpack[SweepSettings]) -> None:

@@ -106,10 +106,8 @@ class DaskCrew(Crew):
             # A worker that ends is started again; on a busy machine that takes longer than Dask's 15 s, after which it
             # would be written off for good.
             self._undo.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
-            no_pages: dict[str, list[str]] = {
-                f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")
-            }
-            self._undo.enter_context(dask.config.set(no_pages))
+            for part in ("scheduler", "worker"):  # no web pages
+                self._undo.enter_context(dask.config.set({f"distributed.{part}.http.routes": []}))
             scratch = self._undo.enter_context(scratch_folder())
             self._undo.enter_context(dask.config.set({"temporary-directory": scratch}))
             # Dask starts its processes by `python -c`, which would look for modules in the current folder first.
@@ -205,10 +203,8 @@ class DaskCrew(Crew):
                 try:
                     record = received_row(row, arrays)
                 except Damage as why:
-                    message = {
-                        "error": message["outcome"],
-                        "message": f"what its worker sent is damaged: {why}",
-                    }
+                    said = f"what its worker sent is damaged: {why}"
+                    message = {"error": message["outcome"], "message": said}
                 else:
                     message = {"outcome": record.spec_id, "made_by": record.made_by}
                     rows.append((row, arrays))

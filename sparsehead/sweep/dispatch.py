@@ -10,6 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -26,7 +27,6 @@ from .units import MOST_TRIALS, Backlog
 
 RUNNER = "sparsehead.train.loop:run_trials"
 MAX_DEATHS = 3  # a spec whose worker ends this often is given up
-NO_ENGINE = {"engine": "none"}  # what made the row of a spec that was given up
 
 Message = dict[str, Any]
 
@@ -144,7 +144,8 @@ class Sweep:
         own = {name: self.options[name] for name in ("engine", "dtype", "device") if name in self.options}
         self._engine = (lambda spec: origin_of(spec, **own)) if runner == RUNNER else None
         self._dtype = own.get("dtype", "float32")
-        self._tell, self._told = say or _warn, set[str]()
+        self._tell = say or partial(warnings.warn, stacklevel=4)
+        self._told = set[str]()
 
     def __enter__(self) -> "Sweep":
         return self
@@ -269,7 +270,8 @@ class Sweep:
             unit = message["unit"]
             worker.units.remove(unit)
             if "lost" in message:
-                self._requeue(unit, backlog)
+                for spec in unit.waiting.values():
+                    backlog.again(spec)
             else:
                 backlog.measured(unit.specs, message["done"])
                 state.errors |= dict.fromkeys(unit.waiting, "its worker ended the unit without an outcome")
@@ -283,10 +285,6 @@ class Sweep:
         else:
             self._name_origins(state.reused, described(message["made_by"]))
             state.finished(worker.settle(message["outcome"]))
-
-    def _requeue(self, unit: Unit, backlog: Backlog) -> None:
-        for spec in unit.waiting.values():
-            backlog.again(spec)
 
     def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
         """A worker has ended. What was committed counts; the rest is tried again, one spec at a time."""
@@ -304,8 +302,4 @@ class Sweep:
     def _give_up(self, spec: TrainSpec, reason: str, reasons: dict[str, str]) -> None:
         """Store that the spec failed, and why. It counts as missing: repeating the sweep tries it again."""
         reasons[spec_id(spec)] = reason
-        self.store.add(spec, {"status": FAILED, "reason": reason}, engine=NO_ENGINE)
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, stacklevel=5)
+        self.store.add(spec, {"status": FAILED, "reason": reason}, engine={"engine": "none"})

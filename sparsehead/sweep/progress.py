@@ -8,7 +8,7 @@ from typing import Any
 
 from ..store import Record
 from ..train.spec import TrainSpec
-from .units import cost, total_cost
+from .units import cost
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class State:
         self.failed: dict[str, str] = {}
         self.deaths: Counter[str] = Counter()
         self._progress, self._start = progress, time.monotonic()
-        self._cost_done, self._cost = 0.0, total_cost(missing)
+        self._cost_done, self._cost = 0.0, sum(map(cost, missing))
         self.report(None)
 
     def finished(self, spec: TrainSpec) -> None:

@@ -35,11 +35,8 @@ def environment() -> dict[str, str]:
     kernel = library("float32")
     level = "none" if isinstance(kernel, Missing) else kernel.level
     found = {"sparsehead": own, "compiled engine": level, "torch": _version("torch"), "commit": commit}
-    return (
-        found
-        | {name: _version(name) for name in ("numpy", "distributed")}
-        | {"Python": platform.python_version()}
-    )
+    found |= {name: _version(name) for name in ("numpy", "distributed")}
+    return found | {"Python": platform.python_version()}
 
 
 def _version(package: str) -> str:

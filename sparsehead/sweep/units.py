@@ -29,11 +29,6 @@ def cost(spec: TrainSpec) -> float:
     return float(spec.T * (spec.m + spec.d))
 
 
-def total_cost(specs: Sequence[TrainSpec]) -> float:
-    """The sum of the costs."""
-    return sum(map(cost, specs))
-
-
 class Backlog:
     """The specs that wait, grouped by all but the seed, in the order of their first specs.
 
@@ -85,7 +80,7 @@ class Backlog:
 
     def measured(self, unit: Sequence[TrainSpec], seconds: float) -> None:
         """Learn from a unit how long trials take; later units count most, for the first ones include start-up."""
-        shape, each, rate = _shape(unit[0]), seconds / len(unit), seconds / total_cost(unit)
+        shape, each, rate = _shape(unit[0]), seconds / len(unit), seconds / sum(map(cost, unit))
         self._each[shape] = 0.5 * self._each.get(shape, each) + 0.5 * each
         self._rate = rate if self._rate is None else 0.5 * self._rate + 0.5 * rate
 

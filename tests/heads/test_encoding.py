@@ -59,7 +59,7 @@ def test_coherence_is_the_largest_product_of_two_rows(make, monkeypatch):
     gram = np.abs(rows @ rows.T)
     np.fill_diagonal(gram, 0)
     assert encoding.coherence() == pytest.approx(gram.max(), abs=1e-14)
-    monkeypatch.setattr("sparsehead.heads.encoding.BLOCK", 64)  # one row at a time
+    monkeypatch.setattr("sparsehead.heads.encoding.PIECE", 64)  # one row at a time
     assert encoding.coherence() == pytest.approx(gram.max(), abs=1e-14)
     assert (rows[:40, :3] == 0).all()  # E_0, E_1 and [CLS] are exactly orthogonal to every position
     np.testing.assert_allclose(np.linalg.norm(rows[:40], axis=1), 1)
