@@ -61,13 +61,7 @@ def _same(value: Any, default: Any) -> bool:
 
 @dataclass(frozen=True)
 class Card:
-    """What a notebook shows of an object.
-
-    Args:
-        lines: a sentence each.
-        facts: numbers by name.
-        table: of which the first 12 rows are shown.
-    """
+    """What a notebook shows of an object: sentences, numbers by name, the first 12 rows of a table."""
 
     title: str
     lines: Sequence[str] = ()
@@ -112,12 +106,7 @@ class WithChart(WithCard):
     def plot(self, out: str | Path | None = None, *, force: bool = False) -> "Picture":
         """The chart of this object; a notebook shows it, and `.chart` is Altair's.
 
-        Args:
-            out: a .svg, .png, .pdf or .html file to write.
-            force: replace `out` if it exists.
-        Raises:
-            MissingExtra: the charts extra is not installed.
-            DomainError: there is nothing to draw.
+        It is also written to `out`, a .svg, .png, .pdf or .html file, which `force` replaces if it exists.
         """
         picture = Picture(_chart(self._CHART, self), type(self).__name__)
         if out is not None:

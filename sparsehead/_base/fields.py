@@ -47,11 +47,7 @@ class Setting:
         return self.default is MISSING
 
     def checked(self, value: Any) -> Any:
-        """`value` as this setting's type and within its range; whether a text is among the choices is not checked.
-
-        Raises:
-            DomainError: it is of another type, not finite, or out of range.
-        """
+        """`value` as this setting's type and within its range; whether a text is among the choices is not checked."""
         if value is None and self.optional:
             return None
         if self.kind is int:
@@ -108,20 +104,14 @@ def settings_of(kind: type) -> dict[str, Setting]:
 
 
 def check_names(names: Iterable[str], known: Mapping[str, Setting], *, what: str) -> None:
-    """Refuse a name that is no setting, and name the one that was probably meant.
-
-    Args:
-        what: what was called, such as "learn".
-    Raises:
-        DomainError: a name is not among `known`.
-    """
+    """Refuse a name that is not among `known`, and name the one that was probably meant; `what` was called."""
     for name in names:
         if name not in known:
             near = closest(name, known)
             hint = (
-                "`sparsehead learn --help` lists the settings" if near is None else f"did you mean {near!r}?"
+                "`sparsehead learn --help` lists the settings." if near is None else f"did you mean {near!r}?"
             )
-            raise DomainError(f"{what} has no setting {shown(name)}; {hint}" + "." * (near is None))
+            raise DomainError(f"{what} has no setting {shown(name)}; {hint}")
 
 
 def closest(word: str, known: Mapping[str, Setting]) -> str | None:

@@ -25,9 +25,6 @@ from typing import IO, Any
 
 from .errors import FileError
 
-# Of a results file; in memory lists of lists take 30 times as much. The largest of ours has 240,000 bytes.
-MAX_JSON_BYTES = 2**24
-
 
 def check_target(path: str | Path, *, force: bool = False) -> Path:
     """The file to write for `path`: `path` itself, or the regular file that the link `path` points to.
@@ -117,8 +114,7 @@ def make_folder(path: str | Path) -> Path:
 def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> Path:
     """`path`, if it is a regular file of at most `most` bytes: reading a FIFO or /dev/zero would never end.
 
-    Args:
-        wanted: what should be there, such as "a CSV with one point per row"; the message asks for it.
+    The message asks for what is `wanted`, such as "a CSV with one point per row".
     """
     name = shown_path(path)
     try:
@@ -135,12 +131,9 @@ def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> P
 
 
 def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
-    """The JSON object in `path`.
-
-    Raises:
-        FileError: there is no such file, or something else is in it.
-    """
-    source = check_source(path, wanted=wanted, most=MAX_JSON_BYTES)
+    """The JSON object in `path`; a FileError if there is no such file, or something else is in it."""
+    # In memory lists of lists take 30 times as much; the largest results file of ours has 240,000 bytes.
+    source = check_source(path, wanted=wanted, most=2**24)
     try:
         found = json.loads(source.read_bytes())
     except OSError as error:
@@ -193,10 +186,8 @@ def _described(path: Path) -> str:
 
 
 def _kind(mode: int) -> str:
-    names = {
-        stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a FIFO",
-        stat.S_IFSOCK: "a socket",
-    }  # fmt: skip
+    names = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    names |= dict.fromkeys((stat.S_IFCHR, stat.S_IFBLK), "a device")
     return names.get(stat.S_IFMT(mode), "a link or a special file")
 
 

@@ -43,12 +43,7 @@ def names_for_type_checkers(file: str) -> dict[str, str]:
 
 
 def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of `sparsehead`: `home` says where each name lives.
-
-    Raises:
-        MissingExtra: the module needs an optional package that is not installed.
-        AttributeError: there is no such name.
-    """
+    """The `__getattr__` of a module of `sparsehead`: `home` says where each name lives."""
 
     def find(name: str) -> Any:
         if name not in home:
@@ -62,11 +57,7 @@ def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def require_module(module: str) -> None:
-    """Refuse early, with the command that installs it, when an optional package is missing.
-
-    Raises:
-        MissingExtra: `module` is not installed.
-    """
+    """Raise MissingExtra, with the command that installs it, if an optional package is missing."""
     try:
         found = find_spec(module) is not None
     except ModuleNotFoundError:
@@ -80,7 +71,5 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingEx
     module = (error.name or "").split(".")[0]
     if module not in EXTRAS:
         return error
-    extra = EXTRAS[module]
-    return MissingExtra(
-        f"this needs {module}, which is not installed; pip install 'sparsehead[{extra}]' brings it."
-    )
+    command = f"pip install 'sparsehead[{EXTRAS[module]}]'"
+    return MissingExtra(f"this needs {module}, which is not installed; {command} brings it.")

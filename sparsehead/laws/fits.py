@@ -68,7 +68,10 @@ def law_value(law: str, a: float | int, b: float | int, T: float | int) -> float
     >>> round(law_value("log", -98.65, 29.65, 300), 1)  # the paper's line at T = 300
     70.5
     """
-    return float(_evaluate(law, a, b, np.array([float(T)]))[0])
+    if law not in FORMULAS:
+        raise DomainError(f"the laws are {', '.join(FORMULAS)}; got {law!r}.")
+    at = np.array([float(T)])
+    return float((a * at**b if law == "power" else a + b * _axis(law, at))[0])
 
 
 def fit_laws(
@@ -149,12 +152,6 @@ def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
     return T if law == "linear" else np.log(T)
 
 
-def _evaluate(law: str, a: float | int, b: float | int, T: Float[Array, " n"]) -> Float[Array, " n"]:
-    if law not in FORMULAS:
-        raise DomainError(f"the laws are {', '.join(FORMULAS)}; got {law!r}.")
-    return a * T**b if law == "power" else a + b * _axis(law, T)
-
-
 def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
     """The law as a family in x = (ln m_80 at the first T, at the last T, ln slope).
 
@@ -185,10 +182,8 @@ def _params(law: str, x: Float[Array, " 3"], Ts: Float[Array, " n_T"]) -> dict[s
 
 def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
     """The best (ln m_80 at both ends, ln slope), from several starts, and its loss."""
-    middle = float(np.average(data.log_m, weights=data.trials))
-    starts = [
-        [middle + low, middle + high, math.log(TYPICAL_SLOPE)] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))
-    ]
+    middle, slope = float(np.average(data.log_m, weights=data.trials)), math.log(TYPICAL_SLOPE)
+    starts = [[middle + low, middle + high, slope] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))]
     return least(data, _between_ends(law, data.Ts), starts)
 
 

@@ -37,12 +37,11 @@ def expected_cost(T: float | int, m: float | int, share: float) -> float:
 class Joint:
     """Finds m_80 at every T at once: each batch goes where it narrows the intervals most for its cost.
 
-    A round starts from `smooth.posterior` of all trials. Batches are chosen one after another: of all T and all
-    shares in SHARES the one with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over
-    all T and the slope. Its effect on the widths is foreseen and the next batch is chosen, until all are foreseen to
-    suffice or the round is full: half as many trials as there are. Rounds end when every interval is as narrow as its
-    policy asks and trials of every T came out both ways, or trials are spent. A proposal depends on the outcomes alone,
-    as with `Adaptive`.
+    A round starts from `smooth.posterior` of all trials. Of all T and all shares in SHARES the next batch is the one
+    with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over all T and the slope; its
+    effect on the widths is foreseen and the next one chosen, until all are foreseen to suffice or the round has half
+    as many trials as there are. Rounds end when every interval is as narrow as its policy asks and trials of every T
+    came out both ways, or trials are spent. A proposal depends on the outcomes alone, as with `Adaptive`.
 
     The intervals rest on two assumptions that a single T's do not need: one slope for all T, and thresholds that
     change smoothly with T. benchmarks/law_design.py measures their coverage, also where a kink breaks the second.
@@ -116,10 +115,8 @@ class Joint:
 
     def _wanted(self) -> Float[Array, " k"]:
         """The spread of ln m_80 at which each interval is as narrow as asked, and that of ln slope."""
-        quantiles = {T: normal_quantile((1 + policy.level) / 2) for T, policy in self.policies.items()}
-        spreads = [
-            self.policies[T].width / (2 * SPREAD_CAUTION * quantiles[T]) for T in sorted(self.policies)
-        ]
+        policies = [self.policies[T] for T in sorted(self.policies)]
+        spreads = [p.width / (2 * SPREAD_CAUTION * normal_quantile((1 + p.level) / 2)) for p in policies]
         # of ln slope, an s.d. of 0.12: stopping sooner would favour slopes that came out too steep
         return np.array([*spreads, 0.12])
 

@@ -85,12 +85,10 @@ class LawResult(ResultsRecord, WithChart):
     def to_frame(self) -> Frame:
         """One row for each T: m_80, its 95 % interval, trials, and the floors for one answer and for a trial's runs."""
         return Frame(
-            [
-                {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "side": t.side, "trials": t.trials,
-                 "floor": getattr(self.floor.get(T), "m", None),
-                 "floor_runs": getattr(self.floor.get(T), "m_guesses", None), "note": t.note}
-                for T, t in self.thresholds.items()
-            ]
+            {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "side": t.side, "trials": t.trials,
+             "floor": getattr(self.floor.get(T), "m", None),
+             "floor_runs": getattr(self.floor.get(T), "m_guesses", None), "note": t.note}
+            for T, t in self.thresholds.items()
         )  # fmt: skip
 
     def _card(self) -> Card:
@@ -101,8 +99,7 @@ class LawResult(ResultsRecord, WithChart):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: what `sparsehead law --json` prints."""
-        found: dict[str, Any] = json_values(self)
-        return found
+        return dict(json_values(self))
 
 
 class LawSettings(Settings, total=False):
@@ -141,19 +138,17 @@ def law(
         function: a family (and, or, parity, majority, junta; needs s), an expression, or a SparseFunction.
         T: context lengths, one or several; for a SparseFunction its own by default.
         s: how many positions a family's functions read. An expression says so itself; s may repeat it.
-        db: the store. seed: names every random stream.
+        seed: names every random stream.
         method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
             ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
             trials at each m = 50, 60, .., 200. By default joint; adaptive for one or two T.
         policy: how joint and adaptive go about it: width wanted at each T, trials at most.
         exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
-        workers: processes, one thread each.
-        cluster: a Dask cluster in their place: "tcp://host:port" of its scheduler, or "local:N".
+        workers, cluster: processes, one thread each; or a Dask cluster: "tcp://host:port" of its scheduler, "local:N".
         shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call
             without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
             "joint" decides from all outcomes at once and cannot be parted.
-        progress: called as trials finish, with the round and how far it is.
         stored: run nothing; tell what the store holds of the design, in the order in which it is run.
         known: by T, cells whose store is elsewhere, such as those of a results file. One of n trials stands for the
             first n at its m; they count, and are not run again. With method joint or adaptive.
@@ -163,8 +158,6 @@ def law(
         learner: what is trained: a name, a function `(bits, labels, rng) -> predict`, a scikit-learn estimator,
             `module(..)`, or "package.module:name". A trial in which a learner of your own fails counts as not learned.
         settings: fields of `TrainSpec`: encoding, H, d, restarts, dropout, ...
-    Raises:
-        DomainError: no T, an unknown method, or settings that contradict each other or are out of range.
     Paper: law-and, law-dropout, law-decades
 
     >>> from pathlib import Path
@@ -197,8 +190,11 @@ def law(
     make = _trials_of(function, size, preset, with_learner(learner, settings), tasks)
     # settings out of range, and what does not fit into memory, are refused before anything runs
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
-    if s is not size:
-        _check_repeated(s, target_function(make(lengths[0], 50, 0)))
+    if s is not size and s != (reads := target_function(make(lengths[0], 50, 0)).s):
+        raise DomainError(
+            f"the expression reads {reads} positions, and s (--s) says {shown(s)}; leave s out, which only families "
+            "need."
+        )
     floor = floors(make, lengths)
     made = StoredSweep(db) if stored else sweep_on(cluster, db, workers=workers, say=say)
     with made as sweep:
@@ -206,9 +202,12 @@ def law(
         if method == "grid":
             cells, thresholds = by_grid(trials, lengths, part)
         else:
-            policies = _policies(policy, exceptions or {}, lengths, floor)
+            exceptions = exceptions or {}
+            wanted = {T: replace(policy, **exceptions.get(T, {})) for T in lengths}
+            policies = {T: above_floor(wanted[T], floor[T].m if T in floor else 0) for T in lengths}
             cells, thresholds = (jointly if method == "joint" else one_by_one)(trials, policies)
     laws = fit_laws(cells, caution=LAW_CAUTION if method == "joint" else 1.0)
+    name = {"and": "AND", "or": "OR"}.get(function, function)
     return LawResult(
         thresholds=thresholds,
         fits=laws.fits,
@@ -217,7 +216,7 @@ def law(
         floor=floor,
         cells=cells,
         seconds=time.monotonic() - started,
-        target=_target(function, size),
+        target=name if size is None else f"{name} of {size} bits",
         in_paper=(function, size) == ("and", 3),
         slopes=slopes(make, lengths[-1]),
         complete=made.complete if isinstance(made, StoredSweep) else True,
@@ -255,31 +254,6 @@ def _refuse_early(
     packed(learner)
 
 
-def _check_repeated(s: Any, f: SparseFunction) -> None:
-    """Refuse an s that is not the number of positions that an expression reads."""
-    if s != f.s:
-        raise DomainError(
-            f"the expression reads {f.s} positions, and s (--s) says {shown(s)}; leave s out, which only families need."
-        )
-
-
-def _policies(
-    policy: Adaptive,
-    exceptions: Mapping[int, Mapping[str, Any]],
-    lengths: Sequence[int],
-    floor: Mapping[int, Floor],
-) -> dict[int, Adaptive]:
-    """The policy at each T: with its exceptions, and starting above the floor."""
-    wanted = {T: replace(policy, **exceptions.get(T, {})) for T in lengths}
-    return {T: above_floor(own, floor[T].m if T in floor else 0) for T, own in wanted.items()}
-
-
-def _target(function: str, s: int | None) -> str:
-    """The function in words."""
-    name = {"and": "AND", "or": "OR"}.get(function, function)
-    return name if s is None else f"{name} of {s} bits"
-
-
 def _in_words(t: Threshold) -> str:
     """The threshold and its interval, or the one bound that there is."""
     if t.m80 is None and t.side in ("at most", "at least"):
@@ -315,12 +289,12 @@ def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
             f"shard {part} needs method adaptive (parts are context lengths) or grid (parts are trials); joint decides "
             "from the outcomes of all context lengths at once."
         )
-    own = part.part(lengths)
-    if not own:
+    lengths_here = part.part(lengths)
+    if not lengths_here:
         raise DomainError(
             f"shard {part} has nothing to do: there are {len(lengths)} context lengths; use at most as many shards."
         )
-    return own
+    return lengths_here
 
 
 def _check_arguments(

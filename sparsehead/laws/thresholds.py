@@ -64,12 +64,10 @@ def grid(
 ) -> Threshold:
     """The paper's protocol: the smallest m with at least `target` successes, averaged over bootstrap resamples.
 
-    Each resample redraws the trials of every cell with replacement and takes the smallest m that reaches the
-    target. The value is the mean over resamples and the bar their standard deviation. This is how values such as
-    52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
-    The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
-    A resample that reaches the target nowhere counts as the last m in mean and bar; where these are
-    too many for the interval, its upper end is open.
+    Each resample redraws the trials of every cell with replacement. The value is the mean over resamples, the bar their
+    standard deviation; so values such as 52.8 arise on a grid of tens. The first m to pass is too small when several
+    cells lie near the target, and a value at the first m is censored. A resample that reaches the target nowhere counts
+    as the last m in mean and bar; where these are too many for the interval, its upper end is open.
 
     Paper: law-and, law-grid
     """
@@ -93,10 +91,10 @@ def grid(
     open_above = (~reached).mean() > (1 - level) / 2
     if open_above:
         notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
-    bar = float(first.std())
     upper = None if open_above else high
-    note = "; ".join(notes)
-    return Threshold(T, float(first.mean()), low, upper, trials, note, bar=bar, method="grid")
+    return Threshold(
+        T, float(first.mean()), low, upper, trials, "; ".join(notes), bar=float(first.std()), method="grid"
+    )
 
 
 def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float = 0.95) -> Threshold:
@@ -113,7 +111,9 @@ def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float =
         return Threshold(T, None, None, None, 0, "no trials", method="fitted")
     least, most = rising_bounds(merged, target=target, level=level)
     if agree(merged):
-        note = _one_sided(least, most, solved, trials)
+        seen = f"no {'failure' if solved else 'success'} in {trials} trials"
+        end, word = (most, "most") if solved else (least, "least")
+        note = f"{seen}: too few to bound m_80" if end is None else f"at {word} {end:g}: {seen}"
         return Threshold(T, None, least, most, trials, note, method="fitted")
     m80, low, high, slope = curve_interval(merged, target, level)
     low = min(low, least) if low and least else None
@@ -121,15 +121,6 @@ def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float =
     notes = [] if low and high else ["the trials leave one side open; more of them are needed"]
     notes += [found.words for found in misfits({0: merged}, {0: math.log(m80)}, slope, target)]
     return Threshold(T, m80, low, high, trials, "; ".join(notes), slope=slope, method="fitted")
-
-
-def _one_sided(least: float | None, most: float | None, solved: int, trials: int) -> str:
-    """What trials say that all came out alike."""
-    seen = f"no {'failure' if solved else 'success'} in {trials} trials"
-    end = most if solved else least
-    if end is None:
-        return f"{seen}: too few to bound m_80"
-    return f"at {'most' if solved else 'least'} {end:g}: {seen}"
 
 
 def rising_bounds(

@@ -24,11 +24,7 @@ class Checked:
 
 
 def check(path: str | Path) -> Checked:
-    """Read every row and every array of a store.
-
-    Raises:
-        StoreError: the file is no store, or its structure is damaged.
-    """
+    """Read every row and every array of a store; a StoreError if its structure is damaged."""
     with Store(path, readonly=True) as store:
         damage: list[str] = []
         sound = 0
@@ -75,11 +71,7 @@ def _check_new(old: Path, new: str | Path) -> None:
 
 
 def sound_rows(path: Path, damage: list[str]) -> Iterator[SealedRow]:
-    """Every sound row of the store at `path`, as `Store.add_rows` takes it; `damage` gets a sentence for each other.
-
-    Raises:
-        StoreError: nothing can be read.
-    """
+    """Every sound row of the store at `path`, as `Store.add_rows` takes it; `damage` gets a sentence for each other."""
     try:
         db, _ = connect(path, readonly=True, tables_only=True)
         highest = _highest(db, path)

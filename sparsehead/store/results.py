@@ -52,11 +52,7 @@ def _summary_row(record: Record) -> dict[str, Any]:
 
 
 def find(store: Store, start: str) -> Record:
-    """The record whose id, or whose spec's id, starts with `start`.
-
-    Raises:
-        StoreError: none or several do, or that one is damaged.
-    """
+    """The record whose id, or whose spec's id, starts with `start`; a StoreError if none or several do."""
     damage: list[str] = []
     found: list[Record] = []
     count = 0
@@ -147,9 +143,6 @@ class Outcomes:
     """The outcomes of a store that fit the conditions, each as a row; every iteration reads them again.
 
     What is added to the store after the first iteration is left out of the later ones, so that all see the same rows.
-
-    Args:
-        row: makes a row of a record.
     """
 
     def __init__(
@@ -192,10 +185,8 @@ def check_table(path: Path, *, force: bool = False) -> None:
 def write(rows: Iterable[Mapping[str, Any]], path: Path, *, force: bool = False) -> int:
     """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json; how many there were.
 
-    The file appears whole or not at all; one that exists is replaced only with `force`.
-
-    Args:
-        rows: iterated twice, first for the names and types of the columns.
+    The file appears whole or not at all; one that exists is replaced only with `force`. Rows are iterated twice, first
+    for the names and types of the columns.
     """
     check_table(path, force=force)
     written = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]

@@ -102,20 +102,13 @@ class Store:
         return added
 
     def get(self, key: str) -> Record | None:
-        """The record with this id, or None.
-
-        Raises:
-            StoreError: the row is damaged.
-        """
+        """The record with this id, or None; a StoreError if the row is damaged."""
         return next(self._records("spec_id = ?", (key,)), None)
 
     def records(self, damage: list[str] | None = None) -> Iterator[Record]:
         """Records in the order in which they were added.
 
-        Args:
-            damage: a list that gets one sentence for each damaged row, so that reading goes on.
-        Raises:
-            StoreError: a row is damaged, and `damage` is None.
+        `damage` gets one sentence for each damaged row, and reading goes on; without it such a row is a StoreError.
         """
         return self._records("TRUE", (), damage)
 
@@ -159,11 +152,7 @@ class Store:
         return sorted(names - {""})
 
     def arrays(self, key: str) -> dict[str, Shaped[Array, "..."]]:
-        """Every array stored with the row `key`, by name; empty if the store has no such row.
-
-        Raises:
-            StoreError: an array is damaged, missing or too many.
-        """
+        """Every array stored with the row `key`, by name; empty if the store has no such row."""
         return self._unpacked(key, "", MAX_BYTES)
 
     def _unpacked(self, key: str, start: str, most: int) -> dict[str, Shaped[Array, "..."]]:
@@ -190,9 +179,8 @@ class Store:
             raise self._damage(key, "an array has the wrong type")
         blobs = {name.decode(errors="replace"): data for name, data in found.items()}
         if record is not None:
-            wrong = sorted(
-                record.arrays.items() ^ {name: digest(data) for name, data in blobs.items()}.items()
-            )
+            digests = {name: digest(data) for name, data in blobs.items()}
+            wrong = sorted(record.arrays.items() ^ digests.items())
             if wrong:
                 raise self._damage(key, f"the checksum of its array {wrong[0][0]!r} does not match")
         return blobs

@@ -12,10 +12,7 @@ from .local import LocalSweep
 
 
 def parse_cluster(text: str) -> int | str:
-    """The number of workers of "local:N", or the address of a scheduler.
-
-    Raises:
-        ParseError: it is neither.
+    """The number of workers of "local:N", or the address of a scheduler; a ParseError if it is neither.
 
     >>> parse_cluster("local:2"), parse_cluster("tcp://node7:8786")
     (2, 'tcp://node7:8786')

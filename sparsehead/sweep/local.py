@@ -31,11 +31,9 @@ CHILD = SAFE_PATH | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL",
 
 
 class LocalSweep(Sweep):
-    """A sweep in worker processes that stay alive between calls of `run`.
+    """A sweep in `workers` processes, which start when there is work and stay alive between calls of `run`.
 
-    Args:
-        workers: processes; they start when there is work.
-        db, settings: see `Sweep`. Sentences also tell what a worker printed.
+    For the settings see `Sweep`. Sentences also tell what a worker printed.
     """
 
     def __init__(self, db: str | Path, *, workers: int = 2, **settings: Unpack[SweepSettings]) -> None:

@@ -34,11 +34,7 @@ class Shard:
 
 
 def parse_shard(text: str) -> Shard:
-    """`Shard(2, 8)` from "2/8".
-
-    Raises:
-        ParseError: it is not i/n with whole numbers 1 <= i <= n.
-    """
+    """`Shard(2, 8)` from "2/8"; a ParseError unless it is i/n with whole numbers 1 <= i <= n."""
     number, slash, of = text.strip().partition("/")
     if slash and number.isdecimal() and of.isdecimal() and len(text) < 20 and 1 <= int(number) <= int(of):
         return Shard(int(number), int(of))

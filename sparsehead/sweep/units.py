@@ -30,12 +30,7 @@ def cost(spec: TrainSpec) -> float:
 
 
 class Backlog:
-    """The specs that wait, grouped by all but the seed, in the order of their first specs.
-
-    Args:
-        specs: what is to be run, each once.
-        batch: most trials in one unit.
-    """
+    """The specs that wait, grouped by all but the seed, in the order of their first ones; at most `batch` in a unit."""
 
     def __init__(self, specs: Iterable[TrainSpec], *, batch: int = MOST_TRIALS) -> None:
         if batch < 1:

@@ -50,7 +50,13 @@ def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     size += per_bit * bits + per_chunk * _chunk(spec, T)
     size += 4 * spec.H * bits if spec.dropout else 0.0  # masks: a number for each head, sample and position
     size += 16 * double * float(m) * (spec.mlp + 2 * d + width)  # the block after attention, both ways
-    return size + (double * _pairs(spec, float(T), width) if spec.L > 1 else 0)
+    if spec.L == 1:
+        return size
+    # full attention: the weights of all pairs of tokens for a chunk of n samples
+    chunk = 2**21  # numbers in a chunk of samples x tokens x width; `torch_engine.CHUNK_NUMBERS`
+    n_T = chunk / max(spec.d, spec.mlp) + T  # n T, with at least one sample
+    pairs = spec.H * float(T) * n_T * (spec.L - 1)
+    return size + double * (9 * pairs + 17 * float(T) * T * width + 20 * chunk * spec.L)
 
 
 def _chunk(spec: TrainSpec, T: int) -> float:
@@ -58,20 +64,8 @@ def _chunk(spec: TrainSpec, T: int) -> float:
     return min(float(CHUNK_BITS), float(spec.holdout) * T)
 
 
-def _pairs(spec: TrainSpec, T: float, width: int) -> float:
-    """Bytes that full attention takes beyond that of [CLS]: weights of all pairs for a chunk of n samples."""
-    chunk = 2**21  # numbers in a chunk of samples x tokens x width; `torch_engine.CHUNK_NUMBERS`
-    n_T = chunk / max(spec.d, spec.mlp) + T  # n T, with at least one sample
-    weights = spec.H * T * n_T * (spec.L - 1)
-    return 9 * weights + 17 * T * T * width + 20 * chunk * spec.L
-
-
 def require_trial(spec: TrainSpec, *, what: str = "learn", workers: int = 1, dtype: str = "float32") -> None:
-    """Refuse a trial, or `workers` of them side by side, that memory cannot hold.
-
-    Raises:
-        TooLarge: with the estimate and the largest T or m that would fit.
-    """
+    """Raise TooLarge for a trial, or `workers` of them side by side, that memory cannot hold."""
     require_memory(
         what if workers == 1 else f"{what} in {workers} processes",
         lambda T, m: workers * trial_bytes(spec, T=T, m=m, dtype=dtype),

@@ -6,11 +6,11 @@ from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from typing import Any, Unpack, overload
 
-from .._base.arguments import instance, shown, whole
+from .._base.arguments import shown, whole
 from .._base.errors import DomainError
 from .._base.fields import check_names
 from ..datasets import Dataset, dataset
-from ..functions import SparseFunction
+from ..functions import SparseFunction, as_function
 from ..functions.task import Task
 from ..heads.encoding import Encoding
 from ..reading import Reading, read
@@ -122,13 +122,9 @@ def learn(
         )
     if isinstance(f, Task):
         f, settings = f.f, {**_of_task(f, settings), **settings}
-    if not isinstance(f, str):
-        instance("f", f, SparseFunction, "or a text such as 'x1 & x2' together with T=")
     if isinstance(f, str) and T is None:
         raise DomainError(f"learn needs the context length T together with the expression {f!r}.")
-    if isinstance(f, SparseFunction) and T not in (None, f.T):
-        raise DomainError(f"the function reads T={f.T} bits, but T={T} was asked for.")
-    text, length = (f, T) if isinstance(f, str) else (str(f), f.T)
+    length = T if isinstance(f, str) else as_function(f, T, asker="learn").T
     check_names(settings, {name: SETTINGS[name] for name in SETTINGS if name != "function"}, what="learn")
     own = encoding if isinstance(encoding, Encoding) else None
     if own is not None:
@@ -138,7 +134,7 @@ def learn(
     named = encoding if isinstance(encoding, str) else own_name(encoding)
     everything = with_learner(learner, settings)
     spec = preset_spec(
-        preset or "fast", function=text, T=length, s=s, m=m, seed=seed, encoding=named, **everything
+        preset or "fast", function=str(f), T=length, s=s, m=m, seed=seed, encoding=named, **everything
     )
     require_learner(spec.learner, spec.T)
     return learn_spec(
@@ -195,14 +191,8 @@ def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
     if run.model is None:
         return None
     examples, draws = (None, None) if run.spec.online else drawn_training_set(run.spec)
-    return read(
-        run.model,
-        seed=run.spec.seed,
-        p=task_of(run.spec).shared_p,
-        data=examples,
-        draws=draws,
-        delta=delta,
-    )
+    p = task_of(run.spec).shared_p
+    return read(run.model, seed=run.spec.seed, p=p, data=examples, draws=draws, delta=delta)
 
 
 def outcome_values(outcome: Outcome, reading: Reading | None) -> dict[str, Any]:

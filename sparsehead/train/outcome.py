@@ -18,16 +18,14 @@ class Outcome(ShortRepr):
     """One trial's verdict.
 
     Args:
-        status: "solved", "budget_spent" (no restart reached the target) or "diverged" (every restart hit NaN or
-            infinity, the last one at `steps`).
+        status: "solved", "budget_spent" (no restart reached the target) or "diverged" (all hit NaN or infinity).
         steps: step of the first check above the target in the solving run; otherwise steps done in the last run.
-        restarts_used: initialisations tried, from 1.
+        restarts_used: initialisations tried.
         train_accuracy: on the training set at the last check of the last run; 0 if that run had none.
         val_accuracy: the best seen at any check of any run. Exact when solved; otherwise estimated on the part of
             the holdout that was walked before success was excluded.
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
             samples (at most 100); None if the learner has no attention, or its weights are not finite.
-        seconds: of wall-clock time.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
             support_ and other_attention, support_ and other_influence (see `reading.appearance`) and norms; all of
             the solving run, or else of the run with the best validation accuracy.
@@ -97,8 +95,8 @@ class Run(WithChart):
 
     def to_dict(self) -> dict[str, Any]:
         """The spec and the outcome as JSON values; the curves are in `to_frame`, the weights in `model`."""
-        outcome = {name: getattr(self.outcome, name) for name in fields_of(self.outcome) if name != "history"}
-        return {"spec": {name: getattr(self.spec, name) for name in fields_of(self.spec)}, **outcome}
+        outcome = {name: value for name, value in vars(self.outcome).items() if name != "history"}
+        return {"spec": dict(vars(self.spec)), **outcome}
 
     def to_frame(self) -> Frame:
         """The curves, one row for each recorded step; None if a curve was not recorded at a step."""
@@ -118,8 +116,3 @@ class Run(WithChart):
         facts = {"training accuracy": o.train_accuracy, "validation accuracy": o.val_accuracy, **mass}
         made: dict[str, Any] = {n: o.made_by[n] for n in ("engine", "dtype") if n in o.made_by}
         return Card("Run", [self.verdict], {**facts, "seconds": o.seconds, "seed": self.spec.seed, **made})
-
-
-def fields_of(part: Any) -> tuple[str, ...]:
-    """The names of a dataclass's fields."""
-    return tuple(part.__dataclass_fields__)

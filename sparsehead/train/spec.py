@@ -197,20 +197,18 @@ def preset(name: str, **settings: Any) -> TrainSpec:
         at m = 200) and its parity (results/parity-settings). Its attention weights are .859, the paper's .996,
         and its success rises more steeply with m than the paper's bars allow: no examined reading has all of these.
     "literal": the text read literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
-        (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It meets the
-        thresholds (results/law-literal: 23.9 [17.9, 30.4] per ln T) and the curves (29 of 40 and 40 of 40), but its
-        estimates from T = 400 on lie below the paper's, attention is .636, and parity is not learned.
+        (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It meets thresholds and
+        curves (results/law-literal), but its estimates from T = 400 on lie below the paper's, attention is .636, and
+        parity is not learned.
     "mingpt": the text read with minGPT's training loop for what it leaves open: "paper" with minGPT's initialisation.
     "best": few samples. A thin model (d = 16, four heads) without dropout, linear maps from PyTorch's default,
         embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient of
         one position is of the order 1/T. With an eps below it Adam moves all T positions at one speed, those that only
         fit noise too; with an eps above it a position moves in proportion to its gradient, and the few that matter
         lead. The penalty acts on embeddings and positions as well: after the training set is fitted it takes back what
-        only fits noise, and runs succeed hundreds of steps later. Found by trials at T = 100 and 1000: of 24 at
-        T = 1000, m = 42 (1.2 times the floor for one answer), 20 succeed; of 48 at T = 100, m = 31, 39 with 0.1/T, 31
-        with 1e-4.
-        results/law-best has the law (1.2 times that floor up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures
-        why runs fail, results/slope the same with one setting changed at a time.
+        only fits noise, and runs succeed hundreds of steps later. results/law-best has the law (1.2 times the floor for
+        one answer up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures why runs fail, results/slope the law with
+        one setting changed at a time.
     """
     if name not in PRESETS:
         raise DomainError(

@@ -54,19 +54,15 @@ class Trial:
     ) -> Outcome:
         """Train until the verdict is known; after every check `progress` gets the state and `watch` the trial."""
         while True:
-            outcome = self.take(self.engine.advance(self.steps_to_check))
+            every, n_steps = self.spec.check_every, self.spec.n_steps
+            steps = min(every - self.step % every, n_steps - self.step)  # to the next check, or to the end
+            outcome = self.take(self.engine.advance(steps))
             if progress is not None:
                 progress(self.state())
             if watch is not None:
                 watch(self)
             if outcome is not None:
                 return outcome
-
-    @property
-    def steps_to_check(self) -> int:
-        """Steps to the next check, or to the end of the run."""
-        every = self.spec.check_every
-        return min(every - self.step % every, self.spec.n_steps - self.step)
 
     def take(self, losses: list[float]) -> Outcome | None:
         """Record the losses of the next steps, check the holdout if it is time; the outcome once it is known."""
@@ -82,7 +78,9 @@ class Trial:
         if self.solved_at is not None:
             ended = self.step >= self.spec.n_steps or not self.spec.keep_training
             return self._outcome("solved") if ended else None
-        return self._next_restart() if self.step >= self.spec.n_steps or self._stalled() else None
+        stall = self.spec.stall
+        stalled = stall > 0 and self.loss < 0.01 and self.step - self.best_step >= stall
+        return self._next_restart() if self.step >= self.spec.n_steps or stalled else None
 
     def _check(self, trained: bool) -> None:
         """Measure and record the accuracies."""
@@ -91,13 +89,9 @@ class Trial:
         if self.accuracy > self.best_here:
             self.best_here, self.best_step = self.accuracy, self.step
         self.best = max(self.best, self.accuracy)
-        found = {
-            "check_step": self.step,
-            "train_accuracy": self.train_accuracy,
-            "val_accuracy": self.accuracy,
-        }
-        for name, value in found.items():
-            self.history[name].append(value)
+        self.history["check_step"].append(self.step)
+        self.history["train_accuracy"].append(self.train_accuracy)
+        self.history["val_accuracy"].append(self.accuracy)
         if self.mass_every and self.step % self.mass_every == 0:
             self._look()
         if solved and self.solved_at is None:
@@ -111,10 +105,6 @@ class Trial:
                 self.history["step"].append(self.step)
                 self.history["loss"].append(loss)
 
-    def _stalled(self) -> bool:
-        s, fitted = self.spec, self.loss < 0.01
-        return bool(s.stall) and fitted and self.step - self.best_step >= s.stall
-
     def _next_restart(self) -> Outcome | None:
         if self.best_here > self.best_run[0]:
             self.best_run = self.best_here, self.history
@@ -126,21 +116,15 @@ class Trial:
 
     def model(self) -> Model | None:
         """The present weights; None if they are no attention model, or not finite."""
-        meta = {"made_by": "learn", "function": str(target_function(self.spec)), "seed": self.spec.seed}
-        meta |= {
-            "p": task_of(self.spec).shared_p,
-            "m": self.spec.m,
-            "restart": self.restart,
-            "steps": self.step,
-            **self.engine.made_by,
+        s = self.spec
+        meta = {
+            "made_by": "learn",
+            "function": str(target_function(s)),
+            "seed": s.seed,
+            "p": task_of(s).shared_p,
+            "m": s.m,
         }
-        return self.engine.model(meta)
-
-    def support_mass(self, model: Model | None) -> float | None:
-        """Mean attention on the support, over heads and the first holdout samples."""
-        if model is None:
-            return None
-        return float(self._mean_attention(model)[list(target_function(self.spec).support)].sum())
+        return self.engine.model(meta | {"restart": self.restart, "steps": self.step, **self.engine.made_by})
 
     def _mean_attention(self, model: Model) -> Float[Array, " T"]:
         """Mean weight on each position, over heads and the first holdout samples."""
@@ -149,9 +133,8 @@ class Trial:
         # Tokens of a few samples at a time, 2^22 numbers: at T = 10^6 those of one take half a gigabyte.
         size = max(1, 2**22 // (model.T * model.d))
         parts = (bits[i : i + size] for i in range(0, len(bits), size))
-        return sum(model.attention(part)[:, :, :-1].sum(axis=(0, 1)) for part in parts) / (
-            len(bits) * model.H
-        )
+        total = sum(model.attention(part)[:, :, :-1].sum(axis=(0, 1)) for part in parts)
+        return total / (len(bits) * model.H)
 
     def _look(self) -> None:
         """Record whether attention and influence single out the support, and the norms that enter the bounds."""
@@ -166,6 +149,7 @@ class Trial:
             self.history.setdefault(name, []).append(value)
 
     def _outcome(self, status: str) -> Outcome:
+        model, support = self.model(), list(target_function(self.spec).support)
         return Outcome(
             spec_id=spec_id(self.spec),
             status=status,
@@ -173,7 +157,7 @@ class Trial:
             restarts_used=self.restart + 1,
             train_accuracy=self.train_accuracy,
             val_accuracy=self.best,
-            support_mass=self.support_mass(self.model()),
+            support_mass=None if model is None else float(self._mean_attention(model)[support].sum()),
             seconds=time.perf_counter() - self.started,
             history=self.history if status == "solved" else self.best_run[1],
             made_by={**self.engine.made_by, "version": __version__},
@@ -181,13 +165,13 @@ class Trial:
 
     def state(self) -> dict[str, Any]:
         """The progress of the trial: restart, step, and the latest values of its curves."""
-        seen = (
+        seen = [
             "support_mass",
             "support_attention",
             "other_attention",
             "support_influence",
             "other_influence",
-        )
+        ]
         latest = {name: values[-1] for name in seen if (values := self.history.get(name))}
         return {
             "spec_id": spec_id(self.spec),

@@ -28,11 +28,7 @@ ENGINES: Registry[NamedEngine] = Registry(
 def make_engine(
     spec: TrainSpec, *, engine: str = "auto", dtype: str = "float32", device: str = "cpu", own: Encoding | None = None
 ) -> Engine:  # fmt: skip
-    """The engine that trains the spec's learner; "auto" takes the compiled one wherever it can train the spec.
-
-    Raises:
-        DomainError: no engine can do what the spec asks for; the sentence says why and what can.
-    """
+    """The engine that trains the spec's learner; "auto" takes the compiled one wherever it can train the spec."""
     device = check_device(device)
     made = engine_of(spec, engine, dtype, device).make(spec, dtype=dtype, device=device, own=own)
     return made if LEARNERS.is_builtin(spec.learner) else GuardedEngine(made)
