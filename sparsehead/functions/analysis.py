@@ -8,11 +8,8 @@ from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones
 
-EXPLAINED = (
-    "and",
-    "or",
-    "parity",
-)  # what `kind` tells apart: families with an exact uniqueness test and a floor
+# What `kind` tells apart: families with an exact uniqueness test and a floor.
+EXPLAINED = ("and", "or", "parity")
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
