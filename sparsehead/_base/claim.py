@@ -107,9 +107,8 @@ class Claim:
         stated = ("definition", "assumption", "lemma", "theorem", "corollary", "proposition")
         kinds = (*stated, "figure", "remark", "ours", "erratum")
         if self.kind not in kinds:
-            raise DomainError(
-                f"claim {self.label}: kind {self.kind!r} is unknown; the kinds are {', '.join(kinds)}."
-            )
+            known = f"the kinds are {', '.join(kinds)}"
+            raise DomainError(f"claim {self.label}: kind {self.kind!r} is unknown; {known}.")
 
     def __call__(self, context: Context) -> Finding:
         """Run the check; the finding gets the claim's label."""

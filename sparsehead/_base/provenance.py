@@ -30,8 +30,7 @@ def version_and_commit() -> tuple[str, str]:
 def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
     """Version, commit and engine, as the store keeps them with every outcome.
 
-    `engine` is what the outcome says of itself (`Outcome.made_by`: engine, instructions, dtype, device); an outcome
-    that says nothing was made by an engine that is not recorded.
+    `engine` is the outcome's own `made_by` (engine, instructions, dtype, device); without it none is recorded.
     """
     version, commit = version_and_commit()
     return {"version": version, "commit": commit, **(engine or {"engine": NOT_RECORDED})}
@@ -40,8 +39,8 @@ def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
 def engine_identity(origin: Mapping[str, Any]) -> str:
     """Engine, instruction set, dtype and device of an outcome's `made_by` as one string; "" where not recorded.
 
-    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it: they
-    are stored and named, and an update does not make every outcome worthless.
+    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it: an
+    update must not make every outcome worthless.
 
     >>> engine_identity(
     ...     {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}

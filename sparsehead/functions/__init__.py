@@ -12,61 +12,31 @@ minimise, spelling            a function back to text: an OR of few ANDs, the wo
 inputs, task, explain         a function with a distribution of inputs; sets of s positions that explain a sample
 """
 
-from .analysis import (
-    EXPLAINED,
-    influences,
-    is_monotone,
-    is_sparse,
-    is_symmetric,
-    kind,
-    sup_norm,
-    uniform_distance,
-)
-from .expression import as_function, parse
-from .families import (
-    FAMILIES,
-    conjunction,
-    disjunction,
-    family,
-    junta,
-    labels,
-    majority,
-    parity,
-    random_function,
-    random_support,
-    symmetric,
-    threshold,
-)
-from .sparse import Predict, SparseFunction, from_table
-from .tables import MAX_S, assignments, check_bits
-
-__all__ = [
-    "EXPLAINED",
-    "FAMILIES",
-    "MAX_S",
-    "Predict",
-    "SparseFunction",
-    "as_function",
-    "assignments",
-    "check_bits",
-    "conjunction",
-    "disjunction",
-    "family",
-    "from_table",
-    "influences",
-    "is_monotone",
-    "is_sparse",
-    "is_symmetric",
-    "junta",
-    "kind",
-    "labels",
-    "majority",
-    "parity",
-    "parse",
-    "random_function",
-    "random_support",
-    "sup_norm",
-    "symmetric",
-    "threshold",
-    "uniform_distance",
-]
+from .analysis import EXPLAINED as EXPLAINED
+from .analysis import influences as influences
+from .analysis import is_monotone as is_monotone
+from .analysis import is_sparse as is_sparse
+from .analysis import is_symmetric as is_symmetric
+from .analysis import kind as kind
+from .analysis import sup_norm as sup_norm
+from .analysis import uniform_distance as uniform_distance
+from .expression import as_function as as_function
+from .expression import parse as parse
+from .families import FAMILIES as FAMILIES
+from .families import conjunction as conjunction
+from .families import disjunction as disjunction
+from .families import family as family
+from .families import junta as junta
+from .families import labels as labels
+from .families import majority as majority
+from .families import parity as parity
+from .families import random_function as random_function
+from .families import random_support as random_support
+from .families import symmetric as symmetric
+from .families import threshold as threshold
+from .sparse import Predict as Predict
+from .sparse import SparseFunction as SparseFunction
+from .sparse import from_table as from_table
+from .tables import MAX_S as MAX_S
+from .tables import assignments as assignments
+from .tables import check_bits as check_bits

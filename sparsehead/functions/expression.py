@@ -18,12 +18,10 @@ def parse(text: str, *, T: int) -> SparseFunction:
     are. Positions are numbered from 0 and written x0, x1, ... White space is free.
     A whole text may also be table(0x1ee, x2, x5, x7): bit j of the number is entry j of the truth table.
 
-    Args:
-        text: at most 100,000 characters that mention at most 20 positions, nested to any depth.
-        T: length of the input, T >= 1.
+    The text has at most 100,000 characters and mentions at most 20 positions, nested to any depth.
+
     Raises:
         ParseError: the text is not in this language, or names a position outside range(T); says in which column.
-        DomainError: more than 20 positions are mentioned, or T < 1.
 
     >>> f = parse("x2 & !x5 ^ (x7 | x11)", T=16)
     >>> f.support, f(np.zeros(16, dtype=int)), parse("x1 & x2 | x1", T=4).support
@@ -50,13 +48,7 @@ def parse(text: str, *, T: int) -> SparseFunction:
 
 
 def as_function(f: SparseFunction | str, T: int | None = None, *, asker: str) -> SparseFunction:
-    """The function that is meant: `f` itself, or what the expression `f` says about T bits.
-
-    Args:
-        asker: the public function whose argument it is; the message names it.
-    Raises:
-        DomainError: a text without T, a function of another T, or something else altogether.
-    """
+    """The function that is meant: `f` itself, or what the expression `f` says about T bits; `asker` is who takes it."""
     if isinstance(f, str):
         if T is None:
             raise DomainError(f"{asker} needs the context length T together with the expression {shown(f)}.")

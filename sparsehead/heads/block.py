@@ -58,7 +58,6 @@ class Layer(ShortRepr):
     """H heads of query/key width k and value width v, with optional biases, LayerNorms, MLP and projection.
 
     Args:
-        W_Q, W_K, W_V, W_C: one matrix per head.
         b_Q, b_K, b_V, b_C: biases or None; b_C is added once, after the heads are summed.
         temperature: scores are divided by it; 1 in the paper's definitions, sqrt(k) in practice.
         sigma: activation of the mixed values before W_C ("identity" in the practical block).

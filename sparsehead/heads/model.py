@@ -44,7 +44,6 @@ class Model(WithChart):
 
     Args:
         encoding: maps bits to tokens; the output is computed at its [CLS] token.
-        layers: L >= 1 attention layers.
         decoder: ReLU layers applied to y_[CLS]; two give f_tf+mlp, none gives f_tf-scalar.
         w, bias: the read-out. A two-class network is stored as the difference of its two logits.
         threshold: outputs above it predict 1; 1/2 for constructed models with values 0 and 1, 0 for logits.

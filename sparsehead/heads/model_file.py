@@ -79,10 +79,6 @@ def load(path: str | Path) -> Model:
 
     Before the file is read, its size is compared with the size in its header and with the available memory.
 
-    Raises:
-        FileError: the file does not exist, is damaged, or contains something else.
-        TooLarge: the model would not fit into memory.
-
     >>> load("nothing here")
     Traceback (most recent call last):
     sparsehead._base.errors.FileError: no model at nothing here; `sparsehead build ... --out FILE` writes one.
@@ -108,11 +104,7 @@ def load(path: str | Path) -> Model:
 
 
 def load_weights(path: str | Path) -> Model | dict[str, Array]:
-    """Load the model in `path`; if a safetensors file contains another network's weights, return name -> tensor.
-
-    Raises:
-        FileError: the file does not exist, or is not a safetensors file. Pickles (.pt, .bin) are not read.
-    """
+    """Load the model in `path`; if a safetensors file contains another network's weights, return name -> tensor."""
     source = check_source(path, wanted="a safetensors file; pickles such as .pt are not read")
     raw, metadata = _read(source, ours=False)
     return load(path) if HEADER in metadata else _tensors(source, raw)
@@ -223,9 +215,8 @@ def _checked(path: Path, content: dict[str, Any], tensors: dict[str, Array]) -> 
             f"{shown_path(path)} is incomplete: its structure names {error}, which is missing."
         ) from error
     except (TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError(
-            f"{shown_path(path)} does not hold a consistent model: its structure is malformed."
-        ) from error
+        why = "its structure is malformed"
+        raise FileError(f"{shown_path(path)} does not hold a consistent model: {why}.") from error
     if not isinstance(model, Model):
         raise FileError(f"{shown_path(path)} holds a {type(model).__name__}, not a Model.")
     if extra := sorted(set(tensors) - used):

@@ -68,9 +68,7 @@ class Choices:
 def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
     """Return the largest (or smallest) o for each pattern of the support's bits, in the order of a truth table.
 
-    Raises:
-        DomainError: the scores spread so far that a total weight underflows, or are not finite.
-    Paper: exact-certificate
+    Scores that are not finite, or spread so far that a total weight underflows, are refused.   Paper: exact-certificate
     """
     patterns = assignments(len(choices.support))
     parts = [solve(choices, part, largest=largest) for part in chunks(choices, patterns)]

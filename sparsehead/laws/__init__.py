@@ -20,24 +20,15 @@ data_curve   the learning curve of one table of a user's own
 law, stored  the verb `law`; a law from the trials that a store holds
 """
 
-from .adaptive import Adaptive
-from .curves import Cell
-from .fits import LawFit, LawFits, fit_laws, law_value
-from .intervals import clopper_pearson, wilson
-from .joint import Joint
-from .thresholds import Threshold, fitted, grid
-
-__all__ = [
-    "Adaptive",
-    "Cell",
-    "Joint",
-    "LawFit",
-    "LawFits",
-    "Threshold",
-    "clopper_pearson",
-    "fit_laws",
-    "fitted",
-    "grid",
-    "law_value",
-    "wilson",
-]
+from .adaptive import Adaptive as Adaptive
+from .curves import Cell as Cell
+from .fits import LawFit as LawFit
+from .fits import LawFits as LawFits
+from .fits import fit_laws as fit_laws
+from .fits import law_value as law_value
+from .intervals import clopper_pearson as clopper_pearson
+from .intervals import wilson as wilson
+from .joint import Joint as Joint
+from .thresholds import Threshold as Threshold
+from .thresholds import fitted as fitted
+from .thresholds import grid as grid

@@ -36,11 +36,9 @@ class Posterior:
 
 
 def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target: float = 0.8) -> Posterior:
-    """What the trials say about all thresholds together.
+    """What the trials say about all thresholds together; a T without trials is foreseen from the others.
 
-    Args:
-        cells: for each T, its cells; a T without trials is foreseen from the others.
-        guess: m_80 before any trial, at every T.
+    `guess` is m_80 before any trial, at every T.
     """
     data = Trials.of(cells, target)
     prior = _covariances(np.log(data.Ts))

@@ -17,9 +17,6 @@ def stored_law(records: Sequence[Record]) -> LawResult:
     """The law as the stored trials of one experiment tell it: specs that differ in T, m and seed alone.
 
     Each threshold is that of its own T; a T whose trials bound it on one side only, or not at all, says so.
-
-    Raises:
-        DomainError: there are no records.
     """
     if not records:
         raise DomainError("a law from the store needs at least one trial, got none.")

@@ -12,7 +12,5 @@ merge     unite several stores
 results   rows of a store, chosen and exported
 """
 
-from .rows import Record
-from .store import Store
-
-__all__ = ["Record", "Store"]
+from .rows import Record as Record
+from .store import Store as Store

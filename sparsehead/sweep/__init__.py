@@ -13,15 +13,8 @@ shards      a sweep in n parts, for array jobs
 stored      what a store holds of a sweep, without running any
 """
 
-from .dispatch import Sweep
-from .local import LocalSweep
-from .progress import Progress, SweepResult
-from .stored import StoredSweep
-
-__all__ = [
-    "LocalSweep",
-    "Progress",
-    "StoredSweep",
-    "Sweep",
-    "SweepResult",
-]
+from .dispatch import Sweep as Sweep
+from .local import LocalSweep as LocalSweep
+from .progress import Progress as Progress
+from .progress import SweepResult as SweepResult
+from .stored import StoredSweep as StoredSweep

@@ -99,7 +99,6 @@ def learn(
         A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart. For a table a
         `TableRun`: its `.reading` has formula, agreement on held-out rows and Occam bound.
     Raises:
-        DomainError: a setting is out of range or unknown, or m is too small to single out the support.
         LearnerError: a learner of your own raised, took too long, or returned no labels.
     Paper: law-and
 

@@ -26,10 +26,7 @@ def run_trials(
 
     Args:
         on_outcome: called with (spec, outcome) as soon as a verdict is known; what it stored survives a kill.
-        progress: called after every check with the trial's state (see `Trial.state`).
-        engine, dtype, device: see `make_engine`.
-        record_every: steps between recorded losses; 0 records at checks.
-        mass_every: steps between looks at attention, influence and norms; 0 looks at the end only.
+        progress, engine, dtype, device, record_every, mass_every: as for `learn`.
     Raises:
         DomainError: a spec cannot be set up (too few samples to single out a support, an encoding that does not
             fit); outcomes known by then were handed out.

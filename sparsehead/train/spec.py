@@ -1,9 +1,7 @@
 """Frozen specs: everything that decides how a run goes, and nothing about where it runs.
 
-Each field of `TrainSpec` says in its metadata, read by `fields.settings_of`, all that others need to know of it:
-SETTINGS[name] is a `fields.Setting` with name, kind (int, float, bool or str), optional, default, help, group ("Task",
-"Model", "Training" or "Protocol"), option ("--heads"), least, most, above, below and choices. Checks, the options of
-`learn` and `law`, the lab's forms and the keyword types of `train.keywords` are made from it.
+Each field of `TrainSpec` says in its metadata all that others need to know of it (`fields.Setting`). Checks, options of
+`learn` and `law`, the lab's forms and the keyword types of `train.keywords` are made from SETTINGS.
 """
 
 import hashlib

@@ -49,7 +49,6 @@ class Dropout:
 
     Args:
         p: share that is dropped; what is kept is divided by 1 - p. 0 draws nothing.
-        seed, step: of the run.
         samples: the numbers of the samples at hand, so that a chunk draws what the whole would.
     Paper: law-dropout
     """
