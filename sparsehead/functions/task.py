@@ -19,6 +19,7 @@ from .tables import ones
 
 __all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
 
+CHUNK = 2**24  # random bytes drawn at once while sampling
 MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
 
 Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
@@ -153,7 +154,7 @@ class Task(ShortRepr, WithCard):
         if self.sampler is not None:
             return (bits := self._sampled(n, rng)), self.f(bits).astype(np.uint8)
         bits = np.empty((n, self.f.T), dtype=np.uint8)
-        rows = max(1, 2**24 // self.f.T)  # as many random bytes are drawn at once
+        rows = max(1, CHUNK // self.f.T)
         for start in range(0, n, rows):
             shape = bits[start : start + rows].shape
             if self.shared_p is None:
