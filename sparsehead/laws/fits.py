@@ -182,8 +182,10 @@ def _params(law: str, x: Float[Array, " 3"], Ts: Float[Array, " n_T"]) -> dict[s
 
 def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
     """The best (ln m_80 at both ends, ln slope), from several starts, and its loss."""
-    middle, slope = float(np.average(data.log_m, weights=data.trials)), math.log(TYPICAL_SLOPE)
-    starts = [[middle + low, middle + high, slope] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))]
+    middle = float(np.average(data.log_m, weights=data.trials))
+    starts = [
+        [middle + low, middle + high, math.log(TYPICAL_SLOPE)] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))
+    ]
     return least(data, _between_ends(law, data.Ts), starts)
 
 

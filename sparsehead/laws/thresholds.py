@@ -64,10 +64,12 @@ def grid(
 ) -> Threshold:
     """The paper's protocol: the smallest m with at least `target` successes, averaged over bootstrap resamples.
 
-    Each resample redraws the trials of every cell with replacement. The value is the mean over resamples, the bar their
-    standard deviation; so values such as 52.8 arise on a grid of tens. The first m to pass is too small when several
-    cells lie near the target, and a value at the first m is censored. A resample that reaches the target nowhere counts
-    as the last m in mean and bar; where these are too many for the interval, its upper end is open.
+    Each resample redraws the trials of every cell with replacement and takes the smallest m that reaches the
+    target. The value is the mean over resamples and the bar their standard deviation. This is how values such as
+    52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
+    The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
+    A resample that reaches the target nowhere counts as the last m in mean and bar; where these are
+    too many for the interval, its upper end is open.
 
     Paper: law-and, law-grid
     """
@@ -91,10 +93,10 @@ def grid(
     open_above = (~reached).mean() > (1 - level) / 2
     if open_above:
         notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
+    bar = float(first.std())
     upper = None if open_above else high
-    return Threshold(
-        T, float(first.mean()), low, upper, trials, "; ".join(notes), bar=float(first.std()), method="grid"
-    )
+    note = "; ".join(notes)
+    return Threshold(T, float(first.mean()), low, upper, trials, note, bar=bar, method="grid")
 
 
 def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float = 0.95) -> Threshold:
