@@ -7,6 +7,7 @@ is run or fetched.
 """
 
 import base64
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from html import escape
@@ -69,13 +70,14 @@ class Card:
     table: Frame | None = None
 
 
-class WithCard:
+class WithCard(ABC):
     """An object with a card, and a chart where `_CHART` names the function that draws it."""
 
     _CHART: ClassVar[str] = ""
 
+    @abstractmethod
     def _card(self) -> Card:
-        raise NotImplementedError
+        """What a notebook shows."""
 
     def _repr_html_(self) -> str:
         """The card as HTML, with its chart if it has one and the charts extra is installed."""

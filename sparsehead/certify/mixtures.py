@@ -16,6 +16,7 @@ coordinate of sum_t w_t (v_t - c_h, 1), what this can move and what its terms lo
 adds the rounding of sums in any order, `mixing_error` that of the model's own float64 mix.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +57,7 @@ class Tokens:
         return len(self.weight)
 
 
-class Mixture:
+class Mixture(ABC):
     """The mixed values over a batch of B sets of inputs; a set fixes some bits and leaves the others FREE.
 
     Args:
@@ -132,13 +133,13 @@ class Mixture:
         """theta: any numbers; good ones are near the least value of g . (m - c)."""
         return np.zeros((len(g), g.shape[1], g.shape[3]))
 
+    @abstractmethod
     def head_ranges(self, G: Float[Array, "B H c f"]) -> tuple[Float[Array, "B H f"], Float[Array, "B H f"]]:
         """Bounds of G_h . Z_h, head by head."""
-        raise NotImplementedError
 
+    @abstractmethod
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:
         """A lower bound of the computed sum over tokens, heads together."""
-        raise NotImplementedError
 
 
 class AllInputs(Mixture):

@@ -286,20 +286,28 @@ def run(
             print(*tally.false[seen:], sep="\n", flush=True)
             seen = len(tally.false)
         if report and number % 1000 == 999:
-            print(
-                f"{number + 1 - first} models, {len(tally.false)} false, {time.time() - start:.0f} s",
-                flush=True,
-            )
+            tell(number + 1 - first, tally.false, start)
     return tally
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=1500)
-    parser.add_argument("--seed", type=int, default=7)
+def tell(done: int, false: list[str], start: float) -> None:
+    """Print how far a run is; `start` is the time at which it began."""
+    print(f"{done} models, {len(false)} false, {time.time() - start:.0f} s", flush=True)
+
+
+def parser_of(text: str | None, *, models: int, seed: int, T: tuple[int, int]) -> argparse.ArgumentParser:
+    """The options that scripts with models from a seed share, and their defaults."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("--models", type=int, default=models)
+    parser.add_argument("--seed", type=int, default=seed)
     parser.add_argument("--first", type=int, default=0, help="begin with this number, to share the work")
-    parser.add_argument("--overflow", action="store_true", help="models of overflow_models")
-    parser.add_argument("--T", type=int, nargs=2, default=(2, 6), help="least and largest T of --overflow")
+    parser.add_argument("--T", type=int, nargs=2, default=T, help="least and largest T")
+    return parser
+
+
+def main() -> int:
+    parser = parser_of(__doc__, models=1500, seed=7, T=(2, 6))
+    parser.add_argument("--overflow", action="store_true", help="models of overflow_models, with --T")
     options = parser.parse_args()
     lengths = tuple(options.T) if options.overflow else None
     tally = run(options.models, options.seed, first=options.first, report=True, overflow=lengths)

@@ -3,7 +3,6 @@
 python tests/certify/share_models.py --models 20000 --T 3 16       exit code 1 if any statement is false
 """
 
-import argparse
 import sys
 import time
 from collections import Counter
@@ -26,6 +25,11 @@ from sparsehead.heads.block import Layer, LayerNorm, Mlp
 from sparsehead.heads.encoding import trainable
 from sparsehead.heads.model import Model
 from sparsehead.train.learn import learn
+
+if __package__:
+    from .adversarial import parser_of, tell
+else:
+    from adversarial import parser_of, tell  # type: ignore[no-redef]
 
 
 @dataclass
@@ -135,19 +139,12 @@ def run(
         chance = np.full(length, p) if rng.random() < 0.7 else rng.uniform(0, 1, length)
         check_one(tally, f"seed {seed} number {number}", model, f, chance, seconds)
         if report and number % 500 == 499:
-            print(
-                f"{number + 1 - first} models, {len(tally.false)} false, {time.time() - start:.0f} s",
-                flush=True,
-            )
+            tell(number + 1 - first, tally.false, start)
     return tally
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="begin with this number, to share the work")
-    parser.add_argument("--T", type=int, nargs=2, default=(3, 16), help="least and largest T")
+    parser = parser_of(__doc__, models=500, seed=1, T=(3, 16))
     parser.add_argument("--seconds", type=float, default=0.2, help="for each of the two answers")
     options = parser.parse_args()
     tally = run(

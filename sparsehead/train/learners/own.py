@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -71,22 +72,16 @@ class FitByFunction:
             return checked(self.function(bits.copy(), labels.copy(), rng))
 
 
-@dataclass(frozen=True)
-class FitEstimator:
-    """A `Fit` that trains a copy of the user's estimator."""
-
-    estimator: Any
-
-    def __call__(self, spec: TrainSpec, sample: Sample, attempt: int, /) -> Predict:
-        rng = stream(spec.seed, "init", attempt)
-        bits, labels = sample
-        with own_code(), seeded(int(rng.integers(2**62))):
-            fresh = _copied(self.estimator)
-            if hasattr(fresh, "get_params"):
-                names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
-                fresh.set_params(**{name: int(rng.integers(2**31)) for name in sorted(names)})
-            fresh.fit(bits.astype(float), labels.copy())
-        return checked(lambda b: fresh.predict(b.astype(float)))
+def _fit_estimator(
+    estimator: Any, bits: Shaped[Array, "m T"], labels: Shaped[Array, " m"], rng: np.random.Generator
+) -> Predict:
+    """Train a copy of the user's estimator; each random_state in it is drawn."""
+    fresh = _copied(estimator)
+    if hasattr(fresh, "get_params"):
+        names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
+        fresh.set_params(**{name: int(rng.integers(2**31)) for name in sorted(names)})
+    fresh.fit(bits.astype(float), labels)
+    return lambda b: fresh.predict(b.astype(float))
 
 
 def _copied(estimator: Any) -> Any:
@@ -111,7 +106,7 @@ def learner_of(thing: Any, **more: Any) -> Learner:
         )
     more = {"limit_seconds": HOUR_SECONDS, **more}
     if isinstance(thing, Estimator):
-        return Learner(fit=FitEstimator(thing), source=(thing,), **more)
+        return Learner(fit=FitByFunction(partial(_fit_estimator, thing)), source=(thing,), **more)
     if not callable(thing) or isinstance(thing, Learner):
         raise DomainError(f"{TAKES}; got {shown(thing)}.")
     _check_signature(thing)
