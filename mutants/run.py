@@ -123,7 +123,7 @@ def key(mutant: Mutant) -> str:
     """A hash of what the result depends on most: the entry, the file it breaks, and the check or test asked."""
     files = [ROOT / mutant.file]
     if mutant.claim:
-        claims = sorted((ROOT / "sparsehead" / "claims").glob("*.py"))
+        claims = sorted((ROOT / "sparsehead_paper" / "claims").rglob("*.py"))
         files += [file for file in claims if f'"{mutant.claim}"' in _text(file)]
     if mutant.test:
         files.append(ROOT / mutant.test.partition("::")[0])
