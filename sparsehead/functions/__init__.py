@@ -7,7 +7,7 @@ sparse                        `SparseFunction`: a support and a table on it
 families                      conjunctions, parities, .. by name; random ones
 expression, syntax            text to a function: grammar.lark, and what each operator means (`parse`)
 evaluate                      an expression's table, by way of its syntax tree
-analysis                      symmetric, monotone, influences, `kind`
+analysis, difficulty          symmetric, monotone, influences, `kind`; globality, leap, all functions of s bits
 minimise, spelling            a function back to text: an OR of few ANDs, the words
 inputs, task, explain         a function with a distribution of inputs; sets of s positions that explain a sample
 """

@@ -135,6 +135,12 @@ BUILTIN = (
         lambda laws: laws_chart(of_size(laws), title="Predicted and measured"),
     ),
     _measured(
+        "every-function",
+        "Ours: all functions of two and three bits.",
+        LawsRecord,
+        lambda laws: laws_chart(laws, title="Every function"),
+    ),
+    _measured(
         "success",
         "Ours: the share of trials solved over (T, m).",
         SuccessRecord,

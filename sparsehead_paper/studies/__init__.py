@@ -8,6 +8,7 @@ stage, law_stage       stages of `reproduce`: an experiment, a law, several laws
 curves, attention, parity, norms, dropout   the paper's figures 3 and 4, norms along training, dropout
 paper_laws, slope, functions   the law under other settings, what decides its slope, other functions and learners
 predicted              conjunctions at other p and s: laws of theoretical learners beside those of presets
+every_function         laws of all functions of two and three bits, and what predicts their order
 read_trained, failures   functions read from trained models; why runs near the threshold fail
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers
 plans, times           the stages of each scale, and how long they take

@@ -9,6 +9,7 @@ from .attention import attention
 from .comparison import Interpretations
 from .curves import curves
 from .dropout import dropout
+from .every_function import every_function
 from .failures import failures
 from .functions import functions
 from .law_stage import Law
@@ -73,7 +74,7 @@ def settings_studies() -> tuple[Stage, ...]:
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
-        attention("literal"), literal(), predicted(),
+        attention("literal"), literal(), predicted(), every_function(),
     )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "slope-norms": SlopeNormsRecord,
     "functions": LawsRecord,
     "predicted": LawsRecord,
+    "every-function": LawsRecord,
     "parity-settings": ParitySettingsRecord,
     "failures": FailuresRecord,
 }

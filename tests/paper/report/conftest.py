@@ -88,6 +88,7 @@ def made_up_results():
         "slope": several,
         "functions": several,
         "predicted": replace(several, laws=(replace(several.laws[0], group="AND of 3, p = 0.794"),)),
+        "every-function": several,
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
         "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
         "law-grid": law,
