@@ -1,15 +1,15 @@
-"""Boolean functions of T bits that read s of them: a name, a table or a text comes in, a SparseFunction goes out.
+"""Boolean functions of T bits that depend on s of them (the support), made from a name, a table or an expression.
 
 Read in this order:
 
 tables                        truth tables: assignments, relevant bits, transforms
 sparse                        `SparseFunction`: a support and a table on it
-families                      conjunctions, parities, .. by name; random ones
-expression, syntax            text to a function: grammar.lark, and what each operator means (`parse`)
-evaluate                      an expression's table, by way of its syntax tree
+families                      conjunctions, parities, .. by name; random functions
+expression, syntax            `parse`: from an expression (grammar.lark) to a function
+evaluate                      from the syntax tree of an expression to a truth table
 analysis, difficulty          symmetric, monotone, influences, `kind`; globality, leap, all functions of s bits
-minimise, spelling            a function back to text: an OR of few ANDs, the words
-inputs, task, explain         a function with a distribution of inputs; sets of s positions that explain a sample
+minimise, spelling            from a function to a short expression
+inputs, task, explain         a function with a distribution of inputs; the supports that fit a training set
 """
 
 from .analysis import EXPLAINED as EXPLAINED

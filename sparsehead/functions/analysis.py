@@ -1,4 +1,4 @@
-"""What is true of a function: the paper's definitions of sparse, symmetric, bounded and close; its influences."""
+"""Properties of a function: sparse, symmetric, bounded and close as the paper defines them; monotone; influences."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ from .families import labels
 from .sparse import SparseFunction
 from .tables import assignments, halves, ones
 
-# What `kind` tells apart: families with an exact uniqueness test and a floor.
+# The families that `kind` recognises: `explanations` and the information floor are exact for them.
 EXPLAINED = ("and", "or", "parity")
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
-    """Whether some s positions determine f:  b_i = b'_i for all i in I  =>  f(b) = f(b').
+    """Whether some set I of s positions determines f:  b_i = b'_i for all i in I  =>  f(b) = f(b').
 
-    A function that needs fewer positions is s-sparse too; s > T is impossible.
+    A function that needs fewer positions is s-sparse too; for s > T the answer is False.
     Paper: sparse-function
     """
     return f.s <= s <= f.T
@@ -24,7 +24,7 @@ def is_sparse(f: SparseFunction, s: int) -> bool:
 def is_symmetric(f: SparseFunction) -> bool:
     """Whether the number of ones among the relevant positions determines f.
 
-    Differs: the notes' definition stops before "=> f(b) = f(b')".
+    Differs: the definition in the lecture notes omits the conclusion "=> f(b) = f(b')".
     Paper: symmetric
     """
     by_count = f.values[2 ** np.arange(f.s + 1) - 1]
@@ -45,8 +45,8 @@ def sup_norm(f: SparseFunction) -> float:
 def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
     """sup_b |f(b) - g(b)| over all 2^T inputs: 0 if they are the same function, 1 if not.
 
-    Supports are minimal, so no input needs to be looked at. For the distance between a function and a model's
-    real-valued output see `certify.verify`.
+    Supports are minimal, so comparing supports and tables is enough. `certify.verify` bounds the distance between a
+    function and the real-valued output of a model.
     Paper: uniform-approximation
     """
     _check_same_T(f, g)
@@ -61,7 +61,7 @@ def _check_same_T(f: SparseFunction, g: SparseFunction) -> None:
 
 
 def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
-    """P(f(b) != g(b)) for independent Bernoulli(p) bits, exactly: by all patterns of the positions that either reads.
+    """P(f(b) != g(b)) for independent Bernoulli(p) bits: the exact sum over all patterns of the two supports.
 
     >>> from sparsehead.functions import parse
     >>> disagreement(parse("x0", T=3), parse("x0 & x2", T=3), p=0.5)
@@ -81,8 +81,8 @@ def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
 def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
     """For each relevant position, the probability under Bernoulli(p) bits that flipping it flips f; in (0, 1].
 
-    At p = 1/2 it equals the sum of coefficient(S)^2 over the S that contain the position, where coefficient(S) is the
-    mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
+    At p = 1/2 it equals the sum of coefficient(S)^2 over the sets S of positions that contain this one, where
+    coefficient(S) is the mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
     """
     on = ones(f.s).astype(np.int64)
     weights = p**on * (1 - p) ** (f.s - on)
@@ -92,7 +92,7 @@ def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
 
 
 def kind(f: SparseFunction) -> str | None:
-    """ "and", "or" or "parity" if f is that function of its s >= 1 positions, else None; x3 alone is an "and"."""
+    """Return "and", "or" or "parity" if f is that function of its s >= 1 positions, else None; x3 alone is "and"."""
     if f.s == 0:
         return None
     count = ones(f.s)

@@ -1,4 +1,4 @@
-"""A syntax tree to a truth table: all 2^s inputs at once, eight to a byte, without recursion."""
+"""Compute the truth table of a syntax tree: all 2^s inputs at once, eight to a byte, without recursion."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
@@ -7,18 +7,18 @@ import numpy as np
 
 from .._base.types import Array, Shaped
 
-Plane = Shaped[Array, " bytes"]  # one bit for each of the 2^s assignments
+Plane = Shaped[Array, " bytes"]  # the values of one subexpression: one bit for each of the 2^s assignments
 
 
 class Node(NamedTuple):
-    """One operation; operators with many operands are chains of nodes with two.
+    """One operation with at most two operands; a chain of nodes represents an operator with more.
 
     Args:
-        op: "variable", "constant", "not", "and", "xor", "or"; "count" (a number of ones, from 0), "add" (a count
-            and one more operand), "at_least" (compares a count with `value`).
+        op: "variable", "constant", "not", "and", "xor", "or"; "count" (an empty count of ones), "add" (adds one
+            operand to a count), "at_least" (compares a count with `value`).
         value: the position of a variable, the value of a constant, the k of "at_least".
-        column: where a variable stands in the text, from 1.
-        need: planes that must be held at once to evaluate it; at most log2 of the number of nodes.
+        column: column of a variable in the text, from 1.
+        need: number of planes in memory while it is evaluated; at most log2 of the number of nodes.
     """
 
     op: str
@@ -39,7 +39,7 @@ def binary(op: str, left: Node, right: Node) -> Node:
 
 
 def variables(root: Node) -> Iterator[Node]:
-    """The leaves that are variables, in no particular order."""
+    """Yield the leaves that are variables, in no particular order."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -49,10 +49,10 @@ def variables(root: Node) -> Iterator[Node]:
 
 
 def evaluate(root: Node, support: Sequence[int]) -> Shaped[Array, " N"]:
-    """The truth table over `support`, which must contain every variable of the tree.
+    """Return the truth table over `support`, which must contain every variable of the tree.
 
-    The operand that needs more planes goes first, so a tree of n nodes never holds more than about log2 n of
-    them, however it is nested.
+    Of two operands, the one that needs more planes is evaluated first. A tree of n nodes therefore never needs more
+    than about log2 n planes at once, however it is nested.
     """
     s = len(support)
     planes = {t: _plane(i, s) for i, t in enumerate(support)}
@@ -100,7 +100,7 @@ def _apply(node: Node, values: list[Any], zeros: Plane) -> None:
 
 
 def _plane(i: int, s: int) -> Plane:
-    """Variable i over all assignments of s variables, assignment j at bit j."""
+    """The values of variable i over all assignments of s variables; bit j belongs to assignment j."""
     if i < 3:
         return np.full(max(1, 2**s // 8), (0xAA, 0xCC, 0xF0)[i], dtype=np.uint8)
     block = np.repeat(np.array([0x00, 0xFF], dtype=np.uint8), 2 ** (i - 3))
@@ -108,7 +108,7 @@ def _plane(i: int, s: int) -> Plane:
 
 
 def _add(levels: list[list[Plane]], carry: Plane) -> list[list[Plane]]:
-    """One more operand of a count. Level i holds up to two planes of weight 2^i; three become a sum and a carry."""
+    """Add one operand to a count. Level i holds up to two planes of weight 2^i; three become a sum and a carry."""
     for i in range(len(levels) + 1):
         if i == len(levels):
             levels.append([])
@@ -122,7 +122,7 @@ def _add(levels: list[list[Plane]], carry: Plane) -> list[list[Plane]]:
 
 
 def _compare(levels: list[list[Plane]], k: int, zeros: Plane) -> Plane:
-    """Where the count is at least k."""
+    """The plane of assignments for which the count is at least k."""
     digits: list[Plane] = []
     carries: list[Plane] = []
     while len(digits) < len(levels) or carries:
@@ -134,7 +134,7 @@ def _compare(levels: list[list[Plane]], k: int, zeros: Plane) -> Plane:
         digits.append(total)
     if k >= 2 ** len(digits):
         return zeros if k > 0 else ~zeros
-    reached = ~zeros  # equal so far counts as reached; higher digits overrule lower ones
+    reached = ~zeros  # whether the digits up to i form a number >= the same digits of k; equality counts
     for i, digit in enumerate(digits):
         reached = digit & reached if k >> i & 1 else digit | reached
     return reached

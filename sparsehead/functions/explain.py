@@ -1,4 +1,4 @@
-"""Which s positions explain a training set: exactly, for conjunctions, disjunctions and parities."""
+"""Find the sets of s positions that explain a training set: exact for conjunctions, disjunctions and parities."""
 
 import math
 from collections.abc import Iterator
@@ -20,18 +20,18 @@ Support = tuple[int, ...]
 def explanations(bits: Bits, labels: Shaped[Array, " m"], s: int, kind: str, limit: int = 2) -> list[Support]:
     """Supports of size s whose conjunction, disjunction or parity gives every label; at most `limit` of them.
 
-    A training set is unambiguous iff the answer with limit >= 2 has one element. Noisy labels may have none.
+    A training set is unambiguous iff limit >= 2 returns exactly one support. Noisy labels may have no explanation.
 
         and     s columns among those that are 1 in all positives, with a zero in every negative
         or      the same, with the roles of 0 and 1 exchanged
         parity  s columns that add up to the labels modulo 2
 
-    The first two take time linear in m T unless many columns survive the positives. Parity compares C(T, s/2)
-    halves of a support with each other, some 5 10^7 in a second (T = 10^4 for s = 3), or solves the linear
-    system where that is too much and m is at least about T.
+    `and` and `or` take time linear in m T unless many columns are 1 in all positives. `parity` compares C(T, s/2)
+    half-supports with each other, about 5 10^7 per second (T = 10^4 for s = 3). If these are too many and m is at
+    least about T, it solves the linear system instead.
 
     Raises:
-        DomainError: not 1 <= s <= T, another kind, a limit below 1, or a parity search that would not end.
+        DomainError: s, kind or limit is out of range, or a search for parities would take too long.
     """
     if bits.ndim != 2:
         raise ShapeError(f"bits of shape {bits.shape} arrived; a training set has shape (m, T).")
@@ -63,10 +63,10 @@ def _conjunctions(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int
 
 
 def _covers(sets: Shaped[Array, "n q"], r: int) -> Iterator[Support]:
-    """Each choice of r rows whose union is everything, once.
+    """Yield each choice of r rows whose union contains every column, once.
 
-    Branches on the element that the fewest rows contain: one of those rows must be chosen, and rows tried
-    earlier are excluded later, so no choice appears twice.
+    Branch on the column that the fewest rows contain: one of those rows must be chosen. A row that was tried is
+    excluded from later branches, so no choice appears twice.
     """
     n, q = sets.shape
     if q == 0:
@@ -91,9 +91,9 @@ def _parities(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) ->
     m, T = bits.shape
     half = s - s // 2
     stored = math.comb(T, s // 2)
-    # The last position is tried by array, the others by loop.
+    # One array operation tries every last position; a loop runs over the others, at about 1000 steps a turn.
     work = math.comb(T, half) + 1000 * math.comb(T, half - 1)
-    # Below 10^8 steps, a second or two, comparing beats elimination.
+    # Up to 10^8 steps (a second or two) comparing is faster than elimination.
     if max(stored, work) > 10**8 and m >= T - MAX_FREE:
         base, free = _solve(bits, truth)
         if len(free) <= MAX_FREE:
@@ -102,13 +102,13 @@ def _parities(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) ->
     if stored > 2 * 10**7 or work > 10**10:
         raise DomainError(
             f"the parities of s={s} among T={T} positions are too many to compare with m={m} samples "
-            f"({max(stored, work):.1e} steps); a smaller s or T would work, and so would m >= T."
+            f"({max(stored, work):.1e} steps); use a smaller s or T, or m >= T."
         )
     return _met_in_the_middle(bits, truth, s)
 
 
 def _solve(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"]) -> tuple[int | None, list[int]]:
-    """One solution x of  bits x = truth  modulo 2 and a basis of the kernel, as bit masks; None if there is none."""
+    """Return a solution x of  bits x = truth  modulo 2 (None if unsolvable) and a basis of the kernel, as bit masks."""
     T = bits.shape[1]
     rows = [_mask(np.append(row, label)) for row, label in zip(bits, truth)]
     pivots: dict[int, int] = {}  # leading position -> reduced row
@@ -121,7 +121,7 @@ def _solve(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"]) -> tuple[int 
             pivots = {place: other ^ row if other >> lead & 1 else other for place, other in pivots.items()}
             pivots[lead] = row
         elif row:
-            return None, []  # 0 = 1
+            return None, []  # the row says 0 = 1
     base = sum(1 << place for place, row in pivots.items() if row >> T & 1)
     free = [
         1 << t | sum(1 << place for place, row in pivots.items() if row >> t & 1)
@@ -136,7 +136,7 @@ def _mask(row: Shaped[Array, " n"]) -> int:
 
 
 def _light_solutions(base: int | None, free: list[int], s: int) -> Iterator[Support]:
-    """The solutions with exactly s ones, walking all 2^|free| of them in Gray order."""
+    """Yield the solutions with exactly s ones, visiting all 2^|free| solutions in Gray code order."""
     if base is None:
         return
     x = base
@@ -148,17 +148,18 @@ def _light_solutions(base: int | None, free: list[int], s: int) -> Iterator[Supp
 
 
 def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) -> Iterator[Support]:
-    """Each support is its a = s // 2 smallest positions and the s - a others, and their sums must agree.
+    """Yield the parities that give every label, by a meet-in-the-middle search.
 
-    Columns are replaced by 64-bit hashes that respect addition modulo 2, so half-supports that agree have equal
-    hashes; the few that collide are compared in full.
+    Split a support into its s // 2 smallest positions and the others. It explains the labels iff the columns of the
+    first part add up (modulo 2) to the labels plus the columns of the second. 64-bit hashes that are linear modulo 2
+    replace the columns; supports whose hashes agree are then compared in full.
     """
     keys = _hashes(bits)
     goal = _hashes(truth[:, None])[0]
     low, low_sums = _subsets(keys, s // 2)
     order = np.argsort(low_sums)
     low, low_sums = low[order], low_sums[order]
-    # Of a filter that stops 98 of 100 sums before the binary search.
+    # Number of hash bits in a filter that rejects 98 of 100 sums before the binary search.
     width = min(26, len(low).bit_length() + 6)
     last_bits = np.uint64(2**width - 1)
     seen = np.zeros(2**width, dtype=bool)
@@ -178,7 +179,7 @@ def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s
 
 
 def _hashes(columns: Shaped[Array, "m n"]) -> Shaped[Array, " n"]:
-    """A linear map from m-bit columns to 64 bits: the identity up to m = 64, one fixed random map beyond."""
+    """Map m-bit columns linearly (modulo 2) to 64 bits: the identity up to m = 64, a fixed random map beyond."""
     m = len(columns)
     if m <= 64:
         words = np.uint64(1) << np.arange(m, dtype=np.uint64)
@@ -191,7 +192,7 @@ def _hashes(columns: Shaped[Array, "m n"]) -> Shaped[Array, " n"]:
 
 
 def _subsets(keys: Shaped[Array, " T"], size: int) -> tuple[Int[Array, "n size"], Shaped[Array, " n"]]:
-    """All subsets of that size, ascending, and the sums of their keys."""
+    """Return all subsets of `size` positions in ascending order, and the xor of the keys of each."""
     T = len(keys)
     subsets, sums = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.uint64)
     for depth in range(size):

@@ -1,4 +1,4 @@
-"""`parse`: the function that an expression means. Text is parsed, never evaluated as code."""
+"""`parse`: from an expression to a function. Text is parsed, never evaluated as code."""
 
 import numpy as np
 
@@ -11,17 +11,17 @@ from .tables import check_s
 
 
 def parse(text: str, *, T: int) -> SparseFunction:
-    """The function of T bits that `text` describes; variables that do not matter are dropped.
+    """Return the function of T bits that `text` describes; variables on which it does not depend are dropped.
 
-    In order of binding: not `!`, and `&`, xor `^`, or `|` (or those words); parentheses; the constants 0 and 1
-    (or false, true); maj(...), which is 1 iff more than half of its operands are; atleast(k, ...), iff at least k
-    are. Positions are numbered from 0 and written x0, x1, ... White space is free.
+    Operators, from the tightest: not `!`, and `&`, xor `^`, or `|` (or these words). Operands: positions x0, x1, ..;
+    the constants 0 and 1 (or false, true); parentheses, to any depth; maj(...), which is 1 iff more than half of its
+    operands are 1; atleast(k, ...), which is 1 iff at least k of them are. White space is ignored.
     A whole text may also be table(0x1ee, x2, x5, x7): bit j of the number is entry j of the truth table.
 
-    The text has at most 100,000 characters and mentions at most 20 positions, nested to any depth.
+    The text has at most 100,000 characters and mentions at most 20 positions.
 
     Raises:
-        ParseError: the text is not in this language, or names a position outside range(T); says in which column.
+        ParseError: the text is not in this language, or names a position outside range(T); it says in which column.
 
     >>> f = parse("x2 & !x5 ^ (x7 | x11)", T=16)
     >>> f.support, f(np.zeros(16, dtype=int)), parse("x1 & x2 | x1", T=4).support
@@ -48,7 +48,7 @@ def parse(text: str, *, T: int) -> SparseFunction:
 
 
 def as_function(f: SparseFunction | str, T: int | None = None, *, asker: str) -> SparseFunction:
-    """The function that is meant: `f` itself, or what the expression `f` says about T bits; `asker` is who takes it."""
+    """Return `f`, or the function of T bits that the expression `f` describes; errors name the caller, `asker`."""
     if isinstance(f, str):
         if T is None:
             raise DomainError(f"{asker} needs the context length T together with the expression {shown(f)}.")
@@ -60,7 +60,7 @@ def as_function(f: SparseFunction | str, T: int | None = None, *, asker: str) ->
 
 
 def _table(digits: str, s: int) -> Shaped[Array, " N"]:
-    """The 2^s lowest bits of a hexadecimal number, refused if it has more."""
+    """Return the 2^s bits of a hexadecimal number, lowest first; raise a ParseError if it has more."""
     check_s(s, "table(...) names")
     number = int(digits, 16)
     if number.bit_length() > 2**s:

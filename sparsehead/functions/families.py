@@ -1,4 +1,6 @@
-"""Functions by name: conjunction, disjunction, parity, majority, thresholds, symmetric and random ones."""
+"""Families of functions: conjunction, disjunction, parity, majority, threshold, symmetric and random functions.
+
+T is the length of the input, `support` the s positions on which the function depends."""
 
 from collections.abc import Callable, Iterable
 from typing import SupportsIndex
@@ -17,7 +19,7 @@ Positions = Iterable[SupportsIndex]
 def symmetric(
     support: Positions, values: Iterable[SupportsIndex] | Shaped[Array, " n"], *, T: int
 ) -> SparseFunction:
-    """values[j] when j of the positions are 1; s + 1 values.   Paper: symmetric
+    """The function that is values[j] if j of the s positions are 1, for j = 0 .. s.   Paper: symmetric
 
     >>> symmetric((1, 4, 6), [0, 1, 1, 0], T=8)([0, 1, 0, 0, 1, 0, 0, 0])
     1
@@ -35,7 +37,7 @@ def symmetric(
 
 
 def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
-    """1 iff at least k of the positions are 1: always for k <= 0, never for k > s.
+    """The function that is 1 iff at least k of the positions are 1: constant 1 for k <= 0, constant 0 for k > s.
 
     >>> threshold((1, 4, 6), 2, T=8)
     parse('maj(x1, x4, x6)', T=8)
@@ -46,7 +48,7 @@ def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
 
 
 def conjunction(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff all positions are 1; the empty conjunction is 1.
+    """The function that is 1 iff all positions are 1; the empty conjunction is 1.
 
     >>> conjunction((2, 5), T=8)
     parse('x2 & x5', T=8)
@@ -55,7 +57,7 @@ def conjunction(support: Positions, *, T: int) -> SparseFunction:
 
 
 def disjunction(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff some position is 1; the empty disjunction is 0.
+    """The function that is 1 iff some position is 1; the empty disjunction is 0.
 
     >>> disjunction((2, 5), T=8)
     parse('x2 | x5', T=8)
@@ -64,7 +66,7 @@ def disjunction(support: Positions, *, T: int) -> SparseFunction:
 
 
 def majority(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff more than half of the positions are 1; for even s a tie gives 0.
+    """The function that is 1 iff more than half of the positions are 1; for even s a tie gives 0.
 
     >>> majority((1, 4, 6), T=8)([0, 1, 0, 0, 0, 0, 1, 0])
     1
@@ -73,7 +75,7 @@ def majority(support: Positions, *, T: int) -> SparseFunction:
 
 
 def parity(support: Positions, *, T: int) -> SparseFunction:
-    """1 iff an odd number of positions are 1.
+    """The function that is 1 iff an odd number of positions are 1.
 
     >>> parity((2, 5), T=8)
     parse('x2 ^ x5', T=8)
@@ -82,18 +84,18 @@ def parity(support: Positions, *, T: int) -> SparseFunction:
 
 
 def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunction:
-    """A function drawn uniformly from those that depend on every one of the positions."""
+    """Draw a function uniformly from those that depend on every one of the positions."""
     positions = several("support", support, "positions")
     s = len(positions)
     check_s(s, "the support has")
-    while True:  # at s = 1 half of the tables qualify, more for every larger s
+    while True:  # half of the tables qualify at s = 1, and a larger share at larger s
         table = rng.integers(0, 2, size=2**s, dtype=np.uint8)
         if len(relevant(table)) == s:
             return from_table(T=T, support=positions, table=table)
 
 
 def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ...]:
-    """s positions of range(T), every subset equally likely, ascending."""
+    """Draw s positions of range(T), every subset equally likely; in ascending order."""
     whole("T", T)
     instance("rng", rng, np.random.Generator, "such as numpy.random.default_rng(0)")
     if not 0 <= whole("s", s, least=0) <= T:
@@ -102,7 +104,7 @@ def random_support(*, T: int, s: int, rng: np.random.Generator) -> tuple[int, ..
 
 
 def random_function(*, T: int, s: int, rng: np.random.Generator) -> SparseFunction:
-    """A function that depends on exactly s positions: random support, then a random table.
+    """Draw a function that depends on exactly s positions: first its support, then its table.
 
     >>> f = random_function(T=100, s=3, rng=np.random.default_rng(0))
     >>> f.s, len(f.table)
@@ -120,7 +122,7 @@ LABELS: dict[str, Callable[[Shaped[Array, " n"], int], Shaped[Array, " n"]]] = {
 
 
 def labels(name: str, s: int) -> Shaped[Array, " n"]:
-    """Whether the family's function of s bits is 1, for each count 0 .. s of ones among them."""
+    """For each count 0 .. s of ones among s bits, whether the family's function is 1."""
     if name not in LABELS:
         raise DomainError(f"kind is one of {', '.join(LABELS)}, got {name!r}.")
     return LABELS[name](np.arange(s + 1), s)
@@ -143,7 +145,7 @@ FAMILIES = tuple(_FAMILIES)
 
 
 def family(name: str) -> Family:
-    """The constructor (support, T, rng) -> function of a family; only `junta` draws from rng."""
+    """Return the constructor (support, T, rng) -> function of a family; only `junta` uses rng."""
     if name not in _FAMILIES:
         raise DomainError(f"family {name!r} is unknown; the families are {', '.join(FAMILIES)}.")
     return _FAMILIES[name]

@@ -1,9 +1,9 @@
-"""Distributions of inputs as texts, for specs and the command line.
+"""Distributions of inputs written as text, for specs and the command line.
 
 p:0.9,0.5        bit t is 1 with the t-th of these probabilities; a shorter list is repeated up to T
 package.mod:name@1f3a..    a sampler (n, T, rng) -> bits that can be imported, and a hash of its source
 
-A sampler that cannot be imported (a lambda, a function of a notebook) is known in this process alone.
+A sampler that cannot be imported (a lambda, a function of a notebook) can be used in this process only.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from .._base.arguments import shown
 from .._base.errors import DomainError, ParseError
 
 Sampler = Callable[[int, int, Any], Any]  # (n, T, rng) -> bits (n, T)
-_HERE: dict[str, Sampler] = {}  # samplers of this process by text
+_HERE: dict[str, Sampler] = {}  # the samplers that this process has named, by their text
 
 
 def sampler_text(sampler: Sampler) -> str:
-    """The text that names a sampler; it is remembered in this process.
+    """Return a text that names the sampler, and remember the sampler under it in this process.
 
-    Samplers with the same name and source, such as closures made in a loop, are numbered.
+    Samplers with the same name and source, such as closures made in a loop, get different numbers.
     """
     module, name = getattr(sampler, "__module__", "") or "", getattr(sampler, "__qualname__", "sampler")
     first = f"{module}:{name}@{_hash(sampler)}"
@@ -35,18 +35,18 @@ def sampler_text(sampler: Sampler) -> str:
 
 
 def is_importable(text: str) -> bool:
-    """Whether another process can import what `sampler_text` named."""
+    """Whether another process can import the sampler that `sampler_text` named `text`."""
     module, _, name = text.partition("@")[0].partition(":")
     return module != "__main__" and getattr(sys.modules.get(module), name, None) is _HERE.get(text, text)
 
 
 def p_text(p: tuple[float, ...]) -> str:
-    """The text of one probability for each position."""
+    """Write one probability for each position as text."""
     return "p:" + ",".join(repr(float(each)) for each in p)
 
 
 def named_inputs(text: str) -> str:
-    """The text with a hash of the sampler's source, so that a changed one is another experiment."""
+    """Append a hash of the sampler's source to its name, so that a changed sampler is another experiment."""
     if text.startswith("p:") or "@" in text:
         return text
     found = read_inputs(text, 1)
@@ -54,7 +54,7 @@ def named_inputs(text: str) -> str:
 
 
 def read_inputs(text: str, T: int) -> tuple[float, ...] | Sampler:
-    """The probabilities of T positions, or the sampler, that a text means.
+    """Return the probabilities of T positions, or the sampler, that the text describes.
 
     >>> read_inputs("p:0.9,0.5", 3)
     (0.9, 0.5, 0.9)
@@ -64,7 +64,7 @@ def read_inputs(text: str, T: int) -> tuple[float, ...] | Sampler:
             given = tuple(float(part) for part in text[2:].split(","))
         except ValueError:
             raise ParseError(
-                f"inputs of the form p:0.9,0.5 have numbers with commas between them; got {shown(text)}."
+                f"inputs of the form p:0.9,0.5 are numbers separated by commas; got {shown(text)}."
             ) from None
         return tuple(given[t % len(given)] for t in range(T))
     if text in _HERE:

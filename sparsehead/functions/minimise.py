@@ -1,8 +1,8 @@
-"""A truth table as an OR of ANDs: the shortest one, or an irredundant one where that takes too long.
+"""Write a truth table as an OR of ANDs: the shortest, or an irredundant one if the shortest takes too long to find.
 
-A cube is an AND of literals; an implicant is a cube on which the function is 1, and it is prime if no literal can be
-dropped. Some shortest OR of ANDs consists of primes (Quine), so the choice is a set cover: every input with value 1
-lies in a chosen prime. `shortest_cubes` takes the fewest literals, and among those the fewest cubes.
+A cube is an AND of literals. An implicant is a cube on which the function is 1; it is prime if no literal can be
+dropped. Some shortest OR of ANDs consists of primes (Quine), so finding it is a set cover problem: choose primes that
+together contain every input with value 1. `shortest_cubes` minimises the number of literals, then that of cubes.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def prime_implicants(table: Shaped[Array, " N"]) -> list[Cube]:
     """
     s = len(table).bit_length() - 1
     full = (1 << s) - 1
-    # A cube is (care, value): the variables that it fixes, and to what.
+    # Here a cube is (care, value): a mask of the variables that it fixes, and their values.
     level = {(full, j) for j in np.flatnonzero(table).tolist()}
     primes: set[tuple[int, int]] = set()
     while level:
@@ -38,9 +38,9 @@ def prime_implicants(table: Shaped[Array, " N"]) -> list[Cube]:
 
 
 def shortest_cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
-    """Cubes whose union is where the table is 1, with the fewest literals; None if that takes too long.
+    """Return cubes whose union is the set where the table is 1, with the fewest literals.
 
-    It does with more than 8 variables, whose primes are too many for an exact choice, or 20,000 nodes of the search.
+    Return None for more than 8 variables, which have too many primes, or if the search exceeds 20,000 nodes.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -53,7 +53,7 @@ def shortest_cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
     index = np.flatnonzero(table)
     positive, negative = np.array(primes).T
     inside = (index[:, None] & positive == positive) & (index[:, None] & negative == 0)
-    # A literal costs 1. The extra per cube only decides between covers with equally many literals.
+    # A literal costs 1. The small cost per cube only decides between covers with equally many literals.
     cost = np.bitwise_count(positive | negative) + 1 / (len(index) + 1)
     found = milp(
         cost,
@@ -72,10 +72,10 @@ class _TooMany(Exception):
 
 
 def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:
-    """Cubes whose union is where the table is 1, none of them superfluous; None if there are over `most`.
+    """Return cubes whose union is the set where the table is 1; None if there are more than `most`.
 
-    Minato and Morreale's recursion on tables held as integers of 2^s bits. The cover is irredundant, which is
-    not always the fewest cubes possible. Work is bounded by `most`, since every leaf of the recursion is a cube.
+    Minato and Morreale's recursion, on tables held as integers of 2^s bits. No cube can be left out, but another
+    cover may have fewer. Every leaf of the recursion is a cube, so `most` bounds the work.
     """
     whole = int.from_bytes(np.packbits(table, bitorder="little").tobytes(), "little")
     budget = [most]
@@ -86,7 +86,7 @@ def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:
 
 
 def _cover(lower: int, upper: int, s: int, budget: list[int]) -> tuple[list[Cube], int]:
-    """Cubes over s variables, and the table of their union, which contains `lower` and stays inside `upper`."""
+    """Return cubes over s variables, and the table of their union, which contains `lower` and is inside `upper`."""
     if lower == 0:
         return [], 0
     full = (1 << (1 << s)) - 1
@@ -99,7 +99,7 @@ def _cover(lower: int, upper: int, s: int, budget: list[int]) -> tuple[list[Cube
     half = 1 << s
     low = (1 << half) - 1
     lower_0, lower_1, upper_0, upper_1 = lower & low, lower >> half, upper & low, upper >> half
-    # What only the side x_s = 0 can hold, then what only x_s = 1 can hold, then what needs no literal of x_s.
+    # Cubes that need the literal x_s = 0, then those that need x_s = 1, then those without a literal of x_s.
     cubes_0, union_0 = _cover(lower_0 & ~upper_1, upper_0, s, budget)
     cubes_1, union_1 = _cover(lower_1 & ~upper_0, upper_1, s, budget)
     rest = (lower_0 & ~union_0) | (lower_1 & ~union_1)

@@ -1,4 +1,4 @@
-"""`SparseFunction`: a Boolean function of T bits that reads s of them."""
+"""`SparseFunction`: a Boolean function of T bits that depends on s of them."""
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -17,23 +17,22 @@ from .._base.types import Array, Shaped
 from .spelling import spell
 from .tables import assignments, check_bits, check_s, relevant, restrict
 
-# Bits in, one label per row out: what a `SparseFunction`, a trained model and a user's own function have in common.
+# Maps rows of bits to one label per row: the interface of a `SparseFunction`, a trained model and a user's function.
 Predict = Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]]
 
-MOST_SHOWN = 300  # characters of an expression that a repr repeats
+MOST_SHOWN = 300  # characters; a repr does not show a longer expression
 
 
 @dataclass(frozen=True, repr=False)
 class SparseFunction(WithCard):
-    """f: {0,1}^T -> {0,1}, depending on the positions in `support` and on all of them.
+    """A function f: {0,1}^T -> {0,1} that depends on every position in `support` and on no other.
 
-    The support is minimal, so two functions are equal as objects iff they are equal on every input. The
-    constants have s = 0. Made by `parse`, `from_table` and the families; those drop irrelevant positions, this
-    constructor refuses them.
+    The support is minimal, so two functions are equal as objects iff they are equal on every input. Constants have
+    s = 0. `parse`, `from_table` and the families drop irrelevant positions; this constructor rejects them.
 
     Args:
         T: length of the input, T >= 1. Positions are numbered from 0.
-        support: the s positions that matter, ascending; s <= 20.
+        support: the s positions on which f depends, ascending; s <= 20.
         table: 2^s values, each 0 or 1. Bit i of the index is the value at support[i].
     Paper: sparse-function
 
@@ -57,7 +56,7 @@ class SparseFunction(WithCard):
 
     @property
     def s(self) -> int:
-        """How many positions matter."""
+        """The number of positions on which f depends."""
         return len(self.support)
 
     @cached_property
@@ -68,7 +67,7 @@ class SparseFunction(WithCard):
         return values
 
     def __call__(self, bits: Shaped[Array, "..."] | Sequence[Any]) -> Any:
-        """Labels of many inputs: bits (n, T) give an int array (n,); one input (T,) gives an int.
+        """Return the values of f: bits of shape (n, T) give an int array of shape (n,), one input (T,) gives an int.
 
         >>> SparseFunction(4, (1, 3), (0, 0, 0, 1))([[0, 1, 0, 1], [1, 1, 1, 0]])
         array([1, 0])
@@ -78,7 +77,7 @@ class SparseFunction(WithCard):
         return int(labels) if read.ndim == 1 else labels.astype(np.int64)
 
     def __str__(self) -> str:
-        """An expression that `parse` turns back into this function, given the same T."""
+        """Return an expression from which `parse`, given the same T, makes this function."""
         return spell(self.support, self.values)
 
     def __repr__(self) -> str:
@@ -88,11 +87,11 @@ class SparseFunction(WithCard):
         return f"<SparseFunction of T={self.T} bits, s={self.s}; str(f) has the expression, {len(text)} characters>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Expression, T, support and table, JSON-able."""
+        """Expression, T, support and table as JSON values."""
         return {"function": str(self), "T": self.T, "support": list(self.support), "table": list(self.table)}
 
     def to_frame(self) -> Frame:
-        """The truth table: one row for each of the 2^s patterns, a column for each position of the support."""
+        """The truth table: a row for each of the 2^s patterns, a column for each position of the support and for f."""
         names = [f"x{t}" for t in self.support]
         rows = zip(assignments(self.s).tolist(), self.table)
         return Frame(({**dict(zip(names, bits)), "f": value} for bits, value in rows), (*names, "f"))
@@ -109,7 +108,7 @@ def from_table(
     """The function whose value at b is table[sum_i b_{support[i]} 2^i].
 
     Args:
-        support: distinct positions of range(T) in any order, at most 20; those that never matter are dropped.
+        support: at most 20 distinct positions of range(T) in any order; irrelevant ones are dropped.
         table: 2^s values, each 0 or 1.
 
     >>> from_table(T=8, support=(5, 2), table=(0, 0, 1, 1))
@@ -130,7 +129,7 @@ def from_table(
 
 
 def _positions(support: Iterable[SupportsIndex], T: int) -> tuple[int, ...]:
-    """The positions ascending, refused unless distinct, inside range(T) and at most 20."""
+    """Return the positions in ascending order; raise unless they are distinct, in range(T) and at most 20."""
     given = several("support", support, "positions")
     try:
         positions = sorted(operator.index(t) for t in given)
@@ -150,7 +149,7 @@ def _positions(support: Iterable[SupportsIndex], T: int) -> tuple[int, ...]:
 
 
 def _values(table: Iterable[SupportsIndex] | Shaped[Array, " N"], s: int) -> Shaped[Array, " N"]:
-    """The table as uint8, refused unless it has 2^s entries, each 0 or 1."""
+    """Return the table as uint8; raise unless it has 2^s entries, each 0 or 1."""
     values = np.asarray(
         table if isinstance(table, (np.ndarray, tuple, list)) else several("table", table, "0 and 1")
     )

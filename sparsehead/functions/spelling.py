@@ -1,9 +1,9 @@
-"""A truth table as text that `parse` reads back: the shortest of a few forms people can read.
+"""Write a truth table as an expression that `parse` reads: the shortest of a few readable forms.
 
 x2 & x5          one term, or x2 | x5, or at least k of some literals: atleast(k, ...), maj(...)
 x2 ^ x5          parity
 x2 & x5 | !x7    an OR of ANDs, an AND of ORs, or a xor of ANDs
-table(0x1ee, ..) bit j of the number is entry j of the table: the last resort, when those need too many terms
+table(0x1ee, ..) bit j of the number is entry j of the table: only if the other forms need too many terms
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ MAX_TERMS = 32  # a formula with more terms tells a reader less than its table
 
 
 def spell(support: Sequence[int], table: Shaped[Array, " N"]) -> str:
-    """The function over `support`, all of it relevant, in the grammar of `parse`."""
+    """Return an expression of the function that depends on every position of `support`."""
     if not support:
         return str(int(table[0]))
     short = _at_least(support, table) or _parity(support, table)
@@ -42,7 +42,7 @@ def _literals(support: Sequence[int], cube: Cube) -> list[str]:
 
 
 def _in_order(terms: Iterable[Cube]) -> list[Cube]:
-    """Short terms first, then those with the earlier positions."""
+    """Sort terms by length, then by their positions."""
 
     def rank(cube: Cube) -> tuple[int, list[int], int]:
         places = [i for i in range(sum(cube).bit_length()) if sum(cube) >> i & 1]
@@ -56,7 +56,7 @@ def _negate(form: str) -> str:
 
 
 def _at_least(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """The form for "at least k of these literals hold": terms, clauses, majorities and other thresholds."""
+    """Write "at least k of these literals hold" as a conjunction, a disjunction, maj() or atleast(); else None."""
     s = len(support)
     negated = 0
     for i in range(s):
@@ -73,7 +73,7 @@ def _at_least(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
     names = [f"{'!' if negated >> i & 1 else ''}x{t}" for i, t in enumerate(support)]
     if k in (1, s):
         return (" & " if k == s else " | ").join(names)
-    # Fewer marks: k of s fail iff s-k+1 of s do not hold.
+    # Use fewer "!": at least k of s literals hold iff fewer than s-k+1 of their negations do.
     if 2 * sum(name.startswith("!") for name in names) > s:
         return "!" + _call(s - k + 1, [_negate(name) for name in names])
     return _call(k, names)
@@ -92,7 +92,7 @@ def _parity(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
 
 
 def _cubes(table: Shaped[Array, " N"]) -> list[Cube] | None:
-    """The shortest cover where an exact choice is quick, else an irredundant one; None if it has too many terms."""
+    """Return the shortest cover if it is found quickly, else an irredundant one; None if it has too many terms."""
     irredundant = cubes(table, most=4 * MAX_TERMS)
     if irredundant is None:
         return None
@@ -108,7 +108,7 @@ def _or_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | Non
 
 
 def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """De Morgan on the OR of ANDs of the complement."""
+    """Apply De Morgan's law to the OR of ANDs of the complement."""
     found = _cubes(1 - table)
     if found is None:
         return None
@@ -117,17 +117,17 @@ def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | Non
 
 
 def _xor_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """The shortest xor of ANDs in which every variable occurs in one polarity only."""
+    """Return the shortest xor of ANDs in which each variable is either always or never negated."""
     s = len(support)
     index = np.arange(2**s)
-    polarities = range(2**s) if s <= 6 else (0,)  # all 2^s of them, while they are few
+    polarities = range(2**s) if s <= 6 else (0,)  # all 2^s choices only while they are few
     forms = [_xor_with(support, table[index ^ negated], negated) for negated in polarities]
     readable = [form for form in forms if form is not None]
     return min(readable, key=lambda form: (len(form), form.count("!"))) if readable else None
 
 
 def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) -> str | None:
-    """The algebraic normal form of a table over literals, those of the bits in `negated` written with a !."""
+    """Return the algebraic normal form of a table over literals, where the variables in `negated` have a "!"."""
     monomials = np.flatnonzero(moebius(table)).tolist()
     if len(monomials) > MAX_TERMS:
         return None
@@ -136,14 +136,14 @@ def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) 
 
 
 def _xor(terms: list[str]) -> str:
-    """The terms joined by ^; a leading 1 becomes a ! where that is shorter."""
+    """Join the terms by "^"; write a leading 1 as "!" where that is shorter."""
     if terms[0] == "1" and len(terms) > 1 and "&" not in terms[1]:
         terms = [_negate(terms[1]), *terms[2:]]
     return " ^ ".join(terms)
 
 
 def _symmetric(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """A symmetric function changes its value at some counts k: it is the xor of the "at least k" of those."""
+    """Write a symmetric function as the xor of "at least k ones" over the counts k at which its value changes."""
     s = len(support)
     by_count = table[2 ** np.arange(s + 1) - 1]
     if not np.array_equal(table, by_count[ones(s)]):

@@ -1,6 +1,6 @@
-"""Text to a syntax tree by the Lark grammar, and what to say when the text is not in the language.
+"""Parse text into a syntax tree by the Lark grammar; explain errors of syntax.
 
-Imported when the first expression is parsed, since building the parser takes a moment.
+This module is imported when the first expression is parsed, since building the parser takes a moment.
 """
 
 import re
@@ -19,13 +19,13 @@ OPERATOR = '"&" (and), "^" (xor), "|" (or)'
 
 
 def read(text: str) -> Node | tuple[str, list[Node]]:
-    """The tree of an expression; for table(0x1e, x2, x5) its digits and its variables."""
+    """Return the tree of an expression; for table(0x1e, x2, x5) return its digits and its variables."""
     if not text.strip():
         raise ParseError("the expression is empty; write for example x2 & x5 & x11.")
     length = len(re.sub(r"0x[0-9a-fA-F]+", "", text))
     if length > MAX_CHARS:
         raise ParseError(
-            f"the expression has {length:,} characters, at most {MAX_CHARS:,} are read; "
+            f"the expression has {length:,} characters, at most {MAX_CHARS:,} are allowed; "
             "give a truth table to from_table instead."
         )
     try:
@@ -46,7 +46,7 @@ def _parser() -> Lark:
 
 
 class _Misfit(Exception):
-    """A token that is in the grammar but not in the language: (token, reason)."""
+    """The grammar accepts a token that `parse` does not, such as the constant 12; args are (token, reason)."""
 
 
 def _number(token: Token, digits: str) -> int:
@@ -57,7 +57,7 @@ def _number(token: Token, digits: str) -> int:
 
 
 class _Build(Transformer[Token, Node]):
-    """Called by the parser at every reduction, so no tree is ever walked recursively."""
+    """Build nodes while Lark parses, so that no tree is walked recursively; each method handles one grammar rule."""
 
     def start(self, children: list[Any]) -> Node:
         return children[0]
@@ -74,7 +74,7 @@ class _Build(Transformer[Token, Node]):
         value = {"0": 0, "1": 1, "true": 1, "false": 0}.get(token.lower())
         if value is None:
             raise _Misfit(
-                token, f"the constants are 0 and 1, and variables are written x3, but {clip(token)} stands"
+                token, f"the constants are 0 and 1, and variables are written x3; got {clip(token)}"
             )
         return Node("constant", value)
 
@@ -102,13 +102,13 @@ def _at_least(k: int, operands: list[Node]) -> Node:
 
 
 def clip(text: str, width: int = 24) -> str:
-    """The text on one line and not long, fit for a message."""
+    """Shorten the text to `width` printable characters for a message."""
     shown = "".join(c if c.isprintable() else " " for c in text[: width + 1])
     return shown if len(text) <= width else shown[:width] + "..."
 
 
 def quote(text: str, start: int) -> str:
-    """The neighbourhood of `start`, with the word that stands there between >> and <<."""
+    """Quote the text around `start`, with the word at `start` between >> and <<."""
     word = _word(text, start)
     before = clip(text[:start][::-1], 24)[::-1]
     return f"{before}>>{clip(word)}<<{clip(text[start + len(word) :])}"
@@ -120,7 +120,7 @@ def _word(text: str, start: int) -> str:
 
 
 def _explain(text: str, error: UnexpectedInput) -> str:
-    """One line: what stands where, and what would fit there."""
+    """Explain a syntax error in one line: what was found where, and what was expected."""
     start, expected = _failure(text, error)
     word = _word(text, start)
     where = f"column {start + 1}: {quote(text, start)}"
@@ -134,7 +134,7 @@ def _explain(text: str, error: UnexpectedInput) -> str:
 
 
 def _failure(text: str, error: UnexpectedInput) -> tuple[int, set[str]]:
-    """Where the parser stopped, and the terminals it could have gone on with."""
+    """Return where the parser stopped, and the terminals that it expected there."""
     if isinstance(error, UnexpectedCharacters):
         return error.pos_in_stream or 0, set(error.allowed or ())
     if isinstance(error, UnexpectedToken):
@@ -144,7 +144,7 @@ def _failure(text: str, error: UnexpectedInput) -> tuple[int, set[str]]:
 
 
 def _wanted(expected: set[str], inside: bool) -> str:
-    """The terminals in words; `inside` a parenthesis its end is among them."""
+    """Describe the expected terminals; `inside` says whether a parenthesis is open."""
     if "VARIABLE" in expected:
         more = ', 0, 1, "!", "(", maj(...) or atleast(k, ...)' if "NUMBER" in expected else ""
         return f"a variable such as x3{more}"
@@ -159,7 +159,7 @@ def _wanted(expected: set[str], inside: bool) -> str:
 
 
 def _unclosed(text: str) -> int | None:
-    """Where the last "(" without its ")" stands."""
+    """Return the index of the last "(" without a matching ")"."""
     stack: list[int] = []
     for place, character in enumerate(text):
         if character == "(":

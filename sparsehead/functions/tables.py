@@ -8,11 +8,11 @@ import numpy as np
 from .._base.errors import DomainError, ShapeError
 from .._base.types import Array, Bool, Shaped
 
-MAX_S = 20  # a table has 2^s entries; at s = 20 it is a megabyte and every operation takes milliseconds
+MAX_S = 20  # a table has 2^s entries: at s = 20 it takes a megabyte, and every operation takes milliseconds
 
 
 def check_s(s: int, what: str) -> None:
-    """`what` is the caller's phrase for whatever reads s positions."""
+    """Raise if s > MAX_S; `what` is the start of the message, such as "the support has"."""
     if s > MAX_S:
         raise DomainError(
             f"{what} {s} positions; s is at most {MAX_S}, because a truth table has 2^s entries."
@@ -20,7 +20,7 @@ def check_s(s: int, what: str) -> None:
 
 
 def check_bits(bits: Shaped[Array, "..."] | Sequence[Any], T: int) -> Shaped[Array, "..."]:
-    """`bits` as an array of shape (n, T) or (T,), refused unless every entry is 0 or 1."""
+    """Return `bits` as an array of shape (n, T) or (T,); raise unless every entry is 0 or 1."""
     try:
         array = np.asarray(bits)
     except ValueError:
@@ -49,24 +49,24 @@ def assignments(s: int) -> Shaped[Array, "N s"]:
 
 
 def ones(s: int) -> Shaped[Array, " N"]:
-    """How many of the s variables are 1, for each index of a truth table."""
+    """For each index of a truth table, the number of variables that are 1."""
     return np.bitwise_count(np.arange(2**s, dtype=np.uint32))
 
 
 def halves(table: Shaped[Array, " N"], i: int) -> tuple[Shaped[Array, "a b"], Shaped[Array, "a b"]]:
-    """The table where variable i is 0 and where it is 1: two views whose entries differ in bit i alone."""
+    """Return views of the entries where variable i is 0 and where it is 1; paired entries differ in bit i only."""
     pairs = table.reshape(-1, 2, 2**i)
     return pairs[:, 0], pairs[:, 1]
 
 
 def relevant(table: Shaped[Array, " N"]) -> list[int]:
-    """The variables that can change the value."""
+    """The variables on which the table depends."""
     s = len(table).bit_length() - 1
     return [i for i in range(s) if not np.array_equal(*halves(table, i))]
 
 
 def restrict(table: Shaped[Array, " N"], keep: Sequence[int]) -> Shaped[Array, " M"]:
-    """The table over the variables `keep` (ascending), the others set to 0."""
+    """Return the table over the variables `keep` (ascending), with all others set to 0."""
     index = np.zeros(2 ** len(keep), dtype=np.int64)
     for place, i in enumerate(keep):
         index |= ((np.arange(len(index)) >> place) & 1) << i
@@ -74,7 +74,7 @@ def restrict(table: Shaped[Array, " N"], keep: Sequence[int]) -> Shaped[Array, "
 
 
 def moebius(table: Shaped[Array, " N"]) -> Bool[Array, " N"]:
-    """Which monomials the function is the xor of: its algebraic normal form, indexed like the table."""
+    """Return the algebraic normal form: entry j says whether the AND of the bits of j is a term of the xor."""
     form = table.astype(bool)
     for i in range(len(form).bit_length() - 1):
         low, high = halves(form, i)

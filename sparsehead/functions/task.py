@@ -1,4 +1,4 @@
-"""What is to be learned: a function, how its inputs are drawn, and how often labels are wrong."""
+"""`Task`: a function to be learned, the distribution of its inputs, and the rate of wrong labels."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,23 +20,23 @@ from .tables import ones
 __all__ = ["Task", "balancing_p", "bernoulli", "conjunction_p", "explanations"]
 
 CHUNK = 2**24  # random bytes drawn at once while sampling
-MAX_DRAWS = 200  # training sets drawn before an unambiguous one is given up
+MAX_DRAWS = 200  # training sets drawn in search of an unambiguous one before giving up
 
 Sample = tuple[Shaped[Array, "n T"], Shaped[Array, " n"]]  # bits and labels, uint8
 
 
 @dataclass(frozen=True, repr=False)
 class Task(ShortRepr, WithCard):
-    """f with independent Bernoulli(p) bits, each label flipped with probability `noise`.
+    """Learn f from independent Bernoulli(p) bits; each label is flipped with probability `noise`.
 
     Args:
         f: the function to be learned.
-        p: probability that a bit is 1, 0 < p < 1; `Task.balanced` chooses it. Or T probabilities, from 0 to 1, one for
-            each position. None with a sampler.
-        noise: between 0 and 1/2, where labels say nothing any more.
-        feature_noise: each bit that a learner sees is flipped with this probability, below 1/2, after f has made the
-            label from the true bits.
-        sampler: (n, T, rng) -> n inputs as bits (n, T), of any distribution; all randomness comes from rng.
+        p: probability that a bit is 1, 0 < p < 1 (`Task.balanced` chooses it); or T probabilities from 0 to 1, one for
+            each position; None with a sampler.
+        noise: from 0 to 1/2, where labels carry no information.
+        feature_noise: the probability, below 1/2, that a bit is flipped before the learner sees it; the label is f of
+            the true bits.
+        sampler: (n, T, rng) -> bits of shape (n, T), of any distribution; all randomness comes from rng.
     Paper: law-and
 
     >>> import numpy as np
@@ -77,9 +77,9 @@ class Task(ShortRepr, WithCard):
 
     @classmethod
     def balanced(cls, f: SparseFunction | str, noise: float = 0.0, *, T: int | None = None) -> "Task":
-        """The task whose p makes both labels as nearly equally likely as possible; see `balancing_p`.
+        """Return the task whose p brings the probability of label 1 closest to 1/2; see `balancing_p`.
 
-        f is the function, or its expression, which then needs T.
+        f is a function, or an expression together with T.
 
         >>> round(Task.balanced("x2 & x5 & x11", T=16).p, 4)
         0.7937
@@ -89,22 +89,22 @@ class Task(ShortRepr, WithCard):
 
     @property
     def shared_p(self) -> float | None:
-        """The p of independent bits that all have the same; None for other inputs."""
+        """The p that all independent bits share; None for other inputs."""
         return float(self.p) if isinstance(self.p, int | float) else None
 
     @property
     def inputs(self) -> str | None:
-        """The distribution of the inputs as text (see `functions.inputs`); None if `shared_p` says it."""
+        """The distribution of the inputs as text (see `functions.inputs`); None if all bits share one p."""
         if self.sampler is not None:
             return sampler_text(self.sampler)
         return None if self.shared_p is not None else p_text(tuple(self.p))  # type: ignore[arg-type]
 
     @property
     def positive_rate(self) -> float:
-        """The probability of label 1, label noise included; not known for a sampler."""
+        """The probability of label 1, label noise included; a DomainError for a sampler."""
         if self.sampler is not None:
             raise DomainError(
-                "the share of label 1 under a sampler is not known; sample(n, rng=..) measures it."
+                "the share of label 1 under a sampler is unknown; estimate it from sample(n, rng=..)."
             )
         if self.shared_p is not None:
             clean = float(_rate(_shares(self.f), np.array([self.shared_p]))[0])
@@ -115,20 +115,20 @@ class Task(ShortRepr, WithCard):
         return clean * (1 - 2 * self.noise) + self.noise
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Sample:
-        """n examples: bits (n, T) and labels (n,), both uint8."""
+        """Draw n examples: bits (n, T) and labels (n,), both uint8."""
         bits, clean = self._clean(n, rng)
         return self._seen(bits, rng), self._noisy(clean, rng)
 
     def training_set(self, m: int, *, rng: np.random.Generator, unique: bool = True) -> Sample:
-        """m examples; with `unique`, drawn again until only one s-subset explains them.
+        """Draw m examples; with `unique`, redraw all of them until only one set of s positions explains them.
 
-        Such a set is no independent sample: what is proved of one with probability 1 - delta holds of the n-th draw
-        with delta/(n (n+1)) for delta; `drawn_training_set` counts the draws. The test looks at the labels before noise
-        and is defined for conjunctions, disjunctions and parities; of other functions the first draw is returned.
+        A redrawn set is not an independent sample. A statement that fails with probability delta for an independent
+        sample holds for the n-th draw with delta/(n (n+1)) in place of delta; `drawn_training_set` counts the draws.
+        Uniqueness is tested on the labels before noise, for conjunctions, disjunctions and parities; for other
+        functions the first draw is returned.
 
         Raises:
-            DomainError: 200 draws were all ambiguous, so m is too small; or the test is out of reach
-                (`explanations` says when).
+            DomainError: 200 draws were all ambiguous, so m is too small; or the test takes too long (`explanations`).
         Paper: law-and
         """
         return self.drawn_training_set(m, rng=rng, unique=unique)[0]
@@ -136,7 +136,7 @@ class Task(ShortRepr, WithCard):
     def drawn_training_set(
         self, m: int, *, rng: np.random.Generator, unique: bool = True
     ) -> tuple[Sample, int | None]:
-        """`training_set`, and the number of sets drawn; None where any set would have been accepted."""
+        """Return `training_set`, and the number of sets drawn; None if uniqueness was not tested."""
         family = kind(self.f) if unique else None
         for draws in range(1, MAX_DRAWS + 1):
             bits, clean = self._clean(m, rng)
@@ -144,8 +144,8 @@ class Task(ShortRepr, WithCard):
                 return (self._seen(bits, rng), self._noisy(clean, rng)), None if family is None else draws
         raise DomainError(
             f"m={m} samples did not single out the {self.f.s} positions of {self.f} among T={self.f.T} in "
-            f"{MAX_DRAWS} draws; a larger m would ({math.log2(math.comb(self.f.T, self.f.s)):.0f} bits are to be "
-            "found)."
+            f"{MAX_DRAWS} draws; use a larger m (the choice of positions has "
+            f"{math.log2(math.comb(self.f.T, self.f.s)):.0f} bits)."
         )
 
     def _clean(self, n: int, rng: np.random.Generator) -> Sample:
@@ -171,7 +171,7 @@ class Task(ShortRepr, WithCard):
         return bits.astype(np.uint8)
 
     def _seen(self, bits: Shaped[Array, "n T"], rng: np.random.Generator) -> Shaped[Array, "n T"]:
-        """The bits as a learner sees them; without feature noise no random number is drawn."""
+        """Apply feature noise to the bits; without it no random number is drawn."""
         return bits ^ bernoulli(self.feature_noise, bits.shape, rng) if self.feature_noise else bits
 
     def _noisy(self, labels: Shaped[Array, " n"], rng: np.random.Generator) -> Shaped[Array, " n"]:
@@ -179,17 +179,17 @@ class Task(ShortRepr, WithCard):
 
 
 def _each_p(given: Any, T: int) -> tuple[float, ...]:
-    """One probability for each position."""
+    """Check that `given` has one probability for each of T positions, and return them."""
     p = tuple(real("each p", each) for each in several("p", given, "probabilities"))
     if len(p) != T or not all(0 <= each <= 1 for each in p):
         raise DomainError(
-            f"p has {len(p)} probabilities where T={T} are needed, each from 0 to 1; got {shown(p)}."
+            f"p needs T={T} probabilities, one for each position, each from 0 to 1; got {len(p)}: {shown(p)}."
         )
     return p
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
-    """Booleans that are true with probability p: one random byte decides all but one draw in 256."""
+    """Draw Booleans that are true with probability p; one random byte decides all but one draw in 256."""
     whole = math.floor(256 * p)
     draws = rng.integers(0, 256, size=shape, dtype=np.uint8)
     bits = draws < whole
@@ -199,19 +199,19 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Sha
 
 
 def conjunction_p(s: int) -> float:
-    """(1/2)^(1/s): a conjunction of s Bernoulli(p) bits is 1 half of the time."""
+    """p = (1/2)^(1/s), for which a conjunction of s Bernoulli(p) bits is 1 with probability 1/2."""
     return 0.5 ** (1 / s)
 
 
 def balancing_p(f: SparseFunction) -> float:
-    """The p at which Bernoulli(p) bits bring P(f = 1) closest to 1/2; of several, the one closest to 1/2.
+    """The p for which P(f = 1) under Bernoulli(p) bits is closest to 1/2; among equals, the p closest to 1/2.
 
         conjunction of s    (1/2)^(1/s)
         disjunction of s    1 - (1/2)^(1/s)
-        otherwise           P(f = 1) = sum_j share_j C(s, j) p^j (1-p)^(s-j), with share_j the share of inputs with
-                            j ones that f maps to 1: the best among 1/2, where it crosses 1/2, and where it turns
+        otherwise           the best among 1/2, the p where P(f = 1) = 1/2, and the extrema of P(f = 1)
 
-    A constant gets 1/2, and so do parities and majorities of an odd number of bits.
+    P(f = 1) = sum_j share_j C(s, j) p^j (1-p)^(s-j), with share_j the share of inputs with j ones that f maps to 1.
+    Constants, parities and majorities of an odd number of bits get 1/2.
     Paper: law-and
     """
     family = kind(f)
@@ -225,7 +225,7 @@ def balancing_p(f: SparseFunction) -> float:
     if f.s > 0:
         candidates += _crossings(lambda p: _rate(slopes, p))
     gaps = np.abs(_rate(shares, np.array(candidates)) - 0.5)
-    # Rounded, so that the last bits of the arithmetic do not decide between p and 1 - p.
+    # Rounding keeps the last bits of the arithmetic from deciding between p and 1 - p.
     return min(zip(gaps.round(12), np.abs(np.array(candidates) - 0.5).round(12), candidates))[2]
 
 
@@ -236,7 +236,7 @@ def _shares(f: SparseFunction) -> Float[Array, " n"]:
 
 
 def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k"]:
-    """The polynomial with these Bernstein coefficients, by de Casteljau's stable recursion."""
+    """Evaluate the polynomial with Bernstein coefficients `shares` at p, by de Casteljau's stable recursion."""
     level = [np.full(len(p), share) for share in shares]
     while len(level) > 1:
         level = [low * (1 - p) + high * p for low, high in pairwise(level)]
@@ -244,7 +244,7 @@ def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k
 
 
 def _crossings(value: Callable[[Float[Array, " k"]], Float[Array, " k"]]) -> list[float]:
-    """Points of (0, 1) where the polynomial changes sign, to the last bit, by bisection."""
+    """Return the points of (0, 1) where the polynomial changes sign, to the last bit, by bisection."""
     grid = np.arange(1, 1024) / 1024  # fine enough for the roots of a polynomial of degree at most 20
     signs = np.sign(value(grid))
     found = []

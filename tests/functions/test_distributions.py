@@ -38,7 +38,7 @@ def test_a_sampler_draws_the_inputs():
     bits, labels = task.sample(5000, rng=np.random.default_rng(1))
     assert (bits[:, 0] == bits[:, 1]).all() and bits.dtype == labels.dtype == np.uint8
     assert 0.07 < (labels != F(bits)).mean() < 0.13
-    with pytest.raises(sh.SparseheadError, match="not known"):
+    with pytest.raises(sh.SparseheadError, match="is unknown"):
         _ = task.positive_rate
     assert "Task" in task._repr_html_()
 
@@ -130,7 +130,7 @@ WRONG = [
     ("either p or a sampler", lambda: sh.Task(F)),
     ("either p or a sampler", lambda: sh.Task(F, 0.5, sampler=pairs_equal)),
     ("sampler is a function", lambda: sh.Task(F, sampler=3)),
-    ("3 probabilities where T=4", lambda: sh.Task(F, [0.5] * 3)),
+    ("p needs T=4 probabilities, one for each position, each from 0 to 1; got 3", lambda: sh.Task(F, [0.5] * 3)),
     ("each from 0 to 1", lambda: sh.Task(F, [0.5, 0.5, 0.5, 1.5])),
     ("each p is a finite number", lambda: sh.Task(F, [0.5, 0.5, 0.5, "a"])),
     ("each p is a finite number", lambda: sh.Task(F, [0.5, 0.5, 0.5, float("nan")])),
@@ -142,7 +142,7 @@ WRONG = [
     ("0 nor 1|0 or 1|zeros and ones|neither", lambda: sample(lambda n, T, rng: np.full((n, T), 2))),
     ("the task has its own noise", lambda: sh.learn(sh.Task(F, 0.5), m=9, seed=0, noise=0.1)),
     ("both say how bits are drawn", lambda: sh.learn(F, m=9, seed=0, p=0.5, inputs="p:0.5")),
-    ("numbers with commas", lambda: sh.learn(F, m=9, seed=0, inputs="p:0.5;0.6")),
+    ("numbers separated by commas", lambda: sh.learn(F, m=9, seed=0, inputs="p:0.5;0.6")),
     ("package.module:name", lambda: sh.learn(F, m=9, seed=0, inputs="nowhere:f")),
     ("package.module:name", lambda: sh.learn(F, m=9, seed=0, inputs="os:nothing")),
     ("package.module:name", lambda: sh.learn(F, m=9, seed=0, inputs="")),

@@ -165,7 +165,7 @@ def test_random_functions_survive_str_and_parse(s):
         ("maj()", r"unexpected '\)' at column 5"),
         ("maj(x1, x2", r"\"\(\" at column 4 is never closed"),
         ("atleast(x1, x2)", r"expected a whole number k, as in atleast\(2, x1, x5, x7\)"),
-        ("12 & x1", "the constants are 0 and 1, and variables are written x3, but 12 stands at column 1"),
+        ("12 & x1", "the constants are 0 and 1, and variables are written x3; got 12 at column 1"),
         ("x" + "9" * 5000, "a number of 5000 digits is out of range at column 1"),
         ("atleast(" + "9" * 5000 + ", x1)", "a number of 5000 digits is out of range at column 9"),
         ("table(6, x1, x2)", "expected the table in hexadecimal"),
@@ -208,7 +208,7 @@ LONG = {  # each with what it means, or with what is said about it
     ),
     "never closed": ("(" * 99_000, "ends too early at column 99001"),
     "never opened": (")" * 99_000, "at column 1: .* closes nothing"),
-    "too long": ("x1&" * 40_000 + "x1", "the expression has 120,002 characters, at most 100,000 are read"),
+    "too long": ("x1&" * 40_000 + "x1", "the expression has 120,002 characters, at most 100,000 are allowed"),
 }
 
 

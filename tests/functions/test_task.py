@@ -128,7 +128,7 @@ def test_functions_without_a_test_keep_the_first_draw():
         (lambda f: Task(f, 0.5).sample(-1, rng=stream(0)), "n >= 0 examples, got -1"),
         (
             lambda f: Task.balanced(f).training_set(4, rng=stream(0)),
-            "m=4 samples did not single out the 3 positions of x1 & x2 & x3 among T=50 in 200 draws; a larger m",
+            "m=4 samples did not single out the 3 positions of x1 & x2 & x3 among T=50 in 200 draws; use a larger m",
         ),
     ],
 )
