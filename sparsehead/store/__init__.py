@@ -1,13 +1,13 @@
-"""The results store: one SQLite file, append-only, keyed by the content of the spec.
+"""The results store: an append-only SQLite file of outcomes, keyed by the content of the spec.
 
-A spec and its outcome go in; records, curves and arrays come out. Read in this order:
+It takes a spec and its outcome, and returns records, curves and arrays. Read in this order:
 
 arrays    arrays as compressed bytes
 rows      one row: its values, its checksum, and the checks when it is read
 schema    the tables
-opening   which files are opened as a store, and how
+opening   check a file before it is opened as a store
 store     `Store`: add, get, records, arrays
-repair    check everything; copy what is sound to a new file
+repair    check every row; copy the undamaged ones to a new file
 merge     unite several stores
 results   rows of a store, chosen and exported
 """

@@ -11,16 +11,18 @@ import numpy as np
 from .._base.errors import StoreError
 from .._base.types import Array, Shaped
 
-MAX_BYTES = 2**27  # of the arrays of one outcome, unpacked; zlib packs zeros to a thousandth of their size
-MAX_HISTORY_BYTES = 2**24  # of its curves among them, which become lists eight times as large
+MAX_BYTES = (
+    2**27
+)  # of an outcome's arrays, unpacked: zlib shrinks zeros a thousandfold, so a small file can hide more
+MAX_HISTORY_BYTES = 2**24  # of its curves among them, which become Python lists eight times as large
 HISTORY = "history/"  # the names of curves start with this
 
 
 def pack_all(arrays: Mapping[str, Shaped[Array, "..."]]) -> dict[str, bytes]:
-    """The arrays of one outcome, packed, in the order of their names.
+    """Pack the arrays of one outcome, in the order of their names.
 
     Raises:
-        StoreError: one is not of numbers, or together they are larger than is read back.
+        StoreError: an array does not hold numbers, or together they are larger than `unpack` accepts.
     """
     for start, most in ((HISTORY, MAX_HISTORY_BYTES), ("", MAX_BYTES)):
         size = sum(_size(a.shape, a.dtype) for name, a in arrays.items() if name.startswith(start))
@@ -33,7 +35,7 @@ def pack_all(arrays: Mapping[str, Shaped[Array, "..."]]) -> dict[str, bytes]:
 
 
 def pack(array: Shaped[Array, "..."]) -> bytes:
-    """An array as compressed .npy bytes; no pickles. Numbers only."""
+    """Compress an array of numbers in the .npy format, without pickles."""
     if array.dtype.hasobject:
         raise StoreError(f"the store keeps arrays of numbers, got dtype {array.dtype}.")
     file = io.BytesIO()
@@ -42,7 +44,7 @@ def pack(array: Shaped[Array, "..."]) -> bytes:
 
 
 def unpack(data: bytes, most: int = MAX_BYTES) -> Shaped[Array, "..."]:
-    """The array that `pack` packed; its header is unpacked first, the rest only if it has the announced size.
+    """Return the array that `pack` packed; the header is decompressed first, the rest only if its size is allowed.
 
     Raises:
         ValueError, zlib.error, EOFError, OSError: these bytes are not from `pack`, or the array has more than `most`
@@ -58,18 +60,18 @@ def unpack(data: bytes, most: int = MAX_BYTES) -> Shaped[Array, "..."]:
     if min(shape, default=0) < 0 or _size(shape, dtype) > most:
         raise ValueError(f"an array of shape {str(shape)[:80]} is larger than the {most} bytes that are read")
     size = head.tell() + math.prod(shape) * dtype.itemsize
-    # One byte more than announced is asked for, so that a longer stream is noticed; 0 would mean all of it.
+    # Ask for one byte more than announced, which detects a longer stream. The limit is at least 1: 0 means no limit.
     whole = start + stream.decompress(stream.unconsumed_tail, max(1, size + 1 - len(start)))
     if len(whole) != size or not stream.eof:
-        raise ValueError("an array has another size than its header says")
+        raise ValueError("the size of an array differs from its header")
     return np.load(io.BytesIO(whole), allow_pickle=False)
 
 
 def _size(shape: tuple[int, ...], dtype: "np.dtype[np.generic]") -> int:
-    """Bytes of an array; empty axes and items count as one, since a list of 10^9 empty lists is not empty."""
+    """Return the bytes of an array, with empty axes and items counted as one: 10^9 empty lists need memory too."""
     return math.prod(max(n, 1) for n in shape) * max(dtype.itemsize, 1)
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 of packed bytes, in hex."""
+    """Return the SHA-256 of packed bytes, in hex."""
     return hashlib.sha256(data).hexdigest()

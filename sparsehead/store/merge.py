@@ -1,4 +1,4 @@
-"""Unite several stores: rows are append-only and named by their content, so a merge is a union."""
+"""Unite several stores. Rows are never changed and their ids name their content, so a merge is a union."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Merged:
-    """The numbers of outcomes that were added, that the store had already, and that it holds now."""
+    """The numbers of outcomes that a merge added, that the store already had, and that it holds now."""
 
     added: int
     known: int
@@ -25,13 +25,13 @@ class Merged:
 
 
 def merge(sources: Sequence[str | Path], into: str | Path) -> Merged:
-    """Add every outcome of `sources` to the store `into`, which is made if it does not exist; all or none.
+    """Add every outcome of `sources` to the store `into`, or none; create `into` if it does not exist.
 
-    Outcomes that `into` has are not changed, so a merge can be repeated. Neither are the sources.
+    Outcomes that `into` already has do not change, so a merge can be repeated. The sources do not change either.
 
     Raises:
-        StoreError: a source is missing or damaged, is `into` itself, or two stores have different outcomes under one
-            id; then nothing is written.
+        StoreError: a source is missing, damaged or `into` itself, or one id has different outcomes in two stores.
+            Nothing is written then.
     """
     if not sources:
         raise StoreError("a merge needs one or more stores to take outcomes from, got none.")
@@ -56,7 +56,7 @@ def merge(sources: Sequence[str | Path], into: str | Path) -> Merged:
 
 
 def _rows(path: Path) -> Iterator[SealedRow]:
-    """The rows of a store; a damaged one ends the merge."""
+    """Yield the rows of a store; raise if one is damaged."""
     damage: list[str] = []
     for row in sound_rows(path, damage):
         if damage:
@@ -65,14 +65,14 @@ def _rows(path: Path) -> Iterator[SealedRow]:
     if damage:
         raise StoreError(
             f"{shown_path(path)} is damaged: {damage[0]}; `sparsehead results repair new.db --db {shown_path(path)}` "
-            "copies what is sound, and new.db can be merged."
+            "copies undamaged outcomes, and new.db can be merged."
         )
 
 
 def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
-    """Raise if one id has different outcomes, times aside; every row is read and checked for that.
+    """Read every row; raise if one id has outcomes that differ in more than their times.
 
-    A spec that was given up counts as missing, so two reasons for giving it up do not contradict each other.
+    A trial that could not be run has no outcome, so different reasons for it do not contradict each other.
     """
     known: dict[str, bytes] = {}
     contradicted: dict[str, None] = {}
@@ -90,7 +90,7 @@ def _refuse_contradictions(paths: Sequence[Path], into: Path) -> None:
 
 
 def _content(row: tuple[Any, ...]) -> bytes | None:
-    """A hash of what must agree: spec, outcome without its time, arrays; None if the spec was given up."""
+    """Hash the spec, the outcome without its time, and the arrays; None if the trial could not be run."""
     outcome = json.loads(row[2])
     if outcome.get("status") == FAILED:
         return None

@@ -1,10 +1,10 @@
-"""Open a store: files are checked before SQLite touches them, and recovered after a kill.
+"""Open a store: check the file before SQLite reads it, and recover it after a killed process.
 
-A store uses SQLite's rollback journal, so between two commits the file alone is whole and may be copied. A file with a
-write-ahead log, which a copy may lack, is refused.
+A store uses SQLite's rollback journal, so between two commits the file is complete and may be copied. A file with a
+write-ahead log is rejected, because a copy of it may lack the log.
 
-A file may come from anybody. It must declare exactly the tables of a store (`schema.has_tables`) before any of them is
-read, and a statement that takes more steps than a file of its size can need is stopped.
+A file may come from an untrusted source. It must declare exactly the tables of a store (`schema.has_tables`) before any
+of them is read, and a statement is stopped if it takes more steps than a file of its size can need.
 """
 
 import os
@@ -21,9 +21,9 @@ from .rows import Damage
 from .schema import APPLICATION_ID, VERSION, has_tables
 
 BUSY_SECONDS = 60.0
-STRIDE = 1_000_000  # steps of SQLite's machine between two looks at the limit and at Ctrl-C
-FREE_STEPS = 100_000_000  # take a few seconds; beyond that a statement may take one step per byte of the file
-# By the name or the text of SQLite's error. A short read is left to `damaged`: the file ends too early.
+STRIDE = 1_000_000  # steps of SQLite's virtual machine between two checks of the limit and of Ctrl-C
+FREE_STEPS = 100_000_000  # allowed to every statement, a few seconds; a large file allows one step per byte
+# What to say, by a part of the name or the text of SQLite's error. Others mean damage, such as IOERR_SHORT_READ.
 REASONS = {
     **dict.fromkeys(
         ("IOERR_WRITE", "IOERR_FSYNC", "IOERR_TRUNCATE"),
@@ -42,20 +42,20 @@ REASONS = {
 
 
 def damaged(path: Path, what: str) -> StoreError:
-    """The error for a damaged file, with the way out."""
+    """Return the error for a damaged file, which says how to recover."""
     return StoreError(
         f"{shown_path(path)} is damaged: {printable(what)[:400]}; restore a copy, or `sparsehead results repair new.db "
-        f"--db {shown_path(path)}` copies what is sound to a new file."
+        f"--db {shown_path(path)}` copies undamaged outcomes to a new file."
     )
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors as StoreErrors that say what to do; none of them leaves anything half written."""
+    """Turn SQLite's errors into StoreErrors that say what to do; SQLite undoes any half-finished write."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        # A UnicodeDecodeError comes from the sqlite3 module itself: SQLite's message quoted damaged text.
+        # The sqlite3 module raises UnicodeDecodeError if SQLite's message quotes damaged text.
         named = f"{getattr(error, 'sqlite_errorname', '')} {error}"
         for word, text in REASONS.items():
             if word in named:
@@ -66,7 +66,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 class Connection(sqlite3.Connection):
-    """A connection whose statements end by themselves, and at Ctrl-C."""
+    """A connection that stops a statement at a limit of steps, and at Ctrl-C."""
 
     def limit_steps(self, path: Path) -> None:
         """Stop every statement that takes more steps than reading all of `path` can need."""
@@ -88,16 +88,16 @@ class Connection(sqlite3.Connection):
             return super().execute(sql, values)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorname == "SQLITE_INTERRUPT" and not self._exceeded():
-                # Ctrl-C was raised inside `_count`, where SQLite takes every exception for a wish to stop.
+                # Ctrl-C was raised inside `_count`; SQLite only stops the statement and hides the exception.
                 raise KeyboardInterrupt from None
             raise
 
 
 def inspect(path: Path, *, readonly: bool) -> bool:
-    """Whether there is a store at `path`, from its first 100 bytes; False if one can be made there.
+    """Whether there is a store at `path`, judged by its first 100 bytes; False if a store can be made there.
 
     Raises:
-        StoreError: there is something else, a store of another version, or with `readonly` nothing.
+        StoreError: the file is no store, or of another version; or `readonly` is set and there is no file.
     """
     name = shown_path(path)
     try:
@@ -155,13 +155,14 @@ def _is_store(name: str, head: bytes, readonly: bool) -> bool:
 
 
 def connect(path: Path, *, readonly: bool, tables_only: bool = False) -> tuple[sqlite3.Connection, bool]:
-    """An open connection, and whether the file has tables. Text comes back as bytes: damaged text must not end a query.
+    """Return an open connection, and whether the file has tables. Queries return text as bytes, so that damaged text
+    does not end a query.
 
-    Reading leaves no file beside the store. A commit that a killed writer left half done is first rolled back, which
-    needs permission to write; without it, reading goes on where SQLite can.
+    Reading leaves no file beside the store. A half-finished commit of a killed process is rolled back first, which
+    needs permission to write; without permission, SQLite reads what it can.
 
     Raises:
-        Damage: the file declares something else than a store does; see `has_tables`, also for `tables_only`.
+        Damage: the file declares more or less than a store does; see `has_tables`, also for `tables_only`.
     """
     if readonly and os.path.exists(f"{path}-journal"):
         with suppress(sqlite3.Error), closing(_open(path, "mode=rw")) as recovered:
@@ -179,7 +180,7 @@ def _open(path: Path, how: str) -> sqlite3.Connection:
     db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=Connection)
     db.limit_steps(path)
     db.text_factory = bytes
-    # What a foreign file declares may call nothing and change nothing of SQLite's own. Extensions are off in Python.
+    # Nothing that a foreign file declares may call functions or change SQLite's own tables. Python disables extensions.
     db.execute("PRAGMA trusted_schema = OFF")
     if sys.version_info >= (3, 12):
         db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)

@@ -1,4 +1,4 @@
-"""Check every row and array of a store; copy what is sound in a damaged one to a new file."""
+"""Check every row and array of a store; copy the undamaged outcomes of a damaged store to a new file."""
 
 import os
 import sqlite3
@@ -17,14 +17,14 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Checked:
-    """How many outcomes are sound, arrays included, and one sentence for each that is not."""
+    """The number of undamaged outcomes (arrays included), and one sentence for each damaged one."""
 
     sound: int
     damage: tuple[str, ...]
 
 
 def check(path: str | Path) -> Checked:
-    """Read every row and every array of a store; a StoreError if its structure is damaged."""
+    """Read every row and every array of a store; raise a StoreError if its structure is damaged."""
     with Store(path, readonly=True) as store:
         damage: list[str] = []
         sound = 0
@@ -38,9 +38,9 @@ def check(path: str | Path) -> Checked:
 
 
 def repair(path: str | Path, new: str | Path) -> Checked:
-    """Copy every sound outcome of the store at `path` to a new store; the old file is not changed.
+    """Copy every undamaged outcome of the store at `path` to a new store; the old file does not change.
 
-    Rows are read one by one, by their numbers 1, 2, .., so that a damaged page costs only its own rows.
+    Rows are read one by one, by their numbers 1, 2, .., so that a damaged page loses only its own rows.
 
     Raises:
         StoreError: nothing can be read, or `new` cannot be made.
@@ -58,7 +58,7 @@ def repair(path: str | Path, new: str | Path) -> Checked:
 
 
 def _check_new(old: Path, new: str | Path) -> None:
-    """Raise a StoreError if no new store can be made at `new`; a repair replaces no file."""
+    """Raise a StoreError if no store can be made at `new`; a repair does not replace a file."""
     if os.path.isfile(new):
         why = "is the store to repair itself, which is not changed" if old.samefile(new) else "exists"
         raise StoreError(
@@ -71,7 +71,7 @@ def _check_new(old: Path, new: str | Path) -> None:
 
 
 def sound_rows(path: Path, damage: list[str]) -> Iterator[SealedRow]:
-    """Every sound row of the store at `path`, as `Store.add_rows` takes it; `damage` gets a sentence for each other."""
+    """Yield every undamaged row of the store at `path`, for `Store.add_rows`; describe the others in `damage`."""
     try:
         db, _ = connect(path, readonly=True, tables_only=True)
         highest = _highest(db, path)
@@ -90,8 +90,8 @@ def _each_sound_row(db: sqlite3.Connection, highest: int, damage: list[str]) -> 
 
 
 def _highest(db: sqlite3.Connection, path: Path) -> int:
-    """The number of the last row, or a number that no row can exceed."""
-    most = path.stat().st_size // 200  # no row takes fewer bytes
+    """Return the number of the last row; if that cannot be read, an upper bound on it."""
+    most = path.stat().st_size // 200  # a row takes at least 200 bytes
     db.execute("SELECT 1 FROM outcomes WHERE rowid = 0").fetchone()
     try:
         return min(most, db.execute("SELECT max(rowid) FROM outcomes").fetchone()[0] or 0)

@@ -1,6 +1,6 @@
-"""What the store holds, as tables: a summary, one record by the start of its id, CSV, Parquet and JSON.
+"""Outcomes of a store as tables: a summary, one record by the start of its id; export to CSV, Parquet and JSON.
 
-Tables are written row by row: `Outcomes` reads the store anew each time it is iterated and holds no rows.
+Tables are written row by row: `Outcomes` keeps no rows in memory and reads the store again for every iteration.
 """
 
 import csv
@@ -24,9 +24,9 @@ from . import Record, Store
 
 
 def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """One row per experiment (specs that differ in the seed alone), in order of first appearance.
+    """Return one row for each experiment (specs that differ only in the seed), in order of first appearance.
 
-    `id` is the id of its first trial.
+    `id` is the id of the experiment's first trial.
     """
     groups: dict[bytes, dict[str, Any]] = {}
     for record in records:
@@ -40,7 +40,7 @@ def summary(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _summary_row(record: Record) -> dict[str, Any]:
-    """The row of an experiment before its trials are counted; `record` is its first."""
+    """Return the row of an experiment before its trials are counted; `record` is the first trial."""
     columns = ("function", "s", "T", "m")
     rest = {name: value for name, value in record.spec.items() if name not in (*columns, "seed")}
     changed = [f"{n}={v}" for n, v in sorted(rest.items()) if n not in SETTINGS or v != SETTINGS[n].default]
@@ -52,7 +52,7 @@ def _summary_row(record: Record) -> dict[str, Any]:
 
 
 def find(store: Store, start: str) -> Record:
-    """The record whose id, or whose spec's id, starts with `start`; a StoreError if none or several do."""
+    """Return the record whose id, or whose spec's id, starts with `start`; raise a StoreError unless it is unique."""
     damage: list[str] = []
     found: list[Record] = []
     count = 0
@@ -75,7 +75,7 @@ def find(store: Store, start: str) -> Record:
 
 
 def named(damage: Sequence[str]) -> str:
-    """One phrase for damaged rows: the first three by id and reason, and how many there are.
+    """Describe damaged rows in one phrase: their number, and the first three by id and reason.
 
     >>> named(["outcome a: its checksum does not match"])
     '1 damaged outcome was left out (outcome a: its checksum does not match)'
@@ -86,7 +86,7 @@ def named(damage: Sequence[str]) -> str:
 
 
 def condition(text: str) -> tuple[str, Any]:
-    """("T", 300) from "T=300": the name of a field of `TrainSpec`, and a value of its type.
+    """Parse NAME=VALUE, such as "T=300", into the name of a field of `TrainSpec` and a value of its type.
 
     >>> condition("adam_eps=1e-8"), condition("p=None")
     (('adam_eps', 1e-08), ('p', None))
@@ -99,7 +99,7 @@ def condition(text: str) -> tuple[str, Any]:
 
 
 def _value(setting: Setting, text: str) -> Any:
-    """The value that `text` means; double quotes around a text are removed."""
+    """Convert `text` to the type of the setting; remove double quotes around a text."""
     word = text.strip()
     if setting.kind is str:
         return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
@@ -118,7 +118,7 @@ def _value(setting: Setting, text: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    number = Decimal(text)  # at most 1000 digits: 1e999999999 would fill the memory with zeros
+    number = Decimal(text)  # converted only up to 1000 digits: 1e999999999 would fill the memory with zeros
     if not number.is_finite() or number.adjusted() > 1000 or number != number.to_integral_value():
         raise ValueError
     return int(number)
@@ -132,7 +132,7 @@ def _real(text: str) -> float:
 
 
 def select(records: Iterable[Record], conditions: Iterable[tuple[str, Any]]) -> Iterator[Record]:
-    """Records whose spec has, for every name among the conditions, one of the values given for it."""
+    """Yield the records whose spec fits: conditions on one name are alternatives, different names must all fit."""
     wanted: dict[str, list[Any]] = {}
     for name, value in conditions:
         wanted.setdefault(name, []).append(value)
@@ -140,9 +140,9 @@ def select(records: Iterable[Record], conditions: Iterable[tuple[str, Any]]) -> 
 
 
 class Outcomes:
-    """The outcomes of a store that fit the conditions, each as a row; every iteration reads them again.
+    """The outcomes of a store that fit the conditions, each as a row; every iteration reads the store again.
 
-    What is added to the store after the first iteration is left out of the later ones, so that all see the same rows.
+    Later iterations leave out rows that were added after the first, so that all iterations see the same rows.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Outcomes:
     ) -> None:
         self._store, self._conditions, self._row = store, list(conditions), row
         self._most: int | None = None
-        self.damage: list[str] = []  # one sentence for each row that cannot be believed, after an iteration
+        self.damage: list[str] = []  # after an iteration: one sentence for each damaged row
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self.damage.clear()
@@ -162,7 +162,7 @@ class Outcomes:
 
 
 def outcome_row(record: Record) -> dict[str, Any]:
-    """One outcome as a line of `results list --each`."""
+    """Return the row of one outcome for `results list --each`."""
     spec, outcome = record.spec, record.outcome
     return {
         "id": record.id,
@@ -173,7 +173,7 @@ def outcome_row(record: Record) -> dict[str, Any]:
 
 
 def check_table(path: Path, *, force: bool = False) -> None:
-    """Refuse, before any row is read, a file that `write` could not write."""
+    """Raise if `write` could not write to this path; call it before reading any row."""
     formats = (".csv", ".parquet", ".json")
     if path.suffix.lower() not in formats:
         raise DomainError(
@@ -183,10 +183,10 @@ def check_table(path: Path, *, force: bool = False) -> None:
 
 
 def write(rows: Iterable[Mapping[str, Any]], path: Path, *, force: bool = False) -> int:
-    """Write rows as the path's ending asks: .csv, .parquet (needs the extra "parquet") or .json; how many there were.
+    """Write rows as .csv, .json or .parquet (needs the extra "parquet"), by the path's ending; return their number.
 
-    The file appears whole or not at all; one that exists is replaced only with `force`. Rows are iterated twice, first
-    for the names and types of the columns.
+    The file is written completely or not at all; an existing one is replaced only with `force`. Rows are iterated
+    twice, first for the names and types of the columns.
     """
     check_table(path, force=force)
     written = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
@@ -195,7 +195,7 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path, *, force: bool = False)
 
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[type]]:
-    """The types of the values of each column, None aside, in the order in which the names come."""
+    """Return the types of each column's values other than None; columns are in order of first appearance."""
     kinds: dict[str, set[type]] = {}
     for row in rows:
         for name, value in row.items():
@@ -214,14 +214,14 @@ def _csv(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
         writer.writerow(row)
         count += 1
     text.flush()
-    text.detach()  # else it would close the file
+    text.detach()  # otherwise the wrapper would close the file
     return count
 
 
 def _json(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
     count = 0
     for count, row in enumerate(rows, start=1):
-        item = json.dumps([row], indent=1, allow_nan=False)[1:-2]  # as in a list of all rows
+        item = json.dumps([row], indent=1, allow_nan=False)[1:-2]  # indented as in a list of all rows
         file.write(("," if count > 1 else "[").encode() + item.encode())
     file.write(b"\n]\n" if count else b"[]\n")
     return count
@@ -250,7 +250,7 @@ def _parquet(rows: Iterable[Mapping[str, Any]], file: IO[bytes]) -> int:
 
 
 def _arrow_type(pyarrow: Any, kinds: set[type]) -> Any:
-    """The type of a column of such values; mixed values and lists become texts."""
+    """Return the type of a column whose values have these types; mixed values and lists become text."""
     if not kinds:
         return pyarrow.null()
     plain = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}

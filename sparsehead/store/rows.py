@@ -1,7 +1,7 @@
 """One row of the store: a spec, its outcome, the outcome's origin, and a checksum over all of these.
 
-The checksum finds damage (a flipped byte, an edited value); it is no signature, since whoever can write the file can
-also compute it. A row whose checksum, id or values are wrong raises `Damage` and is never returned.
+The checksum detects damage (a flipped byte, an edited value). It is not a signature: whoever can write the file can
+also compute it. Reading a row whose checksum, id or values are wrong raises `Damage`.
 """
 
 import hashlib
@@ -22,25 +22,29 @@ from ..train.spec import LATER, SETTINGS, TrainSpec, check_types, spec_text
 from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
-FAILED = "failed"  # the trial could not be run: it has a "reason" and no result, and counts as missing
+FAILED = (
+    "failed"  # status of a trial that could not be run: it has a "reason", no result, and counts as missing
+)
 STATUSES = ("solved", "budget_spent", "diverged", FAILED)
-MAX_JSON_CHARACTERS = 2**20  # in one column; ours have about a thousand
-SealedRow = tuple[tuple[Any, ...], dict[str, bytes]]  # values in the order of COLUMNS, and packed arrays
+MAX_JSON_CHARACTERS = 2**20  # in one column; typical rows have about a thousand
+SealedRow = tuple[
+    tuple[Any, ...], dict[str, bytes]
+]  # values in the order of COLUMNS, and packed arrays by name
 
 
 class Damage(Exception):
-    """The reason why a row cannot be believed."""
+    """A row or file is damaged; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One row.
+    """One row of the store.
 
     Args:
         made_by: version, commit, engine, instructions, dtype and device, as far as they were recorded.
         created: seconds since 1970.
         arrays: the checksum of each array by name.
-        id: of the row; see `row_id`.
+        id: id of the row; see `row_id`.
     """
 
     spec_id: str
@@ -58,12 +62,12 @@ class Record:
 
     @property
     def is_known(self) -> bool:
-        """Whether `TrainSpec` has all fields of the spec; a newer version may have written others."""
+        """Whether `TrainSpec` has all fields of the spec; a newer version may have written more."""
         return self.spec.keys() <= SETTINGS.keys()
 
     @property
     def created_at(self) -> str:
-        """When the row was made, ISO 8601 in UTC to the second.
+        """The time when the row was made, as ISO 8601 in UTC to the second.
 
         >>> Record("0", {}, {}, {}, 1.7e9).created_at
         '2023-11-14T22:13:20Z'
@@ -71,7 +75,7 @@ class Record:
         return datetime.fromtimestamp(self.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def flat(self) -> dict[str, Any]:
-        """One flat row for tables: spec, then outcome, then origin."""
+        """The record as one flat row for tables: spec, then outcome, then origin."""
         names = ("version", "commit", "engine", "instructions", "dtype", "device")
         origin = {name: self.made_by.get(name) for name in names}
         ids = {"id": self.id, "spec_id": self.spec_id}
@@ -79,19 +83,19 @@ class Record:
 
 
 def row_id(spec: str, origin: Mapping[str, Any]) -> str:
-    """The id of a row: sixteen hex digits naming the spec's JSON and the engine that made the outcome.
+    """Return the id of a row: sixteen hex digits, a hash of the spec's JSON and the engine that made the outcome.
 
-    A row whose engine was not recorded has the id of its spec.
+    A row without a recorded engine has the id of its spec.
     """
     engine = engine_identity(origin)
     return hashlib.sha256((f"{spec}\n{engine}" if engine else spec).encode()).hexdigest()[:16]
 
 
 def fields_of(outcome: Any) -> dict[str, Any]:
-    """The fields of an outcome (a dataclass or a mapping) as JSON values; NaN and infinity become None.
+    """Return the fields of an outcome (a dataclass or a mapping) as JSON values; NaN and infinity become None.
 
     Raises:
-        DomainError: its status is unknown or a number is outside its range.
+        DomainError: the status is unknown or a number is outside its range.
     """
     fields = dict(asdict(outcome) if is_dataclass(outcome) and not isinstance(outcome, type) else outcome)
     finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
@@ -106,7 +110,7 @@ def fields_of(outcome: Any) -> dict[str, Any]:
 def check_outcome(outcome: Any) -> None:
     """Raise `Damage` unless the status is known and every known field has its type and range.
 
-    None is allowed for a number: it is written for NaN, and where a number does not apply.
+    None is allowed for a number: it replaces NaN, and numbers that do not apply.
     """
     if not isinstance(outcome, dict) or outcome.get("status") not in STATUSES:
         got = outcome.get("status") if isinstance(outcome, dict) else outcome
@@ -115,7 +119,7 @@ def check_outcome(outcome: Any) -> None:
         value = outcome.get(name, 0)
         if type(value) is not int or value < 0:
             raise Damage(f"{name} is a whole number >= 0, got {str(value)[:40]!r}")
-    # The attention on the support is a mean of float32 sums, which may exceed 1 by rounding.
+    # `support_mass` is a mean of float32 sums of attention, which may exceed 1 by rounding.
     highest = {"train_accuracy": 1.0, "val_accuracy": 1.0, "support_mass": 1.0 + 1e-6, "seconds": math.inf}
     for name, high in highest.items():
         low, value = 0.0, outcome.get(name)
@@ -130,7 +134,7 @@ def new_row(
     *,
     engine: Mapping[str, str] | None = None,
 ) -> SealedRow:
-    """A sealed row and its packed arrays, as `Store.add_rows` takes them; for the arguments see `Store.add`."""
+    """Make a row with its checksum, and its packed arrays, for `Store.add_rows`; arguments as in `Store.add`."""
     text = spec_text(spec if isinstance(spec, TrainSpec) else TrainSpec(**spec))
     fields = fields_of(outcome)
     fields.pop("spec_id", None)
@@ -144,7 +148,7 @@ def new_row(
 
 
 def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
-    """The record of a row that another process sent; `Damage` if it, or a packed array, is not what was sealed."""
+    """Return the record of a row that another process sent; raise `Damage` if one of its checksums is wrong."""
     record = read_row(values)
     if record.arrays != {name: digest(data) for name, data in blobs.items()}:
         raise Damage("the checksums of its arrays do not match")
@@ -152,12 +156,12 @@ def received_row(values: Sequence[Any], blobs: Mapping[str, bytes]) -> Record:
 
 
 def sealed(values: Sequence[Any]) -> tuple[Any, ...]:
-    """A row's values (all of `COLUMNS` but the last) with their checksum behind them."""
+    """Append the checksum to a row's values, which are all of `COLUMNS` but the last."""
     return (*values, hashlib.sha256(json.dumps(list(values)).encode()).hexdigest())
 
 
 def read_row(row: Sequence[Any]) -> Record:
-    """The record of a row as SQLite returns it, text as bytes; `Damage` if it is not what was written."""
+    """Return the record of a row from SQLite (text as bytes); raise `Damage` if it is not the row that was written."""
     try:
         values = [value.decode() if isinstance(value, bytes) else value for value in row]
     except UnicodeDecodeError:
@@ -177,21 +181,21 @@ def read_row(row: Sequence[Any]) -> Record:
         raise Damage(f"its spec is impossible: {str(error).rstrip('.')}") from None
     check_outcome(outcome)
     if type(created) is not float or not 0 <= created < 1e11:
-        raise Damage("its date is no date")
+        raise Damage("its date is not a time in seconds")
     digests = _object(arrays_text)
     if not all(isinstance(value, str) for value in digests.values()):
-        raise Damage("the checksums of its arrays are no texts")
+        raise Damage("the checksums of its arrays are not texts")
     return Record(row_id(spec_text, {}), {**LATER, **spec}, outcome, made_by, created, digests, key)
 
 
 def _object(text: Any) -> dict[str, Any]:
-    """The JSON object in `text`; its numbers and texts are such that every table and file can hold them."""
+    """Parse the JSON object in `text`; raise `Damage` for numbers and texts that some export format cannot hold."""
     try:
         found = json.loads(text) if len(text) <= MAX_JSON_CHARACTERS else None
     except (TypeError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Damage(f"it holds text that is no JSON object of at most {MAX_JSON_CHARACTERS} characters")
+        raise Damage(f"it holds text that is not a JSON object of at most {MAX_JSON_CHARACTERS} characters")
     rest: list[Any] = [found]
     while rest:
         value = rest.pop()
@@ -211,5 +215,5 @@ def _object(text: Any) -> dict[str, Any]:
 def _is_unicode(text: str) -> bool:
     try:
         return bool(text.encode())
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can encode
         return False

@@ -1,4 +1,4 @@
-"""The tables of a store, and the check that a file declares exactly these."""
+"""The tables of a store, and a check that a file declares exactly these."""
 
 import sqlite3
 from contextlib import closing
@@ -6,8 +6,8 @@ from functools import cache
 
 from .rows import Damage
 
-APPLICATION_ID = 0x5370_4864  # "SpHd": how `file` and we recognise a store
-VERSION = 3  # of the tables and of the JSON in them; a file of another version is refused
+APPLICATION_ID = 0x5370_4864  # "SpHd", in the file's header: marks a store
+VERSION = 3  # of the tables and of the JSON in them; files of other versions are rejected
 
 _APPEND_ONLY = "BEGIN SELECT RAISE(ABORT, 'append-only'); END"
 _STATEMENTS = (
@@ -23,7 +23,7 @@ _STATEMENTS = (
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Make the tables, inside the caller's transaction, unless another process was first."""
+    """Make the tables, inside the caller's transaction, unless another process has made them."""
     if db.execute("PRAGMA user_version").fetchone()[0]:
         return
     for statement in _STATEMENTS:
@@ -35,13 +35,13 @@ def create(db: sqlite3.Connection) -> None:
 def has_tables(db: sqlite3.Connection, *, tables_only: bool = False) -> bool:
     """Whether the file holds the tables of a store; False for an empty file.
 
-    Everything in the file must be ours to the letter: a view, a trigger or a generated column would run foreign SQL
-    when it is used. A trigger of ours may be missing; it only keeps rows from being edited by hand.
+    Every declaration in the file must equal one of ours: a foreign view, trigger or generated column would run foreign
+    SQL. Our triggers may be missing; they only prevent editing of rows by hand.
 
     Args:
-        tables_only: look at `outcomes` and `arrays` alone, which is enough to read their rows one by one.
+        tables_only: check only `outcomes` and `arrays`, which is enough to read their rows one by one.
     Raises:
-        Damage: there is anything else, or a table is missing.
+        Damage: there is another declaration, or a table is missing.
     """
     found, expected = _contents(db), _expected()
     if tables_only:
@@ -58,14 +58,14 @@ def has_tables(db: sqlite3.Connection, *, tables_only: bool = False) -> bool:
 
 
 def _contents(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """The SQL that the file declares, with single spaces, by kind and name."""
+    """Return the SQL of each declaration in the file, with single spaces, by kind and name."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"
     rows = [[_text(value)[:10_000] for value in row] for row in db.execute(query)]
     return {(kind, name): f"{table}: {' '.join(sql.split())}" for kind, name, table, sql in rows}
 
 
 def _text(value: object) -> str:
-    """A value as text; bytes that are not UTF-8 as their repr, which equals no declaration of ours."""
+    """Return a value as text; for bytes that are not UTF-8, their repr, which equals none of our declarations."""
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:
@@ -74,7 +74,7 @@ def _text(value: object) -> str:
 
 @cache
 def _expected() -> dict[tuple[str, str], str]:
-    """The SQL that a new store declares."""
+    """Return the SQL of each declaration in a new store, by kind and name."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         create(db)
         return _contents(db)

@@ -1,12 +1,11 @@
-"""The results store: one SQLite file, append-only, keyed by the content of the spec and the engine.
+"""The results store: an append-only SQLite file, keyed by the content of the spec and the engine.
 
-Equal specs on one engine are the same experiment, so adding an outcome twice leaves one row, and two processes may
-write at once. A row is committed or absent: a kill at any moment loses nothing that was added and damages nothing.
-Series and attention maps are kept beside the outcome as compressed arrays. Every row has a checksum over all that
-it holds.
+Equal specs on one engine are the same experiment: adding its outcome twice leaves one row, so several processes may
+write at the same time. Every row is committed or absent: killing a process loses no row that was added. Curves and
+attention maps are kept beside the outcome as compressed arrays. Every row has a checksum over its content.
 
-Damage is never returned as data. Opening checks the file's structure, so that no row can be missing; reading a row
-checks its checksum, its id and its values. A damaged row raises a StoreError that names it, the others can be read.
+Damaged data is never returned. Opening checks the file's structure, so that no row can be missing; reading a row
+checks its checksum, id and values. A damaged row raises a StoreError that names it; the others remain readable.
 """
 
 import json
@@ -32,10 +31,10 @@ class Store:
     """An open store; a context manager.
 
     Args:
-        path: the file; made if it does not exist, unless `readonly`.
+        path: the file; created if it does not exist, unless `readonly`.
         readonly: never create or write.
-        check: check the file's structure first (0.1 s for 10^4 outcomes). False is for a process whose parent has just
-            done so.
+        check: check the file's structure first (0.1 s for 10^4 outcomes). Pass False only if the parent process has
+            just checked it.
     """
 
     def __init__(self, path: str | Path, *, readonly: bool = False, check: bool = True) -> None:
@@ -64,7 +63,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was added stays."""
+        """Close the file; everything added is already saved."""
         self._db.close()
 
     def add(
@@ -75,13 +74,13 @@ class Store:
         *,
         engine: Mapping[str, str] | None = None,
     ) -> bool:
-        """Commit one outcome; False if the store has the same engine's outcome of the spec, which is then kept.
+        """Commit one outcome; return False, and keep the old row, if the store has this spec's outcome by this engine.
 
         Args:
-            outcome: a dataclass or a mapping with at least "status". Its `history`, lists of numbers by name, is
+            outcome: a dataclass or a mapping with at least "status". Its `history` (lists of numbers by name) is
                 stored as float32 arrays named "history/...".
             arrays: stored unchanged, by name.
-            engine: what computed it, if the outcome has no `made_by`.
+            engine: the engine that computed the outcome, if the outcome has no `made_by`.
         Raises:
             DomainError: the outcome's status or numbers are impossible.
             StoreError: the row could not be written, or the file is no longer the one that was opened.
@@ -89,7 +88,7 @@ class Store:
         return bool(self.add_rows([new_row(spec, outcome, arrays, engine=engine)]))
 
     def add_rows(self, rows: Iterable[SealedRow]) -> int:
-        """Commit sealed rows with their packed arrays, all or none; returns how many ids were new."""
+        """Commit rows (with checksums) and their packed arrays, all or none; return how many ids were new."""
         self.check_in_place()
         places, added = ", ".join("?" for _ in COLUMNS), 0
         with explained(self.path), self._transaction():
@@ -102,24 +101,24 @@ class Store:
         return added
 
     def get(self, key: str) -> Record | None:
-        """The record with this id, or None; a StoreError if the row is damaged."""
+        """Return the record with this id, or None; raise a StoreError if the row is damaged."""
         return next(self._records("spec_id = ?", (key,)), None)
 
     def records(self, damage: list[str] | None = None) -> Iterator[Record]:
-        """Records in the order in which they were added.
+        """Yield records in the order in which they were added.
 
-        `damage` gets one sentence for each damaged row, and reading goes on; without it such a row is a StoreError.
+        A damaged row appends a sentence to `damage`; without `damage` it raises a StoreError.
         """
         return self._records("TRUE", (), damage)
 
     def find(
         self, specs: Iterable[TrainSpec], engine: Callable[[TrainSpec], Mapping[str, str]] | None = None
     ) -> dict[str, Record]:
-        """The records that exist among `specs`, by spec id; a trial that could not be run has none.
+        """Return the records of those `specs` that the store has, by spec id, without trials that could not be run.
 
         Args:
-            engine: what makes the outcome of a spec, as in `made_by`: only outcomes of that engine count. Without
-                it any engine's do; if several have made one, the first in alphabetical order is returned.
+            engine: maps a spec to its engine, as in `made_by`; only outcomes of that engine are returned. Without it,
+                outcomes of any engine are; if several engines have one, the alphabetically first engine's.
         """
         engines, found = self._engines(), {}
         for spec in specs:
@@ -135,14 +134,14 @@ class Store:
         return found
 
     def learners(self) -> list[str]:
-        """The learners of all outcomes, as specs call them; a trial that could not be run counts too."""
+        """Return the names of the learners in all specs, including trials that could not be run."""
         query = "SELECT DISTINCT json_extract(spec, '$.learner') FROM outcomes WHERE json_valid(spec)"
         with explained(self.path):
             names = self._db.execute(query).fetchall()
         return sorted(name.decode(errors="replace") for (name,) in names if isinstance(name, bytes))
 
     def _engines(self) -> list[str]:
-        """The identities of all engines that made outcomes of this store; unreadable ones are left to `get`."""
+        """Return the identities of all engines in this store; skip unreadable ones, for which `get` raises."""
         names = set()
         with explained(self.path):
             texts = self._db.execute("SELECT DISTINCT made_by FROM outcomes").fetchall()
@@ -152,11 +151,11 @@ class Store:
         return sorted(names - {""})
 
     def arrays(self, key: str) -> dict[str, Shaped[Array, "..."]]:
-        """Every array stored with the row `key`, by name; empty if the store has no such row."""
+        """Return every array stored with the row `key`, by name; empty if the store has no such row."""
         return self._unpacked(key, "", MAX_BYTES)
 
     def _unpacked(self, key: str, start: str, most: int) -> dict[str, Shaped[Array, "..."]]:
-        """The arrays whose names start with `start`, of at most `most` bytes together."""
+        """Return the arrays whose names start with `start`; raise if they exceed `most` bytes together."""
         found: dict[str, Any] = {}
         for name, data in self.blobs(key).items():
             if name.startswith(start):
@@ -170,7 +169,7 @@ class Store:
         return found
 
     def blobs(self, key: str) -> dict[str, bytes]:
-        """The packed arrays of the row `key`, checked against its checksums."""
+        """Return the packed arrays of the row `key`, after checking their checksums."""
         record = self.get(key)
         with explained(self.path):
             query = "SELECT name, data FROM arrays WHERE spec_id = ? ORDER BY name"
@@ -186,7 +185,7 @@ class Store:
         return blobs
 
     def history(self, key: str) -> dict[str, list[float]]:
-        """The outcome's history, rounded to float32."""
+        """Return the outcome's history (curves by name), rounded to float32."""
         found = self._unpacked(key, HISTORY, MAX_HISTORY_BYTES)
         return {name.removeprefix(HISTORY): a.tolist() for name, a in found.items()}
 
@@ -198,7 +197,7 @@ class Store:
             return int(self._db.execute("SELECT count(*) FROM outcomes").fetchone()[0])
 
     def check_in_place(self) -> None:
-        """Raise a StoreError if the file was removed or replaced since it was opened: rows would go nowhere."""
+        """Raise a StoreError if the file was removed or replaced since it was opened: new rows would be lost."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -218,7 +217,7 @@ class Store:
                 damage.append(f"outcome {_name(row[0])}: {why}")
 
     def _rows(self, where: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """Rows with their numbers in front, 256 at a time: a slow reader neither holds all nor locks the file."""
+        """Yield rows, each with its number first, 256 at a time: a slow reader then needs no memory and no lock."""
         query = f"SELECT rowid, * FROM outcomes WHERE {where} AND rowid > ? ORDER BY rowid LIMIT 256"
         last = -(2**63)
         while True:
@@ -233,7 +232,7 @@ class Store:
         return damaged(self.path, f"outcome {_name(key)}: {why}")
 
     def _check_structure(self) -> None:
-        """Run SQLite's check of pages, rows and the index of ids, so that no row can be missing unnoticed."""
+        """Run SQLite's check of pages, rows and the index of ids, which notices missing rows."""
         said = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if said != b"ok":
             raise damaged(self.path, said.decode(errors="replace"))
@@ -251,5 +250,5 @@ class Store:
 
 
 def _name(key: object) -> str:
-    """An id for a message; a damaged file may hold anything in its place."""
+    """Return an id in printable form for a message; a damaged file may hold any value as id."""
     return key.decode(errors="replace")[:32] if isinstance(key, bytes) else str(key)[:32]

@@ -115,9 +115,9 @@ def forge(path, **changes):
         ({"outcome": '{"status": "solved", "steps": "7"}'}, "steps is a whole number"),
         ({"outcome": '{"status": "solved", "val_accuracy": NaN}'}, "a number that is not finite"),
         ({"outcome": '{"status": "solved", "seconds": true}'}, "seconds lies between"),
-        ({"outcome": "[" * 5000 + "]" * 5000}, "no JSON object"),
-        ({"outcome": "[1]"}, "the status is one of|no JSON object"),
-        ({"created": float(10**12)}, "its date is no date"),
+        ({"outcome": "[" * 5000 + "]" * 5000}, "not a JSON object"),
+        ({"outcome": "[1]"}, "the status is one of|not a JSON object"),
+        ({"created": float(10**12)}, "its date is not a time in seconds"),
     ],
 )
 def test_values_are_checked_even_where_the_checksum_fits(full, changes, says):
