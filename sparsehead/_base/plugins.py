@@ -5,18 +5,21 @@ A package adds one by an entry point in the group of its kind, in its pyproject.
     [project.entry-points."sparsehead.learners"]
     nearest = "my_package.nearest:NEAREST"
 
-The kinds are learners, encodings, engines, constructions, bound forms ("sparsehead.forms"), figures and claims.
+The kinds are learners, encodings, engines, constructions, bound forms ("sparsehead.forms"), architectures, figures and
+claims.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from .arguments import meant
-from .errors import DomainError
+from .arguments import meant, shown
+from .errors import DomainError, SparseheadError
 
 T = TypeVar("T")
 
@@ -80,3 +83,50 @@ class Registry(Mapping[str, T], Generic[T]):
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """The entry points of a group, by name; `path` is sys.path, on which they depend."""
     return {point.name: point for point in entry_points(group=group)}
+
+
+def imported(text: str, *, what: str) -> Any:
+    """What "package.module:name" names, from installed packages and the folders of PYTHONPATH.
+
+    Args:
+        what: the kind of the thing, for messages, such as "learner".
+    Raises:
+        DomainError: the text is of another form, or there is no such module or name in it.
+    """
+    module, _, name = text.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), name]):
+        one = "an" if what[0] in "aeiou" else "a"
+        raise DomainError(f"{one} {what} to be imported is written package.module:name; got {shown(text)}.")
+    try:
+        with _without_current_folder():
+            found = import_module(module)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{module}.".startswith(f"{error.name}."):
+            raise SparseheadError(f"importing {module} failed: {error}.") from error
+        raise DomainError(
+            f"there is no module {error.name!r} among installed packages and in the folders of PYTHONPATH, which is "
+            f"where {what}s are imported from; files of the current folder are data (PYTHONPATH=$PWD adds it)."
+        ) from None
+    except (Exception, SystemExit) as error:
+        first = str(error).partition("\n")[0]
+        raise SparseheadError(f"importing {module} failed: {type(error).__name__}: {first}") from error
+    if not hasattr(found, name):
+        raise DomainError(f"the module {module} has no {name!r}.{meant(name, dir(found))}")
+    return getattr(found, name)
+
+
+@contextmanager
+def _without_current_folder() -> Iterator[None]:
+    """Import without the folder that Python puts first for `-m`, `-c` and prompts; one in PYTHONPATH stays."""
+    before = list(sys.path)
+    sys.path[:] = search_path()
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def search_path() -> list[str]:
+    """sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
+    first = [] if sys.flags.safe_path or sys.path[:1] not in ([""], [os.getcwd()]) else sys.path[:1]
+    return [folder for folder in sys.path[len(first) :] if folder]

@@ -2,7 +2,9 @@
 
 Read in this order:
 
-norms, families, state_dicts          norms of matrices, heads and checkpoints; score conventions of architectures
+norms                                 norms of matrices and heads
+architecture, families                the contract by which an architecture is read, and the built-in architectures
+stored_weights, state_dicts           weights of attention layers by their names; norms of checkpoints
 items, forms, pricing                 items (terms of a bound), their cost under each form, the union bound
 head_class                            the class of heads with given norms
 stages, attention_stages, networks    from a model to its items

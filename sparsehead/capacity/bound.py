@@ -13,7 +13,6 @@ from .._base.jsonable import json_values
 from .._base.log_math import Real, check_count, check_delta, check_eps, exp
 from ..heads.block import Layer
 from .declared import DeclaredClass, declare_layer, declare_model, declare_norms
-from .families import outside
 from .forms import FORMS
 from .generalization import samples_needed
 from .items import Item
@@ -208,7 +207,7 @@ def _declare(
         name, found = _one_layer(attention_layers(weights, heads=heads, config=config_of(model)), layer)
         which = f"attention layer {name}" if head is None else f"head {head} of attention layer {name}"
         note = f"the class: {which} alone, one query's output; its output bias is taken as fixed"
-        beyond = outside(found.positions)
+        beyond = found.outside
         return declare_layer(
             found.layer if head is None else one_head(found.layer, head),
             T=T,

@@ -1,40 +1,21 @@
-"""The layout of attention weights in each known architecture: one entry per family.
+"""The architectures that are built in, by the `model_type` of their configuration, and those of installed packages.
 
-An entry gives the names of the weights, the scale of scores, the order of columns in a fused projection, and how
-positions enter. `norms` and `bound` accept every family; `probe` accepts families with `probed` set, recomputes their
-heads and compares these with the model's output on every run. For each entry a test compares the scores with those of
-the package transformers (tests/probing/test_scores.py).
+`norms` and `bound` accept every entry; `probe` accepts those that are `probed`, recomputes heads and compares them
+with the model's own on every run. For each entry a test compares the scores with those of the package transformers
+(tests/probing/test_scores.py).
 """
 
 import math
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from .._base.arguments import shown
 from .._base.errors import DomainError
+from .._base.plugins import Registry, imported
+from .architecture import Architecture, unscaled
 
-# by `ModelFamily.positions`: why such a layer is outside the class of the bound
-OUTSIDE = {
-    "rotary": "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
-    "assumptions, figures are those of the same weights without the rotation",
-    "relative bias": "a relative position bias is added to the scores, which the bound's class does not have: outside "
-    "its assumptions, figures are those of the same weights without it",
-}
-Scale = Callable[[Any, int, int], float]  # configuration (None if there is none), layer, width k of a head
-
-
-def outside(positions: str) -> tuple[str, ...]:
-    """Return why a layer with such positions is outside the bound's class; empty if it is inside."""
-    return (OUTSIDE[positions],) if positions in OUTSIDE else ()
-
-
-def _by_width(config: Any, layer: int, k: int) -> float:
-    return 1 / math.sqrt(k)
-
-
-def _unscaled(config: Any, layer: int, k: int) -> float:
-    return 1.0
+DOOR = "an Architecture of your own (architecture=, --architecture package.module:name) names its parts in a few lines"
 
 
 def _gpt2_scale(config: Any, layer: int, k: int) -> float:
@@ -46,6 +27,15 @@ def _granite_scale(config: Any, layer: int, k: int) -> float:
     return float(getattr(config, "attention_multiplier", 1.0))
 
 
+def _gemma_scale(config: Any, layer: int, k: int) -> float:
+    """Gemma 2 and 3 divide by the square root of a number of their own; without a configuration take the width."""
+    return float(getattr(config, "query_pre_attn_scalar", None) or k) ** -0.5
+
+
+def _gemma_cap(config: Any) -> float | None:
+    return getattr(config, "attn_logit_softcapping", None)
+
+
 def _mpt_scale(config: Any, layer: int, k: int) -> float:
     attention = getattr(config, "attn_config", None)
     if getattr(attention, "clip_qkv", None):
@@ -53,86 +43,140 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
     return float(getattr(attention, "softmax_scale", None) or 1 / math.sqrt(k))
 
 
-@dataclass(frozen=True)
-class ModelFamily:
-    """Facts about one architecture.
-
-    module: a pattern for the end of an attention module's name. query, output: the names of its query (or fused)
-    matrix and of its output projection, relative to the module ("../" goes up one level).
-    positions: "absolute" (tokens alone carry them), "rotary" or "relative bias". scale: the factor of scores.
-    order: of the columns of a fused matrix, "thirds" (query, key, value) or "codegen" (four blocks, each query, value,
-    key). shared: several layers call one module (ALBERT).
-    """
-
-    module: str
-    query: str
-    output: str
-    positions: str = "absolute"
-    scale: Scale = _by_width
-    order: str = "thirds"
-    shared: bool = False
-    probed: bool = False
-
-    def names(self, prefix: str) -> tuple[str, str]:
-        """Return the names of the query weight and of the output weight in the module `prefix`."""
-        stem, path = prefix, self.output
-        while path.startswith("../"):
-            stem, path = stem.rpartition(".")[0], path[3:]
-        return f"{prefix}.{self.query}.weight", f"{stem}.{path}.weight" if stem else f"{path}.weight"
-
-    def is_at(self, prefix: str) -> bool:
-        """Return whether `prefix` is the name of an attention module of this family."""
-        return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
+def _t5_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Any:
+    """The first layer of a stack computes the bias by distance and hands it on to the others."""
+    bias, mask = arguments.get("position_bias"), arguments.get("mask")
+    bias = module.compute_bias(T, T) if bias is None else bias
+    return (bias if mask is None else bias + mask)[0]
 
 
-MODEL_FAMILIES: dict[str, ModelFamily] = {
-    **dict.fromkeys(
-        ("bert", "roberta"), ModelFamily("attention.self", "query", "../output.dense", probed=True)
-    ),
-    "distilbert": ModelFamily("attention", "q_lin", "out_lin", probed=True),
-    "albert": ModelFamily("attention", "query", "dense", shared=True, probed=True),
-    "mpnet": ModelFamily("attention.attn", "q", "o", "relative bias", probed=True),
-    "gpt2": ModelFamily("attn", "c_attn", "c_proj", scale=_gpt2_scale, probed=True),
-    **dict.fromkeys(
-        ("llama", "mistral", "qwen2"), ModelFamily("self_attn", "q_proj", "o_proj", "rotary", probed=True)
-    ),
-    "gemma": ModelFamily("self_attn", "q_proj", "o_proj", "rotary"),
-    "granite": ModelFamily("self_attn", "q_proj", "o_proj", "rotary", _granite_scale),
-    "electra": ModelFamily("attention.self", "query", "../output.dense"),
-    **dict.fromkeys(("opt", "bart"), ModelFamily("self_attn", "q_proj", "out_proj")),
-    "gpt_neo": ModelFamily("attn.attention", "q_proj", "out_proj", scale=_unscaled),
-    "gptj": ModelFamily("attn", "q_proj", "out_proj", "rotary"),
-    "codegen": ModelFamily("attn", "qkv_proj", "out_proj", "rotary", order="codegen"),
-    "mpt": ModelFamily("attn", "Wqkv", "out_proj", "relative bias", _mpt_scale),
-    "t5": ModelFamily("(Self|EncDec)Attention", "q", "o", "relative bias", _unscaled),
-}
+def _run_t5(model: Any, ids: Any) -> Any:
+    """Give the decoder, if there is one, the ids of the encoder, so that both stacks attend over the same tokens."""
+    if not model.config.is_encoder_decoder:
+        return model(input_ids=ids)[0]
+    found = model(input_ids=ids, decoder_input_ids=ids, use_cache=False, output_hidden_states=True)
+    return found.decoder_hidden_states[-1]
+
+
+def picture_shape(config: Any) -> tuple[int, int, int, int, int]:
+    """Return channels, rows and columns of patches, height and width of a patch in pixels."""
+    sizes = [x if isinstance(x, list | tuple) else (x, x) for x in (config.image_size, config.patch_size)]
+    (height, width), (h, w) = sizes
+    return int(config.num_channels), height // h, width // w, int(h), int(w)
+
+
+def _run_vit(model: Any, patches: Any) -> Any:
+    """Put patches (1, T, numbers of a patch) together to a picture, row by row."""
+    channels, rows, columns, h, w = picture_shape(model.config)
+    parts = patches.reshape(rows, columns, channels, h, w).permute(2, 0, 3, 1, 4)
+    return model(pixel_values=parts.reshape(1, channels, rows * h, columns * w))[0]
+
+
+SELF_ATTENTION = Architecture(
+    module="self_attn", query="q_proj", key="k_proj", value="v_proj", output="o_proj", positions="rotary"
+)
+BERT = Architecture(
+    module=r"attention\.self", query="query", key="key", value="value", output="../output.dense"
+)
+NORMED = replace(SELF_ATTENTION, query_norm="q_norm", key_norm="k_norm")
+OPT = replace(SELF_ATTENTION, output="out_proj", positions="absolute", probed=False)
+
+ARCHITECTURES: Registry[Architecture] = Registry(
+    "architecture",
+    {
+        **dict.fromkeys(("bert", "roberta", "electra"), BERT),
+        "distilbert": Architecture(
+            module="attention", query="q_lin", key="k_lin", value="v_lin", output="out_lin"
+        ),
+        "albert": replace(BERT, module="attention", output="dense", shared=True),
+        "mpnet": Architecture(
+            module=r"attention\.attn", query="q", key="k", value="v", output="o", positions="relative bias"
+        ),
+        "gpt2": Architecture(
+            module="attn", query="c_attn", output="c_proj", input_first=True, scale=_gpt2_scale
+        ),
+        **dict.fromkeys(("llama", "mistral", "qwen2", "gemma"), SELF_ATTENTION),
+        "granite": replace(SELF_ATTENTION, scale=_granite_scale),
+        "gemma2": replace(SELF_ATTENTION, scale=_gemma_scale, cap=_gemma_cap),
+        "qwen3": NORMED,
+        "gemma3_text": replace(NORMED, scale=_gemma_scale),
+        "phi3": Architecture(
+            module="self_attn", query="qkv_proj", output="o_proj", order="query first", positions="rotary"
+        ),
+        "gpt_neox": Architecture(
+            module="attention", query="query_key_value", output="dense", order="by head", positions="rotary"
+        ),
+        "t5": Architecture(
+            module="SelfAttention", cross="EncDecAttention", query="q", key="k", value="v", output="o",
+            positions="relative bias", scale=unscaled, mask=_t5_mask, run=_run_t5,
+        ),
+        "vit": replace(
+            SELF_ATTENTION, module="attention", positions="absolute", tokens="pictures", extra=1, run=_run_vit
+        ),
+        **dict.fromkeys(("opt", "bart"), OPT),
+        "gpt_neo": replace(OPT, module=r"attn\.attention", scale=unscaled),
+        "gptj": replace(OPT, module="attn", positions="rotary"),
+        "codegen": Architecture(
+            module="attn", query="qkv_proj", output="out_proj", order="codegen", positions="rotary", probed=False
+        ),
+        "mpt": Architecture(
+            module="attn", query="Wqkv", output="out_proj", positions="relative bias", scale=_mpt_scale,
+            probed=False,
+        ),
+    },
+)  # fmt: skip
+# models of several parts: the part whose attention is read, and its type
+PARTS = {"gemma3": ("language_model", "gemma3_text")}
 
 
 def supported() -> str:
     """Return the names of the models that `probe` accepts, for messages."""
-    kinds = ", ".join(kind for kind, family in MODEL_FAMILIES.items() if family.probed)
-    return f"{kinds}, nn.TransformerEncoder, and state dicts"
+    # those of installed packages are named, not imported
+    kinds = [
+        kind for kind in ARCHITECTURES if not ARCHITECTURES.is_builtin(kind) or ARCHITECTURES[kind].probed
+    ]
+    return ", ".join([*kinds, *PARTS, "nn.TransformerEncoder"]) + ", and state dicts"
 
 
 def check_probed(kind: Any) -> None:
     """Refuse a model type that `probe` cannot run."""
-    if kind not in MODEL_FAMILIES or not MODEL_FAMILIES[kind].probed:
-        raise DomainError(f"probe does not know models of type {kind!r}; it reads {supported()}.")
+    known = isinstance(kind, str) and (kind in PARTS or kind in ARCHITECTURES)
+    if not known or not ARCHITECTURES[PARTS[kind][1] if kind in PARTS else kind].probed:
+        raise DomainError(f"probe does not know models of type {kind!r}; it reads {supported()}; {DOOR}.")
 
 
-def family_of(kind: Any) -> ModelFamily:
-    """Return the family of a model type; raise DomainError if the type, and so its scores, are unknown."""
-    if kind not in MODEL_FAMILIES:
-        known = ", ".join(MODEL_FAMILIES)
+def find_architecture(given: Any) -> Architecture | None:
+    """Return an architecture given as such, by its name, or as "package.module:name"; None for None."""
+    found = given
+    if isinstance(given, str):
+        found = imported(given, what="architecture") if ":" in given else ARCHITECTURES.find(given)
+    if found is not None and not isinstance(found, Architecture):
+        raise DomainError(
+            "architecture is an Architecture (sparsehead.extend), the name of one such as 'llama', or "
+            f"'package.module:name'; got {shown(found)}."
+        )
+    return found
+
+
+def architecture_of(kind: Any) -> Architecture:
+    """Return the architecture of a model type; raise DomainError if the type, and so its scores, are unknown."""
+    if not isinstance(kind, str) or kind not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
         raise DomainError(
             f"it is not known how models of type {kind!r} compute their scores; known are {known}."
         )
-    return MODEL_FAMILIES[kind]
+    return ARCHITECTURES[kind]
 
 
-def family_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, ModelFamily]:
-    """Return name and entry of the first family whose weight names occur in `prefix`; plain attention if none does."""
-    for kind, family in MODEL_FAMILIES.items():
-        if family.is_at(prefix) and all(name in state for name in family.names(prefix)):
-            return kind, family
-    return "plain attention", ModelFamily("", "", "")
+def architecture_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, Architecture | None]:
+    """Return type and entry of the first architecture whose weight names occur in `prefix`; None if none does."""
+    for kind, found in _builtin():
+        weights = [f"{found.at(prefix, name)}.weight" for name in (found.query, found.output)]
+        normed = any(f"{prefix}.{name}.weight" in state for name in ("q_norm", "k_norm"))
+        if found.reads(prefix) and all(name in state for name in weights) and normed == bool(found.norms):
+            return kind, found
+    return "plain attention", None
+
+
+def _builtin() -> Iterator[tuple[str, Architecture]]:
+    return ((kind, ARCHITECTURES[kind]) for kind in ARCHITECTURES if ARCHITECTURES.is_builtin(kind))

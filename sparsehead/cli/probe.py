@@ -1,6 +1,5 @@
 """`sparsehead probe PATH`: measure the heads of a pretrained model."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.errors import DomainError
+from ..capacity.families import find_architecture
+from ..probing.screen import is_state_dict, read_texts, screen
 from ..probing.settings import ProbeSettings
 from .options import whole_numbers
 from .output import (
@@ -35,6 +36,12 @@ def probe(
     text: Annotated[
         Path | None, typer.Option(help="A text file, one sequence per line; default: random tokens.")
     ] = None,
+    architecture: Annotated[
+        str | None,
+        typer.Option(
+            help="How to read a type of model that is not built in: package.module:name, or a built-in name."
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="Heads shown in the table; all of them are in --json.")] = 20,
     chart: Annotated[
         Path | None, typer.Option(help="Draw a map of layers and heads: .svg, .png, .pdf or .html.")
@@ -43,18 +50,18 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Measure every attention head of a pretrained model, with baselines for comparison."""
-    check_kind(path)
     if chart is not None:
         check_chart(chart, path, force=force)
-
-    from ..probing.inputs import read_texts
-    from ..probing.probe import probe as probe_model
-
+    found_architecture = find_architecture(architecture)
+    screen(path, heads=asked.heads, pickle=asked.pickle, architecture=found_architecture)
     texts = None if text is None else read_texts(text)
     rows = None if queries is None else whole_numbers(queries, "--queries", "0,-1")
+
+    from ..probing.probe import probe as probe_model  # torch, only for what can be read
+
     with status_console().status("loading") as line:
         found = probe_model(
-            path, text=texts, queries=rows,
+            path, text=texts, queries=rows, architecture=found_architecture,
             progress=lambda stage, done, of: line.update(f"{stage}: {done} of {of}"), **vars(asked),
         )  # fmt: skip
     result = found.to_dict()
@@ -66,21 +73,10 @@ def probe(
     emit(result, as_json, lambda console: show(console, found, top, chart))
 
 
-def check_kind(path: Path) -> None:
-    """Refuse a folder whose config.json names a model that cannot be probed, before anything heavy is imported."""
-    from .._base.files import read_json
-    from ..capacity.families import check_probed
-
-    config = path / "config.json"
-    if os.path.isfile(config):
-        check_probed(read_json(config, wanted="a folder with a model").get("model_type"))
-
-
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:
     """Refuse, before any work, a chart that cannot be drawn or written."""
     from .._base.files import shown_path
     from .._base.lazy import require_module
-    from ..probing.load import is_state_dict
 
     require_module("altair")
     check_chart_file(chart, "--chart", force=force)

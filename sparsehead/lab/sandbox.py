@@ -171,8 +171,8 @@ def read_answer(model: "Model", **options: Any) -> dict[str, Any]:
 
 
 def _probe(content: bytes, options: dict[str, Any]) -> dict[str, Any]:
-    from ..probing.load import is_state_dict
     from ..probing.probe import probe
+    from ..probing.screen import is_state_dict
     from .work import probed
     from .worker import finite
 

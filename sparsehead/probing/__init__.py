@@ -2,7 +2,7 @@
 
 Read in this order:
 
-settings                     the options of `probe`
+settings, screen             the options of `probe`; what is refused before torch is imported
 recompute                    one call of an attention layer, and its heads recomputed from the extracted weights
 modules                      extract weights from torch modules, state dicts and models of this library
 load, inputs                 load and check the model, and the text or tokens

@@ -28,7 +28,7 @@ def randomised(source: Source, seed: int) -> Source:
                 if parameter.dim() >= 2:
                     flat = parameter.reshape(-1)[torch.as_tensor(rng.permutation(parameter.numel()))]
                     parameter.copy_(flat.reshape(parameter.shape))
-        _, sites = sites_of(module)
+        sites = sites_of(module, source.architecture, source.heads)
         return replace(source, module=module, sites=sites, weights=tuple(site.weights for site in sites))
     if source.model is not None:
         layers = tuple(_random_layer(layer, rng) for layer in source.model.layers)
@@ -36,7 +36,9 @@ def randomised(source: Source, seed: int) -> Source:
         return replace(source, model=replace(source.model, layers=layers), weights=weights)
     layers = tuple(_random_layer(w.as_layer(), rng) for w in source.weights)
     pairs = zip(layers, source.weights, strict=True)
-    return replace(source, weights=tuple(weights_of_layer(layer, w.positions) for layer, w in pairs))
+    return replace(
+        source, weights=tuple(weights_of_layer(layer, w.positions, w.outside) for layer, w in pairs)
+    )
 
 
 def _random_layer(layer: Layer, rng: np.random.Generator) -> Layer:

@@ -22,7 +22,6 @@ import numpy as np
 
 from .._base.types import Array, Float
 from ..capacity.declared import declare_layer, declare_model
-from ..capacity.families import outside
 from ..capacity.norms import HeadNorms, head_norms
 from ..capacity.verdict import Verdict, judge
 from ..heads.block import Layer
@@ -85,17 +84,24 @@ def report_weights(layer: Layer, h: int) -> HeadWeightsReport:
 
 
 def bound_layer(
-    layer: Layer, *, T: int, m: int, radius: float, form: str | None, positions: str, model: Model | None
+    layer: Layer,
+    *,
+    T: int,
+    m: int,
+    radius: float,
+    form: str | None,
+    outside: tuple[str, ...],
+    model: Model | None,
 ) -> HeadBound:
     """Return the bound and the spectral proxy for all heads of a layer together.
 
     Args:
-        positions: how the layer encodes positions; see `LayerWeights`.
+        outside: why the layer is outside the class of the bound; empty if it is inside.
         model: if the layer is that of a one-layer model of this library, this model; else None.
     """
     if model is None:
         lengths = {"BX": radius}
-        declared = declare_layer(layer, T=T, lengths=lengths, margin=1.0, outside=outside(positions))
+        declared = declare_layer(layer, T=T, lengths=lengths, margin=1.0, outside=outside)
     else:
         declared = declare_model(model)
     judged = judge(declared, m=m, delta=0.05, form=form)

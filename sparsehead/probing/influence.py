@@ -104,7 +104,7 @@ def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tens
     """Return two (R, T) arrays: the norm of the change of head h's output at each query row when X[t] becomes other[t],
     and the attention weights. If t is the query row itself, its query would change too; this entry is 0.
     """
-    replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotary)
+    replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotate)
     scores, shifted = call.scores(h, rows), call.scores(h, rows, replaced.keys(h))
     top = torch.logsumexp(scores, dim=1, keepdim=True)
     a, new = (scores - top).exp().double(), (shifted - top).exp().double()
@@ -171,8 +171,8 @@ def total_influence(
             progress(done, passes)
         for l, account_layer in enumerate(accounts):
             for h, account in enumerate(account_layer):
-                # our own models have one more position, [CLS], which is no input
-                account.add(changes[l][h], weights[l][h][: len(sequence)])
+                # [CLS] is no input: our own models have it at the end, others in front
+                account.add(changes[l][h], weights[l][h][source.extra :][: len(sequence)])
     return [[account.result() for account in layer] for layer in accounts]
 
 

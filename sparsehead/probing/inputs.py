@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._base.display import clipped
-from .._base.errors import DomainError, FileError, ParseError, ShapeError
-from .._base.files import check_source, shown_path
+from .._base.errors import DomainError, FileError, ShapeError
+from .._base.files import shown_path
 from .._base.rng import stream
 from .._base.types import Array
+from ..capacity.families import picture_shape
 from .load import Source, quiet
 
 Tokenizer = Callable[[str], Sequence[int] | Mapping[str, Any]]
@@ -37,23 +38,6 @@ class Inputs:
         return np.isin(sequence, known) if self.ids else np.zeros(len(sequence), bool)
 
 
-def read_texts(path: str | Path) -> tuple[str, ...]:
-    """Return the non-empty lines of a UTF-8 text file; each is one sequence."""
-    source = check_source(path, wanted="a text file with one sequence per line", most=2**26)
-    try:
-        lines = source.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise ParseError(
-            f"{shown_path(path)} is no UTF-8 text; give a text file with one sequence per line."
-        ) from None
-    except OSError as error:
-        raise FileError(f"cannot read {shown_path(path)}: {error.strerror}.") from None
-    found = tuple(line for line in lines if line.strip())
-    if not found:
-        raise ParseError(f"{shown_path(path)} holds no text; give one sequence per line.")
-    return found
-
-
 def inputs_of(
     source: Source,
     *,
@@ -75,6 +59,8 @@ def inputs_of(
                 "a state dict has weights but computes nothing; text and tokens need the model itself."
             )
         return None
+    if source.tokens == "pictures" and longest is not None:
+        raise DomainError("longest (--longest) cuts sequences of tokens; pictures have all their patches.")
     limit = min((n for n in (source.longest, longest) if n is not None), default=None)
     if limit is not None and limit < 2:
         raise DomainError(
@@ -84,15 +70,25 @@ def inputs_of(
         return _given(source, tokens, limit)
     if text is not None:
         return _tokenized(source, (text,) if isinstance(text, str) else tuple(text), tokenizer, limit)
-    if source.takes_ids:
+    if source.vocabulary is not None:
         length = min(64, limit or 64)
-        ids = stream(seed, "tokens").integers(0, int(source.config.vocab_size), (8, length))
+        ids = stream(seed, "tokens").integers(0, source.vocabulary, (8, length))
         return Inputs(
             tuple(ids), ids=True, notes=(f"no text was given: 8 sequences of {length} random tokens",)
+        )
+    if source.tokens == "pictures":
+        channels, rows, columns, h, w = picture_shape(source.config)
+        patches = stream(seed, "pictures").normal(size=(8, rows * columns, channels * h * w))
+        return Inputs(
+            tuple(patches), ids=False, notes=("no pictures were given: 8 pictures of random pixels",)
         )
     if source.model is not None:
         bits = stream(seed, "bits").integers(0, 2, (32, source.model.T))
         return Inputs(tuple(bits), ids=False, notes=("no tokens were given: 32 random bit sequences",))
+    if source.takes_ids:
+        raise DomainError(
+            "this model's configuration has no vocab_size, so tokens= (ids) or text= is needed."
+        )
     return None
 
 
@@ -103,18 +99,20 @@ def _given(source: Source, tokens: Any, limit: int | None) -> Inputs:
         raise ShapeError(
             "tokens is a sequence of sequences, one array per input; something else arrived."
         ) from None
-    wanted = 1 if source.takes_ids or source.model is not None else 2
+    if source.tokens == "pictures":
+        return Inputs(tuple(_patches(source, row) for row in _finite(rows)), ids=False)
+    wanted = 2 if source.tokens == "embedded" else 1
     if not rows or any(row.ndim != wanted or len(row) < 2 for row in rows):
-        kind = "ids (T,)" if source.takes_ids else "bits (T,)" if source.model else "embedded tokens (T, d)"
+        kinds = {"ids": "ids (T,)", "bits": "bits (T,)", "embedded": "embedded tokens (T, d)"}
         raise ShapeError(
-            f"tokens is a sequence of at least one array of {kind} with T >= 2; other shapes arrived."
+            f"tokens is a sequence of at least one array of {kinds[source.tokens]} with T >= 2; other shapes arrived."
         )
     if wanted == 1 and any(row.dtype.kind not in "iub" for row in rows):
         raise ShapeError("token ids and bits are whole numbers; others arrived.")
-    if wanted == 2 and (any(row.shape[1] != source.weights[0].d for row in rows)):
+    encoder = source.architecture is None and wanted == 2
+    if encoder and any(row.shape[1] != source.weights[0].d for row in rows):
         raise ShapeError(f"this encoder's tokens have d={source.weights[0].d} numbers each; others arrived.")
-    if not all(np.isfinite(row).all() for row in rows):
-        raise DomainError("tokens hold NaN or infinite entries; embedded tokens are finite numbers.")
+    rows = _finite(rows)
     if source.takes_ids:
         _check_ids(source, rows)
     cut, notes = _cut(rows, limit)
@@ -122,8 +120,30 @@ def _given(source: Source, tokens: Any, limit: int | None) -> Inputs:
     return Inputs(cut, ids=source.takes_ids, cls=cls, sep=sep, notes=notes)
 
 
+def _finite(rows: list[Array]) -> list[Array]:
+    """Return the arrays; raise unless they hold finite numbers."""
+    if any(row.dtype.kind not in "iufb" for row in rows):
+        raise ShapeError("tokens are arrays of numbers; others arrived.")
+    if not all(np.isfinite(row).all() for row in rows):
+        raise DomainError("tokens hold NaN or infinite entries; embedded tokens are finite numbers.")
+    return rows
+
+
+def _patches(source: Source, picture: Array) -> Array:
+    """Cut a picture (channels, height, width) into patches, row by row: (T, numbers of a patch)."""
+    channels, rows, columns, h, w = picture_shape(source.config)
+    if picture.shape != (channels, rows * h, columns * w):
+        raise ShapeError(
+            f"pictures of this model are arrays ({channels}, {rows * h}, {columns * w}); {picture.shape} arrived."
+        )
+    parts = picture.reshape(channels, rows, h, columns, w).transpose(1, 3, 0, 2, 4)
+    return parts.reshape(rows * columns, channels * h * w)
+
+
 def _check_ids(source: Source, rows: list[Array]) -> None:
-    vocabulary = int(source.config.vocab_size)
+    vocabulary = source.vocabulary
+    if vocabulary is None:
+        return
     worst = max(max(abs(int(row.min())), int(row.max())) for row in rows)
     if worst >= vocabulary or any(int(row.min()) < 0 for row in rows):
         raise DomainError(f"token ids of this model are 0 to {vocabulary - 1}; {worst} arrived.")
@@ -243,8 +263,8 @@ def shuffled(inputs: Inputs, seed: int) -> Inputs:
 
 def repeated(source: Source, seed: int) -> Array | None:
     """Return random tokens followed by the same tokens again, to measure induction; None without a vocabulary."""
-    if not source.takes_ids:
+    if source.vocabulary is None:
         return None
     half = min(32, (source.longest or 64) // 2)
-    ids = stream(seed, "repeated").integers(0, int(source.config.vocab_size), half)
+    ids = stream(seed, "repeated").integers(0, source.vocabulary, half)
     return np.concatenate([ids, ids])

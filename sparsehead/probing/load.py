@@ -5,7 +5,6 @@ are read only with pickle=True, by torch with `weights_only=True`, which builds 
 """
 
 import copy
-import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,19 +18,16 @@ from torch import nn
 
 from .._base.arguments import shown, whole
 from .._base.errors import DomainError, FileError
-from .._base.files import check_source, read_json, shown_path
+from .._base.files import read_json, shown_path
 from .._base.lazy import require_module
-from ..capacity.families import check_probed
+from ..capacity.architecture import Architecture
+from ..capacity.families import ARCHITECTURES, PARTS, check_probed, find_architecture
 from ..capacity.state_dicts import attention_layers
 from ..heads.model import Model
-from ..heads.model_file import HEADER, MOST_HEADER, SUM
 from ..heads.model_file import load as load_own
 from .modules import Site, sites_of, weights_of_layer
 from .recompute import LayerWeights
-
-PICKLED = (".bin", ".pt", ".pth")
-WANTED = "a folder with config.json and model.safetensors, a .safetensors or a .gguf file"
-INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's weights_only=True"
+from .screen import PICKLED, WANTED, is_ours, require_heads, screen
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,35 +43,61 @@ class Source:
     model: Model | None = None
     folder: Path | None = None
     notes: tuple[str, ...] = ()
+    architecture: Architecture | None = None
+    heads: int | None = None  # per layer, if the caller said so
 
     @property
     def config(self) -> Any:
-        """The transformers configuration, or None."""
+        """The model's configuration, or None."""
         return getattr(self.module, "config", None)
 
     @property
+    def tokens(self) -> str:
+        """The kind of the model's input: "ids", "pictures", "embedded" tokens, or "bits" for models of this library."""
+        if self.architecture is not None:
+            return self.architecture.tokens
+        return "embedded" if self.model is None else "bits"
+
+    @property
     def takes_ids(self) -> bool:
-        """Whether the model's input is token ids, rather than embedded tokens (torch) or bits (this library)."""
-        return self.config is not None
+        """Whether the model's input is token ids."""
+        return self.tokens == "ids"
+
+    @property
+    def vocabulary(self) -> int | None:
+        """The number of token ids, if the configuration says it."""
+        size = getattr(self.config, "vocab_size", None)
+        return int(size) if self.takes_ids and isinstance(size, int) else None
+
+    @property
+    def extra(self) -> int:
+        """The number of positions that the model adds in front of the given tokens."""
+        return 0 if self.architecture is None else self.architecture.extra
 
     @property
     def longest(self) -> int | None:
         """The longest sequence that the model's position embeddings allow; None if there is no limit."""
         limit = getattr(self.config, "max_position_embeddings", None)
+        if limit is None or not self.takes_ids:
+            return None
         # RoBERTa and MPNet count positions from the padding id on
         reserved = self.config.pad_token_id + 1 if self.family in ("roberta", "mpnet") else 0
-        return None if limit is None else int(limit) - reserved
+        return int(limit) - reserved
 
 
-def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> Source:
+def source_of(
+    given: Any, *, heads: int | None = None, pickle: bool = False, architecture: Any = None
+) -> Source:
     """Return the model to probe, loaded if `given` is a path.
 
+    Args:
+        architecture: an `Architecture`, its name, or "package.module:name", for models of a type that is not known.
     Raises:
         FileError: there is no model at the path, or it cannot be read; DomainError: the type or architecture is not
             supported, or the model has another number of heads than `heads`.
     """
     wanted = None if heads is None else whole("heads", heads)
-    source = _source(given, wanted, pickle)
+    source = _source(given, wanted, pickle, find_architecture(architecture))
     found = sorted({w.H for w in source.weights})
     if wanted is not None and found != [wanted]:
         has = " or ".join(map(str, found))
@@ -85,11 +107,15 @@ def source_of(given: Any, *, heads: int | None = None, pickle: bool = False) -> 
     return source
 
 
-def _source(given: Any, heads: int | None, pickle: bool) -> Source:
+def _source(given: Any, heads: int | None, pickle: bool, architecture: Architecture | None) -> Source:
     if isinstance(given, str | Path):
-        return _from_path(Path(given), heads=heads, pickle=pickle)
+        return _from_path(Path(given), heads, pickle, architecture)
     if isinstance(given, nn.Module):
-        return _from_module(given, type(given).__name__)
+        return _from_module(given, type(given).__name__, architecture=architecture, heads=heads)
+    if architecture is not None:
+        raise DomainError(
+            f"architecture= is for the folder of a model or a torch module, which it reads; got {shown(given)}."
+        )
     if isinstance(given, Model):
         return _from_model(given, "a sparsehead model")
     if isinstance(given, Mapping):
@@ -97,27 +123,32 @@ def _source(given: Any, heads: int | None, pickle: bool) -> Source:
     raise DomainError(f"probe takes a path, a torch module, a state dict or a Model; got {shown(given)}.")
 
 
-def _from_path(path: Path, *, heads: int | None, pickle: bool) -> Source:
-    if not os.path.exists(path):
-        raise FileError(
-            f"there is no {shown_path(path)}; probe reads {WANTED} (nothing is fetched from a hub)."
-        )
+def _from_path(path: Path, heads: int | None, pickle: bool, architecture: Architecture | None) -> Source:
+    screen(path, heads=heads, pickle=pickle, architecture=architecture)
     if os.path.isdir(path):
-        return _from_folder(path, pickle=pickle)
-    check_source(path, wanted=WANTED)
+        return _from_module(_in_folder(path, architecture), path.name, path, architecture, heads)
     if path.suffix == ".gguf":
         for package in ("gguf", "accelerate"):
             require_module(package)
         return _from_module(_pretrained(path.parent, gguf_file=path.name), path.name)
     if path.suffix == ".safetensors":
         return _from_safetensors(path, heads)
-    if path.suffix in PICKLED:
-        return _from_state(_unpickled(path, pickle), path.name, heads)
-    raise FileError(f"{shown_path(path)} is no model that probe can read; give {WANTED}.")
+    return _from_state(_unpickled(path), path.name, heads)
 
 
-def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> Source:
+def _from_module(
+    module: nn.Module,
+    name: str,
+    folder: Path | None = None,
+    architecture: Architecture | None = None,
+    heads: int | None = None,
+) -> Source:
     base = getattr(module, "base_model", module) if hasattr(module, "config") else module
+    kind = getattr(getattr(base, "config", None), "model_type", None)
+    if architecture is None and kind is not None:
+        check_probed(kind)
+        part, kind = PARTS.get(kind, ("", kind))
+        base, architecture = base.get_submodule(part), ARCHITECTURES[kind]
     notes: tuple[str, ...] = ()
     kinds = {value.dtype for value in base.parameters() if value.is_floating_point()} - {torch.float32}
     if kinds:  # masks and tolerances are those of float32
@@ -126,9 +157,30 @@ def _from_module(module: nn.Module, name: str, folder: Path | None = None) -> So
             copy.deepcopy(base).float(),
             (f"weights in {names}: a float32 copy of the model was measured",),
         )
-    family, sites = sites_of(base)
-    labels = tuple(f"layer{site.layer}" for site in sites)
-    return Source(name, family, tuple(s.weights for s in sites), labels, base, sites, None, folder, notes)
+    sites = sites_of(base, architecture, heads)
+    return Source(
+        name=name,
+        family=kind or ("nn.TransformerEncoder" if architecture is None else type(base).__name__),
+        weights=tuple(site.weights for site in sites),
+        labels=tuple(f"layer{site.layer}" for site in sites),
+        module=base,
+        sites=sites,
+        folder=folder,
+        notes=(*notes, *_stacks(sites)),
+        architecture=architecture,
+        heads=heads,
+    )
+
+
+def _stacks(sites: tuple[Site, ...]) -> tuple[str, ...]:
+    """Return a note that says which layers are the encoder's and which the decoder's, if there are both."""
+    first = next((site.layer for site in sites if site.name.startswith("decoder.")), None)
+    if not first:
+        return ()
+    return (
+        f"layers 0 to {first - 1} are the encoder's self-attention, {first} to {sites[-1].layer} the decoder's; the "
+        "decoder was given the same tokens",
+    )
 
 
 def _from_model(model: Model, name: str) -> Source:
@@ -138,52 +190,33 @@ def _from_model(model: Model, name: str) -> Source:
 
 
 def _from_state(state: Mapping[str, Any], name: str, heads: int | None) -> Source:
-    if heads is None:
-        raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
-    layers = dict(attention_layers(state, heads=heads))
-    weights = tuple(weights_of_layer(found.layer, found.positions) for found in layers.values())
+    layers = dict(attention_layers(state, heads=require_heads(name, heads)))
+    weights = tuple(
+        weights_of_layer(found.layer, found.positions, found.outside) for found in layers.values()
+    )
     notes = tuple(dict.fromkeys(note for found in layers.values() for note in found.notes))
     return Source(name, "state dict", weights, tuple(layers), notes=notes)
 
 
-def is_state_dict(path: Path) -> bool:
-    """Return whether a file contains weights without an architecture; reads only its name and its header."""
-    if not os.path.isfile(path):
-        return False
-    return _is_ours(path) is False if path.suffix == ".safetensors" else path.suffix in PICKLED
-
-
-def _is_ours(path: Path) -> bool | None:
-    """Return whether a safetensors file is a model of this library; None if its header cannot be read.
-
-    Either of two metadata names identifies such a model, so that a file with one damaged byte is still recognised.
-    """
-    try:
-        with path.open("rb") as file:
-            n = int.from_bytes(file.read(8), "little")
-            metadata = dict(json.loads(file.read(min(n, MOST_HEADER))).get("__metadata__", {}))
-        return HEADER in metadata or SUM in metadata
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return None
-
-
 def _from_safetensors(path: Path, heads: int | None) -> Source:
     """Load a safetensors file as a model of this library, or else as a state dict."""
+    if is_ours(path):
+        return _from_model(load_own(path), path.name)
+    return _from_state(_loaded(path), path.name, heads)
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    """Return the tensors of a safetensors file."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if _is_ours(path):
-        return _from_model(load_own(path), path.name)
     try:
-        state = load_file(path)
+        return dict(load_file(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise FileError(f"{shown_path(path)} is damaged: {_line(error)}; give {WANTED}.") from None
-    return _from_state(state, path.name, heads)
 
 
-def _unpickled(path: Path, allowed: bool) -> Mapping[str, Any]:
-    if not allowed:
-        raise FileError(f"{shown_path(path)} holds pickled weights, which can run code when read; {INVITE}.")
+def _unpickled(path: Path) -> Mapping[str, Any]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged or hostile pickle brings about
@@ -195,21 +228,28 @@ def _unpickled(path: Path, allowed: bool) -> Mapping[str, Any]:
     return state
 
 
-def _from_folder(folder: Path, *, pickle: bool) -> Source:
-    if not (folder / "config.json").is_file():
+def _in_folder(folder: Path, architecture: Architecture | None) -> nn.Module:
+    """Return the model in a folder, made by transformers or by the architecture's own `make`."""
+    safe = sorted(folder.glob("*.safetensors"))
+    if architecture is None or architecture.make is None:
+        return _pretrained(folder, use_safetensors=bool(safe))
+    module: Any = architecture.make(read_json(folder / "config.json", wanted=WANTED))
+    if not isinstance(module, nn.Module):
+        raise DomainError(f"make of an Architecture returns a torch module; got {shown(module)}.")
+    state: dict[str, Any] = {}
+    for file in safe:
+        state |= _loaded(file)
+    if not safe:
+        for file in sorted(file for ending in PICKLED for file in folder.glob(f"*{ending}")):
+            state |= _unpickled(file)
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        first = _line(RuntimeError(" ".join(str(error).split())))
         raise FileError(
-            f"{shown_path(folder)} has no config.json, so there is no model in it; give {WANTED}."
-        )
-    kind = read_json(folder / "config.json", wanted=WANTED).get("model_type")
-    check_probed(kind)
-    safe = any(folder.glob("*.safetensors"))
-    if not safe and not any(any(folder.glob(f"*{ending}")) for ending in PICKLED):
-        raise FileError(f"{shown_path(folder)} has a config.json but no weights; give {WANTED}.")
-    if not safe and not pickle:
-        raise FileError(
-            f"{shown_path(folder)} holds only pickled weights, which can run code when read; {INVITE}."
-        )
-    return _from_module(_pretrained(folder, use_safetensors=safe), folder.name, folder)
+            f"the weights in {shown_path(folder)} do not fit the module of make: {first}."
+        ) from None
+    return module.eval()
 
 
 def _pretrained(folder: Path, **options: Any) -> nn.Module:
@@ -221,7 +261,7 @@ def _pretrained(folder: Path, **options: Any) -> nn.Module:
         try:
             module, info = AutoModel.from_pretrained(
                 str(folder), local_files_only=True, attn_implementation="eager", dtype=torch.float32,
-                output_loading_info=True, weights_only=True, **options,
+                output_loading_info=True, weights_only=True, trust_remote_code=False, **options,
             )  # fmt: skip
         except Exception as error:  # damaged files raise errors of many types in transformers
             advice = "" if isinstance(error, ImportError) else f"; give {WANTED}"

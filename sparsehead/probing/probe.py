@@ -12,8 +12,8 @@ from torch import Tensor
 from .._base.arguments import several
 from .._base.errors import DomainError
 from .._base.memory import require_memory
+from ..capacity.architecture import Architecture
 from ..capacity.bound import one_head
-from ..capacity.families import outside
 from .baselines import randomised
 from .capacity import HeadBound, bound_layer, report_weights
 from .influence import Rows, ablation, direct_influence, total_influence
@@ -39,6 +39,7 @@ def probe(
     tokens: Any = None,
     tokenizer: Tokenizer | None = None,
     queries: Sequence[int] | None = None,
+    architecture: Architecture | str | None = None,
     progress: ProbeProgress | None = None,
     **options: Unpack[ProbeOptions],
 ) -> Probe:
@@ -49,9 +50,11 @@ def probe(
             torch model, a state dict, or a model of this library. Nothing is downloaded.
         text: sequences for the model's own tokenizer, or for `tokenizer`, a function from a text to ids.
         tokens: instead of text, one array per sequence: ids (T,), embedded tokens (T, d) for a torch encoder, bits (T,)
-            for models of this library.
+            for models of this library, pictures (channels, height, width) for a ViT.
         queries: query positions to measure, such as [0] for [CLS] in BERT; by default all, but for models of this
             library only [CLS], [-1], the only query that they use.
+        architecture: for a folder or module of a type that is not built in: an `Architecture` (sparsehead.extend), its
+            name, or "package.module:name".
         heads: heads per layer; required for a state dict, which does not contain it; checked for other models.
         s: positions kept in the score by which heads are sorted; one of 1, 2, 4 (the default), 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too (True).
@@ -73,7 +76,7 @@ def probe(
     """
     progress = progress or (lambda stage, done, of: None)
     settings = ProbeSettings(**options)
-    source = source_of(model, heads=settings.heads, pickle=settings.pickle)
+    source = source_of(model, heads=settings.heads, pickle=settings.pickle, architecture=architecture)
     inputs = inputs_of(
         source, text=text, tokens=tokens, tokenizer=tokenizer, longest=settings.longest, seed=settings.seed
     )
@@ -122,7 +125,7 @@ def _notes(source: Source, inputs: Inputs | None, reads_cls: bool) -> tuple[str,
     found = [*source.notes, *(() if inputs is None else inputs.notes)]
     found += [CLS_ONLY] if reads_cls else []
     found += [unseen] if inputs is None else []
-    return (*found, *(text for text in outside(source.weights[0].positions) if text not in source.notes))
+    return (*found, *(text for text in source.weights[0].outside if text not in source.notes))
 
 
 def query_rows(queries: Sequence[int] | None) -> Rows:
@@ -164,7 +167,7 @@ def _measure(
     if inputs is None:
         return _Measured([w.d**0.5 for w in source.weights])
     H = max(w.H for w in source.weights)
-    require_memory("probe", lambda T: 2**28 + 24 * H * T * T, T=inputs.longest)
+    require_memory("probe", lambda T: 2**28 + 24 * H * T * T, T=inputs.longest + source.extra)
     found = _Measured([0.0] * len(source.weights), error=0.0)
 
     def inspect(call: Call, first: bool) -> None:
@@ -226,11 +229,11 @@ def _bounds(
 ) -> list[tuple[list[HeadBound], HeadBound]]:
     """Return, for every layer, the bounds on its heads and the bound on the layer; T = 512 if nothing was run."""
     found = []
-    T = 512 if inputs is None else inputs.longest
+    T = 512 if inputs is None else inputs.longest + source.extra
     model = source.model if len(source.weights) == 1 else None
     for i, w in enumerate(source.weights):
         known: dict[str, Any] = {"T": T, "m": settings.m, "radius": measured.radii[i], "form": settings.form}
-        known["positions"], layer, heads = w.positions, w.as_layer(), []
+        known["outside"], layer, heads = w.outside, w.as_layer(), []
         for h in range(w.H):
             alone = replace(one_head(layer, h), b_C=None)  # this bias belongs to no head
             only = None if model is None else replace(model, layers=(one_head(model.layers[0], h),))

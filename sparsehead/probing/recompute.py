@@ -1,15 +1,10 @@
 """One call of an attention layer, and its heads recomputed from the extracted weights.
 
-For a layer input X (T, d), a query row i and a head with weights W_Q, W_K, W_V, W_O,
-
-    score_ij = <R_i(x_i W_Q + b_Q), R_j(x_j W_K + b_K)> scale + bias_ij,    a_i = softmax over the allowed j,
-    mixed_i  = sum_j a_ij (x_j W_V + b_V),                                  output_i = sigma(mixed_i) W_O,
-
-with R_i the rotary rotation of position i (the identity elsewhere) and bias_ij a relative position bias plus minus
-infinity where the mask forbids j. The layer's output is the sum over heads plus b_O. float32, as the models are.
+The formula is that of `capacity.architecture`, with the activation sigma of this library's own models:
+output_i = sigma(mixed_i) W_O. The layer's output is the sum over heads plus b_O. float32, as the models are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +14,15 @@ from torch import Tensor
 from ..heads.block import Layer
 from ..heads.torch_activations import TORCH_ACTIVATIONS
 
+Turn = Callable[[Tensor], Tensor]  # queries or keys of one head, (T, k) -> the same, normalised or rotated
+
 
 @dataclass(frozen=True, eq=False)
 class LayerWeights:
     """Weights of one attention layer, one matrix per head, acting on rows from the right.
 
-    With grouped queries the heads of a group have equal W_K and W_V. positions: how the layer encodes positions:
-    "absolute" (only in its input), "rotary" or "relative bias".
+    With grouped queries the heads of a group have equal W_K and W_V. positions, cap, query_norm, key_norm: as in
+    `Architecture`. outside: why the layer is outside the class of the bound.
     """
 
     W_Q: Tensor  # (H, d, k)
@@ -39,6 +36,10 @@ class LayerWeights:
     scale: float = 1.0
     positions: str = "absolute"
     sigma: str = "identity"
+    outside: tuple[str, ...] = ()
+    cap: float | None = None
+    query_norm: Turn | None = None
+    key_norm: Turn | None = None
 
     @property
     def H(self) -> int:
@@ -67,7 +68,7 @@ class Call:
     X: Tensor  # (T, d)
     weights: LayerWeights
     mask: Tensor | None = None  # additive, (T, T) or (H, T, T)
-    rotary: tuple[Tensor, Tensor] | None = None  # cosines and sines, (T, k)
+    rotate: Turn | None = None
     mixed: Tensor | None = None
     output: Tensor | None = None
 
@@ -76,10 +77,10 @@ class Call:
         return int(self.X.shape[0])
 
     def keys(self, h: int) -> Tensor:
-        return self._rotated(_affine(self.X, self.weights.W_K, self.weights.b_K, h))
+        return self._turned(_affine(self.X, self.weights.W_K, self.weights.b_K, h), self.weights.key_norm)
 
     def queries(self, h: int) -> Tensor:
-        return self._rotated(_affine(self.X, self.weights.W_Q, self.weights.b_Q, h))
+        return self._turned(_affine(self.X, self.weights.W_Q, self.weights.b_Q, h), self.weights.query_norm)
 
     def values(self, h: int) -> Tensor:
         return _affine(self.X, self.weights.W_V, self.weights.b_V, h)
@@ -87,6 +88,8 @@ class Call:
     def scores(self, h: int, rows: Tensor, keys: Tensor | None = None) -> Tensor:
         """Return the scores of the query rows for the call's keys, or for `keys`; -inf where the mask forbids one."""
         found = self.queries(h)[rows] @ (self.keys(h) if keys is None else keys).T * self.weights.scale
+        if (cap := self.weights.cap) is not None:
+            found = cap * torch.tanh(found / cap)
         if self.mask is None:
             return found
         added = (self.mask if self.mask.dim() == 2 else self.mask[h])[rows]
@@ -123,13 +126,20 @@ class Call:
             return 0.0
         return float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1e-30))
 
-    def _rotated(self, x: Tensor) -> Tensor:
-        """Apply rotary positions: rotate each pair (x_i, x_{i + k/2}) by the angle of its frequency and position."""
-        if self.rotary is None:
-            return x
-        cos, sin = self.rotary
-        first, second = x.chunk(2, dim=-1)
-        return x * cos + torch.cat([-second, first], dim=-1) * sin
+    def _turned(self, x: Tensor, norm: Turn | None) -> Tensor:
+        normed = x if norm is None else norm(x).detach()
+        return normed if self.rotate is None else self.rotate(normed)
+
+
+def rotate_by_tables(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate each pair (x_i, x_{i + r/2}) by the angle of its frequency and position; cos, sin: (T, r).
+
+    A table narrower than x leaves the numbers from the r-th on as they are.
+    """
+    turned, rest = x[..., : cos.shape[-1]], x[..., cos.shape[-1] :]
+    first, second = turned.chunk(2, dim=-1)
+    turned = turned * cos + torch.cat([-second, first], dim=-1) * sin
+    return torch.cat([turned, rest], dim=-1) if rest.shape[-1] else turned
 
 
 def _affine(X: Tensor, W: Tensor, b: Tensor | None, h: int) -> Tensor:

@@ -5,20 +5,23 @@ the function recomputes.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._base.arguments import shown
 from .._base.errors import DomainError
+from ..capacity.architecture import Architecture, Rotate
 from ..heads.block import block
 from ..heads.model import Model
 from .load import Source
 from .modules import Site, weights_of_layer
-from .recompute import Call
+from .recompute import Call, Turn, rotate_by_tables
 
 Visitor = Callable[[Call], None]
 Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H v) -> what is used instead
@@ -39,16 +42,34 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
             "a state dict has weights but computes nothing by itself; statistics need the model, norms do not."
         )
     with torch.no_grad(), _prepared(source.module), ExitStack() as hooks:
-        watch = _Watch(source.sites, visit, change)
+        watch = _Watch(source, visit, change)
         watch.attach(hooks)
-        if source.takes_ids:
-            ids = torch.as_tensor(np.asarray(tokens)).long()[None]
-            options = {"use_cache": False} if getattr(source.config, "use_cache", False) else {}
-            return source.module(input_ids=ids, **options)[0][0]
-        batched = torch.as_tensor(np.asarray(tokens)).float()[None]
+        given = torch.as_tensor(np.asarray(tokens))
+        batched = given.long()[None] if source.takes_ids else given.float()[None]
+        if source.architecture is not None:
+            states = _states(source.module, source.architecture, batched)
+            watch.finish()
+            return states
         first = source.sites[0].module.batch_first
         output: Tensor = source.module(batched if first else batched.transpose(0, 1))
         return output[0] if first else output[:, 0]
+
+
+def _states(module: nn.Module, architecture: Architecture, batched: Tensor) -> Tensor:
+    """Return the hidden states after the last layer, (T, d)."""
+    if architecture.run is None:
+        options = {"use_cache": False} if getattr(module.config, "use_cache", False) else {}
+        states: Any = module(input_ids=batched, **options)[0]
+    else:
+        states = architecture.run(module, batched)
+    if not isinstance(states, Tensor) or states.dim() not in (2, 3):
+        raise DomainError(f"run of an Architecture returns hidden states (1, T, d); got {shown(states)}.")
+    return one(states)
+
+
+def one(batch: Tensor) -> Tensor:
+    """Return the only sequence of a batch, (T, ..) of (1, T, ..); a tensor (T, ..) is returned as it is."""
+    return batch[0] if batch.dim() == 3 else batch
 
 
 def check(call: Call) -> float:
@@ -65,16 +86,24 @@ def check(call: Call) -> float:
 class _Watch:
     """Hooks on every attention layer. Layers are told apart by counting calls, since they may share a module."""
 
-    def __init__(self, sites: tuple[Site, ...], visit: Visitor | None, change: Change | None) -> None:
-        self.sites, self.visit, self.change = sites, visit, change
+    def __init__(self, source: Source, visit: Visitor | None, change: Change | None) -> None:
+        self.sites, self.architecture, self.visit, self.change = (
+            source.sites,
+            source.architecture,
+            visit,
+            change,
+        )
         self.done = 0
         self.arguments: dict[str, Any] = {}
+        self.X: Tensor | None = None
 
     def attach(self, hooks: ExitStack) -> None:
         for module in {site.module for site in self.sites}:
             hooks.callback(module.register_forward_pre_hook(self._enter, with_kwargs=True).remove)
             if isinstance(module, nn.MultiheadAttention):
                 hooks.callback(module.register_forward_hook(self._leave).remove)
+        for query in {site.query for site in self.sites if site.query is not None}:
+            hooks.callback(query.register_forward_pre_hook(self._query).remove)
         for projection in {site.projection for site in self.sites if site.projection is not None}:
             hooks.callback(projection.register_forward_pre_hook(self._project).remove)
 
@@ -82,13 +111,42 @@ class _Watch:
         self.arguments = dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
         self.arguments |= self.arguments.pop("kwargs", {})
 
+    def _query(self, module: nn.Module, args: Any) -> None:
+        """Hook of the query's linear map, called with the layer's input."""
+        self.X = one(args[0])
+
+    def finish(self) -> None:
+        """Raise if the model did not call every attention layer."""
+        if self.done != len(self.sites):
+            raise DomainError(
+                f"this model called {self.done} of its {len(self.sites)} attention layers, last "
+                f"{self.sites[max(self.done - 1, 0)].name}; `module` of its Architecture names those that it calls."
+            )
+
     def _project(self, module: nn.Module, args: Any) -> Any:
         """Hook of the output projection, called with the heads' mixed values: visit the layer and apply `change`."""
-        site, mixed = self._site(), args[0][0]
+        site, mixed = self._site(), one(args[0])
         if self.visit is not None:
-            self.visit(_hugging_face_call(site, self.arguments, mixed))
+            self.visit(self._call(site, mixed))
         self.done += 1
-        return None if self.change is None else (self.change(site.layer, mixed)[None], *args[1:])
+        return (
+            None
+            if self.change is None
+            else (self.change(site.layer, mixed).reshape(args[0].shape), *args[1:])
+        )
+
+    def _call(self, site: Site, mixed: Tensor) -> Call:
+        assert self.architecture is not None and self.X is not None
+        X, architecture, arguments = self.X.float(), self.architecture, self.arguments
+        read = transformers_mask if architecture.mask is None else architecture.mask
+        rotate: Turn | None = None
+        if architecture.rotate is not None:
+            rotate = partial(_rotated, architecture.rotate, arguments)
+        elif architecture.positions == "rotary":
+            cos, sin = (one(table) for table in arguments["position_embeddings"])
+            rotate = partial(rotate_by_tables, cos=cos, sin=sin)
+        mask = _mask(read(site.module, arguments, len(X)), site, len(X))
+        return Call(site.layer, X, site.weights, mask, rotate, mixed=mixed.float())
 
     def _leave(self, module: Any, args: Any, output: Any) -> Any:
         site = self._site()
@@ -107,20 +165,36 @@ class _Watch:
         return self.sites[self.done]
 
 
-def _hugging_face_call(site: Site, arguments: dict[str, Any], mixed: Tensor) -> Call:
-    """Return the `Call` from the arguments of transformers: additive mask, rotary tables, relative position bias."""
+def transformers_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Tensor | None:
+    """Return the additive mask plus the relative position bias that transformers gives an attention module."""
     masks = [arguments.get("attention_mask"), arguments.get("position_bias")]
     present = [m[0] for m in masks if isinstance(m, Tensor)]
-    mask = sum(present[1:], start=present[0]) if present else None
-    rotary = arguments.get("position_embeddings")
-    return Call(
-        layer=site.layer,
-        X=arguments["hidden_states"][0].float(),
-        weights=site.weights,
-        mask=mask[0] if mask is not None and mask.shape[0] == 1 else mask,
-        rotary=None if rotary is None else (rotary[0][0], rotary[1][0]),
-        mixed=mixed.float(),
-    )
+    return sum(present[1:], start=present[0]) if present else None
+
+
+def _mask(mask: Any, site: Site, T: int) -> Tensor | None:
+    """Return a mask as (T, T) or (H, T, T); a first axis of 1 is dropped."""
+    if mask is None:
+        return None
+    H = site.weights.H
+    fits = isinstance(mask, Tensor) and tuple(mask.shape) in ((T, T), (1, T, T), (H, T, T))
+    if not fits or not mask.is_floating_point():
+        raise DomainError(
+            f"mask of an Architecture returns numbers to add to the scores, (T, T) or (H, T, T), with T={T} and H={H}; "
+            f"got {shown(mask)}."
+        )
+    found: Tensor = mask
+    return found[0] if found.dim() == 3 and found.shape[0] == 1 else found
+
+
+def _rotated(rotate: Rotate, arguments: Mapping[str, Any], x: Tensor) -> Tensor:
+    found = rotate(x, arguments)
+    if not isinstance(found, Tensor) or found.shape != x.shape:
+        raise DomainError(
+            f"rotate of an Architecture returns queries or keys of the shape that it is given, {tuple(x.shape)}; got "
+            f"{shown(found)}."
+        )
+    return found
 
 
 def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:

@@ -10,7 +10,7 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.errors import ShapeError
 from sparsehead.capacity.declared import declare_layer
-from sparsehead.capacity.families import family_by_names
+from sparsehead.capacity.families import architecture_by_names
 from sparsehead.capacity.pricing import Pricing
 from sparsehead.capacity.state_dicts import attention_layers
 
@@ -67,7 +67,7 @@ def test_encoders_and_decoders_have_heads_of_their_own():
 )
 def test_families_are_known_by_the_names_that_transformers_gives(kind, prefix, query, output):
     state = {f"{prefix}.{query}.weight": 0, f"{output}.weight": 0}
-    assert family_by_names(state, prefix)[0] == kind
+    assert architecture_by_names(state, prefix)[0] == kind
 
 
 def test_keys_and_values_of_another_width_than_the_query_are_refused():

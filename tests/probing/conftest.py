@@ -15,7 +15,7 @@ COMMON: dict[str, Any] = {
     "intermediate_size": 48,
     "max_position_embeddings": LONGEST,
 }
-GROUPED = ("llama", "mistral", "qwen2", "gemma", "granite")
+GROUPED = ("llama", "mistral", "qwen2", "gemma", "granite", "gemma2", "gemma3_text", "qwen3", "phi3")
 IDS: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 1}
 
 
@@ -66,6 +66,13 @@ def _plain_config(kind):
             "decoder_layers": 1,
         }
         return tf.BartConfig(vocab_size=VOCABULARY, d_model=32, max_position_embeddings=LONGEST, **heads)
+    if kind == "vit":
+        sizes = {
+            name: value
+            for name, value in COMMON.items()
+            if name not in ("vocab_size", "max_position_embeddings")
+        }
+        return tf.ViTConfig(image_size=12, patch_size=4, num_channels=2, **sizes)
     if kind == "opt":
         return tf.OPTConfig(**{**COMMON, "ffn_dim": 48, "word_embed_proj_dim": 32})
     classes = {
@@ -79,6 +86,11 @@ def _plain_config(kind):
         "llama": tf.LlamaConfig,
         "mistral": tf.MistralConfig,
         "qwen2": tf.Qwen2Config,
+        "qwen3": tf.Qwen3Config,
+        "gemma2": tf.Gemma2Config,
+        "gemma3_text": tf.Gemma3TextConfig,
+        "phi3": tf.Phi3Config,
+        "gpt_neox": tf.GPTNeoXConfig,
     }
     more: dict[str, dict[str, Any]] = {
         "albert": {"embedding_size": 16, "num_hidden_groups": 2},
@@ -86,6 +98,28 @@ def _plain_config(kind):
         "electra": {"embedding_size": 16},
         "gemma": {"head_dim": 10},
         "granite": {"attention_multiplier": 0.7},
+        # windows shorter than the sequence; the second layer of Gemma 2 and 3 attends to all tokens
+        "gemma2": {
+            "head_dim": 10,
+            "query_pre_attn_scalar": 7,
+            "attn_logit_softcapping": 3.0,
+            "sliding_window": 5,
+        },
+        "gemma3_text": {
+            "head_dim": 10,
+            "query_pre_attn_scalar": 7,
+            "sliding_window": 5,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+        "qwen3": {"head_dim": 6},
+        "phi3": {
+            "pad_token_id": 0,
+            "sliding_window": 6,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+        },
+        "gpt_neox": {
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
+        },
     }
     grouped: dict[str, Any] = {"num_key_value_heads": 2, **IDS} if kind in GROUPED else {}
     return classes[kind](**COMMON, **more.get(kind, {}), **grouped)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparsehead as sh
-from sparsehead.capacity.families import OUTSIDE
+from sparsehead.capacity.architecture import OUTSIDE
 from sparsehead.capacity.verdict import Verdict
 from sparsehead.cli.probe import vacuous
 

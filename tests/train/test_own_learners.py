@@ -19,10 +19,11 @@ from torch import nn
 
 import sparsehead as sh
 from sparsehead._base.errors import LearnerError, SparseheadError
+from sparsehead._base.plugins import imported, search_path
 from sparsehead._base.rng import stream
 from sparsehead.cli.app import main
 from sparsehead.train.data import training_set
-from sparsehead.train.learners.own import imported, known_learner, search_path
+from sparsehead.train.learners.own import known_learner
 from sparsehead.train.learners.source import digest, name_of
 from sparsehead.train.learners.travel import packed, unpack
 from sparsehead.train.loop import run_trials
@@ -287,7 +288,7 @@ def test_files_of_the_current_folder_are_not_imported(own_package, monkeypatch):
     for first in ("", str(own_package)):
         monkeypatch.setattr(sys, "path", [first, *sys.path])
         with pytest.raises(SparseheadError, match=r"no module 'stray'.*PYTHONPATH=\$PWD"):
-            imported("stray:f")
+            imported("stray:f", what="learner")
         assert sys.path[0] == first
         monkeypatch.undo()
         monkeypatch.chdir(own_package)

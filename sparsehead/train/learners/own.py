@@ -6,20 +6,18 @@ specs (see `travel`); it is never in a store.
 
 import copy
 import inspect
-import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from importlib import import_module
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from ..._base.arguments import meant, shown
-from ..._base.errors import DomainError, SparseheadError
+from ..._base.arguments import shown
+from ..._base.errors import DomainError
 from ..._base.lazy import require_module
+from ..._base.plugins import imported
 from ..._base.rng import stream
 from ..._base.types import Array, Int, Shaped
 from ...functions import Predict
@@ -140,7 +138,7 @@ def known_learner(given: LearnerLike) -> tuple[str, Learner]:
         MissingExtra: it is trained step by step, and torch is not installed.
     """
     if isinstance(given, str) and ":" in given and "@" not in given:
-        given = imported(given)
+        given = imported(given, what="learner")
         if isinstance(given, str):
             raise DomainError(f"{TAKES}; what was imported is the text {shown(given)}.")
     if not isinstance(given, str):
@@ -174,47 +172,3 @@ def require_learner(name: str, T: int) -> None:
     check = LEARNERS.find(name).check
     if check is not None:
         check(T)
-
-
-def imported(text: str) -> Any:
-    """What "package.module:name" names, from installed packages and the folders of PYTHONPATH.
-
-    Raises:
-        DomainError: the text is of another form, or there is no such module or name in it.
-    """
-    module, _, name = text.partition(":")
-    if not all(part.isidentifier() for part in [*module.split("."), name]):
-        raise DomainError(f"a learner to be imported is written package.module:name; got {shown(text)}.")
-    try:
-        with _without_current_folder():
-            found = import_module(module)
-    except ModuleNotFoundError as error:
-        if not error.name or not f"{module}.".startswith(f"{error.name}."):
-            raise SparseheadError(f"importing {module} failed: {error}.") from error
-        raise DomainError(
-            f"there is no module {error.name!r} among installed packages and in the folders of PYTHONPATH, which is "
-            "where learners are imported from; files of the current folder are data (PYTHONPATH=$PWD adds it)."
-        ) from None
-    except (Exception, SystemExit) as error:
-        first = str(error).partition("\n")[0]
-        raise SparseheadError(f"importing {module} failed: {type(error).__name__}: {first}") from error
-    if not hasattr(found, name):
-        raise DomainError(f"the module {module} has no {name!r}.{meant(name, dir(found))}")
-    return getattr(found, name)
-
-
-@contextmanager
-def _without_current_folder() -> Iterator[None]:
-    """Import without the folder that Python puts first for `-m`, `-c` and prompts; one in PYTHONPATH stays."""
-    before = list(sys.path)
-    sys.path[:] = search_path()
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
-def search_path() -> list[str]:
-    """sys.path without the current folder, unless PYTHONPATH or an installed package put it there."""
-    first = [] if sys.flags.safe_path or sys.path[:1] not in ([""], [os.getcwd()]) else sys.path[:1]
-    return [folder for folder in sys.path[len(first) :] if folder]

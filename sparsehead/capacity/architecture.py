@@ -1,0 +1,206 @@
+"""The contract by which `probe`, `norms` and `bound` read an architecture: its weights, scale, rotation and mask.
+
+For a layer input X (T, d) and a head with weights W_Q, W_K, W_V, W_O an architecture computes
+
+    score_ij = cap(<R_i n_Q(x_i W_Q + b_Q), R_j n_K(x_j W_K + b_K)> scale) + mask_ij,    a_i = softmax of score_i,
+    mixed_i  = sum_j a_ij (x_j W_V + b_V),
+
+and hands the mixed values of all heads to the output projection. Where the rotation R, the norms n, the cap or the mask
+are missing they leave their argument as it is. `probe` recomputes every layer by this formula and compares it with what
+the model itself hands to the projection, so that a wrong entry is found and never measured.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from .._base.errors import DomainError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Positions = Literal["absolute", "rotary", "relative bias"]
+Order = Literal["thirds", "query first", "by head", "codegen"]
+Tokens = Literal["ids", "embedded", "pictures"]
+
+# why a layer is outside the class of the bound, by the property of the layer
+OUTSIDE = {
+    "rotary": "rotary positions turn queries and keys by their place, which the bound's class does not: outside its "
+    "assumptions, figures are those of the same weights without the rotation",
+    "relative bias": "a relative position bias is added to the scores, which the bound's class does not have: outside "
+    "its assumptions, figures are those of the same weights without it",
+    "norms": "queries and keys are normalised, which the bound's class does not: outside its assumptions, figures are "
+    "those of the same weights without the norms",
+    "cap": "scores are capped by a tanh, which the bound's class does not do: outside its assumptions, figures are "
+    "those of the same weights without the cap",
+}
+
+
+@runtime_checkable
+class ReadScale(Protocol):
+    """The factor of the scores."""
+
+    def __call__(self, config: Any, layer: int, k: int, /) -> float:
+        """config: the model's configuration, None if there is none; layer: from 0; k: the width of a head."""
+
+
+@runtime_checkable
+class ReadCap(Protocol):
+    """The cap c of the scores, which become c tanh(score / c) before the mask is added."""
+
+    def __call__(self, config: Any, /) -> float | None:
+        """config: the model's configuration; returns None if scores are not capped."""
+
+
+@runtime_checkable
+class Rotate(Protocol):
+    """The rotation of queries and keys by their positions."""
+
+    def __call__(self, x: "Tensor", arguments: Mapping[str, Any], /) -> "Tensor":
+        """Return the queries or keys x (T, k) of one head, rotated; arguments: of the attention module's forward."""
+
+
+@runtime_checkable
+class ReadMask(Protocol):
+    """The numbers that are added to the scores."""
+
+    def __call__(self, module: Any, arguments: Mapping[str, Any], T: int, /) -> "Tensor | None":
+        """Return (T, T) or (H, T, T), -inf where query i may not attend to j, or None; module: the attention module."""
+
+
+@runtime_checkable
+class RunModel(Protocol):
+    """One pass through the model."""
+
+    def __call__(self, model: Any, tokens: "Tensor", /) -> "Tensor":
+        """Return the hidden states after the last layer, (1, T, d), for a batch of one sequence (1, T) or (1, T, d)."""
+
+
+@runtime_checkable
+class MakeModel(Protocol):
+    """The model without its weights."""
+
+    def __call__(self, config: Mapping[str, Any], /) -> "nn.Module":
+        """Return the module that the weights of the folder are loaded into; config: the content of config.json."""
+
+
+def by_width(config: Any, layer: int, k: int) -> float:
+    """Return 1/sqrt(k), the usual scale."""
+    return 1 / math.sqrt(k)
+
+
+def unscaled(config: Any, layer: int, k: int) -> float:
+    """Return 1."""
+    return 1.0
+
+
+def no_cap(config: Any) -> float | None:
+    """Return None: scores are not capped."""
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    r"""Where one architecture keeps its attention, and how it computes its scores.
+
+    Names of submodules are relative to the attention module; "../" goes up one level.
+
+    Args:
+        module: a regular expression for the end of an attention module's name, such as r"blocks\.\d+\.attention". It is
+            matched from the start of a part of the name.
+        query, key, value, output: the names of the four linear maps. Without key and value, `query` is fused.
+        order: of the columns of a fused map: "thirds" (query, key, value), "query first" (the same, with fewer keys and
+            values than queries), "by head" (query, key, value of each head), "codegen" (four blocks, each query, value,
+            key).
+        input_first: weights are stored (in, out), as by GPT-2; nn.Linear stores (out, in).
+        query_norm, key_norm: names of the norms of each head's queries and keys, applied before the rotation.
+        heads: the entry of the configuration, or attribute of the attention module, with the number of heads; by
+            default one of the usual names, or the `heads` that `probe` is given.
+        scale, cap: the factor of the scores, by default 1/sqrt(k), and their cap, by default none.
+        positions: "absolute" (tokens alone carry them), "rotary" or "relative bias".
+        rotate: by default, for "rotary", the cosines and sines in the argument `position_embeddings` of the attention
+            module, as in transformers; a table narrower than a head turns its first numbers.
+        mask: by default the sum of the arguments `attention_mask` and `position_bias`, as in transformers.
+        tokens: the model's input: token "ids", "embedded" tokens, or "pictures", cut into patches.
+        extra: positions that the model adds in front of the given tokens, such as [CLS] in ViT.
+        run: by default the model is called as one of transformers.
+        make: builds the model from config.json; by default transformers does.
+        cross: like `module`, for attention to other tokens: `norms` reads it by the same rules, `probe` leaves it out.
+        shared: several layers call one module (ALBERT).
+        probed: `probe` can run it; otherwise only `norms` and `bound` read it.
+    """
+
+    module: str
+    query: str
+    output: str
+    key: str | None = None
+    value: str | None = None
+    order: Order = "thirds"
+    input_first: bool = False
+    query_norm: str | None = None
+    key_norm: str | None = None
+    heads: str | None = None
+    scale: ReadScale = by_width
+    cap: ReadCap = no_cap
+    positions: Positions = "absolute"
+    rotate: Rotate | None = None
+    mask: ReadMask | None = None
+    tokens: Tokens = "ids"
+    extra: int = 0
+    run: RunModel | None = None
+    make: MakeModel | None = None
+    cross: str | None = None
+    shared: bool = False
+    probed: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.key is None) != (self.value is None):
+            raise DomainError("an Architecture names both key and value, or neither where query is fused.")
+        for name, known in (("order", Order), ("positions", Positions), ("tokens", Tokens)):
+            choices = known.__args__  # type: ignore[attr-defined]
+            if getattr(self, name) not in choices:
+                listed = ", ".join(map(repr, choices))
+                raise DomainError(
+                    f"{name} of an Architecture is one of {listed}; got {getattr(self, name)!r}."
+                )
+        try:
+            re.compile(self.module)
+        except (re.error, TypeError):
+            raise DomainError(
+                f"module of an Architecture is a regular expression such as r'layers\\.\\d+\\.attn'; got "
+                f"{self.module!r}."
+            ) from None
+
+    @property
+    def qkv(self) -> tuple[str, ...]:
+        """The names of query, key and value, or the name of the fused map."""
+        return (self.query,) if self.key is None or self.value is None else (self.query, self.key, self.value)
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """The names of the norms of queries and keys."""
+        return tuple(name for name in (self.query_norm, self.key_norm) if name is not None)
+
+    def at(self, prefix: str, name: str) -> str:
+        """Return the full name of the submodule `name` of the attention module `prefix`."""
+        stem = prefix
+        while name.startswith("../"):
+            stem, name = stem.rpartition(".")[0], name[3:]
+        return f"{stem}.{name}" if stem else name
+
+    def is_at(self, prefix: str) -> bool:
+        """Return whether `prefix` is the name of an attention module of this architecture."""
+        return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
+
+    def reads(self, prefix: str) -> bool:
+        """Return whether `prefix` is the name of such a module or of its cross-attention."""
+        return self.is_at(prefix) or (
+            self.cross is not None and replace(self, module=self.cross).is_at(prefix)
+        )
+
+    def outside(self, config: Any) -> tuple[str, ...]:
+        """Return why such a layer is outside the bound's class; empty if it is inside."""
+        has = {self.positions: True, "norms": bool(self.norms), "cap": self.cap(config) is not None}
+        return tuple(text for name, text in OUTSIDE.items() if has.get(name))
