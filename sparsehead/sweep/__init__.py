@@ -1,16 +1,18 @@
-"""Many trials: units of one shape, workers here or elsewhere, a store that remembers.
+"""Run many trials in worker processes, on this machine or a cluster, and keep their outcomes in a store.
 
-units       specs grouped by shape, in units as long as measured
-progress    how far a sweep is
-dispatch    what goes out, what comes in, what is given up
-worker      what runs inside a worker process
+A trial trains one learner once; its `TrainSpec` holds T (context length), m (training samples) and the seed.
+
+units       group specs into units of work by the time that trials take
+progress    the progress and the result of a sweep
+dispatch    `Sweep`: give units to workers, collect outcomes, handle lost workers
+worker      the program of a worker process
 local       worker processes on this machine
-cluster     a Dask cluster, by its address
-dask_crew   its workers
-tls         certificates and a folder of its own for a cluster on this machine
-remote      what runs inside a Dask worker
+cluster     sweeps on a Dask cluster, by its address
+dask_pool   the workers of a Dask cluster
+tls         a certificate and a private folder for a cluster on this machine
+remote      the functions that a Dask worker runs
 shards      a sweep in n parts, for array jobs
-stored      what a store holds of a sweep, without running any
+stored      the records that a store has of a sweep, without running any trial
 """
 
 from .dispatch import Sweep as Sweep

@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster: an existing scheduler, or one of our own with N worker processes on this machine."""
+"""Sweeps on a Dask cluster: an existing scheduler, or a new one with N worker processes on this machine."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,13 @@ from typing import Unpack
 
 from .._base.errors import ParseError
 from .._base.lazy import require_module
-from .dask_crew import DaskCrew
+from .dask_pool import DaskPool
 from .dispatch import Sweep, SweepSettings
 from .local import LocalSweep
 
 
 def parse_cluster(text: str) -> int | str:
-    """The number of workers of "local:N", or the address of a scheduler; a ParseError if it is neither.
+    """Return the number of workers of "local:N", or the address of a scheduler; raise a ParseError for other texts.
 
     >>> parse_cluster("local:2"), parse_cluster("tcp://node7:8786")
     (2, 'tcp://node7:8786')
@@ -33,7 +33,7 @@ def parse_cluster(text: str) -> int | str:
 def sweep_on(
     cluster: str | None, db: str | Path, *, workers: int, **settings: Unpack[SweepSettings]
 ) -> Sweep:
-    """A sweep on the cluster of that address, or without one in `workers` processes of this machine."""
+    """Return a sweep on this cluster; if `cluster` is None, a sweep in `workers` processes on this machine."""
     if cluster is None:
         return LocalSweep(db, workers=workers, **settings)
     return DaskSweep(db, cluster, **settings)
@@ -42,10 +42,10 @@ def sweep_on(
 class DaskSweep(Sweep):
     """A sweep on the Dask cluster "tcp://host:port", "tls://host:port" or "local:N"; for the settings see `Sweep`.
 
-    Sentences also name what differs between here and the workers.
+    `say` also gets a sentence about each difference in software between this process and the workers.
     """
 
     def __init__(self, db: str | Path, cluster: str, **settings: Unpack[SweepSettings]) -> None:
         where = parse_cluster(cluster)
         require_module("distributed")
-        super().__init__(db, DaskCrew(where), **settings)
+        super().__init__(db, DaskPool(where), **settings)

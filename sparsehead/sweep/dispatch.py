@@ -1,8 +1,8 @@
-"""A sweep: the trials that the store lacks are given to workers in units, and their outcomes are collected.
+"""A sweep: give the trials that the store lacks to workers, in units, and collect the outcomes.
 
-A `Crew` is the set of workers: processes of this machine (`local`), or a Dask cluster (`cluster`, `dask_crew`). What
-does not depend on where units run is here: which trials are missing, how large a unit is, which worker has the memory
-for it, and what happens to the trials of a worker that has ended (after MAX_DEATHS of them a trial counts as failed).
+A `WorkerPool` holds the workers: processes of this machine (`local`) or a Dask cluster (`cluster`, `dask_pool`). This
+file decides what does not depend on where units run: which trials are missing, how large a unit is, which worker has
+the memory for it, and what happens to the trials of a worker that has ended.
 """
 
 import re
@@ -26,13 +26,13 @@ from .progress import Progress, State, SweepResult
 from .units import MOST_TRIALS, Backlog
 
 RUNNER = "sparsehead.train.loop:run_trials"
-MAX_DEATHS = 3  # a spec whose worker ends this often is given up
+MAX_DEATHS = 3  # a trial counts as failed after its worker has ended this often
 
 Message = dict[str, Any]
 
 
 class SweepSettings(TypedDict, total=False):
-    """The settings that every sweep takes, wherever it runs; `Sweep` says what each is."""
+    """The settings of every sweep, wherever it runs; `Sweep` explains them."""
 
     batch: int
     runner: str
@@ -42,7 +42,7 @@ class SweepSettings(TypedDict, total=False):
 
 @dataclass(eq=False)
 class Unit:
-    """Trials that were given to a worker together; `waiting` are those not yet delivered, by spec id."""
+    """Trials that were given to a worker together; `waiting` are those without an outcome yet, by spec id."""
 
     specs: list[TrainSpec]
     waiting: dict[str, TrainSpec] = field(init=False)
@@ -52,24 +52,24 @@ class Unit:
 
 
 class Worker:
-    """A place where units run.
+    """A process that runs units.
 
     Args:
-        room: bytes that its trials may take; None where that is not known.
-        at_once: units that it runs side by side; those given beyond this wait for one of them.
+        memory: bytes that one of its units may take; None if unknown.
+        at_once: number of units that it runs in parallel; further ones wait in its queue.
     """
 
-    def __init__(self, room: int | float | None = None, at_once: int = 1) -> None:
-        self.room, self.at_once = room, at_once
-        self.units: list[Unit] = []  # given and not ended, oldest first
+    def __init__(self, memory: int | float | None = None, at_once: int = 1) -> None:
+        self.memory, self.at_once = memory, at_once
+        self.units: list[Unit] = []  # running or queued, oldest first
 
     def settle(self, key: str) -> TrainSpec:
-        """The spec with this id, which is delivered or cannot be run."""
+        """Stop waiting for the trial with this id, and return its spec."""
         return next(unit.waiting.pop(key) for unit in self.units if key in unit.waiting)
 
 
-class Crew(ABC):
-    """Workers, as the dispatcher sees them."""
+class WorkerPool(ABC):
+    """The workers of a sweep: the interface that `Sweep` uses."""
 
     workers: list[Any]
 
@@ -77,73 +77,73 @@ class Crew(ABC):
     def start(
         self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
     ) -> None:
-        """Get ready to give units to `runner` with `options`; called at the beginning of every run.
+        """Prepare to run units by `runner` with `options`; called at the beginning of every run.
 
         Rows that workers do not commit themselves go to `store`, sentences for the user to `say`.
         """
 
     @abstractmethod
-    def room(self) -> int | float | None:
-        """Bytes that the largest worker has for a trial; None where that is not known."""
+    def largest_memory(self) -> int | float | None:
+        """Bytes that the largest worker has for a trial; None if unknown."""
 
     @abstractmethod
     def threads(self) -> int:
-        """How many units can run at once."""
+        """The number of units that can run at once."""
 
     @abstractmethod
     def free(self, size: float, *, ahead: bool) -> Any:
-        """A worker that takes a unit of `size` bytes now, or None; with `ahead` it may be busy with another one."""
+        """Return a worker that can take a unit of `size` bytes now, or None; with `ahead` it may still be busy."""
 
     @abstractmethod
     def give(self, worker: Any, unit: Unit) -> None:
-        """Hand over work."""
+        """Send the unit to the worker."""
 
     @abstractmethod
     def receive(self) -> list[tuple[Any, Message | None]]:
-        """Wait for news: messages as `worker` has them, and None for a worker that has ended.
+        """Wait for messages (`worker` lists them), each with its worker; None as message means that it has ended.
 
-        "done" and "lost", a unit that is to be run again through no fault of its own, come with their "unit".
+        "done" carries its "unit", and so does "lost": a unit that must run again although no trial of it failed.
         """
 
     @abstractmethod
     def remove(self, worker: Any) -> str:
-        """A worker has ended: clean up, and say how it ended."""
+        """Clean up after a worker that has ended; return how it ended."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop the workers that are ours, busy or not."""
+        """Stop the workers that this pool started, busy or not."""
 
 
 class Sweep:
-    """Runs specs through a crew and a store; a context manager.
+    """Run specs by a pool of workers and keep the outcomes in a store; a context manager.
 
     Args:
-        db: the store; made if it does not exist.
-        crew: where units run.
-        batch: most trials in one unit of work; how many it is depends on the time they take.
+        db: the store; created if it does not exist.
+        pool: the workers.
+        batch: largest number of trials in one unit; the number depends on the time that trials take.
         runner: "module:function" with the signature of `run_trials(specs, on_outcome=, progress=, **options)`.
         options: keyword arguments for the runner; JSON values.
-        say: gets sentences that a user should see, each once. Without it they are Python warnings.
+        say: called with each sentence that the user should see, once. Without it they become Python warnings.
     """
 
     def __init__(
         self,
         db: str | Path,
-        crew: Crew,
+        pool: WorkerPool,
         *,
         batch: int = MOST_TRIALS,
         runner: str = RUNNER,
         options: dict[str, Any] | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.crew, self.batch = crew, batch
+        self.pool, self.batch = pool, batch
         self.runner, self.options = runner, options or {}
         self.store = Store(db)
-        self.failed: dict[TrainSpec, str] = {}  # trials in which a learner of the user's own failed, and why
-        # Another engine's outcomes are another experiment. What a runner of the user's own will say is not known.
-        own = {name: self.options[name] for name in ("engine", "dtype", "device") if name in self.options}
-        self._engine = (lambda spec: origin_of(spec, **own)) if runner == RUNNER else None
-        self._dtype = own.get("dtype", "float32")
+        self.failed: dict[TrainSpec, str] = {}  # trials in which a user-defined learner failed, and why
+        # Outcomes of another engine belong to another experiment. The engine of a user-defined runner is unknown.
+        engine = {name: self.options[name] for name in ("engine", "dtype", "device") if name in self.options}
+        self._engine = (lambda spec: origin_of(spec, **engine)) if runner == RUNNER else None
+        self._dtype = engine.get("dtype", "float32")
         self._tell = say or partial(warnings.warn, stacklevel=4)
         self._told = set[str]()
 
@@ -154,14 +154,14 @@ class Sweep:
         self.close()
 
     def close(self) -> None:
-        """Stop the workers, busy or not, and close the store. What was committed stays."""
-        self.crew.close()
+        """Stop the workers, busy or not, and close the store. Committed outcomes stay."""
+        self.pool.close()
         self.store.close()
 
     def run(
         self, specs: Sequence[TrainSpec], *, progress: Callable[[Progress], None] | None = None
     ) -> SweepResult:
-        """Run what is missing; return all records. Ctrl-C and any other exception end the workers first.
+        """Run the missing trials; return all records. Ctrl-C and other exceptions stop the workers first.
 
         Raises:
             TooLarge: no worker has the memory for one of the trials.
@@ -177,11 +177,11 @@ class Sweep:
             return SweepResult(known)
         state, backlog = State(missing, len(known), progress, reused), Backlog(missing, batch=self.batch)
         try:
-            self.crew.start(self.store, runner=self.runner, options=self.options, say=self.say)
+            self.pool.start(self.store, runner=self.runner, options=self.options, say=self.say)
             self._refuse_too_large(missing)
-            while backlog or any(worker.units for worker in self.crew.workers):
+            while backlog or any(worker.units for worker in self.pool.workers):
                 self._hand_out(backlog, ahead=not state.deaths)
-                for worker, message in self.crew.receive():
+                for worker, message in self.pool.receive():
                     self._handle(worker, message, backlog, state)
         except BaseException:
             self.close()
@@ -191,13 +191,13 @@ class Sweep:
         return SweepResult(found, state.errors, ran, state.failed)
 
     def say(self, sentence: str) -> None:
-        """Pass a sentence on, unless it was said before."""
+        """Show the user a sentence, unless it was shown before."""
         if sentence not in self._told:
             self._told.add(sentence)
             self._tell(sentence)
 
     def _name_others(self, missing: Sequence[TrainSpec]) -> None:
-        """Say that outcomes of other engines, or of other code of the same name, are there and are not reused."""
+        """Say that the store has outcomes of another engine, or of changed code, which are not reused."""
         for name in {spec.learner for spec in missing if "@" in spec.learner}:
             of_name = name.rpartition("@")[0].partition("==")[0]
             known = [each for each in self.store.learners() if re.split("==|@", each)[0] == of_name != each]
@@ -216,8 +216,8 @@ class Sweep:
             )
 
     def _name_origins(self, reused: set[str], own: str) -> None:
-        """Name the origins of reused outcomes when they differ from this program's own, or among each other."""
-        # Before the first new outcome the engine is not known: then version and commit are compared.
+        """Say which versions and engines made reused outcomes, if they differ from `own` or from each other."""
+        # Before the first new outcome the engine is unknown: compare only version and commit.
         exact = NOT_RECORDED not in own
         base = own.split(", ")[0]
         if len(reused) > 1 or any(name != own if exact else name.split(", ")[0] != base for name in reused):
@@ -228,36 +228,36 @@ class Sweep:
         return trial_bytes(spec, T=spec.T, m=spec.m, dtype=self._dtype)
 
     def _refuse_too_large(self, missing: Sequence[TrainSpec]) -> None:
-        """Refuse a sweep with a trial that no worker can hold, before anything runs."""
-        room = self.crew.room()
+        """Raise TooLarge if no worker has the memory for one of the trials."""
+        memory = self.pool.largest_memory()
         shapes = {(spec.T, spec.m, spec.learner): spec for spec in missing}
         largest = max(shapes.values(), key=self._bytes)
-        if room is not None and self._bytes(largest) > room:
+        if memory is not None and self._bytes(largest) > memory:
             raise TooLarge(
                 f"a trial with T={largest.T}, m={largest.m} needs about {text_of(self._bytes(largest))} of memory, and "
-                f"the largest worker has {text_of(room)} for a trial; use larger workers, or a smaller T or m."
+                f"the largest worker has {text_of(memory)} for a trial; use larger workers, or a smaller T or m."
             )
 
     def _hand_out(self, backlog: Backlog, *, ahead: bool) -> None:
         """Give units to workers that are free and have the memory for them.
 
-        Once a worker has been lost, none gets a unit ahead of time: whose unit ends its worker is then to blame.
+        `ahead` is False once a worker has been lost: with one unit per thread, it is clear which unit ended it.
         """
         while backlog:
             each = backlog.seconds(backlog.first)
-            # while a worker of a cluster runs a trial shorter than a second it already gets the next unit
+            # A cluster's worker gets its next unit early if trials take less than a second.
             short = each is not None and each < 1.0
-            worker = self.crew.free(self._bytes(backlog.first), ahead=ahead and short)
+            worker = self.pool.free(self._bytes(backlog.first), ahead=ahead and short)
             if worker is None:
-                if self.crew.workers and not any(worker.units for worker in self.crew.workers):
-                    self._refuse_too_large([backlog.first])  # the large workers have left
+                if self.pool.workers and not any(worker.units for worker in self.pool.workers):
+                    self._refuse_too_large([backlog.first])  # workers with more memory may have left
                 return
-            unit = Unit(backlog.take(self.crew.threads()))
+            unit = Unit(backlog.take(self.pool.threads()))
             worker.units.append(unit)
-            self.crew.give(worker, unit)
+            self.pool.give(worker, unit)
 
     def _handle(self, worker: Any, message: Message | None, backlog: Backlog, state: State) -> None:
-        """Act on one message of a worker (`worker` lists them); None says that it has ended."""
+        """Act on one message of a worker (`worker` lists them); None means that the worker has ended."""
         if message is None:
             self._worker_ended(worker, backlog, state)
         elif "printed" in message:
@@ -287,8 +287,8 @@ class Sweep:
             state.finished(worker.settle(message["outcome"]))
 
     def _worker_ended(self, worker: Any, backlog: Backlog, state: State) -> None:
-        """A worker has ended. What was committed counts; the rest is tried again, one spec at a time."""
-        how = self.crew.remove(worker)
+        """Count what the ended worker had committed; try its other trials again, each in a unit of its own."""
+        how = self.pool.remove(worker)
         for key, spec in [item for unit in worker.units for item in unit.waiting.items()]:
             state.deaths[key] += 1
             if self.store.find([spec], self._engine):
@@ -300,6 +300,6 @@ class Sweep:
                 self._give_up(spec, reason, state.failed if "@" in spec.learner else state.errors)
 
     def _give_up(self, spec: TrainSpec, reason: str, reasons: dict[str, str]) -> None:
-        """Store that the spec failed, and why. It counts as missing: repeating the sweep tries it again."""
+        """Store that the trial failed, and why. It counts as missing: repeating the sweep tries it again."""
         reasons[spec_id(spec)] = reason
         self.store.add(spec, {"status": FAILED, "reason": reason}, engine={"engine": "none"})

@@ -1,9 +1,9 @@
 """Sweeps on this machine: worker processes with one BLAS thread each, resumable, safe to kill.
 
-Workers commit outcomes themselves (see `worker`), so the store is the only state. Repeating a sweep runs the
-missing part. Workers are started as `python -m sparsehead.sweep.worker` and talk JSON lines over a pipe of their own: a
-library that prints disturbs nothing, and a script needs no `if __name__ == "__main__"` guard. Nothing is pickled but a
-learner of the user's own (`train.learners.travel`).
+Workers commit outcomes themselves (see `worker`), so the store is the only state: repeating a sweep runs the missing
+trials. Workers are started as `python -m sparsehead.sweep.worker` and answer in JSON lines on a separate pipe, so
+libraries may print, and a script needs no `if __name__ == "__main__"` guard. Only a user-defined learner is pickled
+(`train.learners.travel`).
 """
 
 import json
@@ -22,10 +22,10 @@ from .._base.errors import DomainError
 from .._base.memory import available
 from ..store import Store
 from ..train.learners.travel import packed
-from .dispatch import Crew, Message, Sweep, SweepSettings, Unit, Worker
+from .dispatch import Message, Sweep, SweepSettings, Unit, Worker, WorkerPool
 
-# Where `-m` and `-c` put the current folder first on the path, this keeps it off: a numpy.py that lies there is never
-# imported. Folders of PYTHONPATH stay, and are the way to a runner or learner of your own.
+# `python -m` and `-c` put the current folder on the import path, where a stray numpy.py could be imported; this setting
+# prevents it. Folders of PYTHONPATH stay on the path, so a user's runner or learner can be imported from there.
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 CHILD = SAFE_PATH | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
 
@@ -33,7 +33,7 @@ CHILD = SAFE_PATH | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL",
 class LocalSweep(Sweep):
     """A sweep in `workers` processes, which start when there is work and stay alive between calls of `run`.
 
-    For the settings see `Sweep`. Sentences also tell what a worker printed.
+    For the settings see `Sweep`. `say` also gets the first line that a worker printed.
     """
 
     def __init__(self, db: str | Path, *, workers: int = 2, **settings: Unpack[SweepSettings]) -> None:
@@ -42,7 +42,7 @@ class LocalSweep(Sweep):
         super().__init__(db, Processes(workers), **settings)
 
 
-class Processes(Crew):
+class Processes(WorkerPool):
     """Worker processes, started when there is work for them."""
 
     def __init__(self, most: int) -> None:
@@ -50,30 +50,30 @@ class Processes(Crew):
         self._most = most
         self._settings: dict[str, Any] = {}
         self._inbox: Inbox = queue.Queue()
-        self._room: int | None = None
+        self._memory: int | None = None
 
     def start(
         self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
     ) -> None:
-        """Look how much memory there is, as long as no process of ours has any. Workers open the store themselves."""
+        """Measure the free memory while no worker runs. Workers open the store themselves."""
         self._settings = {
             "db": str(store.path), "runner": runner, "options": options, "parent": os.getpid(),
         }  # fmt: skip
         if not self.workers:
-            self._room = available()
+            self._memory = available()
 
-    def room(self) -> int | None:
-        """What the machine has left."""
-        return self._room
+    def largest_memory(self) -> int | None:
+        """The free memory of this machine."""
+        return self._memory
 
     def threads(self) -> int:
-        """As many as processes."""
+        """The largest number of processes."""
         return self._most
 
     def free(self, size: float, *, ahead: bool) -> "_Process | None":
-        """An idle process, or a new one, while the trials that run leave enough memory for one more."""
+        """Return an idle process, or start one; None if running trials leave too little memory."""
         taken = sum(worker.size for worker in self.workers if worker.units)
-        if self._room is not None and taken and taken + size > self._room:
+        if self._memory is not None and taken and taken + size > self._memory:
             return None
         idle = next((worker for worker in self.workers if not worker.units), None)
         if idle is None and len(self.workers) < self._most:
@@ -84,7 +84,7 @@ class Processes(Crew):
         return idle
 
     def give(self, worker: "_Process", unit: Unit) -> None:
-        """Send the specs as one line; the first that names a learner of the user's own brings its code along."""
+        """Send the specs as one line of JSON, with the code of a user-defined learner that the process lacks."""
         message: Message = {"unit": [asdict(spec) for spec in unit.specs]}
         name = unit.specs[0].learner
         if name not in worker.learners:
@@ -93,7 +93,7 @@ class Processes(Crew):
         worker.send(message)
 
     def receive(self) -> list[tuple["_Process", Message | None]]:
-        """One message; what a process said that was replaced by a new one is left out."""
+        """Wait for one message; ignore messages of processes that have been replaced."""
         worker, message = self._inbox.get()
         if worker not in self.workers:
             return []
@@ -102,12 +102,12 @@ class Processes(Crew):
         return [(worker, message)]
 
     def remove(self, worker: "_Process") -> str:
-        """Its exit code."""
+        """Return its exit code."""
         self.workers.remove(worker)
         return f"exit code {worker.stop()}"
 
     def close(self) -> None:
-        """All at once, then wait for each."""
+        """Ask all processes to end, then wait for each."""
         for worker in self.workers:
             worker.process.terminate()
         for worker in self.workers:
@@ -119,12 +119,12 @@ Inbox = queue.Queue[tuple["_Process", Message | None]]
 
 
 class _Process(Worker):
-    """One process, what it works on, and the threads that listen to it."""
+    """One process, its unit, and the threads that read its output."""
 
     def __init__(self, settings: dict[str, Any], inbox: "Inbox") -> None:
         super().__init__()
-        self.size = 0.0  # bytes that its unit is estimated to take
-        self.learners = set[str]()  # that it knows
+        self.size = 0.0  # estimated bytes of its unit
+        self.learners = set[str]()  # names of the learners whose code it has
         answers, theirs = os.pipe()
         try:
             self.process = subprocess.Popen(
@@ -138,9 +138,9 @@ class _Process(Worker):
                 stdout=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                env=os.environ | CHILD,  # before any import in the child
+                env=os.environ | CHILD,  # must be set before any import in the child
                 pass_fds=(theirs,),
-                start_new_session=True,  # Ctrl-C is the parent's to handle
+                start_new_session=True,  # only the parent receives Ctrl-C
             )
         finally:
             os.close(theirs)
@@ -148,14 +148,14 @@ class _Process(Worker):
         threading.Thread(target=self._overhear, args=(inbox,), daemon=True).start()
 
     def send(self, message: Message) -> None:
-        """One line to the process."""
+        """Send one line of JSON to the process."""
         assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it has died; the reader says so
+        with suppress(BrokenPipeError):  # the process has died; `_read` reports it
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
 
     def stop(self) -> int:
-        """End the process, gently at first; its exit code."""
+        """End the process, by force only if it does not stop; return its exit code."""
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -166,17 +166,17 @@ class _Process(Worker):
             return self.process.wait()
 
     def _read(self, answers: int, inbox: "Inbox") -> None:
-        """Pass on what the worker answers; None at its end, whatever ended it."""
+        """Put the worker's messages into the inbox, and None when the worker has ended."""
         try:
             with os.fdopen(answers, encoding="utf-8", errors="replace") as lines:
                 for line in lines:
-                    if line.endswith("\n"):  # else the worker was killed in the middle of a line
+                    if line.endswith("\n"):  # otherwise the worker was killed in the middle of a line
                         inbox.put((self, json.loads(line)))
         finally:
             inbox.put((self, None))
 
     def _overhear(self, inbox: "Inbox") -> None:
-        """Pass on the first line that the worker prints; the rest is read so that it never has to wait."""
+        """Pass on the first line that the worker prints; read and drop the rest, so that its pipe never fills up."""
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             first = next((line.strip() for line in lines if line.strip()), None)

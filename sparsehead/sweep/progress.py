@@ -1,4 +1,4 @@
-"""How far a sweep is, and what it returns."""
+"""The progress and the result of a sweep."""
 
 import time
 from collections import Counter
@@ -13,13 +13,13 @@ from .units import cost
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is, or a round of a law: the sweep of that round.
+    """The progress of a sweep; a law runs one sweep per round.
 
     Args:
-        seconds, eta: time spent, and time to go (None before the first outcome).
+        seconds, eta: time spent, and estimated time remaining (None before the first outcome).
         trial: the state of a running trial; see `Trial.state`.
-        round, open_Ts: the number of a law's round, from 1, and the context lengths that it has trials for.
-        trials: done in this round and the earlier ones.
+        round, open_Ts: a law's round, from 1, and the context lengths of its trials.
+        trials: number of trials done in this round and earlier ones.
     """
 
     done: int
@@ -34,9 +34,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What the store holds for the specs, by spec id, and why some are missing.
+    """The records of a sweep's specs, and the reasons for missing ones, all by spec id.
 
-    `errors`: trials that could not be run; `failed`: those in which a learner of the user's own failed.
+    `errors`: trials that could not be run; `failed`: trials in which a user-defined learner failed.
     """
 
     records: dict[str, Record]
@@ -65,13 +65,13 @@ class State:
         self.report(None)
 
     def finished(self, spec: TrainSpec) -> None:
-        """One more outcome is in the store."""
+        """Count one more outcome in the store."""
         self.done += 1
         self._cost_done += cost(spec)
         self.report(None)
 
     def report(self, trial: dict[str, Any] | None) -> None:
-        """Tell the caller."""
+        """Call `progress` with the current counts."""
         if self._progress is None:
             return
         seconds = time.monotonic() - self._start

@@ -1,7 +1,7 @@
-"""What runs inside a Dask worker: a unit comes as JSON, sealed rows go back as JSON and bytes.
+"""The functions that a Dask worker runs: they receive units as JSON and return rows as JSON and bytes.
 
-No class of this package crosses the network, so nothing but names of functions, text and bytes is pickled by Dask. A
-learner of the user's own comes along as text, which `train.learners.travel` unpacks.
+No class of this package crosses the network, so Dask pickles only names of functions, text and bytes. The code of a
+user-defined learner is sent as text, which `train.learners.travel` unpacks.
 """
 
 import json
@@ -21,16 +21,16 @@ from ..train.spec import spec_id
 from ..train.transformer.library import Missing, library
 from .worker import load_function, run_unit
 
-# What decides the numbers: a worker that differs in one of these is not used. What else differs is named.
+# These determine the numbers: a worker that differs in one of them is not used. Other differences are only reported.
 MUST_AGREE = ("sparsehead", "compiled engine", "torch")
 
 
 class Abandoned(BaseException):
-    """Raised inside a unit that the sweep has given up."""
+    """Raised inside a unit that the sweep has abandoned, to end it."""
 
 
 def environment() -> dict[str, str]:
-    """Versions, and the instruction set of the compiled engine, by name."""
+    """Return versions of software, and the instruction set of the compiled engine, by name."""
     own, commit = version_and_commit()
     kernel = library("float32")
     level = "none" if isinstance(kernel, Missing) else kernel.level
@@ -47,7 +47,7 @@ def _version(package: str) -> str:
 
 
 def difference(theirs: dict[str, str]) -> tuple[str, bool]:
-    """What differs between a worker's environment and this one, in words, and whether the worker can be used."""
+    """Describe how a worker's environment differs from this one; return also whether the worker can be used."""
     own = environment()
     names = [name for name in own if theirs.get(name) != own[name]]
     words = [f"{name} {theirs.get(name) or 'unknown'} (here {own[name] or 'unknown'})" for name in names]
@@ -55,9 +55,9 @@ def difference(theirs: dict[str, str]) -> tuple[str, bool]:
 
 
 def introduce(own: bool, dask_worker: Any) -> str:
-    """What a worker says of itself, as JSON: its environment, its memory in bytes (0: no limit), its threads.
+    """Return a worker's environment, memory in bytes (0: no limit) and threads, as JSON.
 
-    A worker of our `own` cluster also stops the HTTP server that Dask starts in every worker.
+    `own` says that this program started the cluster; then stop the HTTP server that Dask starts in every worker.
     """
     if own:
         dask_worker.http_server.stop()
@@ -72,8 +72,8 @@ def run(text: str) -> tuple[str, list[bytes]]:
     Args:
         text: JSON with the unit's specs, runner and options, the topic for progress, and how often to report it.
     Returns:
-        Messages as JSON, as `worker` has them; an outcome's "row" is its sealed row, and "arrays" says by name
-        which of the byte strings is which array.
+        Messages as JSON (`worker` lists them), and byte strings, one for each array. An outcome's message has its
+        row with checksum as "row"; its "arrays" maps names of arrays to indices of byte strings.
     """
     settings = json.loads(text)
     messages: list[dict[str, Any]] = []
@@ -105,13 +105,13 @@ def run(text: str) -> tuple[str, list[bytes]]:
     ends_when_stuck()
     with redirect_stdout(
         sys.stderr
-    ):  # a worker of a cluster on this machine shares the client's standard output
+    ):  # silenced, since a worker on this machine shares the client's standard output
         run_unit(settings["unit"], runner, settings["options"], keep, tell, settings["every"])
     return json.dumps(messages, default=str), blobs
 
 
 def _reporter(topic: str) -> Callable[[dict[str, Any]], None]:
-    """Pass a trial's state on to the client; end the unit when the client has given it up."""
+    """Return a function that sends a trial's state to the client, and ends the unit if the client has abandoned it."""
     from distributed import get_worker
 
     worker = get_worker()

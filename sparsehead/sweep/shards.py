@@ -11,7 +11,7 @@ Element = TypeVar("Element")
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` (from 1) of `of`; the default is the whole."""
+    """Part `number` (from 1) of `of` parts; the default is the whole sweep."""
 
     number: int = 1
     of: int = 1
@@ -22,7 +22,7 @@ class Shard:
         return self.of == 1
 
     def part(self, items: Sequence[Element]) -> list[Element]:
-        """Every `of`-th item, from item `number` on: the parts of all shards are disjoint and unite to the whole.
+        """Return every `of`-th item, starting at item `number`: the parts are disjoint and contain every item.
 
         >>> Shard(2, 3).part("abcdefg")
         ['b', 'e']
@@ -34,7 +34,7 @@ class Shard:
 
 
 def parse_shard(text: str) -> Shard:
-    """`Shard(2, 8)` from "2/8"; a ParseError unless it is i/n with whole numbers 1 <= i <= n."""
+    """Parse "2/8" as `Shard(2, 8)`; raise a ParseError unless the text is i/n with whole numbers 1 <= i <= n."""
     number, slash, of = text.strip().partition("/")
     if slash and number.isdecimal() and of.isdecimal() and len(text) < 20 and 1 <= int(number) <= int(of):
         return Shard(int(number), int(of))

@@ -1,4 +1,4 @@
-"""What a store holds of a sweep that has not ended: nothing is run."""
+"""Read the records of an unfinished sweep from its store, without running any trial."""
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
@@ -14,9 +14,9 @@ from .progress import Progress, SweepResult
 class StoredSweep:
     """Takes the place of a `LocalSweep` and runs nothing; a context manager.
 
-    `run` returns the records of the specs, in their order, up to the first that is missing. A sweep hands its trials
-    out in that order; counting those behind a gap too would favour trials that end soon, which are those that succeed.
-    `complete` is False once something was missing.
+    `run` returns the records of the specs, in their order, up to the first that is missing. A sweep starts its trials
+    in that order. Counting later records too would favour short trials, which are those that succeed.
+    `complete` is False once a record was missing.
     """
 
     def __init__(self, db: str | Path) -> None:
@@ -35,7 +35,7 @@ class StoredSweep:
     def run(
         self, specs: Sequence[TrainSpec], *, progress: Callable[[Progress], None] | None = None
     ) -> SweepResult:
-        """The records up to the first that is missing."""
+        """Return the records up to the first that is missing."""
         known = self.store.find(specs, origin_of)
         keys = list(takewhile(known.__contains__, dict.fromkeys(map(spec_id, specs))))
         self.complete &= len(keys) == len(set(map(spec_id, specs)))

@@ -1,4 +1,4 @@
-"""Who may reach a Dask cluster: a certificate and a folder for one of our own, and what is required of any other."""
+"""Protect a Dask cluster: a certificate and a private folder for one on this machine, checks for any other."""
 
 import os
 import subprocess
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def temporary_security() -> "Security":
-    """TLS for one cluster: a new certificate that is its own authority, and whose key is only in memory afterwards.
+    """Make a self-signed TLS certificate for one cluster; its key is kept in memory only.
 
     Scheduler, workers and client show it to each other, so that nobody else on this machine can talk to them: Dask
-    unpickles, and so runs, what it receives.
+    unpickles what it receives, which can run any code.
 
     Raises:
-        SparseheadError: there is no `openssl` that makes one.
+        SparseheadError: `openssl` is missing or fails.
     """
     from distributed.security import Security
 
@@ -36,8 +36,8 @@ def temporary_security() -> "Security":
         except (OSError, subprocess.CalledProcessError) as error:
             why = first_line(getattr(error, "stderr", "") or error)
             raise SparseheadError(
-                f"--cluster local:N protects its cluster by a certificate, and openssl made none ({why}); install "
-                "openssl, or use --workers N, which needs none."
+                f"--cluster local:N protects its cluster by a certificate, but openssl made none ({why}); install "
+                "openssl, or use --workers N, which needs no certificate."
             ) from error
     roles = {f"tls_{role}_{part}": text for role in ("client", "scheduler", "worker")
              for part, text in (("cert", public), ("key", secret))}  # fmt: skip
@@ -45,11 +45,11 @@ def temporary_security() -> "Security":
 
 
 def require_certificate(address: str, security: "Security") -> None:
-    """Dask's own refusals, of a tcp:// address and of a missing certificate, come late and with a traceback."""
+    """Raise if the cluster needs TLS or a certificate that is missing; Dask itself notices late, with a traceback."""
     if not address.startswith("tls://"):
         if security.require_encryption:
             raise SparseheadError(
-                f"Dask's configuration requires encryption, and {address} has none: name a tls:// address, or unset "
+                f"Dask's configuration requires encryption, which {address} lacks: name a tls:// address, or unset "
                 "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION."
             )
         return
@@ -62,27 +62,27 @@ def require_certificate(address: str, security: "Security") -> None:
     if missing:
         raise SparseheadError(
             f"{address} needs a certificate, and Dask's configuration names none: set "
-            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two that SECURITY.md has beside it."
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the two other variables in SECURITY.md."
         )
 
 
 @contextmanager
 def scratch_folder() -> Iterator[str]:
-    """A folder for Dask's temporary files that only this user can write to.
+    """Make a folder for Dask's temporary files that only this user can write to.
 
-    Dask imports from it, and empties lock files in it. Where Dask chooses, it is `dask-scratch-space` among the
-    temporary files of all users, whoever made it.
+    Dask imports modules from this folder and empties lock files in it. Its default is `dask-scratch-space` in the
+    system's temporary folder, even if another user made it.
     """
     with tempfile.TemporaryDirectory(prefix="sparsehead-dask-", ignore_cleanup_errors=True) as folder:
         try:
             yield folder
-        finally:  # Dask leaves it on the path, and now another user could make a folder of that name
+        finally:  # remove it from the import path, where Dask leaves it: another user could now make a folder there
             sys.path[:] = [path for path in sys.path if not path.startswith(folder)]
 
 
 @contextmanager
 def changed_environment(changes: dict[str, str]) -> Iterator[None]:
-    """Environment variables of this process and of those that it starts."""
+    """Change environment variables of this process and its children inside the `with` block."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -93,5 +93,5 @@ def changed_environment(changes: dict[str, str]) -> Iterator[None]:
 
 
 def first_line(error: BaseException | str) -> str:
-    """The first line of an error's message, or its name."""
+    """Return the first line of an error's message, or the name of its class."""
     return next(iter(str(error).strip().splitlines()), "")[:200].rstrip(".") or type(error).__name__

@@ -1,4 +1,4 @@
-"""Specs into units of work: trials that differ in the seed alone go out together, sized by the time they take."""
+"""Group specs into units of work: trials that differ only in the seed, as many as take about half a second."""
 
 import json
 from collections import deque
@@ -8,15 +8,14 @@ from dataclasses import asdict
 from .._base.errors import DomainError
 from ..train.spec import TrainSpec
 
-MOST_TRIALS = 500  # in one unit, however short they are
+MOST_TRIALS = 500  # in one unit, even if they are short
 
 
 def unit_seconds(workers: int) -> float:
-    """How long a unit should take.
+    """Return how long a unit should take: half a second, or more if there are more than 25 workers.
 
-    Handing out a unit and taking its outcomes takes the client some milliseconds (benchmarks/scale.py). In units of
-    half a second that is about 2 % of a worker's time. With many workers the client would fall behind: units then take
-    0.02 s for each worker.
+    Sending a unit and receiving its outcomes takes the client some milliseconds (benchmarks/scale.py), about 2 % of
+    half a second. With many workers the client could not keep up, so units then take 0.02 s for each worker.
 
     >>> unit_seconds(2), unit_seconds(1000)
     (0.5, 20.0)
@@ -25,12 +24,12 @@ def unit_seconds(workers: int) -> float:
 
 
 def cost(spec: TrainSpec) -> float:
-    """Relative time of a trial, for the time to go: a step reads m x T bits and T x d positions."""
+    """Estimate the relative time of a trial: a step reads m x T bits and T x d entries of positions."""
     return float(spec.T * (spec.m + spec.d))
 
 
 class Backlog:
-    """The specs that wait, grouped by all but the seed, in the order of their first ones; at most `batch` in a unit."""
+    """The waiting specs, grouped by everything but the seed, in order of first appearance; at most `batch` per unit."""
 
     def __init__(self, specs: Iterable[TrainSpec], *, batch: int = MOST_TRIALS) -> None:
         if batch < 1:
@@ -41,21 +40,21 @@ class Backlog:
         for spec in dict.fromkeys(specs):
             self._groups.setdefault(_shape(spec), deque()).append(spec)
         self._left = sum(map(len, self._groups.values()))
-        self._each: dict[str, float] = {}  # seconds of a trial, by shape
-        self._rate: float | None = None  # seconds for each unit of `cost`
+        self._each: dict[str, float] = {}  # seconds of a trial, by `_shape`
+        self._rate: float | None = None  # seconds per unit of `cost`
 
     def __len__(self) -> int:
         return self._left + len(self._alone)
 
     @property
     def first(self) -> TrainSpec:
-        """The spec that goes out next."""
+        """The next spec."""
         return self._alone[0] if self._alone else next(iter(self._groups.values()))[0]
 
     def take(self, workers: int) -> list[TrainSpec]:
-        """The next unit: as many trials of one shape as take `unit_seconds`; one as long as none was measured.
+        """Remove and return the next unit: as many trials of one shape as take `unit_seconds`.
 
-        With few trials left the unit is smaller, so that every one of the `workers` has something to do.
+        Before any measurement it is one trial. Towards the end it is smaller, so that all `workers` have work.
         """
         if self._alone:
             return [self._alone.popleft()]
@@ -70,22 +69,22 @@ class Backlog:
         return unit
 
     def again(self, spec: TrainSpec) -> None:
-        """Put a spec back: it goes out next, and alone."""
+        """Put a spec back: it will be the next unit, alone."""
         self._alone.append(spec)
 
     def measured(self, unit: Sequence[TrainSpec], seconds: float) -> None:
-        """Learn from a unit how long trials take; later units count most, for the first ones include start-up."""
+        """Update the time of a trial from a finished unit; later units count more, since the first include start-up."""
         shape, each, rate = _shape(unit[0]), seconds / len(unit), seconds / sum(map(cost, unit))
         self._each[shape] = 0.5 * self._each.get(shape, each) + 0.5 * each
         self._rate = rate if self._rate is None else 0.5 * self._rate + 0.5 * rate
 
     def seconds(self, spec: TrainSpec) -> float | None:
-        """How long a trial of this shape takes: as measured, or from the cost of others; None before any."""
+        """Estimate the seconds of a trial: as measured, or from the cost of others; None before any measurement."""
         known = self._each.get(_shape(spec))
         return known if known is not None or self._rate is None else self._rate * cost(spec)
 
 
 def _shape(spec: TrainSpec) -> str:
-    """What trials of one unit have in common."""
+    """Return a text that is equal for specs that differ only in the seed."""
     rest = {name: value for name, value in asdict(spec).items() if name != "seed"}
     return json.dumps(rest, sort_keys=True)

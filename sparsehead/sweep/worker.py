@@ -1,12 +1,16 @@
-"""What runs in a worker process: `python -m sparsehead.sweep.worker`, fed with JSON lines.
+"""The program of a worker process: `python -m sparsehead.sweep.worker`, which reads JSON lines.
 
-The parent sends {"unit": [spec, ...]} on standard input, with a "learner" if the specs name one of the user's own
-(`train.learners.travel`), and reads one line per event from a pipe of its own, whose number is among the settings:
-{"outcome": id, "made_by": origin} once it is committed, {"progress": state}, {"error": id, "message": ...} for a spec
-that cannot be run ("failed": its learner, one of the user's own, has failed), {"fatal": message} when the store cannot
-be used, {"done": seconds}. Standard output is free for whatever a library prints; the parent reports it. The worker
-commits outcomes itself, so they survive whatever becomes of the parent; when the parent is gone, so is the worker
-within half a second.
+The parent sends {"unit": [spec, ...]} on standard input, with the code of a user-defined learner as "learner"
+(`train.learners.travel`). The worker answers on a separate pipe, whose number is among the settings, one line each:
+
+{"outcome": id, "made_by": origin}    an outcome was committed
+{"progress": state}                   the state of the running trial
+{"error": id, "message": ...}         the trial could not be run; with "failed", because a user-defined learner failed
+{"fatal": message}                    the store cannot be used
+{"done": seconds}                     the unit is finished
+
+Libraries may print to standard output; the parent reports it. The worker commits outcomes itself, so they survive the
+parent. When the parent has ended, the worker ends within half a second.
 """
 
 import json
@@ -21,7 +25,7 @@ from typing import Any, TextIO
 
 
 def main() -> None:
-    """Serve units until standard input ends."""
+    """Run units until standard input ends."""
     settings = json.loads(sys.argv[1])
     threading.Thread(target=leave_with, args=(settings["parent"],), daemon=True).start()
     answers = os.fdopen(settings["answers"], "w", encoding="utf-8")
@@ -54,7 +58,7 @@ def main() -> None:
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """The function that "package.module:function" names."""
+    """Import the function that "package.module:function" names."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)
 
@@ -66,7 +70,7 @@ def _serve(
     options: dict[str, Any],
     answers: TextIO,
 ) -> bool:
-    """Run one unit; False when the store has failed and going on makes no sense."""
+    """Run one unit; return False if the store has failed, so that the worker must end."""
     from .._base.errors import StoreError
     from .._base.provenance import made_by
     from ..train.spec import spec_id
@@ -91,7 +95,7 @@ def run_unit(
     tell: Callable[[dict[str, Any]], None],
     progress_every: float = 0.5,
 ) -> None:
-    """Run the specs of a unit: outcomes go to `keep`, messages to `tell`. A StoreError of `keep` ends it."""
+    """Run the specs of a unit: pass outcomes to `keep` and messages to `tell`; a StoreError of `keep` ends the unit."""
     from .._base.errors import LearnerError, StoreError
     from ..train.spec import TrainSpec, spec_id
 
@@ -117,11 +121,11 @@ def run_unit(
             runner(specs, on_outcome=on_outcome, progress=progress, **options)
         except StoreError:
             raise
-        except LearnerError as error:  # the trial has failed, the others go on
+        except LearnerError as error:  # this trial has failed; run the others
             waiting.pop(error.trial, None)
             tell({"error": error.trial, "message": str(error), "failed": True})
             attempts.insert(0, specs)
-        except Exception as error:  # one bad spec must not take the others along
+        except Exception as error:  # one bad spec must not affect the others: run each alone
             left = [spec for spec in specs if spec_id(spec) in waiting]
             if len(left) > 1:
                 attempts = [[spec] for spec in left]
@@ -135,15 +139,15 @@ def _say(answers: TextIO, message: dict[str, Any]) -> None:
     try:
         answers.write(json.dumps(message, default=str) + "\n")
         answers.flush()
-    except BrokenPipeError:  # the parent is gone; the outcome is committed
+    except BrokenPipeError:  # the parent has ended; the outcome is committed
         os._exit(0)
 
 
 def leave_with(parent: int) -> None:
-    """End this process when the parent has ended, however it ended."""
+    """Wait until the parent process has ended, then end this process."""
     while os.getppid() == parent:
         time.sleep(0.25)
-    os._exit(0)  # a transaction under way is rolled back by whoever opens the store next
+    os._exit(0)  # the next process that opens the store rolls back an unfinished transaction
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from sparsehead.laws.law import law
 from sparsehead.store import Store
 from sparsehead.store.merge import merge
 from sparsehead.store.rows import new_row
-from sparsehead.sweep import dask_crew, remote
+from sparsehead.sweep import dask_pool, remote
 from sparsehead.sweep.cluster import DaskSweep, parse_cluster
-from sparsehead.sweep.dask_crew import DaskCrew, DaskWorker
+from sparsehead.sweep.dask_pool import DaskPool, DaskWorker
 from sparsehead.sweep.dispatch import Unit
 from sparsehead.train.spec import spec_id
 
@@ -176,17 +176,17 @@ def test_a_million_positions_fit_a_worker_of_8_gb():
     if isinstance(library("float32"), Missing):
         pytest.skip("the torch engine, which trains without a compiler, needs more")
     spec = replace(fake.specs(1)[0], T=10**6, m=300)
-    assert trial_bytes(spec, T=spec.T, m=spec.m) < DaskWorker("", 8e9, 1).room
+    assert trial_bytes(spec, T=spec.T, m=spec.m) < DaskWorker("", 8e9, 1).memory
 
 
 def test_a_unit_goes_to_a_worker_that_can_hold_it():
-    crew = DaskCrew(1)
+    pool = DaskPool(1)
     small, large = DaskWorker("a", 1e9, 1), DaskWorker("b", 8e9, 1)
-    crew.workers = [small, large]
-    assert crew.free(5e9, ahead=False) is large and crew.free(1e8, ahead=False) is small
+    pool.workers = [small, large]
+    assert pool.free(5e9, ahead=False) is large and pool.free(1e8, ahead=False) is small
     large.units.append(Unit(fake.specs(1)))
-    assert crew.free(5e9, ahead=False) is None and crew.free(5e9, ahead=True) is large
-    assert crew.room() == 7.2e9 and crew.threads() == 2
+    assert pool.free(5e9, ahead=False) is None and pool.free(5e9, ahead=True) is large
+    assert pool.largest_memory() == 7.2e9 and pool.threads() == 2
 
 
 @pytest.mark.parametrize("what", ["row", "array", "nothing"])
@@ -199,18 +199,18 @@ def test_what_a_worker_sends_is_checked_before_it_is_stored(tmp_path, what):
         blobs["history/loss"] = blobs["history/step"]
     places = {name: i for i, name in enumerate(blobs)}
     message = json.loads(json.dumps({"outcome": spec_id(spec), "row": row, "arrays": places}))
-    crew, worker, unit = DaskCrew(1), DaskWorker("a", 0.0, 1), Unit([spec])
-    crew.workers, worker.futures = [worker], {id(unit): object()}
+    pool, worker, unit = DaskPool(1), DaskWorker("a", 0.0, 1), Unit([spec])
+    pool.workers, worker.futures = [worker], {id(unit): object()}
     with Store(tmp_path / "a.db") as store:
-        crew._store = store
-        heard = [m for _, m in crew._answer(worker, unit, [message, {"done": 1.0}], list(blobs.values()))]
+        pool._store = store
+        heard = [m for _, m in pool._answer(worker, unit, [message, {"done": 1.0}], list(blobs.values()))]
         assert heard[-1] == {"done": 1.0, "unit": unit}
         if what == "nothing":
             assert heard[0]["outcome"] == spec_id(spec) and len(store) == 1
             assert store.find([spec])[spec_id(spec)].outcome["steps"] == 7
         else:
             assert "damaged" in heard[0]["message"] and len(store) == 0
-        assert crew._answer(worker, unit, [message], []) == []  # a second answer counts for nothing
+        assert pool._answer(worker, unit, [message], []) == []  # a second answer counts for nothing
 
 
 def test_without_the_extra_one_sentence_says_what_brings_it(tmp_path, monkeypatch):
@@ -246,7 +246,7 @@ def test_required_encryption_is_not_left_out(tmp_path):
     dask, _ = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
-        pytest.raises(SparseheadError, match=r"requires encryption, and tcp://127.0.0.1:1 has none"),
+        pytest.raises(SparseheadError, match=r"requires encryption, which tcp://127.0.0.1:1 has none"),
     ):
         law("and", db=tmp_path / "a.db", cluster="tcp://127.0.0.1:1", **SMALL)
 
@@ -255,7 +255,7 @@ def test_required_encryption_is_not_left_out(tmp_path):
     "address", ["tcp://127.0.0.1:1", "tcp://no-such-host.invalid:8786", "tls://127.0.0.1:1", "nonsense"]
 )
 def test_a_bad_address_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, address):
-    monkeypatch.setattr(dask_crew, "CONNECT", 0.5)
+    monkeypatch.setattr(dask_pool, "CONNECT", 0.5)
     command = [
         "law",
         "and",
@@ -356,15 +356,15 @@ def test_a_lost_connection_is_a_sentence_and_no_log(monkeypatch):
     def nobody(*arguments, **options):
         raise OSError("nobody answers")
 
-    for name in dask_crew.NOISY:
+    for name in dask_pool.NOISY:
         monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
     monkeypatch.setattr(distributed, "Client", nobody)
-    crew = DaskCrew("tcp://127.0.0.1:9")
+    pool = DaskPool("tcp://127.0.0.1:9")
     with pytest.raises(SparseheadError, match="no Dask scheduler answers"):
-        crew._connect()
-    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_crew.NOISY)
-    crew.close()
-    assert {logging.getLogger(name).level for name in dask_crew.NOISY} == {logging.INFO}
+        pool._connect()
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in dask_pool.NOISY)
+    pool.close()
+    assert {logging.getLogger(name).level for name in dask_pool.NOISY} == {logging.INFO}
 
 
 @pytest.mark.slow
@@ -378,9 +378,9 @@ def test_a_port_that_is_taken_is_no_warning(recwarn):
         with suppress(OSError):  # taken by another one
             taken.bind(("127.0.0.1", 8787))
             taken.listen()
-        crew = DaskCrew(1)
-        crew._connect()
-        crew.close()
+        pool = DaskPool(1)
+        pool._connect()
+        pool.close()
     assert not [str(found.message) for found in recwarn if "in use" in str(found.message)]
 
 
@@ -388,11 +388,11 @@ def test_settings_of_the_whole_process_are_restored():
     dask = pytest.importorskip("dask")
     pytest.importorskip("distributed")
     name = "distributed.deploy.lost-worker-timeout"
-    crew = DaskCrew(1)
+    pool = DaskPool(1)
     with dask.config.set({name: "9s"}):
-        crew._configure()
+        pool._configure()
         assert dask.config.get(name) == "1h"
-        crew.close()
+        pool.close()
         assert dask.config.get(name) == "9s"
 
 
@@ -400,10 +400,10 @@ def test_dasks_own_defaults_outlive_a_sweep():
     """A setting made before they were loaded took them along when it was undone: the next sweep found none."""
     pytest.importorskip("distributed")
     code = (
-        "from sparsehead.sweep.dask_crew import DaskCrew\n"
-        "crew = DaskCrew(1); crew._configure()\n"
+        "from sparsehead.sweep.dask_pool import DaskPool\n"
+        "pool = DaskPool(1); pool._configure()\n"
         "import dask, distributed\n"
-        "crew.close(); print(dask.config.get('distributed.comm.require-encryption'))\n"
+        "pool.close(); print(dask.config.get('distributed.comm.require-encryption'))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -418,22 +418,22 @@ def test_a_scheduler_that_was_killed_is_a_sentence():
 
         cancel = submit
 
-    crew = DaskCrew("tcp://127.0.0.1:9")
-    crew._client = Closed()
+    pool = DaskPool("tcp://127.0.0.1:9")
+    pool._client = Closed()
     worker = DaskWorker("tcp://127.0.0.1:10", 0.0, 1)
-    crew.workers.append(worker)
+    pool.workers.append(worker)
     with pytest.raises(
         SparseheadError, match=r"the scheduler at tcp://127.0.0.1:9 is gone \(Client is closed"
     ):
-        crew.give(worker, Unit(fake.specs(1)))
-    assert crew.remove(worker).endswith("left the cluster") and crew.workers == []
+        pool.give(worker, Unit(fake.specs(1)))
+    assert pool.remove(worker).endswith("left the cluster") and pool.workers == []
 
 
 def test_a_worker_ends_once_however_many_of_its_units_say_so():
     """Both of its units, the one that ran and the one given ahead, report that it was killed; a late answer is none."""
-    crew = DaskCrew("tcp://127.0.0.1:9")
+    pool = DaskPool("tcp://127.0.0.1:9")
     worker, other = (DaskWorker(f"tcp://127.0.0.1:{port}", 0.0, 1) for port in (10, 11))
-    crew.workers += [worker, other]
+    pool.workers += [worker, other]
     unit = Unit(fake.specs(1))
     worker.futures[id(unit)] = None
     for news in (  # type: ignore[var-annotated]
@@ -441,5 +441,5 @@ def test_a_worker_ends_once_however_many_of_its_units_say_so():
         ("left", [worker.address]),
         ("answer", (worker, unit, [{}], [])),
     ):
-        crew._inbox.put(news)
-    assert crew.receive() == [(worker, None)]
+        pool._inbox.put(news)
+    assert pool.receive() == [(worker, None)]

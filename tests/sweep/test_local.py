@@ -114,7 +114,7 @@ def test_trials_run_side_by_side_only_where_memory_holds_both(db, monkeypatch):
     monkeypatch.setattr("sparsehead.sweep.local.available", lambda: int(1.5 * size))
     with LocalSweep(db, runner="fake_runner:run", workers=2) as sweep:
         assert sweep.run(fake.specs(6)).ran == 6
-        assert len(sweep.crew.workers) == 1
+        assert len(sweep.pool.workers) == 1
     monkeypatch.setattr("sparsehead.sweep.local.available", lambda: int(0.9 * size))
     with pytest.raises(
         TooLarge, match=r"T=50, m=\d+ needs about 3\d\d MB of memory, and the largest worker has"

@@ -13,7 +13,7 @@ import pytest
 from sparsehead._base.errors import SparseheadError
 from sparsehead.laws.law import law
 from sparsehead.store import Store
-from sparsehead.sweep.dask_crew import DaskCrew
+from sparsehead.sweep.dask_pool import DaskPool
 from sparsehead.sweep.tls import changed_environment, temporary_security
 
 psutil = pytest.importorskip("psutil")
@@ -60,11 +60,11 @@ def others():
 
 
 @pytest.fixture(scope="module")
-def crew(others, tmp_path_factory):
+def pool(others, tmp_path_factory):
     """`local:1` with its worker, where Dask's configuration asks for no encryption."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl")
-    made, shared = DaskCrew(1), tmp_path_factory.mktemp("shared")
+    made, shared = DaskPool(1), tmp_path_factory.mktemp("shared")
     scratch = shared / "dask-scratch-space"  # as another user may have made it
     scratch.mkdir()
     scratch.chmod(0o777)
@@ -81,7 +81,7 @@ def crew(others, tmp_path_factory):
 
 
 @pytest.mark.parametrize("user", [None, 65534], ids=["same user", "second user"])
-def test_only_who_holds_the_certificate_is_answered(crew, others, user):
+def test_only_who_holds_the_certificate_is_answered(pool, others, user):
     if user is not None and os.getuid() != 0:
         pytest.skip("only root can act as another user")
     other = temporary_security()
@@ -98,20 +98,20 @@ def test_only_who_holds_the_certificate_is_answered(crew, others, user):
     assert len(lines) >= 6, done.stderr
     assert [line for line in lines if not line.endswith(" refused")] == []
     assert {int(line.split()[0]) for line in lines} == {os.getuid() if user is None else user}
-    assert crew._client.submit(os.getpid, pure=False).result(60) > 0  # its own client is
+    assert pool._client.submit(os.getpid, pure=False).result(60) > 0  # its own client is
 
 
-def test_it_listens_on_this_machine_only_and_has_no_web_pages(crew, others):
-    workers = crew._client.scheduler_info()["workers"]
-    told = [crew._where, *workers, *(found["nanny"] for found in workers.values())]
+def test_it_listens_on_this_machine_only_and_has_no_web_pages(pool, others):
+    workers = pool._client.scheduler_info()["workers"]
+    told = [pool._where, *workers, *(found["nanny"] for found in workers.values())]
     assert all(address.startswith("tls://127.0.0.1:") for address in told)
     assert listening() - others == {("127.0.0.1", int(address.rpartition(":")[2])) for address in told}
 
 
-def test_a_folder_that_another_user_may_have_made_is_not_used(crew):
+def test_a_folder_that_another_user_may_have_made_is_not_used(pool):
     """Dask imports from its scratch folder, and whoever made that one can put other modules into it."""
     shared = Path(tempfile.gettempdir())
-    (worker,) = crew._client.scheduler_info()["workers"].values()
+    (worker,) = pool._client.scheduler_info()["workers"].values()
     used = [worker["local_directory"], *(path for path in sys.path if path.startswith(str(shared)))]
     assert len(used) >= 2 and not [
         path for path in used if path.startswith(str(shared / "dask-scratch-space"))
@@ -121,8 +121,8 @@ def test_a_folder_that_another_user_may_have_made_is_not_used(crew):
     assert (shared / "precious").read_text() == "precious"
 
 
-def test_its_key_is_in_no_file_and_on_no_command_line(crew):
-    secret = crew._client.security.tls_client_key
+def test_its_key_is_in_no_file_and_on_no_command_line(pool):
+    secret = pool._client.security.tls_client_key
     assert "PRIVATE KEY" in secret and not list(Path(tempfile.gettempdir()).glob("sparsehead-tls-*"))
     line = secret.splitlines()[1]
     own = psutil.Process()

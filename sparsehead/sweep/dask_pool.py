@@ -1,8 +1,8 @@
-"""The workers of a Dask cluster: who is there, units that go out, rows that come in.
+"""The workers of a Dask cluster: which are connected, how units are sent to them, how rows come back.
 
-The client places every unit on a worker that has the memory for it, and alone writes the store. What a worker sends is
-checked like a row of a file before it is added. Dask carries units and outcomes and says who is there; what
-happens to a lost worker's units is decided in `dispatch`, as for the embedded pool.
+This process, the client, gives every unit to a worker that has the memory for it, and is the only one that writes the
+store. It checks every row that a worker sends, as it checks rows of a file. Dask transports units and outcomes and
+lists the workers; `dispatch` decides about the units of a lost worker, as for local processes.
 """
 
 import json
@@ -21,26 +21,31 @@ from ..store import Store
 from ..store.rows import Damage, received_row
 from ..train.learners.travel import packed
 from . import remote
-from .dispatch import Crew, Message, Unit, Worker
+from .dispatch import Message, Unit, Worker, WorkerPool
 from .local import SAFE_PATH
 from .tls import changed_environment, first_line, require_certificate, scratch_folder, temporary_security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
-NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
+NOISY = (
+    "distributed",
+    "distributed.client",
+    "tornado.application",
+    "asyncio",
+)  # loggers that print tracebacks
 
 
 class DaskWorker(Worker):
     """One worker of the cluster, and the futures of its units."""
 
     def __init__(self, address: str, memory: float, threads: int) -> None:
-        # Dask ends a worker at 0.95 of its memory limit
+        # Dask kills a worker at 0.95 of its memory limit.
         super().__init__(0.9 * memory / threads if memory else None, threads)
         self.address = address
-        self.futures: dict[int, Any] = {}  # by id of the unit
+        self.futures: dict[int, Any] = {}  # by id(unit)
 
 
-class DaskCrew(Crew):
-    """The workers that a scheduler has at the moment and that agree with this program."""
+class DaskPool(WorkerPool):
+    """The workers that are connected to a scheduler now and whose software agrees with this program's."""
 
     def __init__(self, where: int | str) -> None:
         self.workers: list[DaskWorker] = []
@@ -51,7 +56,7 @@ class DaskCrew(Crew):
         self._client: Any = None
         self._cluster: Any = None
         self._ended = threading.Event()
-        self._undo = ExitStack()  # restores what `_configure` changed
+        self._undo = ExitStack()  # restores the settings that `_configure` changed
 
     def start(
         self, store: Store, *, runner: str, options: dict[str, Any], say: Callable[[str], None]
@@ -87,50 +92,49 @@ class DaskCrew(Crew):
             )
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise SparseheadError(
-                f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({first_line(error)}); `dask "
-                "scheduler` starts one, and local:2 needs none."
+                f"no Dask scheduler answers at {address} within {CONNECT:.0f} s ({first_line(error)}); start one with "
+                "`dask scheduler`, or use --cluster local:2, which needs no scheduler."
             ) from error
         self._where = address
         self._client.subscribe_topic(self._topic, lambda event: self._inbox.put(("progress", event[1])))
         threading.Thread(target=self._look, daemon=True).start()
 
     def _configure(self) -> None:
-        """Settings that Dask keeps for the whole process, until `close` restores them."""
+        """Change Dask's settings for the whole process, until `close` restores them."""
         import dask
-        import distributed  # noqa: F401  its defaults first: undone, a setting made before them takes them along
+        import distributed  # noqa: F401  load its defaults first: undoing an earlier setting would remove them
 
         for logger in map(logging.getLogger, NOISY):
             self._undo.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL)
         if isinstance(self._where, int):
-            # A worker that ends is started again; on a busy machine that takes longer than Dask's 15 s, after which it
-            # would be written off for good.
+            # Dask restarts a worker that has ended, but gives up after 15 s, which is too short on a busy machine.
             self._undo.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}))
-            for part in ("scheduler", "worker"):  # no web pages
+            for part in ("scheduler", "worker"):  # serve no web pages
                 self._undo.enter_context(dask.config.set({f"distributed.{part}.http.routes": []}))
             scratch = self._undo.enter_context(scratch_folder())
             self._undo.enter_context(dask.config.set({"temporary-directory": scratch}))
             # Dask starts its processes by `python -c`, which would look for modules in the current folder first.
             self._undo.enter_context(changed_environment(SAFE_PATH))
 
-    def room(self) -> float | None:
-        """What the largest worker has for one of its threads."""
-        rooms = [worker.room for worker in self.workers]
-        return None if None in rooms else max(room for room in rooms if room is not None)
+    def largest_memory(self) -> float | None:
+        """The memory for one thread of the largest worker."""
+        sizes = [worker.memory for worker in self.workers]
+        return None if None in sizes else max(memory for memory in sizes if memory is not None)
 
     def threads(self) -> int:
-        """Of all workers."""
+        """The number of threads of all workers."""
         return max(1, sum(worker.at_once for worker in self.workers))
 
     def free(self, size: float, *, ahead: bool) -> DaskWorker | None:
-        """The worker with the fewest units among those that can hold this one."""
+        """Return the worker with the fewest units among those that have the memory."""
         most = 2 if ahead else 1
-        able = [w for w in self.workers if w.room is None or w.room >= size]
+        able = [w for w in self.workers if w.memory is None or w.memory >= size]
         open_ = [w for w in able if len(w.units) < most * w.at_once]
         return min(open_, key=lambda w: len(w.units) / w.at_once, default=None)
 
     def give(self, worker: DaskWorker, unit: Unit) -> None:
-        """Submit the unit to this worker and no other; the answer is fetched as soon as it is there."""
+        """Submit the unit to this worker only; fetch the answer as soon as it is ready."""
         every = max(0.5, self.threads() / 20)  # seconds: 20 reports a second from all workers together
         specs = [asdict(spec) for spec in unit.specs]
         learner = packed(unit.specs[0].learner)
@@ -147,7 +151,7 @@ class DaskCrew(Crew):
         self._client.loop.add_callback(self._fetch, worker, unit, future)
 
     async def _fetch(self, worker: DaskWorker, unit: Unit, future: Any) -> None:
-        """In the client's event loop: wait for the answer, and pass it on."""
+        """Wait for the answer in the client's event loop, and put it into the inbox."""
         from asyncio import CancelledError
 
         from distributed import CancelledError as FutureCancelled
@@ -160,7 +164,7 @@ class DaskCrew(Crew):
             self._inbox.put(("left", [worker.address]))
         except (CancelledError, FutureCancelled):
             self._inbox.put(("answer", (worker, unit, [{"lost": True}], [])))
-        except BaseException as error:  # also what a worker's task ended with
+        except BaseException as error:  # including the exception that ended a worker's task
             why = f"{type(error).__name__}: {first_line(error)}"
             errors = [{"error": key, "message": why} for key in list(unit.waiting)]
             self._inbox.put(("answer", (worker, unit, [*errors, {"lost": True}], [])))
@@ -168,13 +172,13 @@ class DaskCrew(Crew):
             self._inbox.put(("answer", (worker, unit, messages, blobs)))
 
     def receive(self) -> list[tuple[DaskWorker | None, Message | None]]:
-        """Everything that has come in; outcomes are in the store by then. Progress comes without its worker."""
+        """Return all messages that have arrived, after storing their outcomes; progress comes without its worker."""
         news = [self._inbox.get()]
         with suppress(queue.Empty):
             while len(news) < 1000:
                 news.append(self._inbox.get_nowait())
         heard: list[tuple[DaskWorker | None, Message | None]] = []
-        left: set[str] = set()  # each of a worker's units may say that it is gone
+        left: set[str] = set()  # several units may report the loss of one worker
         for kind, content in news:
             if kind == "answer":
                 heard += [] if content[0].address in left else self._answer(*content)
@@ -191,9 +195,9 @@ class DaskCrew(Crew):
     def _answer(
         self, worker: DaskWorker, unit: Unit, messages: list[Message], blobs: list[bytes]
     ) -> list[tuple[Any, Message | None]]:
-        """Commit the rows of a unit; the messages that remain."""
+        """Commit the rows of a unit; return the messages for `dispatch`."""
         if worker not in self.workers or worker.futures.pop(id(unit), None) is None:
-            return []  # it counts as lost, and its unit was given to another one
+            return []  # the worker was already counted as lost, and its unit given to another one
         rows = []
         heard: list[tuple[Any, Message | None]] = []
         for message in messages:
@@ -215,9 +219,9 @@ class DaskCrew(Crew):
         return heard
 
     def _look(self) -> None:
-        """In a thread, twice a second: who has come, with what they say of themselves, and who has left.
+        """In a thread, twice a second: report new workers with their environments, and workers that have left.
 
-        A scheduler that has not answered for 20 s counts as lost.
+        A scheduler that does not answer for 20 s counts as lost.
         """
         known: set[str] = set()
         answered = time.monotonic()
@@ -248,7 +252,7 @@ class DaskCrew(Crew):
         )
 
     def _arrivals(self, kind: str, content: Any) -> None:
-        """Take on the workers that agree with this program; name what differs."""
+        """Accept the new workers whose software agrees with this program's; say what differs."""
         if kind == "lost":
             raise self._gone(content)
         if kind == "nobody":
@@ -279,7 +283,7 @@ class DaskCrew(Crew):
             raise SparseheadError(f"no worker of {self._where} can be used: {refused}.")
 
     def remove(self, worker: DaskWorker) -> str:
-        """Drop its futures, so that the sweep does not wait for a worker that is gone."""
+        """Drop the futures of a lost worker, so that the sweep does not wait for them."""
         self.workers.remove(worker)
         with suppress(Exception):
             self._client.cancel(list(worker.futures.values()))
@@ -287,7 +291,7 @@ class DaskCrew(Crew):
         return f"{worker.address} left the cluster"
 
     def close(self) -> None:
-        """Give up what runs, and leave; the cluster ends if it is our own."""
+        """Abandon running units and disconnect; stop the cluster if this pool started it."""
         self._ended.set()
         if self._client is not None:
             futures = [future for worker in self.workers for future in worker.futures.values()]
