@@ -1,23 +1,24 @@
-"""Samples needed against context length: trials come in, thresholds with intervals and fitted laws go out.
+"""How the number of samples that a learner needs grows with the context length.
 
-Read in this order:
+T is the context length, m the number of training samples, and m_80 the m at which 80 % of trials succeed. Trials at
+several (T, m) give m_80 at each T with an interval, and fitted laws m_80(T). Read in this order:
 
-intervals    a share of successes; percentiles, quantiles
+intervals    intervals for a share of successes; percentiles, quantiles
 curves       the success curve in ln m and its likelihood
-misfit       whether trials follow the success curve: score tests
+misfit       score tests: do trials follow the success curve?
 thresholds   m_80 at one T: read off a grid, or fitted
-adaptive     which trials to run next, at one T
-smooth       all thresholds at once, ln m_80 smooth in ln T
-joint        which trials to run next, at which T
+adaptive     choose the next trials at one T
+smooth       all thresholds together, with ln m_80 smooth in ln T
+joint        choose the next trials at all T together
 scoring      maximum likelihood of all trials under a curve m_80(T)
-fits         m_80(T): log, power and linear, fitted to all trials at once
-rounds       rounds of trials until every threshold is known
-published    the law that the paper printed, and its grid of trials
-methods      the three ways in which `law` spends its trials
-theory       floors and slopes beside a law
-tasks        a law's tasks, if the distribution of inputs is the user's
-data_curve   the learning curve of one table of a user's own
-law, stored  the verb `law`; a law from the trials that a store holds
+fits         laws m_80(T) (log, power, linear), fitted to all trials at once
+rounds       run rounds of trials until every threshold is known
+published    the paper's law and its grid of trials
+methods      the three methods of `law`: grid, joint, adaptive
+theory       information floors and slopes to compare with a law
+tasks        a law's tasks for a user's distribution of inputs
+data_curve   the learning curve of a user's table
+law, stored  `law`; a law from the trials in a store
 """
 
 from .adaptive import Adaptive as Adaptive

@@ -1,4 +1,4 @@
-"""Where to spend the next trials: a policy that looks at all outcomes so far and proposes batches."""
+"""Choose the next trials at one T: a policy that proposes batches from all outcomes so far."""
 
 import math
 from collections.abc import Iterable
@@ -9,28 +9,28 @@ from .._base.errors import DomainError
 from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
 from .thresholds import curve_interval, rising_bounds
 
-PROBE = 2  # trials at one m while all agree
-OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80, whatever the curve
+PROBE = 2  # trials at one m while all trials agree
+OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80 for every success curve that rises with m
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Finds m_80 with batches of trials on both sides of it.
+    """Find m_80 with batches of trials on both sides of it.
 
-    While all trials agree, it halves or doubles m with PROBE trials each time. Then each round puts one batch where the
-    fitted curve reaches `shares[0]` and one where it reaches `shares[1]`; further out, at OUTER, on a side where the
-    trials do not yet bound m_80 whatever the curve. The first batches are small. It stops when the curve's own interval
-    is as narrow as wanted and both sides are bounded, when the trials say that m_80 lies beyond m_min or m_max, or when
-    they are spent. A proposal depends on the outcomes alone, so a sweep that is repeated proposes the same trials and
-    finds them done.
+    While all trials agree (all solved or all failed), halve or double m, with PROBE trials each time. After that, each
+    round puts one batch where the fitted curve reaches `shares[0]` and one where it reaches `shares[1]`. A side on
+    which `rising_bounds` gives no bound yet gets its batch further out, at OUTER. The first batches are small. Stop
+    when the curve's interval is narrow enough and both sides are bounded, when m_80 lies beyond m_min or m_max, or
+    when max_trials are spent. A proposal depends on the outcomes only, so a repeated sweep proposes the same trials
+    and finds them in the store.
 
     Args:
-        start: the first guess at m_80. Being wrong costs PROBE trials per factor of 2.
-        batch: trials proposed at one m at once.
+        start: the first guess at m_80. A wrong guess costs PROBE trials per factor of 2.
+        batch: number of trials proposed at one m.
         width: wanted ln(high/low) of the fitted curve's 95 % interval; 0.25 is about +-12 %. The interval of `fitted`,
-            which does not rest on the curve's shape, is then about half as wide again.
-        max_trials: spend no more than this.
-        m_min, m_max: never propose beyond these.
+            which does not assume the curve's shape, is then about 1.5 times as wide.
+        max_trials: largest number of trials.
+        m_min, m_max: smallest and largest m to propose.
     """
 
     start: int = 60
@@ -51,7 +51,7 @@ class Adaptive:
         real("width (--width)", self.width, above=0)
 
     def propose(self, cells: Iterable[Cell]) -> list[tuple[int, int]]:
-        """The next (m, number of trials) batches; none when the threshold is known well enough."""
+        """Return the next batches as (m, number of trials); empty when the threshold is known well enough."""
         merged = merge(cells)
         trials = sum(cell.trials for cell in merged)
         if not merged:
@@ -69,14 +69,14 @@ class Adaptive:
         m80, below, above, slope = curve_interval(merged, self.target, self.level)
         if low and high and below and above and math.log(above / below) <= self.width:
             return []
-        slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit must not scatter trials
+        slope = max(slope, TYPICAL_SLOPE / 2)  # a flat first fit would spread trials too far
         shares = (self.shares[0] if low else OUTER[0], self.shares[1] if high else OUTER[1])
         steps = [(offset(share) - offset(self.target)) / slope for share in shares]
         wanted = [m80 * math.exp(step) for step in steps]
         return self._batches(wanted, merged, min(self.batch, max(PROBE, trials // 2)))
 
     def _batches(self, wanted: list[float], merged: list[Cell], most: int) -> list[tuple[int, int]]:
-        """Whole numbers within bounds, at an m tried before if one is within 2 %; no more trials than are left."""
+        """Round the wanted m to whole numbers within bounds, or to an earlier m within 2 %; respect max_trials."""
         spent, proposals = sum(cell.trials for cell in merged), dict[int, int]()
         for m in wanted:
             n = min(most, self.batch, self.max_trials - spent)

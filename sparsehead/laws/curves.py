@@ -1,6 +1,6 @@
-"""The success curve: P(trial succeeds) as a logistic function of ln m with a small lapse, and its likelihood.
+"""The success curve and its likelihood: P(trial succeeds) is a logistic function of ln m, times 1 - LAPSE.
 
-Both the threshold at one T and the law over many T rest on this one formula.
+Both the threshold at one T and the law over many T use this formula.
 """
 
 import math
@@ -14,13 +14,13 @@ from .._base.errors import DomainError
 from .._base.types import Array, Float
 
 TYPICAL_SLOPE = 7.0  # measured: T=300 goes from 60 % at m=50 to 94 % at m=70, and the floor's curve has 7.1
-SLOPE_SPREAD = 0.7  # s.d. of ln slope in the penalty: a factor of 4 either way is within two
-LAPSE = 0.003  # share of trials that fail however large m is; keeps one odd failure from flattening the curve
+SLOPE_SPREAD = 0.7  # standard deviation of ln slope in the penalty: two of them are a factor of 4 either way
+LAPSE = 0.003  # share of trials that fail at any m, so that a single failure at large m does not flatten the curve
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """Trials at one m: how many there were, how many succeeded."""
+    """The numbers of trials, and of solved trials, at one m."""
 
     m: int
     solved: int
@@ -32,7 +32,7 @@ class Cell:
 
 
 def merge(cells: Iterable[Cell]) -> list[Cell]:
-    """One cell per m, in order of m; cells without trials are dropped."""
+    """Merge cells with equal m; sort by m and drop cells without trials."""
     solved: Counter[int] = Counter()
     trials: Counter[int] = Counter()
     for cell in cells:
@@ -55,11 +55,11 @@ def log_likelihood(
     slope: Float[Array, "..."] | float,
     target: float,
 ) -> Float[Array, "..."]:
-    """ln-likelihood of each cell (up to a constant) under
+    """The log-likelihood of each cell (up to a constant) under
 
         P(success at m) = (1 - LAPSE) / (1 + exp(-x)),   x = slope (ln m - log_threshold) + offset,
 
-    the offset such that exp(log_threshold) is the m at which a share `target` succeeds. Arguments broadcast.
+    with the offset such that a share `target` succeeds at m = exp(log_threshold). Arguments broadcast.
     """
     x = slope * (log_m - log_threshold) + offset(target)
     below = np.logaddexp(0, -x)
@@ -71,7 +71,7 @@ def log_likelihood(
 def score_and_information(
     x: Float[Array, "*cells"], solved: Float[Array, "*cells"], trials: Float[Array, "*cells"]
 ) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
-    """The derivative of each cell's ln-likelihood by its x, and the expected information about x that it holds.
+    """The derivative of each cell's log-likelihood by its x, and its expected (Fisher) information about x.
 
     With P = (1 - LAPSE) / (1 + exp(-x)) the information of one trial is P'^2 / (P (1 - P)), and P' = P / (1 + exp(x)).
     """
@@ -83,10 +83,10 @@ def score_and_information(
 
 
 def offset(share: float) -> float:
-    """The x at which a share of trials succeeds."""
+    """The x at which this share of trials succeeds."""
     if not 0 < share < 1 - LAPSE:
         raise DomainError(
-            f"a success curve with lapse {LAPSE} reaches shares in (0, {1 - LAPSE}), not {share}."
+            f"a success curve with lapse {LAPSE} has shares of success in (0, {1 - LAPSE}); got {share}."
         )
     return math.log(share / (1 - LAPSE - share))
 
@@ -97,5 +97,5 @@ def slope_penalty_score(log_slope: float) -> tuple[float, float]:
 
 
 def slope_penalty(log_slope: Float[Array, "..."] | float) -> Float[Array, "..."] | float:
-    """ln-density of the weak prior on ln slope; it keeps few trials from calling the curve a step."""
+    """Log-density of a weak prior on ln slope, which keeps the fit of a few trials from becoming a step."""
     return -0.5 * ((log_slope - math.log(TYPICAL_SLOPE)) / SLOPE_SPREAD) ** 2

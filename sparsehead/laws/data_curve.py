@@ -1,4 +1,4 @@
-"""`learning_curve`: how the accuracy of a formula grows with the rows of one table."""
+"""`learning_curve`: how the accuracy of a learned formula grows with the number of rows of a table."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,22 +19,22 @@ from ..train.formulas import least_bound, rank_columns
 from ..train.from_data import best_head, split_rows
 from .intervals import wilson
 
-LEAST_ROWS = 20  # of a subset
-SMALLEST_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the rows that are not held out, by default
+LEAST_ROWS = 20  # in a subset
+SMALLEST_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # default sizes, as shares of the rows that are not held out
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """m rows, drawn several times.
+    """Results for subsets of m rows.
 
     Args:
-        m: rows that were learned from.
-        accuracy: mean share of held-out rows on which the formula is right.
-        low, high: 95 % interval for fresh rows (Student's t), from the spread between draws of m rows and the number of
-            held-out rows. Draws of nearly all rows are nearly the same, so there the spread between draws is too small.
-        same: share of draws with the formula that all rows give.
+        m: number of rows in each training subset.
+        accuracy: mean share of held-out rows on which the learned formula is right.
+        low, high: 95 % interval for fresh rows (Student's t), from the spread between subsets and the number of
+            held-out rows. Subsets of nearly all rows overlap, so there the spread, and the interval, is too small.
+        same: share of subsets that give the same formula as all rows.
         same_low, same_high: its 95 % interval (Wilson).
-        draws: how many subsets were drawn.
+        draws: number of subsets.
     """
 
     m: int
@@ -49,7 +49,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataCurve(WithCard):
-    """The learning curve of one table; `formula` is that of all rows that are not held out."""
+    """The learning curve of one table; `formula` is learned from all rows that are not held out."""
 
     points: tuple[CurvePoint, ...]
     formula: str
@@ -60,7 +60,7 @@ class DataCurve(WithCard):
         return Frame([asdict(point) for point in self.points])
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-able values."""
+        """The curve as JSON values."""
         return {
             "formula": self.formula,
             "held_out": self.held_out,
@@ -87,14 +87,14 @@ def learning_curve(
     most: int = 6,
     **settings: Any,
 ) -> DataCurve:
-    """Accuracy of the formula learned from m rows of a table, for several m.
+    """Measure the accuracy of the formula learned from m rows of a table, for several m.
 
-    The same held-out rows judge all formulas; each m is drawn `draws` times from the others.
+    All formulas are tested on the same held-out rows; for each m, `draws` subsets are drawn from the other rows.
 
     Args:
-        X, y: a table, as in `dataset`. seed: names the split, the draws and the initialisations.
-        sizes: the m; by default a sixteenth to all of the rows that are not held out, by doubling.
-        held_out, most, settings: as in `learn(X, y, ..)`; one restart unless given.
+        X, y: a table, as in `dataset`. seed: determines the split, the subsets and the initialisations.
+        sizes: the m; by default 1/16, 1/8, 1/4, 1/2 and all of the rows that are not held out.
+        held_out, most, settings: as in `learn(X, y, ..)`; restarts is 1 by default.
     Raises:
         DomainError: a size is below 20 or above the rows that are not held out, or the table cannot be learned from.
 
@@ -125,7 +125,7 @@ def learning_curve(
 
 
 def _sizes(sizes: Any, n: int) -> list[int]:
-    """The sizes, ascending, each once."""
+    """Return the sizes in ascending order, without repetitions."""
     if sizes is None:
         return sorted({m for m in (round(share * n) for share in SMALLEST_SHARES) if m >= LEAST_ROWS} | {n})
     wanted = sorted({whole("each size", m) for m in several("sizes", sizes, "numbers of rows")})
@@ -135,7 +135,7 @@ def _sizes(sizes: Any, n: int) -> list[int]:
 
 
 def _subset(data: Dataset, numbers: Shaped[Array, " n"], m: int, seed: int, draw: int) -> Shaped[Array, " m"]:
-    """m of the rows `numbers` in random order; drawn again until both labels occur."""
+    """Draw m of the rows `numbers` in random order; redraw until both labels occur."""
     rng = stream(seed, "curve", m, draw)
     for _ in range(1000):
         rows = rng.permutation(numbers)[:m]
@@ -148,7 +148,7 @@ def _point(m: int, accuracies: list[float], same: int, rows: int) -> CurvePoint:
     from scipy.stats import t
 
     n, mean = len(accuracies), float(np.mean(accuracies))
-    share = (rows * mean + 1) / (rows + 2)  # never 0 or 1, where the variance of a row would vanish
+    share = (rows * mean + 1) / (rows + 2)  # not 0 or 1, where the estimated variance of a row would be 0
     variance = np.var(accuracies, ddof=1) / n + share * (1 - share) / rows
     half = float(t.ppf(0.975, n - 1) * np.sqrt(variance))
     low, high = wilson(same, n)

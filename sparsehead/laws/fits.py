@@ -1,7 +1,7 @@
-"""The law m_80(T): a + b ln T, a T^b or a + b T, fitted to the trials themselves.
+"""Fit the laws m_80(T) = a + b ln T, a T^b and a + b T to the trials themselves.
 
-No threshold is estimated on the way: a law gives m_80 at every T, the success curve of `curves` gives the probability
-of every trial, and (a, b, slope) maximise the likelihood of all of them. The slope in ln m is shared by all T.
+No threshold is estimated in between: a law gives m_80 at every T, the success curve of `curves` then gives the
+probability of every trial, and (a, b, slope) maximise the likelihood of all trials. All T share one slope in ln m.
 """
 
 import math
@@ -26,7 +26,7 @@ N_PARAMETERS = 3  # a, b, slope
 
 @dataclass(frozen=True, repr=False)
 class LawFit(ShortRepr):
-    """One law's fit: a, b and the slope in ln m, profile intervals (None: open), AIC and its excess over the best."""
+    """The fit of one law: a, b and the slope in ln m with profile intervals (None: open), AIC, AIC minus the best."""
 
     in_file: ClassVar = ("params", "intervals", "aic", "delta_aic")
     named_by: ClassVar = "law"
@@ -49,10 +49,10 @@ class LawFit(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class LawFits(ShortRepr):
-    """The fits by name, which is best, and what should be said of them.
+    """The fits by name, the name of the best, and a note for the reader.
 
-    `lack_of_fit`: for each law, twice the log-likelihood that free thresholds gain over it, on `degrees` degrees of
-    freedom; much larger than that means that no choice of a and b describes the data.
+    `lack_of_fit`: for each law, twice the log-likelihood gained by a free threshold at every T, on `degrees` degrees of
+    freedom. A value much larger than `degrees` means that no choice of a and b describes the data.
     """
 
     fits: dict[str, LawFit] = field(default_factory=dict)
@@ -82,12 +82,12 @@ def fit_laws(
     laws: Sequence[str] = tuple(FORMULAS),
     caution: float = 1.0,
 ) -> LawFits:
-    """Fit the laws to the trials at each T.
+    """Fit the laws to the trials at all T.
 
     A fit needs two T with both solved and failed trials; otherwise there are no fits, and a note says why. A further T
-    whose trials all agree is a bound from one side. Where the trials do not follow one success curve with one slope
-    (`misfit`), a note says so and no law is best. `level` is that of the profile-likelihood intervals, `caution` a
-    factor on the drop in log-likelihood at their ends, for trials that were placed adaptively.
+    whose trials all agree bounds the law from one side. If the trials do not follow one success curve with one slope
+    (`misfit`), a note says so and no law is best. `level` is that of the profile-likelihood intervals. `caution`
+    multiplies the drop in log-likelihood at their ends; use more than 1 for adaptively placed trials.
     Paper: law-and, law-decades
     """
     data = Trials.of({T: group for T, group in cells.items() if merge(group)}, target)
@@ -118,7 +118,7 @@ def fit_laws(
 
 
 def _note(fits: Mapping[str, LawFit], departures: Sequence[Misfit]) -> str:
-    """What keeps the laws from being told apart: a misfit, or a second law that is nearly as good."""
+    """Say why no law can be called best: a misfit, or a second law that is nearly as good; else empty."""
     if departures:
         said = "; ".join(one.words for one in departures)
         return f"{said}: AIC does not tell which law is right, and intervals of a and b may be too short"
@@ -153,9 +153,9 @@ def _axis(law: str, T: Float[Array, " n"]) -> Float[Array, " n"]:
 
 
 def _between_ends(law: str, Ts: Float[Array, " n_T"]) -> CurveFamily:
-    """The law as a family in x = (ln m_80 at the first T, at the last T, ln slope).
+    """The law as a family of curves in x = (ln m_80 at the first T, ln m_80 at the last T, ln slope).
 
-    Each law interpolates between its ends, straight on its own axes: m_80 stays positive, and x needs no constraints.
+    Each law is a straight line on its own axes, so the two ends determine it. m_80 is then positive for every x.
     """
     axis = _axis(law, Ts)
     part = (axis - axis[0]) / (axis[-1] - axis[0])
@@ -181,7 +181,7 @@ def _params(law: str, x: Float[Array, " 3"], Ts: Float[Array, " n_T"]) -> dict[s
 
 
 def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
-    """The best (ln m_80 at both ends, ln slope), from several starts, and its loss."""
+    """Return the best (ln m_80 at the first T, at the last T, ln slope) from several starts, and its loss."""
     middle = float(np.average(data.log_m, weights=data.trials))
     starts = [
         [middle + low, middle + high, math.log(TYPICAL_SLOPE)] for low, high in ((0, 0), (-0.5, 0.5), (-1, 0))
@@ -192,7 +192,7 @@ def _maximise(law: str, data: Trials) -> tuple[Float[Array, " 3"], float]:
 def _intervals(
     law: str, x: Float[Array, " 3"], loss: float, data: Trials, drop: float
 ) -> dict[str, tuple[float | None, float | None]]:
-    """Profile intervals of a, b and slope: the other two parameters are refitted at every value."""
+    """Return profile intervals of a, b and slope; the other two parameters are refitted at every value."""
     best = _params(law, x, data.Ts)
     steps = {
         "a": 0.2 * best["a"] if law == "power" else max(1.0, 0.1 * abs(best["a"])),
@@ -216,10 +216,10 @@ def _intervals(
 def _profile_loss(
     law: str, name: str, value: float, best: Float[Array, " 3"], data: Trials, anchors: Sequence[float]
 ) -> float:
-    """The least loss with one parameter held at `value`; infinite where it allows no positive curve.
+    """Return the least loss with one parameter fixed at `value`; infinite if no curve with it is positive.
 
-    With a or b held, the search starts from curves that keep the best fit's m_80 at one place: `anchors`, of which 0
-    is the first T and 1 the last. The middle mostly serves; where the trials at one end say little, it is far off.
+    With a or b fixed, the search starts from curves that equal the best fit at one place. `anchors` are these places,
+    from 0 (the first T) to 1 (the last). The middle is mostly a good start, but not if one end has few trials.
     """
     if value <= 0 and (name == "slope" or (law == "power" and name == "a")):
         return math.inf
@@ -233,7 +233,7 @@ def _profile_loss(
 
 
 def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
-    """The family with its last parameter, ln slope, held."""
+    """The family with its last parameter, ln slope, fixed."""
 
     def curve(x: Float[Array, " k"]) -> Curve:
         full = family(np.append(x, log_slope))
@@ -243,10 +243,10 @@ def _with_slope(family: CurveFamily, log_slope: float) -> CurveFamily:
 
 
 def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -> CurveFamily:
-    """The law with a or b held at `value`, as a family in (y, ln slope).
+    """The law with a or b fixed at `value`, as a family in (y, ln slope).
 
-    For a power y is the free one of b and ln a. Otherwise y is the ln of how far the free one of a and b lies above
-    the least value that keeps m_80 positive.
+    For a power, y is the other parameter: b, or ln a. For the other laws, y is the logarithm of how far the other
+    parameter exceeds the least value that keeps m_80 positive.
     """
     slope_by_x = np.array([0.0, 1.0])
     ones = np.ones_like(axis)
@@ -259,7 +259,7 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
             by_y = along
         else:
             y = float(np.clip(x[0], -500, 500))
-            # written without cancelling: the first two terms are zero where m_80 is least
+            # Avoids cancellation: the terms in brackets are zero at the T where m_80 is least.
             m80 = (value * held + least_free * along).clip(min=0.0) + math.exp(y) * along
             log_m80, by_y = np.log(m80), math.exp(y) * along / m80
         return Curve(log_m80, np.stack([by_y, np.zeros_like(axis)], axis=1), float(x[1]), slope_by_x)
@@ -270,7 +270,7 @@ def _with_fixed(law: str, name: str, value: float, axis: Float[Array, " n_T"]) -
 def _free_start(
     law: str, name: str, value: float, at: float, height: float, axis: Float[Array, " n_T"]
 ) -> float:
-    """Where the free parameter starts: the curve then has this height (ln m_80 for a power, m_80 else) at one place."""
+    """Return a start for the free parameter: the curve has this height (ln m_80 for a power, else m_80) at `at`."""
     held = math.log(value) if law == "power" and name == "a" else value
     free = float((height - held) / at if name == "a" else height - held * at)
     if law == "power":
@@ -280,9 +280,9 @@ def _free_start(
 
 
 def _edge(rise: Callable[[float], float], best: float, step: float, drop: float) -> float | None:
-    """The value on one side of `best` at which the profile has risen by `drop`, or the last with a positive curve.
+    """Find the value on one side of `best` at which the profile has risen by `drop`, or the last with a positive curve.
 
-    None if it has not risen that far after 2^12 steps. Without a positive curve the rise is infinite.
+    None if the profile has not risen that far after 2^12 steps. `rise` is infinite where no curve is positive.
     """
     inner, at_inner, outer = best, 0.0, best + step
     for _ in range(13):
@@ -305,10 +305,10 @@ def _edge(rise: Callable[[float], float], best: float, step: float, drop: float)
 def _crossing(
     rise: Callable[[float], float], below: tuple[float, float], above: tuple[float, float], drop: float
 ) -> float:
-    """Where `rise` equals `drop` between two (value, rise), to a thousandth of the interval's half width.
+    """Find where `rise` equals `drop` between two points (value, rise), to a thousandth of the interval's half width.
 
-    A profile is nearly a parabola, so the root of the rise is nearly straight: the line through two of its points
-    finds the place in two or three evaluations. Of an end that stays, the height is halved (the Illinois rule).
+    A profile is nearly a parabola, so the square root of the rise is nearly linear, and regula falsi on it needs two or
+    three evaluations. An end point that stays has its height halved (the Illinois rule).
     """
     aim = math.sqrt(drop)
     (low, at_low), (high, at_high) = ((v, math.sqrt(max(0.0, r)) - aim) for v, r in (below, above))
@@ -325,9 +325,9 @@ def _crossing(
 
 
 def _free_curve(data: Trials, near: Curve) -> Curve:
-    """The best curve with a threshold of its own for every T and a common slope.
+    """The best curve with a free threshold at every T and a common slope.
 
-    A threshold may go e^3 beyond the sample sizes tried at its T, which is infinity for the likelihood.
+    A threshold may lie up to a factor e^3 beyond the m tried at its T; further away the likelihood hardly changes.
     """
     n = len(data.Ts)
     least_log = np.array([data.log_m[data.which == i].min() for i in range(n)]) - 3

@@ -9,9 +9,9 @@ from .._base.types import Array, Float
 
 
 def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a probability: the p that `solved` of `trials` does not reject.
+    """Wilson's score interval for a probability p: the values that `solved` of `trials` do not reject.
 
-    Its coverage is near `level` on average over p. With no trials it is (0, 1).
+    Its coverage is near `level` on average over p. Without trials it is (0, 1).
 
     >>> tuple(round(x, 3) for x in wilson(24, 40))
     (0.446, 0.737)
@@ -20,7 +20,7 @@ def wilson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]
 
 
 def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval: covers with probability at least `level` for every p. With no trials it is (0, 1).
+    """The exact interval: it contains p with probability at least `level`, for every p. Without trials it is (0, 1).
 
     >>> tuple(round(x, 3) for x in clopper_pearson(24, 40, 0.99))
     (0.386, 0.79)
@@ -29,7 +29,7 @@ def clopper_pearson(solved: int, trials: int, level: float = 0.95) -> tuple[floa
 
 
 def _proportion(solved: int, trials: int, level: float, method: str) -> tuple[float, float]:
-    """The interval of `scipy.stats.binomtest`; imported here because that takes longer than a small law."""
+    """The interval of `scipy.stats.binomtest`, imported here because its import takes longer than a small law."""
     from scipy.stats import binomtest
 
     if not 0 <= solved <= trials:
@@ -49,7 +49,7 @@ def percentile(resampled: Float[Array, " n_boot"], level: float = 0.95) -> tuple
 
 
 def chi2_quantile(level: float) -> float:
-    """Quantile of chi-squared with one degree of freedom: twice the drop in log-likelihood that rejects."""
+    """Quantile of chi-squared with one degree of freedom: twice the drop in log-likelihood that rejects a value."""
     return normal_quantile((1 + level) / 2) ** 2
 
 

@@ -1,4 +1,4 @@
-"""Where to spend the next trials when all context lengths are measured together."""
+"""Choose the next trials when all context lengths are measured together."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,19 +15,19 @@ from .misfit import misfits
 from .smooth import Posterior, posterior
 from .thresholds import Threshold, fitted
 
-SHARES = (0.5, 0.65, 0.8, 0.9, 0.95)  # of success, at which a trial may be placed
-# On the posterior's spread: batches, the choice of m, and stopping when the interval is short cost coverage.
+SHARES = (0.5, 0.65, 0.8, 0.9, 0.95)  # expected shares of success at which a trial may be placed
+# Factor on the posterior's spread: choosing m and stopping time from the outcomes would reduce coverage.
 SPREAD_CAUTION = 1.15
-LAW_CAUTION = 1.4  # on the drop in likelihood of a law fitted to such trials, for the same reasons
-RESTARTS = 5  # initialisations that a trial fails with
-SETUP = 31_000  # what an initialisation costs before it trains, in units of one bit (T m): measured, T = 100 .. 1000
-BATCH = 4  # trials placed at once
+LAW_CAUTION = 1.4  # factor on the drop in likelihood of a law fitted to such trials, for the same reason
+RESTARTS = 5  # a trial fails after this many initialisations
+SETUP = 31_000  # cost of an initialisation before training, in bits of a training set (T m): measured, T = 100 .. 1000
+BATCH = 4  # trials placed together
 
 
 def expected_cost(T: float | int, m: float | int, share: float) -> float:
-    """What a trial costs that succeeds with probability `share`: expected initialisations times SETUP + T m.
+    """The expected cost of a trial that succeeds with probability `share`: expected initialisations times SETUP + T m.
 
-    Each of RESTARTS initialisations succeeds with the same probability and the trial ends with the first that does.
+    Each of RESTARTS initialisations succeeds with the same probability, and the first success ends the trial.
     """
     each = -math.expm1(math.log1p(-share) / RESTARTS)
     return share / each * (SETUP + T * m)
@@ -35,19 +35,19 @@ def expected_cost(T: float | int, m: float | int, share: float) -> float:
 
 @dataclass(frozen=True)
 class Joint:
-    """Finds m_80 at every T at once: each batch goes where it narrows the intervals most for its cost.
+    """Find m_80 at all T together: put each batch where it narrows the intervals most for its cost.
 
-    A round starts from `smooth.posterior` of all trials. Of all T and all shares in SHARES the next batch is the one
-    with the largest fall, per expected cost, of the sum of ln(width / wanted width)^+ over all T and the slope; its
-    effect on the widths is foreseen and the next one chosen, until all are foreseen to suffice or the round has half
-    as many trials as there are. Rounds end when every interval is as narrow as its policy asks and trials of every T
-    came out both ways, or trials are spent. A proposal depends on the outcomes alone, as with `Adaptive`.
+    A round starts from `smooth.posterior` of all trials. The candidates are all T and all shares in SHARES; the next
+    batch is the one with the largest decrease, per expected cost, of the sum of ln(width / wanted width)^+ over all T
+    and the slope. Predict its effect on the widths and choose the next batch, until all widths are predicted to
+    suffice or the round has half as many trials as were run before. Stop when every interval is as narrow as its
+    policy asks and every T has both solved and failed trials, or when trials are spent.
 
-    The intervals rest on two assumptions that a single T's do not need: one slope for all T, and thresholds that
-    change smoothly with T. benchmarks/law_design.py measures their coverage, also where a kink breaks the second.
+    The intervals assume one slope for all T and thresholds that change smoothly with T; the intervals of `Adaptive` do
+    not. benchmarks/law_design.py measures their coverage, also for thresholds with a kink.
 
     Args:
-        policies: for each T the width that is wanted, the most trials, and bounds on m.
+        policies: for each T the wanted width, the largest number of trials, and bounds on m.
     """
 
     policies: Mapping[int, Adaptive]
@@ -57,12 +57,12 @@ class Joint:
             raise DomainError("a joint design needs at least one context length, got none.")
 
     def propose(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, list[tuple[int, int]]]:
-        """The next (m, number of trials) batches by T; none when all thresholds are known well enough."""
+        """Return the next batches by T, as (m, number of trials); empty when all thresholds are known well enough."""
         Ts = sorted(self.policies)
         merged = {T: merge(cells.get(T, ())) for T in Ts}
         spent = {T: sum(cell.trials for cell in merged[T]) for T in Ts}
         if not any(spent.values()):
-            # a wrong first guess at a long context is dear: the first trials are at T up to 30 times the least
+            # A wrong first guess at a long context is expensive: start with T up to 30 times the least.
             near = [T for T in Ts if 30 * Ts[0] >= T]
             ends = {near[0], near[len(near) // 2], near[-1]}
             return {T: self.policies[T].propose([]) for T in Ts if T in ends}
@@ -78,10 +78,10 @@ class Joint:
         return self._round(known, wanted, spent)
 
     def thresholds(self, cells: Mapping[int, Sequence[Cell]]) -> dict[int, Threshold]:
-        """The estimates from all trials so far. A T whose own trials all agree gets the bound that they give.
+        """Estimate all thresholds from all trials so far; a T whose own trials all agree gets the bound that they give.
 
-        Where the trials show that one curve with one slope does not describe them, each interval also holds the one
-        that its T has alone, and the note names the misfit.
+        If one curve with one slope does not describe the trials, widen each interval to contain the interval from the
+        trials of its T alone, and name the misfit in the note.
         """
         Ts = sorted(self.policies)
         merged = {T: merge(cells.get(T, ())) for T in Ts}
@@ -114,19 +114,19 @@ class Joint:
         return posterior(merged, guess=first.start, target=first.target)
 
     def _wanted(self) -> Float[Array, " k"]:
-        """The spread of ln m_80 at which each interval is as narrow as asked, and that of ln slope."""
+        """The wanted standard deviations of ln m_80 at each T, and of ln slope."""
         policies = [self.policies[T] for T in sorted(self.policies)]
         spreads = [p.width / (2 * SPREAD_CAUTION * normal_quantile((1 + p.level) / 2)) for p in policies]
-        # of ln slope, an s.d. of 0.12: stopping sooner would favour slopes that came out too steep
+        # 0.12 for ln slope: stopping earlier would favour slopes that happened to come out too steep.
         return np.array([*spreads, 0.12])
 
     def _last_batches(
         self, known: Posterior, merged: Mapping[int, Sequence[Cell]]
     ) -> dict[int, list[tuple[int, int]]]:
-        """One batch at every T whose trials do not differ yet, so that each threshold rests on trials of its own.
+        """Propose one batch at every T whose trials all agree, so that each threshold rests on trials at its own T.
 
-        At a T without trials it goes to the foreseen threshold; where all were solved (all failed), to the m at which
-        the least (the largest) of SHARES is expected.
+        At a T without trials the batch goes to the predicted threshold. If all trials were solved (failed), it goes to
+        the m at which the least (largest) share of SHARES is expected.
         """
         found = {}
         for i, T in enumerate(sorted(self.policies)):
@@ -164,7 +164,7 @@ class Joint:
 
 
 def _widened(together: Threshold, alone: Threshold) -> Threshold:
-    """The interval from all T, made to hold the one from its own trials."""
+    """Widen the interval from all T (`together`) to contain the interval from one T (`alone`)."""
     if not alone.trials or together.low is None or together.high is None:
         return together
     low = None if alone.low is None else min(together.low, alone.low)
@@ -174,8 +174,8 @@ def _widened(together: Threshold, alone: Threshold) -> Threshold:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Where a batch may go: the index of its T, its m, the gradient of x (see `curves`) by (ln m_80, ln slope) there,
-    the information of a batch about x, and its cost."""
+    """Places for a batch: the index of T, m, the gradient of x (see `curves`) by (ln m_80, ln slope), the information
+    of a batch about x, and its cost."""
 
     which: list[int]
     m: Float[Array, " places"]
@@ -185,7 +185,7 @@ class _Candidates:
 
     @staticmethod
     def around(known: Posterior, policies: Mapping[int, Adaptive]) -> "_Candidates":
-        """At every T the m at which each share of SHARES is expected to succeed."""
+        """For every T and every share of SHARES, the m at which that share is expected to succeed."""
         Ts, slope, n = sorted(policies), known.slope, len(policies)
         which = [i for i in range(n) for _ in SHARES]
         aim = np.array(
@@ -208,10 +208,10 @@ class _Candidates:
     def gains(
         self, covariance: Float[Array, "k k"], wanted: Float[Array, " k"]
     ) -> tuple[Float[Array, " places"], Callable[[int], Float[Array, "k k"]]]:
-        """For each place, what a batch there gains per cost; and the covariance after a batch at one of them."""
+        """Return each place's gain per cost, and a function: index of a place -> covariance after a batch there."""
         along = self.gradient @ covariance
         variance = (along * self.gradient).sum(axis=1)
-        # where x itself is uncertain, its information is an average over places that tell less
+        # If x is uncertain, the information is averaged over values of x, most of which give less.
         information = self.information / np.sqrt(1 + 0.4 * variance)
         rate = information / (1 + information * variance)
         before = np.diag(covariance)

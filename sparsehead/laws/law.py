@@ -1,4 +1,4 @@
-"""`law`: m_80 against T, measured trial by trial, with the fitted laws and the information floor beside it."""
+"""`law`: measure m_80 at several T by trials; return it with fitted laws and the information floor."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,26 +36,27 @@ from .theory import floors, slopes
 from .thresholds import Threshold
 
 METHODS = ("joint", "adaptive", "grid")
-ALONE_UP_TO = 2  # so many T have too little to share: jointly they take twice the trials of each alone
+ALONE_UP_TO = 2  # for at most this many T the default is "adaptive": "joint" would take twice as many trials
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LawResult(ResultsRecord, WithChart):
-    """A measured law: what `law` returns, a results file (law.json, law-grid.json, ..) holds and a chart draws.
+    """A measured law: the result of `law`, and the content of results files (law.json, law-grid.json, ..).
 
     Args:
-        thresholds: m_80 by T, each with its 95 % interval and the number of trials behind it.
-        fits: by name ("log", "power", "linear"), fitted to all trials at once; empty where they determine none.
-        best: the law with the least AIC; None where there is no fit, or a misfit keeps the laws from being compared.
-        note: why there is no fit, or that the laws cannot be told apart.
-        floor: by T, the independent samples that the best learner needs for one answer, and for as many answers as a
-            trial has runs; empty where theory has none. Trials redraw ambiguous training sets, so these are yardsticks.
-        cells: the outcomes themselves, by T.
-        seconds: time spent in this call; trials that the store knew already cost none.
+        thresholds: m_80 by T, each with its 95 % interval and its number of trials.
+        fits: fits to all trials, by name ("log", "power", "linear"); empty if the trials determine none.
+        best: the law with the least AIC; None without fits, or if a misfit makes AIC meaningless.
+        note: why there is no fit, or that the laws cannot be distinguished.
+        floor: by T, the number of independent samples that the best learner needs for one answer, and for as many
+            answers as a trial has runs; empty if theory gives none. Trials redraw ambiguous training sets, so the
+            floor is a yardstick and not a bound for them.
+        cells: the outcomes, by T.
+        seconds: time spent in this call; trials from the store take none.
         target: the function in words.
         in_paper: whether it is the function of the paper's figure 2.
-        slopes: samples per ln T of the best learner ("information") and of others, by `floor.constants.per_ln_T`.
-        complete: whether the design was run to its end; False is possible with stored=True only.
+        slopes: samples per ln T for the best learner ("information") and others, by `floor.constants.per_ln_T`.
+        complete: whether all trials of the design were run; False is possible only with stored=True.
     """
 
     _CHART = "figures.law:law_figure"
@@ -73,7 +74,7 @@ class LawResult(ResultsRecord, WithChart):
 
     @property
     def misfit(self) -> str:
-        """How trials depart from the fitted success curve, as the notes say it; empty where they do not."""
+        """The sentences of the notes on how trials depart from the fitted success curve; empty if they do not."""
         notes = (self.note, *(threshold.note for threshold in self.thresholds.values()))
         return next((note[note.index("misfit") :] for note in notes if "misfit" in note), "")
 
@@ -83,7 +84,7 @@ class LawResult(ResultsRecord, WithChart):
         return f"<LawResult, m_80 of {clipped(self.target, 100)}: {'; '.join(known[:4])}{more}>"
 
     def to_frame(self) -> Frame:
-        """One row for each T: m_80, its 95 % interval, trials, and the floors for one answer and for a trial's runs."""
+        """One row for each T: m_80, its 95 % interval, trials, and both information floors (see `floor`)."""
         return Frame(
             {"T": T, "m_80": t.m80, "low": t.low, "high": t.high, "side": t.side, "trials": t.trials,
              "floor": getattr(self.floor.get(T), "m", None),
@@ -98,12 +99,12 @@ class LawResult(ResultsRecord, WithChart):
         return Card("Law", [line for line in lines if line], {"seconds": self.seconds}, self.to_frame())
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: what `sparsehead law --json` prints."""
+        """The result as JSON values, as `sparsehead law --json` prints it."""
         return dict(json_values(self))
 
 
 class LawSettings(Settings, total=False):
-    """The settings of `law`: those of `learn`, and the encoding by name."""
+    """The settings of `law`: the settings of `learn`, with the encoding as a name."""
 
     encoding: str
 
@@ -130,34 +131,34 @@ def law(
     learner: LearnerLike = "transformer",
     **settings: Unpack[LawSettings],
 ) -> LawResult:
-    """m_80(T), the number of samples at which 80 % of trials learn the function, at each context length T.
+    """Measure m_80, the number of samples at which 80 % of trials learn the function, at each context length T.
 
-    Trials go to the store `db` as they finish; repeating the call runs only what is missing.
+    Trials are stored in `db` as they finish; repeating the call runs only missing trials.
 
     Args:
         function: a family (and, or, parity, majority, junta; needs s), an expression, or a SparseFunction.
         T: context lengths, one or several; for a SparseFunction its own by default.
-        s: how many positions a family's functions read. An expression says so itself; s may repeat it.
-        seed: names every random stream.
-        method: "joint" measures all T together and spends trials where they tell most about all thresholds, taking
-            ln m_80 as smooth in ln T; "adaptive" measures each T by itself; "grid" is the paper's protocol, 40
-            trials at each m = 50, 60, .., 200. By default joint; adaptive for one or two T.
-        policy: how joint and adaptive go about it: width wanted at each T, trials at most.
-        exceptions: by T, what is different there in the policy, such as max_trials where trials take long.
+        s: number of positions that a family's functions depend on; not needed for an expression.
+        seed: determines every random stream.
+        method: "joint" measures all T together, taking ln m_80 as smooth in ln T, and puts trials where they narrow the
+            intervals most; "adaptive" measures each T separately; "grid" is the paper's protocol, 40 trials at each
+            m = 50, 60, .., 200. The default is joint, but adaptive for one or two T.
+        policy: settings of joint and adaptive: wanted width of the intervals, largest number of trials at each T.
+        exceptions: changes to the policy at some T, such as a smaller max_trials where trials take long.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
-        workers, cluster: processes, one thread each; or a Dask cluster: "tcp://host:port" of its scheduler, "local:N".
-        shard: "i/n" runs the i-th of n parts, for array jobs with a store each; merge the stores, and the same call
-            without it finds every trial done. Parts of "adaptive" are context lengths, parts of "grid" are trials;
-            "joint" decides from all outcomes at once and cannot be parted.
-        stored: run nothing; tell what the store holds of the design, in the order in which it is run.
-        known: by T, cells whose store is elsewhere, such as those of a results file. One of n trials stands for the
-            first n at its m; they count, and are not run again. With method joint or adaptive.
-        task_of: T -> `Task`, in the place of a function: its distribution of inputs and its noise may change with T.
-            A sampler of your own must be a function that workers can import.
-        say: gets sentences that a user should see, such as which version made outcomes that are reused.
-        learner: what is trained: a name, a function `(bits, labels, rng) -> predict`, a scikit-learn estimator,
-            `module(..)`, or "package.module:name". A trial in which a learner of your own fails counts as not learned.
-        settings: fields of `TrainSpec`: encoding, H, d, restarts, dropout, ...
+        workers, cluster: number of processes, one thread each; or a Dask cluster: "tcp://host:port" or "local:N".
+        shard: "i/n" runs part i of n, for array jobs with a store each. After merging the stores, the same call without
+            shard finds every trial. Parts of "adaptive" are context lengths, parts of "grid" are trials; "joint" needs
+            all outcomes together and has no parts.
+        stored: run nothing; return the law from the trials that the store has.
+        known: by T, cells measured earlier, such as those of a results file. A cell of n trials counts as the first n
+            trials at its m, which are not run again. Only with method joint or adaptive.
+        task_of: T -> `Task`, instead of a function: distribution of inputs and noise may change with T. Workers must be
+            able to import its sampler.
+        say: called with each sentence that the user should see, such as which version made reused outcomes.
+        learner: a name, a function `(bits, labels, rng) -> predict`, a scikit-learn estimator, `module(..)`, or
+            "package.module:name". A trial in which a user-defined learner fails counts as not learned.
+        settings: fields of `TrainSpec`: encoding, H (heads), d (embedding width), restarts, dropout, ...
     Paper: law-and, law-dropout, law-decades
 
     >>> from pathlib import Path
@@ -186,13 +187,13 @@ def law(
     method = method or ("joint" if len(lengths) > ALONE_UP_TO else "adaptive")
     lengths = _lengths_of(part, lengths, method)
     function, policy = str(function), policy or Adaptive()
-    size = s if function in FAMILIES else None  # an expression says itself how many positions it reads
+    size = s if function in FAMILIES else None  # an expression determines its own s
     make = _trials_of(function, size, preset, with_learner(learner, settings), tasks)
-    # settings out of range, and what does not fit into memory, are refused before anything runs
+    # Reject settings out of range, and trials that do not fit into memory, before anything runs.
     _refuse_early(make, lengths, max(GRID_M) if method == "grid" else policy.start, cluster, workers)
     if s is not size and s != (reads := target_function(make(lengths[0], 50, 0)).s):
         raise DomainError(
-            f"the expression reads {reads} positions, and s (--s) says {shown(s)}; leave s out, which only families "
+            f"the expression reads {reads} positions, but s (--s) is {shown(s)}; leave s out, which only families "
             "need."
         )
     floor = floors(make, lengths)
@@ -226,7 +227,7 @@ def law(
 def _trials_of(
     function: str, s: int | None, preset: str, settings: dict[str, Any], tasks: Mapping[int, Task]
 ) -> MakeSpec:
-    """(T, m, seed) -> the trial."""
+    """Return the function (T, m, seed) -> spec of the trial."""
     if LEARNERS[settings["learner"]].as_drawn:
         settings = {"unique": False, **settings}
 
@@ -240,9 +241,9 @@ def _trials_of(
 def _refuse_early(
     make: MakeSpec, lengths: Sequence[int], most: int, cluster: str | None, workers: int
 ) -> None:
-    """Refuse what could not be run: trials too large for this machine, an address that is none, functions of bits that
-    some T does not have, learners that cannot be sent to workers. The memory of a cluster's workers is looked at when
-    they are there."""
+    """Raise before anything runs if a trial is too large for this machine, the cluster's address is malformed, the
+    function reads positions that some T does not have, or the learner cannot be sent to workers. The memory of a
+    cluster's workers is checked when they connect."""
     if cluster is None:
         require_trial(make(lengths[-1], most, 0), what="law", workers=workers)
     else:
@@ -255,7 +256,7 @@ def _refuse_early(
 
 
 def _in_words(t: Threshold) -> str:
-    """The threshold and its interval, or the one bound that there is."""
+    """Describe the threshold and its interval, or the only bound that is known."""
     if t.m80 is None and t.side in ("at most", "at least"):
         return f"{t.side} {_shown(t.high if t.low is None else t.low)}"
     return f"{_shown(t.m80)} [{_shown(t.low)}, {_shown(t.high)}]"
@@ -266,7 +267,7 @@ def _shown(m: float | None) -> str:
 
 
 def _lengths(function: Any, T: Any) -> list[int]:
-    """The context lengths, ascending, each once."""
+    """Return the context lengths in ascending order, without repetitions."""
     if not isinstance(function, SparseFunction):
         hint = "a family such as 'and', an expression such as 'x1 & x2', or a SparseFunction"
         instance("function", function, str, hint)
@@ -281,7 +282,7 @@ def _lengths(function: Any, T: Any) -> list[int]:
 
 
 def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
-    """The context lengths that this shard measures."""
+    """Return the context lengths that this shard measures."""
     if part.whole or method == "grid":
         return lengths
     if method == "joint":
@@ -300,7 +301,7 @@ def _lengths_of(part: Shard, lengths: list[int], method: str) -> list[int]:
 def _check_arguments(
     method: Any, seed: Any, workers: Any, db: Any, policy: Any, settings: Mapping[str, Any]
 ) -> None:
-    """Refuse wrong types and unknown names; whatever goes into a spec is checked there."""
+    """Raise for wrong types and unknown names; `TrainSpec` checks its own fields."""
     if method is not None and method not in METHODS:
         raise DomainError(f"method {method!r} is unknown; the methods are {', '.join(METHODS)}.")
     whole("seed", seed, least=0)

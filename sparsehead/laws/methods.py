@@ -1,4 +1,4 @@
-"""The three ways in which `law` spends its trials: on the paper's grid, on all T together, on each T by itself."""
+"""The three methods of `law`: the paper's grid, all T together, each T separately."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,16 +24,16 @@ def by_grid(trials: TrialSource, lengths: Sequence[int], part: Shard) -> Measure
 
 
 def jointly(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
-    """All T together: each round of trials goes where it tells most about all thresholds."""
+    """Measure all T together: put each round of trials where it narrows the intervals most; see `Joint`."""
     joint = Joint(policies)
     cells = adaptive_cells(trials, policies, joint.propose)
     return cells, joint.thresholds(cells)
 
 
 def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
-    """Each T by itself, all up to T = 1500 at the same time.
+    """Measure each T separately, all T up to 1500 at the same time.
 
-    Longer contexts, whose trials cost most, follow one after another, each from the law through those before it.
+    Trials of longer contexts cost most. They follow one T after another, each from a guess by the earlier thresholds.
     """
     short = {T: policy for T, policy in policies.items() if T <= 1500}
     cells = adaptive_cells(trials, short, each_alone(short))
@@ -44,14 +44,14 @@ def one_by_one(trials: TrialSource, policies: dict[int, Adaptive]) -> Measured:
 
 
 def above_floor(policy: Adaptive, floor: int) -> Adaptive:
-    """The policy without sample sizes below 0.8 of the floor, where unambiguous training sets hardly exist."""
+    """Restrict the policy to m of at least 0.8 of the floor; below that, unambiguous training sets hardly exist."""
     m_min = max(policy.m_min, round(0.8 * floor))
     return replace(policy, m_min=m_min, start=max(policy.start, m_min))
 
 
 def _first_guess(T: int, cells: dict[int, list[Cell]], policy: Adaptive) -> int:
-    """The line through the last known thresholds against ln T, raised by 15 %: trials that fail cost five times those
-    that succeed."""
+    """Extrapolate the last known thresholds linearly in ln T, and add 15 %: a failed trial costs five times a solved
+    one."""
     known = [(t, m80) for t in cells if (m80 := fitted(cells[t], T=t).m80) is not None][-4:]
     if len(known) < 2:
         return policy.start

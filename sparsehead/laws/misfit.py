@@ -1,8 +1,8 @@
-"""Whether trials follow the success curve: score tests against the ways in which they might not.
+"""Score tests of whether trials follow the success curve, against several kinds of departure.
 
-Each test adds one parameter g to the fitted probabilities and asks whether the likelihood rises at g = 0 by more than
-chance: with U the derivative by g and V its variance left by the fitted parameters, U^2 / V is chi-squared with one
-degree of freedom. No alternative is fitted.
+Each test adds a parameter g to the fitted probabilities, with g = 0 for no departure. U is the derivative of the
+log-likelihood by g at 0, and V its variance given the fitted parameters. Without a departure, U^2 / V is chi-squared
+with one degree of freedom. The departure itself is not fitted.
 """
 
 import math
@@ -15,7 +15,7 @@ from .._base.types import Array, Float
 from .curves import LAPSE, SLOPE_SPREAD, Cell, merge, offset
 from .intervals import chi2_quantile
 
-LEVEL = 0.99  # of each test
+LEVEL = 0.99  # confidence level of each test
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Misfit:
 
     @property
     def words(self) -> str:
-        """The departure as a sentence."""
+        """The departure, described in a sentence."""
         found = {
             "lapse": "trials fail at large m more often than the fitted curve has it",
             "floor": "below some m trials fail more often than the fitted curve has it",
@@ -40,7 +40,7 @@ class Misfit:
 def misfits(
     cells: Mapping[int, Sequence[Cell]], log_m80: Mapping[int, float], slope: float, target: float = 0.8
 ) -> list[Misfit]:
-    """The departures that trials at T under thresholds exp(log_m80[T]) and one slope show at LEVEL."""
+    """Return the departures, significant at LEVEL, from curves with thresholds exp(log_m80[T]) and one slope."""
     found = statistics(cells, log_m80, slope, target)
     return [Misfit(name, value) for name, value in found.items() if value > chi2_quantile(LEVEL)]
 
@@ -48,12 +48,12 @@ def misfits(
 def statistics(
     cells: Mapping[int, Sequence[Cell]], log_m80: Mapping[int, float], slope: float, target: float = 0.8
 ) -> dict[str, float]:
-    """U^2 / V of each departure that the trials can show.
+    """Return U^2 / V for each departure that the trials could show. P and x are those of `curves.log_likelihood`.
 
     lapse    P (1 - g): a share g of trials fails at any m
-    floor    x - g max(0, -x)^2: nothing succeeds far below the threshold, or more does than the curve has it
+    floor    x - g max(0, -x)^2: far below the threshold fewer (or more) trials succeed than the curve predicts
     plateau  x + g x^2: the curve is flatter on one side
-    slope    x (1 + g ln T): only with three or more T
+    slope    x (1 + g ln T): the slope changes with T; only with three or more T
     """
     rows = [(T, cell) for T in cells for cell in merge(cells[T])]
     Ts = sorted({T for T, _ in rows})
@@ -83,7 +83,7 @@ def _score(
     design: Float[Array, "k cells"],
     prior: Float[Array, " k"],
 ) -> float:
-    """U^2 / V along one departure, what `design` explains of it taken out."""
+    """Return U^2 / V for the departure `along`, after projecting out the fitted parameters (`design`)."""
     matrix = (design * weight) @ design.T + np.diag(prior) + 1e-9 * np.eye(len(design))
     left = along - np.linalg.solve(matrix, (design * weight) @ along) @ design
     variance = float((left**2 * weight).sum())

@@ -1,6 +1,6 @@
-"""The law that the paper printed, drawn beside measured ones, and the grid of trials behind it.
+"""The law that the paper printed, for comparison with measured ones, and its grid of trials.
 
-Digitised from the paper's vector figure 2; bars are standard deviations of about 100 bootstrap resamples (inferred).
+Digitised from the vector graphics of figure 2. Its bars seem to be standard deviations of 100 bootstrap resamples.
 Source: Edelman, Goel, Kakade, Zhang (ICML 2022), section 6.   Paper: law-and
 """
 
@@ -16,7 +16,7 @@ class PrintedThreshold:
     bar: float
 
 
-# At T = 100 the smallest m tried, 50, already succeeds: the point is an upper bound, and has no bar.
+# At T = 100 the smallest m that was tried, 50, already succeeds: the point is an upper bound without a bar.
 LAW_AND = tuple(
     PrintedThreshold(*row)
     for row in [

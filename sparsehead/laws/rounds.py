@@ -1,4 +1,4 @@
-"""Rounds of trials until every threshold is known; a sweep runs those that the store lacks."""
+"""Run rounds of trials until every threshold is known; a sweep runs the trials that the store lacks."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,15 +16,15 @@ from .adaptive import Adaptive
 from .curves import Cell, merge
 
 AnySweep: TypeAlias = Sweep | StoredSweep
-MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> the trial
-# cells by T -> by T the next (m, number of trials); nothing when enough is known
+MakeSpec = Callable[[int, int, int], TrainSpec]  # (T, m, seed) -> spec of the trial
+# From all cells by T to the next (m, number of trials) by T; empty when enough is known.
 Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[int, int]]]]
 
 
 @dataclass(frozen=True)
 class TrialSource:
-    """Where trials come from: the sweep that runs them, the spec of each, the seed, a callback for progress; and cells
-    by T that were measured elsewhere. A known cell of n trials stands for the trials 0 .. n - 1 at its m."""
+    """What is needed to run trials: a sweep, the spec of each trial, the seed, a callback for progress; and `known`
+    cells by T that were measured elsewhere. A known cell of n trials replaces the trials 0 .. n - 1 at its m."""
 
     sweep: AnySweep
     make: MakeSpec
@@ -33,18 +33,18 @@ class TrialSource:
     known: Mapping[int, Sequence[Cell]] = field(default_factory=dict)
 
     def spec(self, T: int, m: int, trial: int) -> TrainSpec:
-        """Trial number `trial` of the cell (T, m)."""
+        """The spec of trial number `trial` of the cell (T, m)."""
         return self.make(T, m, trial_seed(self.seed, T=T, m=m, trial=trial))
 
     def run(
         self, specs: list[TrainSpec], *, round: int, Ts: tuple[int, ...], before: int
     ) -> dict[int, list[Cell]]:
-        """The outcomes of one round as cells by T; `before`: how many trials the earlier rounds had.
+        """Run one round and return its outcomes as cells by T; `before` is the number of trials in earlier rounds.
 
-        A trial in which a learner of the user's failed counts as not learned.
+        A trial in which a user-defined learner failed counts as not learned.
 
         Raises:
-            SparseheadError: some could not be run, or all trials of the first round failed.
+            SparseheadError: some trials could not be run, or the learner failed in all trials of the first round.
         """
         report = self.progress
         inside = (
@@ -72,11 +72,11 @@ class TrialSource:
 
 
 def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
-    """The seed of trial number `trial` of the cell (T, m) in the sweep named by `base`.
+    """Return the seed of trial number `trial` of the cell (T, m), for a sweep with seed `base`.
 
-    The first 53 bits of SHA-256 of the four numbers. Trials of different cells therefore use different streams for
-    support, data, initialisation and dropout, which the fitted laws assume; n trials have two equal seeds with
-    probability below n^2 / 2^54, and 53 bits survive JSON readers that know only doubles.
+    It is the first 53 bits of SHA-256 of the four numbers. Trials of different cells therefore use independent streams
+    for support, data, initialisation and dropout, as the fitted laws assume. Two of n trials have equal seeds with
+    probability below n^2 / 2^54. JSON readers that store numbers as doubles keep 53 bits exactly.
 
     Raises:
         DomainError: `base` or `trial` is negative.
@@ -88,10 +88,10 @@ def trial_seed(base: int, *, T: int, m: int, trial: int) -> int:
 
 
 def adaptive_cells(trials: TrialSource, Ts: Iterable[int], propose: Propose) -> dict[int, list[Cell]]:
-    """Run rounds of trials at `Ts` until `propose` has no more of them; all trials, as cells by T.
+    """Run rounds of trials at `Ts` until `propose` returns none; return all trials as cells by T.
 
-    Proposals depend on outcomes alone, so after a kill the same rounds come again, find what was done in the store,
-    and go on from there. With a `StoredSweep` the cells are those that the store holds.
+    Proposals depend on outcomes only. After a kill, a repeated call therefore proposes the same rounds, finds finished
+    trials in the store and continues from there. With a `StoredSweep` the cells are those that the store has.
     """
     cells = {T: merge(trials.known.get(T, ())) for T in Ts}
     for number in range(1, 10_000):
@@ -114,21 +114,21 @@ def adaptive_cells(trials: TrialSource, Ts: Iterable[int], propose: Propose) -> 
 
 
 def each_alone(policies: Mapping[int, Adaptive]) -> Propose:
-    """The proposals of every T's own policy, which looks at the trials of that T only."""
+    """Return a `Propose` that applies to every T its own policy, which uses only the trials at that T."""
     return lambda cells: {T: policy.propose(cells.get(T, ())) for T, policy in policies.items()}
 
 
 def grid_cells(
     trials: TrialSource, Ts: Sequence[int], ms: Sequence[int], *, each: int, shard: Shard | None = None
 ) -> dict[int, list[Cell]]:
-    """The paper's protocol: `each` trials at every (T, m), or the shard's part of them.   Paper: law-and, law-grid"""
+    """Run the paper's protocol: `each` trials at every (T, m), or a shard of them.   Paper: law-and, law-grid"""
     specs = [trials.spec(T, m, trial) for T in Ts for m in ms for trial in range(each)]
     specs = specs if shard is None else shard.part(specs)
     return {T: [] for T in Ts} | trials.run(specs, round=1, Ts=tuple(Ts), before=0)
 
 
 def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
-    """Stored outcomes as cells by T."""
+    """Count stored outcomes as cells by T."""
     found: dict[int, list[Cell]] = {}
     for record in records:
         found.setdefault(record.spec["T"], []).append(Cell(record.spec["m"], int(record.solved), 1))
@@ -136,7 +136,7 @@ def cells_of(records: Iterable[Record]) -> dict[int, list[Cell]]:
 
 
 def failures(sweep: AnySweep) -> str:
-    """How many trials of a sweep failed, and the first of them with its reason; empty if there are none."""
+    """Say how many trials of a sweep failed, and why the first did; empty if none failed."""
     for spec, why in sweep.failed.items():
         return (
             f"{len(sweep.failed)} trials failed and count as not learned; the first, T={spec.T}, m={spec.m}, "

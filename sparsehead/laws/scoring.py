@@ -1,7 +1,7 @@
 """Maximum likelihood for curves m_80(T): all trials as arrays, and Fisher scoring with analytic derivatives.
 
-A curve gives ln m_80 at every T and ln slope as functions of a few parameters x, with their Jacobians. Scoring solves
-k x k systems only (k = 1 .. 19), so no threaded linear algebra runs: what takes time is exp and log of one array.
+A curve gives ln m_80 at every T and ln slope as functions of k parameters x, with their Jacobians. Scoring solves only
+k x k systems (k = 1 .. 19), which use no threads; exp and log of one array take most of the time.
 """
 
 import math
@@ -22,7 +22,7 @@ from .curves import (
     slope_penalty_score,
 )
 
-LARGEST_LOG_SLOPE = 9.0  # a step function, in effect
+LARGEST_LOG_SLOPE = 9.0  # practically a step function
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Trials:
 
     @staticmethod
     def of(cells: Mapping[int, Sequence[Cell]], target: float) -> "Trials":
-        """The cells of every T, ascending; a T may have none."""
+        """Flatten the cells of every T, in ascending order; a T may have no cells."""
         Ts = sorted(cells)
         flat = [(i, cell) for i, T in enumerate(Ts) for cell in merge(cells[T])]
         return Trials(
@@ -65,7 +65,7 @@ class Trials:
 
     @cached_property
     def at(self) -> Float[Array, "cells n_T"]:
-        """A one where a cell (row) is of a T (column)."""
+        """The matrix that is 1 where the cell (row) belongs to the T (column), and 0 elsewhere."""
         return np.eye(len(self.Ts))[self.which]
 
     def plain(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
@@ -75,7 +75,7 @@ class Trials:
         return float(each.sum())
 
     def loss(self, log_m80: Float[Array, " n_T"], log_slope: float) -> float:
-        """Minus the penalised log-likelihood: what is minimised. Infinite where the curve is not finite."""
+        """Minus the penalised log-likelihood, which `minimise` minimises; infinite if the curve is not finite."""
         value = -self.plain(log_m80, log_slope) - float(slope_penalty(log_slope))
         return value if math.isfinite(value) else math.inf
 
@@ -92,10 +92,10 @@ class Trials:
 
 
 def minimise(trials: Trials, family: CurveFamily, start: Sequence[float]) -> tuple[Float[Array, " k"], float]:
-    """The x of least loss near `start`, and that loss.
+    """Return the x of least loss near `start`, and the loss, by Fisher scoring.
 
-    Each step solves with the expected information, slightly damped so that a direction without information stands
-    still, and is halved until the loss falls. It ends when a step promises less than 1e-9.
+    The expected information is slightly damped, so that x does not move along directions without information. Each step
+    is halved until the loss decreases. Stop when the expected decrease is below 1e-9.
     """
     x = np.array(start, dtype=float)
     curve = family(x)
@@ -104,7 +104,7 @@ def minimise(trials: Trials, family: CurveFamily, start: Sequence[float]) -> tup
         gradient, information = trials.derivatives(curve)
         step = np.linalg.solve(information + 1e-9 * np.eye(len(x)), gradient)
         promised = float(gradient @ step)
-        # nothing is learned from a jump by more than e^2 in m or in the slope
+        # Limit a step to a factor of e^2 in m and in the slope: the linearisation is useless beyond.
         step *= min(1.0, 2.0 / max(1e-300, float(np.abs(step).max())))
         if promised < 1e-9:
             break
@@ -123,5 +123,5 @@ def minimise(trials: Trials, family: CurveFamily, start: Sequence[float]) -> tup
 def least(
     trials: Trials, family: CurveFamily, starts: Sequence[Sequence[float]]
 ) -> tuple[Float[Array, " k"], float]:
-    """The best of `minimise` from several starts."""
+    """Return the best result of `minimise` from several starts."""
     return min((minimise(trials, family, start) for start in starts), key=lambda found: found[1])

@@ -1,9 +1,8 @@
-"""All thresholds at once: ln m_80 as a smooth function of ln T, with one slope, by Laplace's approximation.
+"""Estimate all thresholds together: ln m_80 is smooth in ln T, with one slope for all T; Laplace's approximation.
 
-The success curve is that of `curves`. A priori ln m_80 over z = ln T is a level, a tilt and a Gaussian process with
-squared-exponential covariance; its amplitude and length are not known and are averaged over a small grid, each pair
-weighted by how well it foresees the trials. Trials at one T thus tell about its neighbours, as far as the data
-themselves show a smooth curve, and every T about the slope.
+The success curve is that of `curves`. The prior of ln m_80 over z = ln T is a straight line plus a Gaussian process
+with squared-exponential covariance. Its unknown amplitude and length are averaged over a small grid, each pair
+weighted by the evidence of the trials. Trials at one T thus inform neighbouring T, if the data show a smooth curve.
 """
 
 import math
@@ -36,9 +35,9 @@ class Posterior:
 
 
 def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target: float = 0.8) -> Posterior:
-    """What the trials say about all thresholds together; a T without trials is foreseen from the others.
+    """Return the posterior of all thresholds given all trials; a T without trials is predicted from the others.
 
-    `guess` is m_80 before any trial, at every T.
+    `guess` is the prior mean of m_80, the same at every T.
     """
     data = Trials.of(cells, target)
     prior = _covariances(np.log(data.Ts))
@@ -56,8 +55,8 @@ def posterior(cells: Mapping[int, Sequence[Cell]], *, guess: float | int, target
 def _covariances(z: Float[Array, " n_T"]) -> Float[Array, "h n_T n_T"]:
     """The prior covariance of ln m_80 for each amplitude (s.d. about the straight line) and length (in ln T).
 
-    The level has s.d. 1.5 about the first guess (a factor of 20 either way is within two), d ln m_80 / d ln T has 0.5,
-    and every threshold a variance of 1e-4 of its own: 1 %, and the matrix keeps its rank.
+    The line's level has s.d. 1.5 about the guess (two s.d. are a factor of 20), and its tilt d ln m_80 / d ln T has
+    s.d. 0.5. Every threshold has an independent variance of 1e-4 (1 % of m_80), which keeps the matrix invertible.
     """
     z = z - z.mean()
     gap = (z[:, None] - z[None, :]) ** 2
@@ -102,7 +101,7 @@ def _objective(
     centre: Float[Array, " k"],
     penalty: Float[Array, "h k k"],
 ) -> Float[Array, " h"]:
-    """ln-likelihood plus ln prior density, up to a constant of each prior."""
+    """Log-likelihood plus log prior density, up to a constant for each prior."""
     apart = y - centre
     slope, log_m80 = np.exp(y[:, -1:]), y[:, :-1] @ data.at.T
     fit = log_likelihood(data.log_m, data.solved, data.trials, log_m80, slope, data.target).sum(axis=1)
@@ -115,7 +114,7 @@ def _derivatives(
     centre: Float[Array, " k"],
     penalty: Float[Array, "h k k"],
 ) -> tuple[Float[Array, "h k"], Float[Array, "h k k"]]:
-    """The gradient of `_objective`, and the expected information with the prior's."""
+    """The gradient of `_objective`, and the expected information plus the precision of the prior."""
     n = y.shape[1] - 1
     slope = np.exp(y[:, -1:])
     above = slope * (data.log_m - y[:, :-1] @ data.at.T)

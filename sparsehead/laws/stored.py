@@ -1,4 +1,4 @@
-"""A law from the trials that a store holds; nothing is run."""
+"""Make a law from the trials in a store, without running any."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ from .thresholds import fitted
 
 
 def stored_law(records: Sequence[Record]) -> LawResult:
-    """The law as the stored trials of one experiment tell it: specs that differ in T, m and seed alone.
+    """Make the law from stored trials whose specs differ only in T, m and seed.
 
-    Each threshold is that of its own T; a T whose trials bound it on one side only, or not at all, says so.
+    Each threshold uses only the trials at its own T; its note says if they bound it on one side only, or not at all.
     """
     if not records:
         raise DomainError("a law from the store needs at least one trial, got none.")

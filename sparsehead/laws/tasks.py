@@ -1,4 +1,4 @@
-"""The tasks of a law whose distribution of inputs is the user's."""
+"""The tasks of a law with a user-defined distribution of inputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from ..functions.task import Task
 def tasks_at(
     task_of: Callable[[int], Task], lengths: Sequence[int], beside: Mapping[str, Any]
 ) -> dict[int, Task]:
-    """The task at each T, checked before anything runs; `beside` has what a task brings itself, as it was given."""
+    """Return the task at each T, checked before anything runs; `beside` are arguments that must be left out."""
     if not callable(task_of):
         raise DomainError(f"task_of is a function of T that returns a Task; got {shown(task_of)}.")
     for name in ("function", "s", "p", "noise", "feature_noise", "inputs"):
         if beside.get(name) is not None:
-            raise DomainError(f"task_of brings its own {name}; leave {name} out.")
+            raise DomainError(f"task_of determines {name}; leave {name} out.")
     found = {}
     for T in lengths:
         task = task_of(T)

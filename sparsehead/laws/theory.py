@@ -1,4 +1,4 @@
-"""What theory says beside a measured law: the information floor, and the slopes of several ways to learn."""
+"""Theory to compare with a measured law: the information floor, and the slopes of several learners."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from .rounds import MakeSpec
 
 
 def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
-    """The information floor at each T, where theory has one: if all trials have the same function but for positions.
+    """Return the information floor at each T; empty unless all trials learn the same function up to positions.
 
-    It is for independent bits with one p. Noise in the bits leaves it true, since a learner could add it itself.
+    The bits must be independent with one p. The floor also holds for noisy bits, since a learner could add the noise.
     """
     spec = make(Ts[0], 50, 0)
     if spec.function == "junta":
@@ -23,13 +23,13 @@ def floors(make: MakeSpec, Ts: Sequence[int]) -> dict[int, Floor]:
     answers = spec.restarts if LEARNERS[spec.learner].repeats else 1
     try:
         found = floor_curve(task.f, Ts=Ts, p=task.shared_p, guesses=answers, noise=task.noise)
-    except DomainError:  # a constant, more positions than sums reach, or labels that say nothing
+    except DomainError:  # a constant function, too many positions for the sums, or noise of 1/2
         return {}
     return {each.T: each for each in found}
 
 
 def slopes(make: MakeSpec, T: int) -> dict[str, float]:
-    """Samples per ln T by way of learning, as `floor.constants` has them; empty where it has none."""
+    """Return samples per ln T by learner, from `floor.constants`; empty if it has none for this function."""
     spec = make(T, 50, 0)
     task = task_of(spec)
     if task.shared_p is None:

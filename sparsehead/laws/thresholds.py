@@ -1,6 +1,6 @@
-"""m_80: the number of samples at which 80 % of trials succeed, from trials at several m.
+"""Estimate m_80, the number of samples at which 80 % of trials succeed, from trials at several m.
 
-`grid` reads it off as the paper does; `fitted` fits the success curve, and its interval also allows every other curve
+`grid` reads it off as the paper does. `fitted` fits the success curve; its interval is also valid for any other curve
 that rises with m.
 """
 
@@ -17,15 +17,15 @@ from .intervals import chi2_quantile, percentile
 from .misfit import misfits
 
 LOG_SLOPES = np.linspace(math.log(0.7), math.log(70), 26)
-# On the likelihood drop: batches, and stopping once the interval is short, cost coverage (90 -> 95 %).
+# Factor on the drop in likelihood: adaptive batches and stopping reduce coverage to 90 %; this restores 95 %.
 LIKELIHOOD_CAUTION = 1.25
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """m_80 at one T with its 95 % interval. None: not bounded by these trials; `note` says why.
+    """m_80 at one T with its 95 % interval. None means that the trials give no value or bound; `note` says why.
 
-    `bar` is the bootstrap's standard deviation (method "grid"), `slope` the fitted slope in ln m (the others).
+    `bar` is the standard deviation over bootstrap resamples (method "grid"); other methods have the `slope` in ln m.
     """
 
     in_file: ClassVar = ("T", "m80", "low", "high", "trials", "note", "bar", "side")
@@ -62,14 +62,14 @@ def grid(
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> Threshold:
-    """The paper's protocol: the smallest m with at least `target` successes, averaged over bootstrap resamples.
+    """The paper's protocol: the smallest m with a share of successes of at least `target`, averaged over resamples.
 
-    Each resample redraws the trials of every cell with replacement and takes the smallest m that reaches the
-    target. The value is the mean over resamples and the bar their standard deviation. This is how values such as
-    52.8 arise on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are.
-    The first m to pass is too small when several cells lie near the target, and a value at the first m is censored.
-    A resample that reaches the target nowhere counts as the last m in mean and bar; where these are
-    too many for the interval, its upper end is open.
+    Each bootstrap resample redraws the trials of every cell with replacement and takes the smallest m that reaches the
+    target. The value is the mean over resamples and the bar their standard deviation. This explains values such as 52.8
+    on a grid of tens: the mean of 100 multiples of 10 is a multiple of 0.1, as all printed values are. The value is
+    biased downwards if several cells lie near the target, and a value at the first m is only an upper bound.
+    A resample that never reaches the target counts as the last m in mean and bar. If there are too many of them, the
+    interval has no upper end.
 
     Paper: law-and, law-grid
     """
@@ -81,7 +81,7 @@ def grid(
     n = np.array([cell.trials for cell in merged])
     share = np.array([cell.solved / cell.trials for cell in merged])
     resampled = rng.binomial(n, share, size=(n_boot, len(merged))) / n
-    passed = resampled >= target - 1e-12  # 32 of 40 is 80 %
+    passed = resampled >= target - 1e-12  # so that 32 of 40 count as 80 %
     if not (share >= target - 1e-12).any():
         note = f"no m up to {ms[-1]:.0f} reaches {target:.0%}: m_80 is larger"
         return Threshold(T, None, float(ms[-1]), None, trials, note, method="grid")
@@ -89,7 +89,7 @@ def grid(
     first = np.where(reached, ms[passed.argmax(axis=1)], ms[-1])
     low, high = percentile(first, level)
     notes = [f"the grid starts at {ms[0]:.0f}: m_80 may be smaller"] if first.mean() <= ms[0] else []
-    # then the upper percentile lies among resamples that reach the target nowhere
+    # True if the upper percentile lies among resamples that never reach the target.
     open_above = (~reached).mean() > (1 - level) / 2
     if open_above:
         notes.append(f"the grid ends at {ms[-1]:.0f}: m_80 may be larger")
@@ -102,10 +102,10 @@ def grid(
 def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float = 0.95) -> Threshold:
     """The m at which a share `target` succeeds, by penalised maximum likelihood, with an interval.
 
-    The curve is that of `curves.log_likelihood`; the penalty is on the slope alone. Its profile interval holds every
-    threshold whose best likelihood over slopes is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum. The
-    interval returned holds that one and `rising_bounds`, so that it does not rest on the curve's shape. Where trials
-    were all solved or all failed there is no m_80, only the bound.
+    The curve is that of `curves.log_likelihood`; only the slope has a penalty. The profile interval contains every
+    threshold whose log-likelihood, at its best slope, is within LIKELIHOOD_CAUTION * chi2_1(level)/2 of the maximum.
+    The returned interval is the hull of that one and `rising_bounds`, so that it does not depend on the curve's shape.
+    If all trials were solved or all failed, there is no m_80, only a bound.
     """
     merged = merge(cells)
     trials, solved = sum(cell.trials for cell in merged), sum(cell.solved for cell in merged)
@@ -128,12 +128,12 @@ def fitted(cells: Iterable[Cell], *, T: int, target: float = 0.8, level: float =
 def rising_bounds(
     cells: Iterable[Cell], *, target: float = 0.8, level: float = 0.95
 ) -> tuple[float | None, float | None]:
-    """Sample sizes between which m_80 lies for every success curve that rises with m; None where there is no such end.
+    """Bounds on m_80 that hold for every success curve that rises with m; None where the trials give no bound.
 
-    m_80 > m if some run of neighbouring cells from m upwards has so few successes that a share `target` would give as
-    few with probability at most q: on a rising curve none of those cells has a smaller chance than m. m_80 <= m in the
-    same way, from m downwards. q is (1 - level)/2, as in Clopper and Pearson's interval, and 1 - level where all trials
-    agree and bound one side only. tests/laws/test_coverage.py simulates how often m_80 lies between the ends.
+    Conclude m_80 > m if consecutive cells from m upwards have so few successes that with probability `target` each they
+    would have as few with probability at most q: on a rising curve, success is no less likely there than at m. Conclude
+    m_80 <= m likewise, from m downwards. q is (1 - level)/2, as in Clopper and Pearson's interval, or 1 - level if all
+    trials agree and bound one side only. tests/laws/test_coverage.py simulates how often m_80 lies between the bounds.
     """
     from scipy.special import bdtr
 
@@ -159,7 +159,7 @@ def rising_bounds(
 def curve_interval(
     merged: Sequence[Cell], target: float, level: float
 ) -> tuple[float, float | None, float | None, float]:
-    """m_80, the ends of its profile interval and the slope of the fitted curve."""
+    """Return m_80, the ends of its profile interval, and the slope of the fitted curve."""
     span = math.log(merged[0].m) - 2.5, math.log(merged[-1].m) + 2.5
     drop = LIKELIHOOD_CAUTION * chi2_quantile(level) / 2
     thetas = np.linspace(*span, 61)
@@ -177,7 +177,7 @@ def curve_interval(
 def _profile(
     cells: Sequence[Cell], thetas: Float[Array, " n"], log_slopes: Float[Array, " k"], target: float
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """The best penalised log-likelihood at each threshold, and the ln slope that attains it."""
+    """Return the best penalised log-likelihood at each threshold, and the ln slope that attains it."""
     log_m = np.log([cell.m for cell in cells])
     solved = np.array([cell.solved for cell in cells], dtype=float)
     trials = np.array([cell.trials for cell in cells], dtype=float)
@@ -190,7 +190,7 @@ def _profile(
 def _crossings(
     thetas: Float[Array, " n"], profile: Float[Array, " n"], cut: float
 ) -> tuple[float | None, float | None]:
-    """Where the profile rises above and falls below the cut, as m; None where it does not."""
+    """Return the m where the profile rises above the cut and where it falls below it; None where it does not."""
     inside = np.flatnonzero(profile >= cut)
     ends: list[float | None] = []
     for edge, beyond in ((inside[0], inside[0] - 1), (inside[-1], inside[-1] + 1)):

@@ -150,9 +150,9 @@ WRONG = [
     ("at least one context length", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5))),
     ("what task_of returns is a Task", lambda: sh.law(task_of=lambda T: F, T=8)),
     ("returned a task with T=4", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5), T=8)),
-    ("brings its own noise", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5), T=4, noise=0.1)),
-    ("brings its own s", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5), T=4, s=2)),
-    ("brings its own function", lambda: sh.law("or", task_of=lambda T: sh.Task(F, 0.5), T=4)),
+    ("task_of determines noise", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5), T=4, noise=0.1)),
+    ("task_of determines s", lambda: sh.law(task_of=lambda T: sh.Task(F, 0.5), T=4, s=2)),
+    ("task_of determines function", lambda: sh.law("or", task_of=lambda T: sh.Task(F, 0.5), T=4)),
     ("must import the sampler", lambda: sh.law(task_of=lambda T: sh.Task(F, sampler=lambda n, T, rng: 0), T=4)),
 ]  # fmt: skip
 

@@ -181,7 +181,7 @@ def test_an_expression_says_itself_how_many_positions_it_reads(tmp_path):
         "workers": 1,
         "policy": Adaptive(start=12, max_trials=8),
     }
-    with pytest.raises(DomainError, match=r"reads 2 positions, and s \(--s\) says 5; leave s out"):
+    with pytest.raises(DomainError, match=r"reads 2 positions, but s \(--s\) is 5; leave s out"):
         law("x1 & x3", s=5, db=tmp_path / "r.db", **call)
     assert list(tmp_path.iterdir()) == []
     with_s = law("x1 & x3", s=2, db=tmp_path / "r.db", **call)

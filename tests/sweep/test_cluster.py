@@ -246,7 +246,7 @@ def test_required_encryption_is_not_left_out(tmp_path):
     dask, _ = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
-        pytest.raises(SparseheadError, match=r"requires encryption, which tcp://127.0.0.1:1 has none"),
+        pytest.raises(SparseheadError, match=r"requires encryption, which tcp://127.0.0.1:1 lacks"),
     ):
         law("and", db=tmp_path / "a.db", cluster="tcp://127.0.0.1:1", **SMALL)
 
