@@ -1,11 +1,11 @@
 """Vocabulary that every other folder uses.
 
-errors, arguments, fields  what may go wrong; arguments of public functions; settings and their ranges
-files, jsonable            the one writer of files; values and records as JSON
-memory                     how much there is, and what would not fit
-lazy, plugins              names imported when first used, extras; things by name, of installed packages too
-rng, types, log_math       named random streams; shape annotations; sums and comparisons of logarithms
-frame, display             tables; how results show themselves
-claim                      the contract of claims
-provenance                 version, commit and machine behind a result
+errors, arguments, fields  exceptions; checks of arguments; settings and their ranges
+files, jsonable            reading and writing files; records as JSON
+memory                     reject work that does not fit into memory
+lazy, plugins              names imported on first use, extras; registries, which plugins can extend
+rng, types, log_math       named random streams; shape annotations; arithmetic on logarithms
+frame, display             tables; reprs and notebook output of results
+claim                      the interface of claims
+provenance                 version, commit and engine that made a result
 """

@@ -1,4 +1,4 @@
-"""Checks of arguments, shared by the public functions, and values as messages show them."""
+"""Checks of arguments for public functions, and the format of values in messages."""
 
 import math
 import operator
@@ -8,11 +8,11 @@ from typing import Any
 
 from .errors import DomainError
 
-SHOWN = 60  # characters of a wrong value that a message repeats
+SHOWN = 60  # characters; a message does not repeat a longer value
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """`value` as an int, if it is a whole number >= least; rejects True, 3.0 and "3".
+    """Return `value` as an int if it is a whole number >= least; reject True, 3.0 and "3".
 
     >>> whole("T", 8)
     8
@@ -30,7 +30,7 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | float = math.inf) -> float:
-    """`value` as a float, if it is a finite number strictly between `above` and `below`; rejects texts."""
+    """Return `value` as a float if it is a finite number strictly between `above` and `below`; reject texts."""
     try:
         number = math.nan if isinstance(value, bool | str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -45,14 +45,14 @@ def real(name: str, value: Any, *, above: int | float = -math.inf, below: int | 
 
 
 def choice(name: str, value: Any, known: Collection[str]) -> str:
-    """`value`, if it is one of `known`; else the message names the one that was probably meant."""
+    """Return `value` if it is one of `known`; otherwise raise an error that suggests a similar one."""
     if not isinstance(value, str) or value not in known:
         raise DomainError(f"{name} is one of {', '.join(known)}; got {shown(value)}.{meant(value, known)}")
     return value
 
 
 def meant(value: Any, known: Collection[str]) -> str:
-    """A question that names the one of `known` which `value` nearly spells, to end a message with; else "".
+    """Return a question that suggests the name in `known` most similar to `value`, or "" if none is similar.
 
     >>> meant("trainble", ("trainable", "random"))
     " Did you mean 'trainable'?"
@@ -62,7 +62,7 @@ def meant(value: Any, known: Collection[str]) -> str:
 
 
 def several(name: str, value: Any, of: str) -> tuple[Any, ...]:
-    """The members of `value`, if it is a collection other than a text; `of` says what its members are."""
+    """Return the members of `value` if it is a collection other than a text; `of` names the members in messages."""
     iterable = hasattr(value, "__iter__") and getattr(value, "ndim", 1) != 0
     if isinstance(value, str | bytes | dict) or not iterable:
         raise DomainError(f"{name} is a sequence of {of}; got {shown(value)}.")
@@ -70,13 +70,13 @@ def several(name: str, value: Any, of: str) -> tuple[Any, ...]:
 
 
 def instance(name: str, value: Any, kind: type, hint: str) -> None:
-    """Refuse a value that is no `kind`; `hint` says how to get one."""
+    """Raise unless `value` is a `kind`; `hint` says how to get one."""
     if not isinstance(value, kind):
         raise DomainError(f"{name} is a {kind.__name__} ({hint}); got {shown(value)}.")
 
 
 def shown(value: Any) -> str:
-    """A wrong value for a message: its type, and itself if that is short."""
+    """Describe a wrong value in a message: its type, and the value if it is short."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # a repr of another library may fail
@@ -88,7 +88,7 @@ def shown(value: Any) -> str:
 
 
 def duration(seconds: float, digits: int = 1) -> str:
-    """A time for people: seconds, minutes or hours; `digits` are those of the minutes.
+    """Write a time in seconds, minutes or hours; minutes get `digits` decimals.
 
     >>> duration(57.2), duration(312.0), duration(312.0, 0), duration(9000.0)
     ('57 s', '5.2 min', '5 min', '2.5 h')

@@ -1,7 +1,7 @@
-"""The contract of claims, which `sparsehead reproduce` checks.
+"""Claims: statements that `sparsehead reproduce` checks.
 
-A claim is one decorated function: label, kind, place in print and check in one spot; the first paragraph of its
-docstring is the statement.
+A claim is one decorated function. The decorator gives its label, its kind and its place in the paper, the function
+checks it, and the first paragraph of the docstring is the statement.
 
     @claim("split-lemma", kind="lemma", where="paper lemma A.8")
     def check_split_lemma(context: Context) -> Finding: ...
@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .errors import DomainError
 
-# What each verdict means; the order in which they are counted.
+# The meaning of each verdict, in the order in which they are counted.
 VERDICTS = {
     "holds": "the statement was recomputed and is true of what was computed",
     "differs": "a statement of the paper is true in form or in part, with another number than the paper's",
@@ -32,13 +32,13 @@ class Finding:
     """The result of checking a claim.
 
     Args:
-        label: the claim's; filled in by the claim itself.
-        verdict: one of VERDICTS. For an erratum the statement judged is ours: "holds" means that the fault of the
-            printed form was demonstrated.
+        label: label of the claim, which fills it in.
+        verdict: one of VERDICTS. An erratum is our statement that the printed form is wrong: "holds" means that the
+            fault was demonstrated.
         paper: the number or statement as printed.
-        ours: the number found, with an interval if it is random.
+        ours: the number that we found, with an interval if it is random.
         detail: one or two sentences: what was computed, and why the verdict follows.
-        data: JSON-able numbers behind it.
+        data: the numbers behind the verdict, as JSON values.
     """
 
     label: str
@@ -57,14 +57,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may use: a seed for its samples, and options ("results": the folder with results files)."""
+    """The inputs of a check: a seed for its samples, and options ("results": the folder with results files)."""
 
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
 
 
 class NotRun(Exception):
-    """Raised by a check that has nothing to compare; carries the finding that says so."""
+    """Raised by a check that has nothing to compare; its finding says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.detail)
@@ -76,22 +76,22 @@ class Check(Protocol):
     """Recompute one statement."""
 
     def __call__(self, context: Context, /) -> Finding:
-        """Return what was found, made by `finding` or `judged`."""
+        """Return the result, made by `finding` or `judged`."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement with its check, found by the entry point group `sparsehead.claims`; made by `@claim`.
+    """One statement with its check, made by `@claim`.
 
-    `reproduce` then checks it, counts its verdict and shows it in the report.
+    `reproduce` finds claims by the entry point group `sparsehead.claims`, checks them and reports their verdicts.
 
     Args:
         label: kebab-case; docstrings ("Paper:") and tests (`pytest.mark.claim`) refer to it.
-        kind: "ours" for what neither the paper nor the notes contain.
-        where: its numbers in the paper and in the notes.
-        statement: in our words and with our constants.
+        kind: such as "lemma"; "ours" for a statement that is neither in the paper nor in the lecture notes on it.
+        where: its number in the paper and in the notes.
+        statement: the statement in our words and with our constants.
         check: recomputes the statement; None if there is nothing to compute.
-        about: for an erratum, the label of the claim that it corrects: the code behind that one is behind both.
+        about: for an erratum, the label of the claim that it corrects; both refer to the same code.
         text_only: True for a remark about wording or a citation, which has no code.
     """
 
@@ -111,7 +111,7 @@ class Claim:
             raise DomainError(f"claim {self.label}: kind {self.kind!r} is unknown; {known}.")
 
     def __call__(self, context: Context) -> Finding:
-        """Run the check; the finding gets the claim's label."""
+        """Run the check, and put the claim's label on the finding."""
         if self.check is None:
             raise DomainError(f"claim {self.label} has no check; docs/paper.md names its tests.")
         try:
@@ -134,10 +134,10 @@ def claim(
 
 
 def finding(holds: bool, *, paper: str = "-", ours: str, detail: str = "", **data: Any) -> Finding:
-    """A Finding whose verdict is "holds" or "fails"."""
+    """Return a Finding whose verdict is "holds" or "fails"."""
     return judged("holds" if holds else "fails", paper=paper, ours=ours, detail=detail, **data)
 
 
 def judged(verdict: str, *, paper: str = "no number", ours: str, detail: str = "", **data: Any) -> Finding:
-    """A Finding with any verdict; the claim puts its label on it."""
+    """Return a Finding with any verdict; the claim puts its label on it."""
     return Finding("", verdict, paper, ours, detail, data)

@@ -1,9 +1,8 @@
-"""Short reprs everywhere; in a notebook a card with a chart; pictures.
+"""How objects appear: short reprs, cards with a chart in a notebook, pictures.
 
-A class takes part by inheriting from `ShortRepr` (the repr of a dataclass) or `WithCard`, which also needs `_card`. A
-chart is named as "module:function" in `_CHART` and imported when it is drawn, since charts are below the results that
-they show and need an extra. Cards are plain HTML: every text is escaped, the chart is an image of its own, and nothing
-is run or fetched.
+A class inherits from `ShortRepr` (a repr for dataclasses), or from `WithCard` and defines `_card`. `_CHART` names the
+chart as "module:function", which is imported when it is drawn, since charts import the results that they show and need
+an extra. Cards are plain HTML: every text is escaped, the chart is an embedded image, and nothing is run or fetched.
 """
 
 import base64
@@ -29,13 +28,13 @@ class ShortRepr:
 
     def __repr__(self) -> str:
         parts = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
-        parts.sort(key=lambda part: part[2] is not MISSING)  # those that must be given come first
+        parts.sort(key=lambda part: part[2] is not MISSING)  # required fields come first
         texts = [f"{name}={brief(value)}" for name, value, default in parts if not _same(value, default)]
         return clipped(f"{type(self).__name__}({', '.join(texts)})", 300)
 
 
 def brief(value: Any, most: int = 60) -> str:
-    """A value in about `most` characters: arrays by shape, long collections by length, six digits of a float.
+    """Write a value in about `most` characters: arrays by shape, long collections by length, floats with six digits.
 
     >>> brief(np.zeros((3, 4))), brief([1.0] * 1000), brief({"a": 0.123456789})
     ('array(3, 4)', '[1000 values]', "{'a': 0.123457}")
@@ -56,13 +55,13 @@ def brief(value: Any, most: int = 60) -> str:
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a field has its default value; False for arrays, which cannot be compared at once."""
+    """Whether a field has its default value; False for arrays, whose comparison is not a single bool."""
     return value is default or (isinstance(value, str | int | float | tuple) and value == default)
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a notebook shows of an object: sentences, numbers by name, the first 12 rows of a table."""
+    """The content of a notebook's display of an object: sentences, named values, the first 12 rows of a table."""
 
     title: str
     lines: Sequence[str] = ()
@@ -71,7 +70,7 @@ class Card:
 
 
 class WithCard(ABC):
-    """An object with a card, and a chart where `_CHART` names the function that draws it."""
+    """An object with a card, and with a chart if `_CHART` names a function that draws it."""
 
     _CHART: ClassVar[str] = ""
 
@@ -93,7 +92,7 @@ class WithCard(ABC):
         return f'<div class="sparsehead" style="{box}">{"".join(parts)}</div>'
 
     def _picture(self) -> "Picture | None":
-        """The chart; None without one, with nothing to draw, or without the charts extra."""
+        """The chart; None if the class has none, there is nothing to draw, or the charts extra is missing."""
         if not self._CHART:
             return None
         try:
@@ -103,12 +102,12 @@ class WithCard(ABC):
 
 
 class WithChart(WithCard):
-    """An object with a card, whose chart can also be drawn by itself."""
+    """An object with a card, whose chart can also be drawn alone."""
 
     def plot(self, out: str | Path | None = None, *, force: bool = False) -> "Picture":
-        """The chart of this object; a notebook shows it, and `.chart` is Altair's.
+        """Draw this object's chart; a notebook shows it, and `.chart` is the Altair chart.
 
-        It is also written to `out`, a .svg, .png, .pdf or .html file, which `force` replaces if it exists.
+        Also write it to `out`, a .svg, .png, .pdf or .html file; `force` replaces an existing file.
         """
         picture = Picture(_chart(self._CHART, self), type(self).__name__)
         if out is not None:
@@ -117,7 +116,7 @@ class WithChart(WithCard):
 
 
 class Picture:
-    """A chart that a notebook shows without a network or a script; `.chart` is the Altair chart, to be changed."""
+    """A chart that a notebook shows without a network or a script; `.chart` is the Altair chart."""
 
     def __init__(self, chart: Any, of: str) -> None:
         self.chart = chart

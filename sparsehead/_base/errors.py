@@ -1,13 +1,13 @@
-"""What the library says when it is misused. Failing to learn is a result, not an error.
+"""Exceptions for misuse of the library. Failing to learn is a result, not an error.
 
-Every deliberate exception is a `SparseheadError` and also the builtin it refines, so callers may catch
-either. A message is one line: what was asked, what arrived, what would work. The command line prints it and
-exits with 2; any other exception is our bug and keeps its traceback.
+Every deliberate exception is a `SparseheadError` and also a builtin such as ValueError, so callers may catch either. A
+message is one line: what was asked, what arrived, what would work. The command line prints it and exits with code 2.
+Any other exception is a bug of ours and keeps its traceback.
 """
 
 
 class SparseheadError(Exception):
-    """The caller can fix this, and the message says how.
+    """An error that the caller can fix; the message says how.
 
     >>> import sparsehead as sh
     >>> try:
@@ -19,7 +19,7 @@ class SparseheadError(Exception):
 
 
 class DomainError(SparseheadError, ValueError):
-    """A value lies outside the domain on which the claim holds."""
+    """A value is outside the allowed range."""
 
 
 class ShapeError(SparseheadError, ValueError):
@@ -27,7 +27,7 @@ class ShapeError(SparseheadError, ValueError):
 
 
 class ParseError(SparseheadError, ValueError):
-    """A text (an expression, a list of norms, a CSV) is not in the language it should be in."""
+    """A text (an expression, a list of norms, a CSV) has a syntax error."""
 
 
 class FileError(SparseheadError, OSError):
@@ -35,18 +35,18 @@ class FileError(SparseheadError, OSError):
 
 
 class StoreError(FileError):
-    """The results store cannot be used as asked; it was left as it was."""
+    """The results store cannot be used as asked; it was not changed."""
 
 
 class TooLarge(SparseheadError, MemoryError):
-    """The work needs more memory than there is; it was not started."""
+    """The work needs more memory than is available; it was not started."""
 
 
 class MissingExtra(SparseheadError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """An optional dependency is not installed; the message names the extra that installs it."""
 
 
 class LearnerError(SparseheadError, RuntimeError):
-    """A learner of the user's own raised, took too long or returned no labels: its trial has failed."""
+    """A user-defined learner raised an exception, took too long or returned no labels: its trial has failed."""
 
     trial = ""  # the id of the spec

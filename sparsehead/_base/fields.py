@@ -1,4 +1,4 @@
-"""Dataclass fields that describe themselves, so that a setting's type, range, words and option stand in one place."""
+"""Dataclass fields with metadata, so that a setting's type, range, help text and option are written in one place."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -19,13 +19,13 @@ class Setting:
 
     Args:
         kind: int, float, bool or str, or list[str] for an option that may be repeated.
-        optional: whether None is a value too.
-        default: `dataclasses.MISSING` where a value must be given.
+        optional: whether None is also allowed.
+        default: `dataclasses.MISSING` if a value is required.
         help: one sentence for a user.
         group: the heading under which the help and the forms show it.
         option: its name on the command line, such as "--heads"; by default the field's name with dashes.
         least, most: inclusive bounds of a number. above, below: exclusive ones.
-        choices: the texts that are allowed, if they are fixed; a registry among them grows with plugins.
+        choices: the allowed texts, if they are limited; a registry, which plugins extend, is also possible.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Setting:
         return self.default is MISSING
 
     def checked(self, value: Any) -> Any:
-        """`value` as this setting's type and within its range; whether a text is among the choices is not checked."""
+        """Return `value` with this setting's type; raise if it is out of range. Choices are not checked."""
         if value is None and self.optional:
             return None
         if self.kind is int:
@@ -58,7 +58,7 @@ class Setting:
         return value
 
     def check_choice(self, value: Any) -> None:
-        """Raise a DomainError if there are choices and `value` is none of them."""
+        """Raise a DomainError if there are choices and `value` is not one of them."""
         if value not in self.choices and self.choices:
             choice(self.name, value, tuple(self.choices))
 
@@ -104,7 +104,7 @@ def settings_of(kind: type) -> dict[str, Setting]:
 
 
 def check_names(names: Iterable[str], known: Mapping[str, Setting], *, what: str) -> None:
-    """Refuse a name that is not among `known`, and name the one that was probably meant; `what` was called."""
+    """Raise for a name that is not in `known`, and suggest a similar one; `what` names the called function."""
     for name in names:
         if name not in known:
             near = closest(name, known)
@@ -115,7 +115,7 @@ def check_names(names: Iterable[str], known: Mapping[str, Setting], *, what: str
 
 
 def closest(word: str, known: Mapping[str, Setting]) -> str | None:
-    """The setting that `word` probably means: by its option, its initials or a similar spelling; None without one.
+    """Return the setting that `word` probably means, by its option, its initials or a similar spelling; else None.
 
     >>> from sparsehead.train.spec import SETTINGS
     >>> [closest(word, SETTINGS) for word in ("lr", "learning_rte", "heads", "colour")]

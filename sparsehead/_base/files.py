@@ -1,4 +1,4 @@
-"""The only place that writes files, and what may be read: regular files, whole or not at all.
+"""Write files completely or not at all, and check files before reading; no other module writes files.
 
 A target is checked before the work that produces its content (`check_target`) and again when it is written
 (`write_whole`). The rules:
@@ -8,8 +8,8 @@ A target is checked before the work that produces its content (`check_target`) a
 - A symbolic link to a regular file is written through: the file that it points to is replaced, the link stays. Any
   other link (dangling, circular, to a device or a folder) is refused.
 - A file that exists is replaced only with force=True, which is `--force` on the command line.
-- The content is written to a temporary file in the target's folder, flushed to the disk and moved into place, so
-  that what was there before stays whole until then. Whatever fails, Ctrl-C included, leaves no temporary file.
+- The content is written to a temporary file in the target's folder, flushed to the disk and moved into place. Until
+  then the previous file stays complete. After any failure, Ctrl-C included, no temporary file is left.
 """
 
 import errno
@@ -27,10 +27,10 @@ from .errors import FileError
 
 
 def check_target(path: str | Path, *, force: bool = False) -> Path:
-    """The file to write for `path`: `path` itself, or the regular file that the link `path` points to.
+    """Return the file to write for `path`: `path` itself, or the regular file that the link `path` points to.
 
     Raises:
-        FileError: nothing may or can be written there; the message says why and what would work.
+        FileError: the rules above forbid writing there, or it is impossible; the message says why.
     """
     given = os.fspath(path)
     name = shown_path(given)
@@ -58,10 +58,10 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
 
 
 def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
-    """Refuse to write `what`, such as a chart, over the store `db`: that would replace all outcomes."""
+    """Raise if `path`, where `what` (such as a chart) is to be written, is the store `db`, which it would replace."""
     try:
         same = os.path.realpath(path) == os.path.realpath(db) or os.path.samefile(path, db)
-    except (OSError, ValueError):  # one of them does not exist, or is no path
+    except (OSError, ValueError):  # one of them does not exist, or is not a path
         same = False
     if same:
         raise FileError(
@@ -70,7 +70,7 @@ def check_apart(path: str | Path, db: str | Path, *, what: str) -> None:
 
 
 def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Path:
-    """Write `content` to `path` under the rules above; returns `path`. See `whole_file` for errors."""
+    """Write `content` to `path` by the rules above, and return `path`; errors as in `whole_file`."""
     with whole_file(path, force=force) as file:
         file.write(content)
     return Path(path)
@@ -78,19 +78,19 @@ def write_whole(path: str | Path, content: bytes, *, force: bool = False) -> Pat
 
 @contextmanager
 def whole_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to, which replaces `path` when the block ends without an error.
+    """Open a file for writing, which replaces `path` when the block ends without an error.
 
     Raises:
-        FileError: nothing was written, and what was there before is unchanged.
+        FileError: nothing was written; an existing file at `path` is unchanged.
     """
     target = check_target(path, force=force)
-    # Not made from the target's name, which may be as long as the file system allows.
+    # The target's name is not part of it, since that may be as long as the file system allows.
     part = target.parent / f".sparsehead-{secrets.token_hex(8)}.part"
     try:
         with _new_part(part, _mode(target)) as file:
             yield file
             _flush(file)
-        # Another process may have made the target meanwhile.
+        # Check again: another process may have made the target in the meantime.
         os.replace(part, check_target(path, force=force))
     except (OSError, ValueError) as error:
         raise refused(path, error) from error
@@ -101,7 +101,7 @@ def whole_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
 
 
 def make_folder(path: str | Path) -> Path:
-    """The folder `path`, made with its parents if needed; a FileError if it cannot be made or written to."""
+    """Make the folder `path` and its parents if needed; raise a FileError if it cannot be made or written to."""
     try:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,9 +112,9 @@ def make_folder(path: str | Path) -> Path:
 
 
 def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> Path:
-    """`path`, if it is a regular file of at most `most` bytes: reading a FIFO or /dev/zero would never end.
+    """Return `path` if it is a regular file of at most `most` bytes: reading a FIFO or /dev/zero would never end.
 
-    The message asks for what is `wanted`, such as "a CSV with one point per row".
+    Messages ask for `wanted`, such as "a CSV with one point per row".
     """
     name = shown_path(path)
     try:
@@ -131,8 +131,8 @@ def check_source(path: str | Path, *, wanted: str, most: int | None = None) -> P
 
 
 def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
-    """The JSON object in `path`; a FileError if there is no such file, or something else is in it."""
-    # In memory lists of lists take 30 times as much; the largest results file of ours has 240,000 bytes.
+    """Return the JSON object in `path`; raise a FileError if there is no such file, or it holds something else."""
+    # Lists of lists take 30 times as much memory; our largest results file has 240,000 bytes.
     source = check_source(path, wanted=wanted, most=2**24)
     try:
         found = json.loads(source.read_bytes())
@@ -146,20 +146,20 @@ def read_json(path: str | Path, *, wanted: str) -> dict[str, Any]:
 
 
 def refused(path: str | Path, error: BaseException) -> FileError:
-    """The FileError for a file operation that failed with `error`; a FileError is returned unchanged."""
+    """Return the FileError for a file operation that failed with `error`; return a FileError unchanged."""
     if isinstance(error, FileError):
         return error
     return FileError(f"cannot write {shown_path(path)}: {_reason(error)}; nothing was written.")
 
 
 def shown_path(path: str | Path) -> str:
-    """A path for a message: long ones are cut in the middle, control characters are escaped."""
+    """Write a path for a message: cut long ones in the middle, escape control characters."""
     text = printable(os.fspath(path))
     return f"{text[:60]}...{text[-20:]}" if len(text) > 200 else text or "''"
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped, so that a terminal shows them and does not obey them.
+    """Escape control characters in the text, so that a terminal shows them and does not execute them.
 
     >>> printable("a\\x1b[31m")
     'a\\\\x1b[31m'
@@ -176,7 +176,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _described(path: Path) -> str:
-    """The size of a file and when it was last changed, so that a user sees what would be lost."""
+    """Describe a file by its size and last change, so that a user sees what would be lost."""
     try:
         status = os.stat(path)
     except OSError:
@@ -217,13 +217,13 @@ def _flush(file: IO[bytes]) -> None:
     try:
         os.fsync(file.fileno())
     except OSError as error:
-        # Some network file systems have no fsync; a full disk reports itself here and must not pass.
+        # Some network file systems have no fsync. Other errors, such as a full disk, must be raised.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
 
 
 def _flush_folder(folder: Path) -> None:
-    """Write the new name to the disk, where the system can; the content is there already."""
+    """Write the new file name to the disk, if the system supports it; the content is already there."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

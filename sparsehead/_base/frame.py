@@ -1,4 +1,4 @@
-"""A table of results: rows of plain values that any data-frame library reads; none of them is needed here.
+"""A table of results that any data-frame library can read; this module itself needs none.
 
     pandas.DataFrame(frame), polars.DataFrame(frame)       a frame is a sequence of rows
     pyarrow.table(frame), polars.from_dataframe(frame)     and an Arrow C stream, if pyarrow is installed
@@ -72,13 +72,13 @@ class Frame(Sequence[Row]):
 
 
 def _plain(value: Any) -> Any:
-    """`value` as a Python number, text or None; anything else as its text."""
+    """Convert `value` to a Python number, text or None; any other value to its text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def table_html(frame: Frame, *, most: int) -> str:
-    """The first `most` rows of a frame as an HTML table, without empty columns."""
+    """Write the first `most` rows of a frame as an HTML table, without empty columns."""
     names = [n for n in frame.columns if any(v is not None and v != "" for v in frame[n])]
     words = "padding: 1px 10px 1px 0; text-align: left; vertical-align: top"
     numbers = "padding: 1px 10px 1px 0; text-align: right; font-variant-numeric: tabular-nums"
@@ -96,7 +96,7 @@ def table_html(frame: Frame, *, most: int) -> str:
 
 
 def cell_html(value: Any) -> str:
-    """A value for a cell: four digits of a float, nothing for None, texts escaped."""
+    """Write a value for a cell: floats with four digits, nothing for None, texts escaped."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -107,7 +107,7 @@ def cell_html(value: Any) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """The text, its end replaced by dots if it is longer than `most`.
+    """Shorten the text to `most` characters, the last three of them dots.
 
     >>> clipped("abcdefgh", 6)
     'abc...'

@@ -1,11 +1,11 @@
-"""Dataclasses to JSON values: one converter for every record that is written to a file.
+"""Convert dataclasses to JSON values: one converter for every record that is written to a file.
 
-A field may have the type bool, int, float, str, another dataclass, X | None, tuple[X, ...], tuple[X, Y],
-dict[str, X], or by context length dict[int, X] and dict[int, list[X]]; there is nothing else in a record. What is
-known by context length is written as a list of rows, each with its T.
+A field of a record may have the type bool, int, float, str, another dataclass, X | None, tuple[X, ...], tuple[X, Y],
+dict[str, X]; or dict[int, X] and dict[int, list[X]], whose keys are context lengths T. The latter are written as lists
+of rows, each with its T.
 
-A class whose file differs from its fields says so by two class attributes: `in_file` names what is written, in this
-order (a property is written and not read), and `named_by` the field that holds the key under which a dict has it.
+Two class attributes change what is written: `in_file` lists the names to write, in order (a property is written but
+not read); `named_by` is the field that holds the key under which a dict contains the object.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsRecord:
-    """Base of what a results file holds; `schema` is the version of its layout.
+    """Base class of the records in results files; `schema` is the version of the layout.
 
-    `complete`: whether the experiment was run to its planned end.
+    `complete`: whether all planned trials were run.
     """
 
     schema: ClassVar[int] = 1
@@ -26,7 +26,7 @@ class ResultsRecord:
 
 
 def json_values(value: Any) -> Any:
-    """A record as JSON values: a dataclass as an object with its fields in order, a tuple as a list.
+    """Convert a record to JSON values: a dataclass to an object with its fields in order, a tuple to a list.
 
     >>> from dataclasses import make_dataclass
     >>> json_values((make_dataclass("Point", [("T", int), ("m", int | None)])(100, None), 2.5))
@@ -47,7 +47,7 @@ def json_values(value: Any) -> Any:
 
 
 def rows_by_length(found: Mapping[int, Any]) -> list[dict[str, Any]]:
-    """What is known by context length as rows of JSON values, each with its T."""
+    """Convert a dict by context length to rows of JSON values, each with its T."""
     rows = [(T, row) for T, of_T in found.items() for row in (of_T if isinstance(of_T, list) else [of_T])]
     return [{"T": T, **json_values(row)} for T, row in rows]
 

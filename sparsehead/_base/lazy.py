@@ -1,4 +1,4 @@
-"""Names that are imported when first used, so that a package is quick to import, and what a missing extra means."""
+"""Import names on first use, so that a package is quick to import; explain missing extras."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import MissingExtra
 
-# Optional packages and the extra that brings each.
+# Optional packages, and the extra that installs each.
 EXTRAS = {
     "torch": "learn",
     "sklearn": "learn",
@@ -33,8 +33,8 @@ EXTRAS = {
 
 
 def names_for_type_checkers(file: str) -> dict[str, str]:
-    """Names and their modules, from the lines `from .module import name as name` that type checkers read: all of a stub
-    (.pyi), those under `if TYPE_CHECKING:` of a Python file.
+    """Return the module of each name, from the lines `from .module import name as name` that type checkers read: all
+    lines of a stub (.pyi), or those under `if TYPE_CHECKING:` in a Python file.
     """
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     blocks = [tree.body] if file.endswith(".pyi") else [n.body for n in tree.body if isinstance(n, ast.If)]
@@ -43,7 +43,7 @@ def names_for_type_checkers(file: str) -> dict[str, str]:
 
 
 def names_from(module: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of `sparsehead`: `home` says where each name lives."""
+    """Return a `__getattr__` for a module of `sparsehead`; `home` is the module that defines each name."""
 
     def find(name: str) -> Any:
         if name not in home:
@@ -67,7 +67,7 @@ def require_module(module: str) -> None:
 
 
 def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError | MissingExtra:
-    """The same error with the command that mends it, where the module belongs to an extra; else the error itself."""
+    """Return a MissingExtra with the command that installs the module, or `error` itself if no extra has it."""
     module = (error.name or "").split(".")[0]
     if module not in EXTRAS:
         return error

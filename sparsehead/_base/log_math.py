@@ -1,8 +1,8 @@
-"""Arithmetic on logarithms, and the checks every bound makes of its numbers.
+"""Arithmetic on logarithms, and checks of the numbers in every bound.
 
-Capacities multiply norms, so weights of 1e300 (or 1e-300) leave the range of a float long before the theory
-stops being true. Everything between the norms and the printed figure is therefore a natural logarithm, and
-`-inf` stands for zero: a zero norm is an ordinary value here, not an edge case.
+Capacities multiply norms, so weights of 1e300 (or 1e-300) would leave the range of a float although the theory still
+holds. All quantities between the norms and the printed number are therefore natural logarithms; -inf is the logarithm
+of zero, which is an ordinary value of a norm.
 """
 
 import math
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from .errors import DomainError
 
 LOG_ZERO = -math.inf
-LARGEST = 709.0  # exp(709) is the last power below the float's ceiling
+LARGEST = 709.0  # exp(710) exceeds the range of a float
 Real = int | float
 
 
@@ -27,7 +27,7 @@ def exp(log_x: float) -> float:
 
 
 def log_sum(logs: Iterable[float]) -> float:
-    """ln of the sum of the numbers whose logarithms are given; the empty sum is zero.
+    """Return ln of the sum of numbers, given their logarithms; the empty sum is zero, with logarithm -inf.
 
     >>> log_sum([2000.0, 2000.0]) - 2000  # ln 2
     0.6931471805598903
@@ -45,12 +45,12 @@ def log1p_exp(log_x: float) -> float:
 
 
 def log_ln(log_x: float) -> float:
-    """ln ln(2x + 1) from ln x: the logarithm of the factor that a perceptron cover of x points pays."""
+    """ln ln(2x + 1) from ln x: the logarithm of a factor in the covering bound for linear functions."""
     return ln(log1p_exp(math.log(2) + log_x))
 
 
 def as_float(x: Real) -> float:
-    """x as a float; inf for a whole number beyond the range of a float."""
+    """Return x as a float; inf for a whole number beyond the range of a float."""
     try:
         return float(x)
     except OverflowError:
@@ -58,21 +58,21 @@ def as_float(x: Real) -> float:
 
 
 def is_number(x: object) -> bool:
-    """A whole number of any size, or a real one that is not NaN, NumPy's included; a bool is neither."""
+    """Whether x is a whole number of any size or a real number (also of NumPy), but not NaN or a bool."""
     if isinstance(x, bool) or not isinstance(x, numbers.Real):
         return False
     return isinstance(x, numbers.Integral) or not math.isnan(x)
 
 
 def check_norm(name: str, value: Real) -> float:
-    """A norm, or a bound on one: a finite number >= 0."""
+    """Return a norm or a bound on one; raise unless it is a finite number >= 0."""
     if not is_number(value) or value < 0 or math.isinf(as_float(value)):
         raise DomainError(f"{name} bounds a norm, so it is a finite number >= 0; got {value}.")
     return float(value)
 
 
 def check_eps(eps: Real, name: str = "eps") -> float:
-    """A resolution or an accuracy: a finite number > 0."""
+    """Return a resolution or an accuracy; raise unless it is a finite number > 0."""
     if not is_number(eps) or eps <= 0 or math.isinf(as_float(eps)):
         raise DomainError(
             f"{name} is a finite number > 0, got {eps}; a cover at 0 would be the class itself."
@@ -81,14 +81,14 @@ def check_eps(eps: Real, name: str = "eps") -> float:
 
 
 def check_delta(delta: Real) -> float:
-    """A failure probability strictly between 0 and 1."""
+    """Return a failure probability; raise unless it is strictly between 0 and 1."""
     if not is_number(delta) or not 0 < delta < 1:
         raise DomainError(f"delta is a failure probability strictly between 0 and 1, got {delta}; try 0.05.")
     return float(delta)
 
 
 def check_count(name: str, value: Real) -> Real:
-    """A number of things (samples, positions, coordinates): whole and >= 1, an int of any size."""
+    """Return a number of samples, positions or the like; raise unless it is a whole number >= 1, of any size."""
     if not is_number(value) or value in (math.inf, -math.inf) or value < 1 or value != int(value):
         raise DomainError(f"{name} counts things, so it is a whole number >= 1; got {value}.")
     return int(value) if value < 2**63 else value
@@ -103,6 +103,6 @@ def log_binomial(n: int, k: int) -> float:
     if not 0 <= k <= n:
         raise DomainError(f"C(n, k) needs 0 <= k <= n, got n={n}, k={k}.")
     k = min(k, n - k)
-    if k < 1000:  # a sum of logs keeps the digits that lgamma(n) - lgamma(n-k) loses when k << n
+    if k < 1000:  # for k << n, lgamma(n) - lgamma(n-k) would lose digits by cancellation
         return math.fsum(math.log(n - i) - math.log(i + 1) for i in range(k))
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,7 +1,7 @@
-"""Refuse work that would not fit into memory, before it starts.
+"""Reject work that would not fit into memory, before it starts.
 
-`require_memory` compares an estimate from the shapes with what this process may still allocate: the machine's available
-memory, the limits of its control group (version 1 or 2, and those of the groups above it), RLIMIT_AS and RLIMIT_DATA.
+`require_memory` compares an estimate from the shapes with the memory that this process may still allocate. That is the
+least of the machine's available memory, the limits of its control groups (version 1 or 2), RLIMIT_AS and RLIMIT_DATA.
 """
 
 import math
@@ -14,27 +14,27 @@ ROOT = Path("/")
 
 
 def available() -> int | None:
-    """Bytes that this process may still allocate; None where the system does not say."""
+    """Return the bytes that this process may still allocate; None if the system does not say."""
     limits = [*_machine(), *_control_group(), *_process()]
     return max(0, min(limits)) if limits else None
 
 
 def require_memory(what: str, size: Callable[..., int | float], **arguments: int) -> None:
-    """Refuse work that does not fit.
+    """Raise TooLarge if the work does not fit into memory.
 
     Args:
         what: the work, as the message names it: "learn", "build", ...
-        size: bytes needed, as a function of `arguments`; it must not fall when one of them grows.
+        size: bytes needed, as a function of `arguments` that does not decrease in any of them.
         arguments: the numbers that the caller could make smaller, such as T=.., m=..
     Raises:
-        TooLarge: names the estimate, what is available, and for each argument the largest value that would fit while
-            the others stay unchanged.
+        TooLarge: its message has the estimate, the available memory, and for each argument the largest value that fits
+            while the others stay unchanged.
     """
 
     def bytes_of(**given: int) -> int | float:
         try:
             return size(**given)
-        except OverflowError:  # beyond floats
+        except OverflowError:  # beyond the range of a float
             return math.inf
 
     limit = available()
@@ -51,7 +51,7 @@ def require_memory(what: str, size: Callable[..., int | float], **arguments: int
 
 
 def _short(value: int) -> str:
-    """A whole number; above 10^20 by its order of magnitude.
+    """Write a whole number; above 10^20 only its order of magnitude.
 
     >>> _short(10**6), _short(3 * 10**400)
     ('1000000', '10^400')
@@ -60,7 +60,7 @@ def _short(value: int) -> str:
 
 
 def text_of(size: int | float) -> str:
-    """A number of bytes for people: three digits and a unit.
+    """Write a number of bytes with three digits and a unit.
 
     >>> text_of(3_400_000), text_of(17.4e9), text_of(10**30)
     ('3.4 MB', '17.4 GB', '1e+18 TB')
@@ -74,14 +74,14 @@ def text_of(size: int | float) -> str:
 
 
 def _advice(name: str, size: Callable[..., int | float], arguments: dict[str, int], limit: int) -> str:
-    """The largest value of one argument that fits; empty when not even 1 does."""
+    """Name the largest value of one argument that fits; empty if not even 1 does."""
 
     def fits(value: int) -> bool:
         return size(**{**arguments, name: value}) <= limit
 
     if not fits(1):
         return ""
-    low, high = 1, arguments[name]  # fits, does not fit
+    low, high = 1, arguments[name]  # low fits, high does not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -90,7 +90,7 @@ def _advice(name: str, size: Callable[..., int | float], arguments: dict[str, in
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file of the system; None when there is none ("max", or no such file)."""
+    """Return the number in a system file; None if it holds no number ("max") or does not exist."""
     try:
         return int(path.read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -98,7 +98,7 @@ def _number(path: Path) -> int | None:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """Lines "name 123" or "name: 123 kB" as numbers of bytes; empty when the file is not there."""
+    """Return lines "name 123" or "name: 123 kB" as bytes by name; empty if the file does not exist."""
     try:
         lines = [line.replace(":", " ").split() for line in path.read_text().splitlines()]
     except OSError:
@@ -117,7 +117,7 @@ def _machine() -> Iterator[int]:
 
 
 def _control_group() -> Iterator[int]:
-    """What each group above this process leaves; page cache that can be dropped counts as free."""
+    """Yield the free memory of each control group of this process; page cache that can be dropped counts as free."""
     try:
         lines = (ROOT / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -142,10 +142,10 @@ def _control_group() -> Iterator[int]:
 
 
 def _process() -> Iterator[int]:
-    """RLIMIT_AS and RLIMIT_DATA, less what is in use."""
+    """Yield RLIMIT_AS and RLIMIT_DATA, minus the memory in use."""
     try:
         import resource
-    except ImportError:  # not a Unix
+    except ImportError:  # not a Unix system
         return
     used = _fields(ROOT / "proc/self/status")
     for limit, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):

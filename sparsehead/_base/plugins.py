@@ -1,6 +1,6 @@
-"""Things of one kind by name: built-in ones, and those that installed packages add.
+"""Registries: learners, encodings and other extensions by name, both built-in ones and plugins.
 
-A package adds one by an entry point in the group of its kind, in its pyproject.toml:
+An installed package adds a plugin by an entry point in its pyproject.toml, in the group of the kind:
 
     [project.entry-points."sparsehead.learners"]
     nearest = "my_package.nearest:NEAREST"
@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Things by name, built-in ones first. Plugins are looked up for a name that is not built in, and for a listing.
+    """Objects of one kind by name, built-in ones first. Plugins are searched for other names, and for listings.
 
     Args:
-        kind: what one thing is called, such as "learner".
-        builtin: each thing itself, or "module:name", which is then imported on first use.
+        kind: what one object is called in messages, such as "learner".
+        builtin: each object itself, or "module:name", which is imported on first use.
     """
 
     def __init__(self, kind: str, builtin: Mapping[str, T | str]) -> None:
@@ -56,15 +56,15 @@ class Registry(Mapping[str, T], Generic[T]):
         return name in self._loaded or name in self._builtin or name in self._plugins()
 
     def add(self, name: str, thing: T) -> None:
-        """Make a thing known to this process; listings leave it out."""
+        """Register an object in this process only; listings leave it out."""
         self._loaded[name] = thing
 
     def is_builtin(self, name: str) -> bool:
-        """Whether the thing of that name comes with this package."""
+        """Whether the object of that name belongs to this package."""
         return name in self._builtin
 
     def check(self, name: str) -> str:
-        """The name, or a DomainError with the known names."""
+        """Return the name if it is known; otherwise raise a DomainError with the known names."""
         if name not in self:
             short = str(name)[:60]
             known = f"the {self.kind}s are {', '.join(self)}"
@@ -72,7 +72,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return name
 
     def find(self, name: str) -> T:
-        """The thing of that name, or a DomainError with the known names."""
+        """Return the object of that name; if it is unknown, raise a DomainError with the known names."""
         return self[self.check(name)]
 
     def _plugins(self) -> dict[str, EntryPoint]:

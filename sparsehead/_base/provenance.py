@@ -1,4 +1,4 @@
-"""The origin of a result: version, commit if it runs from a checkout, engine, processor."""
+"""The origin of a result: version, commit (in a checkout), engine, processor."""
 
 import os
 import platform
@@ -15,9 +15,9 @@ NOT_RECORDED = "not recorded"
 
 @cache
 def version_and_commit() -> tuple[str, str]:
-    """(version, commit); the commit ends in "-dirty" with uncommitted changes, and is "" outside a checkout."""
+    """Return (version, commit); the commit ends in "-dirty" with uncommitted changes and is "" outside a checkout."""
     root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():  # an installed copy, perhaps inside somebody else's repository
+    if not (root / ".git").exists():  # an installed copy, possibly inside another repository
         return __version__, ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
@@ -28,19 +28,19 @@ def version_and_commit() -> tuple[str, str]:
 
 
 def made_by(engine: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Version, commit and engine, as the store keeps them with every outcome.
+    """Return version, commit and engine, as the store keeps them with every outcome.
 
-    `engine` is the outcome's own `made_by` (engine, instructions, dtype, device); without it none is recorded.
+    `engine` is the outcome's `made_by` (engine, instructions, dtype, device); without it no engine is recorded.
     """
     version, commit = version_and_commit()
     return {"version": version, "commit": commit, **(engine or {"engine": NOT_RECORDED})}
 
 
 def engine_identity(origin: Mapping[str, Any]) -> str:
-    """Engine, instruction set, dtype and device of an outcome's `made_by` as one string; "" where not recorded.
+    """Join engine, instruction set, dtype and device of an outcome's `made_by`; "" if they were not recorded.
 
-    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it: an
-    update must not make every outcome worthless.
+    Outcomes of one spec with the same identity are the same experiment. Version and commit are not part of it, so that
+    outcomes remain valid after an update.
 
     >>> engine_identity(
     ...     {"engine": "compiled", "instructions": "x86-64-v3", "dtype": "float32", "device": "cpu"}
@@ -54,7 +54,7 @@ def engine_identity(origin: Mapping[str, Any]) -> str:
 
 
 def described(origin: Mapping[str, Any]) -> str:
-    """One phrase for an outcome's `made_by`; what it does not name is left out.
+    """Describe an outcome's `made_by` in one phrase; entries that were not recorded are left out.
 
     >>> described(
     ...     {"version": "0.2.0", "commit": "9a583d1", "engine": "torch", "dtype": "float32", "device": "cpu"}

@@ -1,4 +1,4 @@
-"""The only way to make a random generator."""
+"""Named random streams; every random generator of the library is made here."""
 
 import zlib
 
@@ -8,9 +8,9 @@ from .errors import DomainError
 
 
 def stream(seed: int, *path: str | int) -> np.random.Generator:
-    """The generator that belongs to `path` under `seed`: the same numbers in any order, in any process.
+    """Return the generator named `path` under `seed`: it gives the same numbers in any process, in any order of calls.
 
-    Streams are named for their use, `stream(seed, "support")`, so adding one disturbs no other.
+    Streams are named for their use, such as `stream(seed, "support")`, so that a new one does not change the others.
 
     >>> int(stream(7, "bits").integers(100)) == int(stream(7, "bits").integers(100))
     True

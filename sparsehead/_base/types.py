@@ -1,7 +1,7 @@
 """The array types that signatures use: jaxtyping shapes over NumPy arrays, checked while tests run.
 
-A one-axis shape opens with a space (`Float[Array, " T"]`). Annotations stay real objects: postponing them
-would make the checker skip dataclasses silently. Letters in shape strings are those of docs/notation.md.
+A one-axis shape starts with a space (`Float[Array, " T"]`). Do not postpone annotations (`from __future__ import
+annotations`): the checker would silently skip dataclasses. docs/notation.md explains the letters in shape strings.
 """
 
 from jaxtyping import Bool, Float, Int, Shaped

@@ -1,11 +1,11 @@
-"""Tables of a user's own: an array, a data frame, a CSV or Parquet file comes in; bits, labels and names go out.
+"""From a user's table (an array, a data frame, a CSV or Parquet file) to bits, labels and names.
 
 Read in this order:
 
-columns    one column as numbers or texts, whatever it arrived as
-files      the columns of a CSV or Parquet file
-binary     a column as bits: as it is, by a threshold, or one bit for each category
-dataset    the result, `Dataset`, and the public `dataset`
+columns    convert a column of any type to numbers or texts
+files      read the columns of a CSV or Parquet file
+binary     convert a column to bits: unchanged, by a threshold, or one bit for each category
+dataset    `dataset`, and its result `Dataset`
 """
 
 from .dataset import Dataset, dataset

@@ -1,4 +1,4 @@
-"""Columns as bits: those of 0 and 1 as they are, numbers by a threshold, categories as one bit each."""
+"""Convert columns to bits: columns of 0 and 1 unchanged, numbers by a threshold, categories to one bit each."""
 
 import numpy as np
 
@@ -8,34 +8,34 @@ from .._base.types import Array, Shaped
 from .columns import Column
 
 Bits = Shaped[Array, " n"]
-MOST_CATEGORIES = 50  # of a column; each becomes a column of its own
+MOST_CATEGORIES = 50  # in one column; each becomes a column of bits
 
 
 def bits_of(column: Column, *, cut: float | None, onehot: bool) -> dict[str, Bits]:
-    """The bits that a column becomes, by name.
+    """Convert a column to one or more columns of bits, by name.
 
     Args:
-        cut: 1 where the value is above it, as the column "name>cut".
-        onehot: a column "name=value" for each value, in order; two values make one column, that of the second.
+        cut: make the column "name>cut", which is 1 where the value is above the cut.
+        onehot: make a column "name=value" for each value, in order; if there are two values, only for the second.
     Raises:
-        DomainError: a value is missing, or the column is not of bits and neither was asked for.
+        DomainError: a value is missing, or the column does not hold bits and neither cut nor onehot is given.
     """
     check_complete(column)
     if cut is not None and onehot:
         raise DomainError(
-            f"column {shown(column.name)} has both a threshold and onehot; a column takes one of them."
+            f"column {shown(column.name)} has both a threshold and onehot; give only one of them."
         )
     if cut is not None:
         if not column.is_numeric:
             raise DomainError(
-                f"column {shown(column.name)} is of texts such as {_some(column)}; a threshold needs numbers."
+                f"column {shown(column.name)} holds texts such as {_some(column)}; a threshold needs numbers."
             )
         return {f"{column.name}>{cut:g}": (column.values > cut).astype(np.uint8)}
     if onehot:
         return _one_bit_each(column)
     if not is_bits(column):
         raise DomainError(
-            f"column {shown(column.name)} is not of bits: it has values such as {_some(column)}; {_remedy(column)}."
+            f"column {shown(column.name)} does not hold bits: it has values such as {_some(column)}; {_remedy(column)}."
         )
     return {column.name: column.values.astype(np.uint8)}
 
@@ -46,7 +46,7 @@ def is_bits(column: Column) -> bool:
 
 
 def labels_of(column: Column, *, positive: str | None) -> Bits:
-    """The labels: a column of bits, or 1 where the value is `positive`."""
+    """Return the labels: the column itself if it holds bits, or 1 where the value is `positive`."""
     check_complete(column)
     if positive is not None:
         values = _spelled(column)
@@ -70,7 +70,7 @@ def labels_of(column: Column, *, positive: str | None) -> Bits:
 
 
 def check_complete(column: Column) -> None:
-    """Refuse missing values."""
+    """Raise if values are missing."""
     gone = (
         np.isnan(column.values) if column.is_numeric else np.array([value is None for value in column.values])
     )
@@ -104,7 +104,7 @@ def _spelled(column: Column) -> list[str]:
 
 
 def _some(column: Column) -> str:
-    """A few values for a message: of numbers those that are not 0 or 1 first."""
+    """List a few values for a message; numbers other than 0 and 1 come first."""
     found = sorted(set(column.values.tolist()), key=lambda value: (value in (0, 1), value))[:3]
     return ", ".join(f"{value:g}" if column.is_numeric else shown(value) for value in found)
 

@@ -1,4 +1,4 @@
-"""Columns of a table as they arrive: each becomes numbers (NaN: missing) or texts (None: missing)."""
+"""Convert each column of a table to numbers (NaN: missing) or texts (None: missing)."""
 
 import re
 from collections import Counter
@@ -14,13 +14,13 @@ from .._base.types import Array, Shaped
 
 MOST_COLUMNS = 10_000  # training on more takes hours
 MOST_NAME = 200  # characters of a column's name
-NO_VALUE = {"", "na", "nan", "null", "<na>", "nat"}  # texts that stand for a missing value, in small letters
+NO_VALUE = {"", "na", "nan", "null", "<na>", "nat"}  # texts that mean a missing value, in lower case
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: float64 with NaN for missing values, or objects, texts with None for missing values."""
+    """One column: an array of float64 (NaN: missing), or of objects that are texts (None: missing)."""
 
     name: str
     values: Shaped[Array, " n"]
@@ -32,11 +32,11 @@ class Column:
 
 
 def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
-    """The columns of an array (n, T) or a data frame, by name; those of an array are x0, x1, .. unless named.
+    """Return the columns of an array (n, T) or a data frame, by name; default names for an array are x0, x1, ..
 
-    A data frame is whatever has `columns` (pandas, polars) or `column_names` (Arrow) and gives a column for a name.
+    A data frame is any object with `columns` (pandas, polars) or `column_names` (Arrow) that returns columns by name.
     """
-    # Arrow's `columns` are the columns themselves.
+    # Arrow's `columns` holds the columns themselves, not their names.
     found = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
     if found is not None and hasattr(X, "__getitem__"):
         if names is not None:
@@ -48,20 +48,20 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
     array = _array(X)
     own = [f"x{t}" for t in range(array.shape[1])] if names is None else list(names)
     if len(own) != array.shape[1]:
-        raise ShapeError(f"X has {array.shape[1]} columns and {len(own)} names; each column needs one.")
+        raise ShapeError(f"X has {array.shape[1]} columns and {len(own)} names; each column needs one name.")
     check_column_names(own)
     return {name: as_column(name, array[:, t]) for t, name in enumerate(own)}
 
 
 def name_of_label(name: Any) -> str:
-    """A column label that is no text, as text; whole numbers only."""
+    """Convert a data frame's column label to text; raise unless it is a text or a whole number."""
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return str(name)
     raise DomainError(f"a column's name is a text; got {shown(name)}.")
 
 
 def _array(X: Any) -> Shaped[Array, "n T"]:
-    """X as an array of two axes."""
+    """Convert X to an array with two axes."""
     if hasattr(X, "toarray"):
         raise ShapeError("X is a sparse matrix; X.toarray() makes it an array.")
     try:
@@ -79,7 +79,7 @@ def _array(X: Any) -> Shaped[Array, "n T"]:
 
 
 def check_column_names(names: Iterable[Any]) -> None:
-    """Refuse no columns, too many, and names that are empty, repeated, too long or cannot be written in a formula."""
+    """Raise for no or too many columns, and for names that are empty, repeated, too long or unusable in a formula."""
     names = list(names)
     if not names:
         raise DomainError("the table has no columns to learn from; at least one is needed beside the label.")
@@ -101,16 +101,16 @@ def check_column_names(names: Iterable[Any]) -> None:
             )
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise DomainError(f"{count} columns are called {shown(name)}; each needs a name of its own.")
+        raise DomainError(f"{count} columns have the name {shown(name)}; names must differ.")
 
 
 def as_column(name: str, values: Any) -> Column:
-    """The column's values as numbers if all that are there are numbers, true or false; else as texts."""
+    """Convert values to numbers if all that are not missing are numbers or Booleans; otherwise to texts."""
     try:
         array = np.asarray(values)
     except Exception as error:  # another library's column
         raise DomainError(
-            f"column {shown(name)} cannot be read: {error}; a column is of numbers or texts."
+            f"column {shown(name)} cannot be read: {error}; a column holds numbers or texts."
         ) from None
     if array.ndim != 1:
         raise ShapeError(
@@ -124,7 +124,7 @@ def as_column(name: str, values: Any) -> Column:
         return Column(name, numbers)
     if array.dtype.kind not in "OUST":
         raise DomainError(
-            f"column {shown(name)} is of type {array.dtype}; a column is of numbers, of true and false, or of texts."
+            f"column {shown(name)} has type {array.dtype}; a column holds numbers, true and false, or texts."
         )
     texts = [_text(name, value) for value in array.tolist()]
     meaning = {text: _number(text) for text in set(texts)}
@@ -135,7 +135,7 @@ def as_column(name: str, values: Any) -> Column:
 
 
 def _text(name: str, value: Any) -> str | None:
-    """A value as text without spaces around it; None if it is missing."""
+    """Return a value as text without surrounding spaces; None if it is missing."""
     if isinstance(value, str):
         return value.strip()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -145,12 +145,12 @@ def _text(name: str, value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode(errors="replace").strip()
     raise DomainError(
-        f"column {shown(name)} has the value {shown(value)}; a column is of numbers, of true and false, or of texts."
+        f"column {shown(name)} has the value {shown(value)}; a column holds numbers, true and false, or texts."
     )
 
 
 def _number(text: str | None) -> float | None:
-    """A text as a number, NaN if it is missing; None if it is another text."""
+    """Return the number that a text spells, NaN if the value is missing, None for any other text."""
     if text is None or text.lower() in NO_VALUE:
         return float("nan")
     if text.lower() in ("true", "false"):

@@ -1,4 +1,4 @@
-"""`dataset`: a table of a user's own as bits, labels and names."""
+"""`dataset`: convert a user's table to bits, labels and names."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from .columns import Column, as_column, check_column_names, columns_of
 from .files import read_columns
 
 LEAST_ROWS = 20
-WORDS = ("maj", "atleast", "table", "true", "false")  # of the language of formulas
+WORDS = ("maj", "atleast", "table", "true", "false")  # words with a meaning in formulas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,8 +27,8 @@ class Dataset(WithCard):
     """Labelled rows of bits, made by `dataset`.
 
     Args:
-        bits: (m, T), uint8. labels: (m,), uint8; both occur.
-        names: of the T columns.
+        bits: (m, T), uint8. labels: (m,), uint8; both 0 and 1 occur.
+        names: names of the T columns.
         label: the name of the label.
     """
 
@@ -48,11 +48,11 @@ class Dataset(WithCard):
         return self.bits.shape[1]
 
     def rows(self, numbers: Shaped[Array, " n"]) -> Sample:
-        """The bits and labels of some rows."""
+        """Return the bits and labels of the rows with these numbers."""
         return self.bits[numbers], self.labels[numbers]
 
     def formula(self, f: SparseFunction) -> str:
-        """f in the names of the columns; names that are no words are quoted in backquotes.
+        """Write f with the names of the columns; names that are not plain words are put in backquotes.
 
         >>> data = Dataset(np.eye(2, dtype=np.uint8), np.array([0, 1]), ("smokes", "age>40"), "ill")
         >>> from sparsehead.functions import parse
@@ -85,20 +85,20 @@ def dataset(
     onehot: Collection[str] = (),
     positive: Any = None,
 ) -> Dataset:
-    """Bits and labels of a table.
+    """Convert a table to bits and labels.
 
     Args:
         X: an array (m, T), a data frame (pandas, polars, Arrow), or the path of a CSV or Parquet file.
-        y: the m labels; or the name of the column that has them, for a data frame or a file.
-        names: of the columns of an array; x0, x1, .. by default.
-        threshold: by column, the cut above which a number counts as 1.
+        y: the m labels; or, for a data frame or a file, the name of the column of labels.
+        names: names of an array's columns; x0, x1, .. by default.
+        threshold: by column, the cut above which a number becomes 1.
         onehot: columns of categories; each category becomes a column "name=value".
-        positive: the value of the label that counts as 1, if it is not 0 or 1 already.
+        positive: the value of the label that becomes 1, if labels are not 0 and 1.
     Raises:
-        DomainError: a column is not of bits (the message says how to make it so), a value is missing, a name is
+        DomainError: a column does not hold bits (the message says how to convert it), a value is missing, a name is
             unknown or repeated, or the label is constant.
-        ShapeError: X and y have different lengths, or X is no table.
-        FileError, ParseError: the file cannot be read, or holds no table.
+        ShapeError: X and y have different lengths, or X is not a table.
+        FileError, ParseError: the file cannot be read, or does not hold a table.
 
     >>> dataset([[0, 1], [1, 1], [1, 0], [0, 0]] * 5, [0, 1, 1, 0] * 5)
     <Dataset: 20 rows of 2 bits, label 'y' 1 in 10>
@@ -107,7 +107,7 @@ def dataset(
         return X
     if isinstance(X, str | PathLike):
         if names is not None:
-            raise DomainError("names are for an array; a file has its own in its first line.")
+            raise DomainError("names are for an array; a file has names in its first line.")
         columns = read_columns(X)  # type: ignore[arg-type]
     else:
         columns = columns_of(X, names)
@@ -129,7 +129,7 @@ def dataset(
 
 
 def _take_label(columns: dict[str, Column], y: Any) -> Column:
-    """The label; if y is its name, it is taken out of the columns."""
+    """Return the label; if y is its name, remove it from the columns."""
     if y is None:
         raise DomainError(
             "labels are missing: give y, or the name of the column that has them (--label COLUMN)."
@@ -154,7 +154,7 @@ def _listed(columns: Collection[str]) -> str:
 
 
 def _named(what: str, given: Any, columns: Mapping[str, Column]) -> tuple[str, ...]:
-    """Names of columns, refused if there is no such column."""
+    """Return the given names of columns; raise if there is no such column."""
     found = several(what, given, "names of columns")
     for name in found:
         if name not in columns:

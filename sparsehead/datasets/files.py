@@ -1,4 +1,4 @@
-"""The columns of a CSV or Parquet file. A file is data: nothing in it is evaluated."""
+"""Read the columns of a CSV or Parquet file. Nothing in the file is evaluated as code."""
 
 import csv
 import io
@@ -9,18 +9,18 @@ from .._base.errors import FileError, ParseError
 from .._base.files import check_source, shown_path
 from .columns import MOST_COLUMNS, NUMBER, Column, as_column, check_column_names
 
-MOST_BYTES = 2**28  # 10^6 rows of 130 columns of bits
-MOST_CELLS = 2 * 10**7  # 160 MB while a CSV is read
+MOST_BYTES = 2**28  # enough for 10^6 rows of 130 columns of bits
+MOST_CELLS = 2 * 10**7  # take 160 MB while a CSV is read
 WANTED = "a CSV or Parquet file with named columns"
 
 
 def read_columns(path: str | Path) -> dict[str, Column]:
-    """The columns of a file, by name: Parquet if it ends in .parquet or .pq, CSV if in .csv, .tsv or .txt.
+    """Return the columns of a Parquet file (.parquet, .pq) or CSV file (.csv, .tsv, .txt), by name.
 
     Raises:
-        FileError: the file cannot be read, is too large, or its ending is another.
-        ParseError: it is no table: rows of different lengths, names that are missing or repeated, no rows.
-        MissingExtra: it is Parquet, and pyarrow is not installed.
+        FileError: the file cannot be read, is too large, or has another ending.
+        ParseError: rows have different lengths, names are missing or repeated, or there are no rows.
+        MissingExtra: the file is Parquet, and pyarrow is not installed.
     """
     file, name = check_source(path, wanted=WANTED, most=MOST_BYTES), shown_path(path)
     ending = file.suffix.lower()
@@ -36,7 +36,7 @@ def read_columns(path: str | Path) -> dict[str, Column]:
 
 
 def csv_columns(content: bytes, name: str) -> dict[str, Column]:
-    """The columns of a CSV whose first line has their names; commas, semicolons or tabs separate cells."""
+    """Return the columns of a CSV whose first line holds their names; commas, semicolons or tabs separate cells."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
