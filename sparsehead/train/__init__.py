@@ -1,14 +1,15 @@
-"""Weights found by gradient descent: a TrainSpec comes in, an Outcome and a Model go out.
+"""Train a learner on a sparse function: from a TrainSpec to an Outcome and a Model.
 
-Read in this order:
+T is the context length, s the number of relevant positions, m the number of training samples, d the embedding width,
+H the number of heads. Read in this order:
 
 architecture, spec   the shape of a Transformer; everything that one trial depends on
 data                 training sets, fresh batches, the holdout
-learners, transformer   what is trained: one folder of learners for comparison, one for the Transformer
+learners, transformer   other learners, for comparison; the Transformer
 trial                one trial in progress: restarts, checks, verdict
-outcome              what came of it
+outcome              the result of a trial
 data_run, formulas, rivals, from_data   learning from a table: the result, its formula, other methods, the training
-loop, learn          many trials (`run_trials`); one (the public `learn`)
+loop, learn          many trials (`run_trials`); one trial (the public `learn`)
 keywords             the types of `learn`'s settings
 footprint            the memory that a trial takes
 """

@@ -7,8 +7,11 @@ from .._base.errors import DomainError
 from .._base.fields import about, setting, settings_of
 from ..heads.encoding import ENCODINGS
 
-SIGMAS = ("identity", "relu", "gelu", "tanh")  # their order is known to the kernel, which gets an index
-OWN, OWN_BAG = "own-", "bag-"  # an encoding given as an object: named by its kind and a hash of its numbers
+SIGMAS = ("identity", "relu", "gelu", "tanh")  # the kernel gets an index: keep the order
+OWN, OWN_BAG = (
+    "own-",
+    "bag-",
+)  # prefixes of the names of user-defined encodings; a hash of the numbers follows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,9 @@ class Shape:
         kind: type = type(self)
         for name, described in settings_of(kind).items():
             value = getattr(self, name)
-            if value is described.default:  # most are, and a sweep makes specs by the thousand
+            if (
+                value is described.default
+            ):  # a shortcut: most values are, and a sweep makes thousands of specs
                 continue
             value = described.checked(value)
             object.__setattr__(self, name, value)
@@ -49,44 +54,44 @@ class Shape:
                 (name == "encoding" and value.startswith((OWN, OWN_BAG)))
                 or (name == "learner" and "@" in value)
             ):
-                described.check_choice(value)  # but for what was given as an object
+                described.check_choice(value)  # not for an encoding that was given as an object
         if self.positions != "trainable" and self.encoding != "trainable":
             raise DomainError(
                 f"{self.positions} positions replace those of the trainable encoding; the encoding "
-                f"{self.encoding!r} brings its own."
+                f"{self.encoding!r} has fixed ones."
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture(Shape):
-    """What is trained: the shape of a model at context length T. `eps` is LayerNorm's.   Paper: tf-layer"""
+    """The shape of a model at context length T. `eps` is that of LayerNorm.   Paper: tf-layer"""
 
     T: int = field(metadata=about("Model", "Context length.", least=1))
     eps: float = setting(1e-5, "Model", "Added to the variance in LayerNorm.", least=0.0)
 
     @property
     def temperature(self) -> float:
-        """What scores are divided by."""
+        """The number by which scores are divided."""
         return math.sqrt(self.k) if self.scaled else 1.0
 
     @property
     def trains_encoding(self) -> bool:
-        """Whether the vectors of the bit values and [CLS] are trained or stay as given."""
+        """Whether the vectors of the bit values and of [CLS] are trained."""
         return self.encoding == "trainable"
 
     @property
     def trains_positions(self) -> bool:
-        """Whether position vectors are trained or stay as given."""
+        """Whether the position vectors are trained."""
         return self.trains_encoding and self.positions == "trainable"
 
     @property
     def is_bag(self) -> bool:
-        """Whether a zero bit is the zero token (x_t = b_t v_t) rather than E_0 + P_t."""
+        """Whether tokens are x_t = b_t v_t, with the zero vector for a zero bit, instead of x_t = E_{b_t} + P_t."""
         given = self.encoding.startswith((OWN, OWN_BAG))
         return self.encoding.startswith(OWN_BAG) if given else ENCODINGS[self.encoding].is_bag
 
 
 def width_of(encoding: str, *, T: int, d: int) -> int:
-    """The width that the encoding of this name has at T, where it fixes one; else d."""
+    """The width that the encoding of this name fixes at T, or d if it fixes none."""
     fixed = ENCODINGS[encoding].width if encoding in ENCODINGS else None
     return d if fixed is None else fixed(T)

@@ -1,4 +1,4 @@
-"""A trial's samples: training set, fresh batches, and a holdout that is drawn as far as it is walked."""
+"""The samples of a trial: the training set, fresh batches, and a holdout of which only the needed part is drawn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,16 +10,16 @@ from .._base.types import Array, Shaped
 from ..functions.task import Sample
 from .spec import TrainSpec, task_of
 
-CHUNK_BITS = 2**25  # at most, in one chunk of the holdout
+CHUNK_BITS = 2**25  # largest number of bits in one chunk of the holdout
 
 
 def training_set(spec: TrainSpec) -> Sample:
-    """m samples from stream(seed, "train"); restarts share them."""
+    """Draw m samples from stream(seed, "train"), which all restarts share."""
     return drawn_training_set(spec)[0]
 
 
 def drawn_training_set(spec: TrainSpec) -> tuple[Sample, int | None]:
-    """The training set, and the number of sets drawn until it was accepted, if they are chosen at all."""
+    """Return the training set, and the number of sets drawn until one was accepted; None if any set is accepted."""
     return task_of(spec).drawn_training_set(spec.m, rng=stream(spec.seed, "train"), unique=spec.unique)
 
 
@@ -37,8 +37,8 @@ class FreshBatches:
 class Holdout:
     """The holdout, in chunks that double in size; chunk i comes from stream(seed, "holdout", i).
 
-    Most checks stop in the first chunk, so most chunks are never drawn. Labels and bits are free of noise: the
-    accuracy of a perfect learner is 1.
+    Most checks stop in the first chunk, so most chunks are never drawn. Labels and bits have no noise: a perfect
+    learner has accuracy 1.
     """
 
     def __init__(self, spec: TrainSpec) -> None:
@@ -46,7 +46,7 @@ class Holdout:
         self._seed, self._T = spec.seed, spec.T
         self.sizes = _chunks(spec.holdout, max(1, CHUNK_BITS // spec.T))
         self._kept: dict[int, Sample] = {}
-        self._free_bytes = 2**26  # for chunks that are kept; the others are drawn again when needed
+        self._free_bytes = 2**26  # for chunks kept in memory; the others are drawn again when needed
 
     def chunk(self, i: int) -> Sample:
         """Bits (n, T) and labels (n,) of chunk i, uint8."""
@@ -62,7 +62,7 @@ class Holdout:
 
 
 def _chunks(total: int, most: int) -> list[int]:
-    sizes, done, size = [], 0, min(256, most)  # 256 are enough to stop at chance level
+    sizes, done, size = [], 0, min(256, most)  # 256 samples are enough to reject accuracy at chance level
     while done < total:
         sizes.append(min(size, total - done))
         done += sizes[-1]
@@ -73,9 +73,9 @@ def _chunks(total: int, most: int) -> list[int]:
 def check_on(
     predict: Callable[[Shaped[Array, "n T"]], Shaped[Array, " n"]], holdout: Holdout, allowed: int
 ) -> tuple[float, bool]:
-    """Accuracy on the holdout, walked until success is certain or excluded; and whether it succeeded.
+    """Return the accuracy on the holdout, and whether at most `allowed` errors occur on all of it.
 
-    The verdict is that of the whole holdout: errors only ever add up.
+    Stop once the number of errors decides that; the accuracy is then that of the part that was used.
     """
     errors, seen = 0, 0
     for i in range(len(holdout.sizes)):

@@ -1,4 +1,4 @@
-"""The result of learning from a table: a formula in the names of its columns, and how far it can be trusted."""
+"""The result of learning from a table: a formula in the names of its columns, with evidence for it."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,20 +17,20 @@ BY_HEAD = "columns ranked by the head, table by the labels, size by the Occam bo
 
 @dataclass(frozen=True, repr=False)
 class TableReading(ShortRepr):
-    """The function read from a table by way of a trained head.
+    """The function read from a table with the help of a trained head.
 
     Args:
         function: the sparse function of the T columns.
-        formula: the same in the names of the columns.
-        agreement: with the labels of the held-out rows, which neither training nor the choice has seen.
-        with_head: how often function and head agree on the held-out rows.
-        certificate: the Occam bound on the function's error, from all rows. It assumes independent rows of one
-            distribution; the error counts wrong labels in the table as errors of the function.
-        better: proved, at the same confidence, that the function is right more often than either constant.
-        unseen: patterns of the function's columns that no row has; the head decided on them.
-        flips: by column, the share of rows whose label by the head changes with it; the columns that were considered.
+        formula: the function, written with the names of the columns.
+        agreement: agreement with the labels of held-out rows, which neither training nor the choice of function used.
+        with_head: agreement of function and head on the held-out rows.
+        certificate: the Occam bound on the function's error, from all rows. It assumes independent rows from one
+            distribution. A wrong label in the table counts as an error of the function.
+        better: whether the function is proved, at the same confidence, to be right more often than either constant.
+        unseen: number of patterns of the function's columns that no row has; there the head decides.
+        flips: for each column that was considered, the share of rows in which flipping it changes the head's label.
         method: how the function was found.
-        notes: what speaks against the certificate's assumption.
+        notes: evidence against the certificate's assumption.
     """
 
     function: SparseFunction
@@ -45,7 +45,7 @@ class TableReading(ShortRepr):
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-able values."""
+        """The reading as JSON values."""
         found = {name: getattr(self, name) for name in ("formula", "better", "unseen", "flips", "method")}
         return {
             **found,
@@ -59,11 +59,11 @@ class TableReading(ShortRepr):
 
 @dataclass(frozen=True)
 class Rival:
-    """What another method makes of the same rows.
+    """The result of another method on the same rows.
 
     Args:
         name: "decision tree" or "logistic regression".
-        agreement: with the labels of the held-out rows.
+        agreement: agreement with the labels of the held-out rows.
         says: the tree's formula, or the regression's largest weights.
     """
 
@@ -74,15 +74,15 @@ class Rival:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableRun(WithCard):
-    """A head trained on a table, and what was read from it.
+    """A head trained on a table, and the formula read from it.
 
     Args:
         data: the table as bits.
-        spec: the head's settings; `m` are the rows that it was trained on.
-        model: the head at its best check on rows that it was not trained on.
+        spec: the head's settings; `m` is the number of rows that it was trained on.
+        model: the head at its best check, which uses rows that it was not trained on.
         reading: the formula with its agreement and its bound.
-        rivals: a decision tree and a logistic regression of the same rows; empty without scikit-learn.
-        steps, restart: where the best check was.
+        rivals: a decision tree and a logistic regression on the same rows; empty without scikit-learn.
+        steps, restart: step and restart of the best check.
     """
 
     data: Dataset
@@ -96,14 +96,14 @@ class TableRun(WithCard):
 
     @property
     def solved(self) -> bool:
-        """Whether the formula is proved to be right more often than either constant. No table can show more: which
-        function made its labels, and how many of them are wrong, is not known.
+        """Whether the formula is proved to be right more often than either constant. A table cannot show more, since
+        the true function and the number of wrong labels are unknown.
         """
         return self.reading.better
 
     @property
     def verdict(self) -> str:
-        """One sentence: the formula, how often it is right, and what is proved."""
+        """One sentence: the formula, how often it is right, and what is proved about it."""
         r = self.reading
         proved = "proved better than a constant" if self.solved else "not proved better than a constant"
         return (
@@ -115,7 +115,7 @@ class TableRun(WithCard):
         return f"<TableRun: {self.verdict}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-able values: what `sparsehead learn --data --json` prints."""
+        """The result as JSON values, as `sparsehead learn --data --json` prints it."""
         return {
             "solved": self.solved,
             "label": self.data.label,
@@ -131,7 +131,7 @@ class TableRun(WithCard):
         }
 
     def to_frame(self) -> Frame:
-        """One row for each method: name, agreement with the held-out labels, its interval, and what it says."""
+        """One row for each method: name, agreement with the held-out labels, its interval, formula or weights."""
         ours = Rival("head", self.reading.agreement, self.reading.formula)
         return Frame(
             [
@@ -148,7 +148,7 @@ class TableRun(WithCard):
 
 
 def spelled(a: Agreement) -> str:
-    """A share with its interval.
+    """Write a share with its interval.
 
     >>> spelled(Agreement(0.95, 0.887, 0.984, 100))
     '95.0% [88.7%, 98.4%] of 100'

@@ -1,6 +1,6 @@
-"""Memory that a trial takes, estimated from its shapes; no torch, so that a caller can ask before it starts.
+"""Estimate the memory of a trial from its shapes, without importing torch.
 
-The numbers are bytes per number and were fitted to the peak of resident memory (Linux, torch 2.13) over
+The constants are bytes per entry of an array. They were fitted to the peak of resident memory (Linux, torch 2.13) over
 T = 10^3 .. 10^5, m = 100 .. 10^5, d = 64 and 128, H = 4 and 16, with and without dropout, in float32 and float64.
 `tests/base/test_memory.py` compares the estimate with the measured peak.
 """
@@ -16,56 +16,58 @@ STARTED_BYTES = 300e6  # Python and torch before the first trial
 
 
 def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> float:
-    """Bytes at the peak of one trial with the settings of `spec` at this T and m."""
+    """Estimate the peak bytes of one trial with the settings of `spec` at this T and m."""
     size: float = LEARNERS[spec.learner].memory(spec, T, m, dtype)
     return size
 
 
 def plain_bytes(spec: TrainSpec, T: int, m: int, dtype: str, *, weights: float = 0.0) -> float:
-    """A learner that holds the training set and a chunk of the holdout as floats, and weights with their moments."""
+    """For a learner that holds the training set and a chunk of the holdout as floats, and weights with moments."""
     return STARTED_BYTES + 24 * (float(m) * T + _chunk(spec, T)) + 32 * weights
 
 
 def lstm_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """The LSTM: states of all positions, in training with what the gradient needs, and in checks of 512 without."""
+    """For the LSTM: states at all positions, with intermediate values in training, and for 512 samples in checks."""
     return STARTED_BYTES + 4700 * float(m) * T + 1500 * float(min(512, spec.holdout)) * T
 
 
 def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """The Transformer, by whichever engine takes more."""
+    """For the Transformer, by the engine that takes more."""
     bits = float(m) * T
     double = 2 if dtype == "float64" else 1
     d = width_of(spec.encoding, T=T, d=spec.d)
     width = spec.k * spec.H + spec.H
     weights = float(T) * d + spec.L * float(d) * (4 * spec.k * spec.H + 2 * spec.mlp)
-    # Weights: with gradient, two moments, and the float64 copies in which attention and norms are looked at.
+    # Weights: with gradient, two moments, and float64 copies for measuring attention and norms.
     # Projections: keys and values of the 2T + 1 tokens, their gradients and scratch.
-    # Bits: of the training set and of the holdout chunk in hand, and what is computed from them.
+    # Bits: of the training set and of the current holdout chunk, and what is computed from them.
     per_weight, per_projection, per_bit, per_chunk = 80, 80, 17, 17
-    known = dtype in ("float32", "float64")  # anything else is refused where the engine is made
+    known = dtype in ("float32", "float64")  # other values are rejected when the engine is made
     if known and refusal(spec) is None and not isinstance(library(dtype), Missing):
-        # a bit is a byte here, a byte in the engine and half a byte of nibbles
+        # The compiled engine: a bit takes a byte in Python, a byte in the engine, and half a byte when packed.
         per_weight, per_projection, per_bit, per_chunk = 30, 30, 3, 9
     size = STARTED_BYTES + per_weight * double * weights + per_projection * double * float(T) * width
     size += per_bit * bits + per_chunk * _chunk(spec, T)
-    size += 4 * spec.H * bits if spec.dropout else 0.0  # masks: a number for each head, sample and position
-    size += 16 * double * float(m) * (spec.mlp + 2 * d + width)  # the block after attention, both ways
+    size += 4 * spec.H * bits if spec.dropout else 0.0  # masks: one entry for each head, sample and position
+    size += (
+        16 * double * float(m) * (spec.mlp + 2 * d + width)
+    )  # the block after attention, forward and backward
     if spec.L == 1:
         return size
-    # full attention: the weights of all pairs of tokens for a chunk of n samples
-    chunk = 2**21  # numbers in a chunk of samples x tokens x width; `torch_engine.CHUNK_NUMBERS`
+    # Full attention: the weights of all pairs of tokens for a chunk of n samples.
+    chunk = 2**21  # entries in a chunk of samples x tokens x width: `torch_engine.CHUNK_NUMBERS`
     n_T = chunk / max(spec.d, spec.mlp) + T  # n T, with at least one sample
     pairs = spec.H * float(T) * n_T * (spec.L - 1)
     return size + double * (9 * pairs + 17 * float(T) * T * width + 20 * chunk * spec.L)
 
 
 def _chunk(spec: TrainSpec, T: int) -> float:
-    """Bits of the holdout chunk in hand."""
+    """The number of bits in one chunk of the holdout."""
     return min(float(CHUNK_BITS), float(spec.holdout) * T)
 
 
 def require_trial(spec: TrainSpec, *, what: str = "learn", workers: int = 1, dtype: str = "float32") -> None:
-    """Raise TooLarge for a trial, or `workers` of them side by side, that memory cannot hold."""
+    """Raise TooLarge if memory cannot hold a trial, or `workers` of them in parallel."""
     require_memory(
         what if workers == 1 else f"{what} in {workers} processes",
         lambda T, m: workers * trial_bytes(spec, T=T, m=m, dtype=dtype),

@@ -1,11 +1,11 @@
-"""A formula for labelled rows, by way of a trained head.
+"""Find a formula for labelled rows with the help of a trained head.
 
-1. The head ranks the columns: by the share of rows whose label a flip of the column changes.
-2. For each set of the first columns in this rank, the labels of the rows give the table: the majority of each pattern.
-3. Of all these functions the one with the least Occam bound is taken, which weighs mistakes against size.
+1. Rank the columns by the share of rows in which a flip of the column changes the head's label.
+2. For each subset of the first columns in this order, make a truth table: the majority label of each pattern.
+3. Choose the function with the least Occam bound, which weighs errors against size.
 
-The head decides which columns are looked at, so a function that it does not find (a parity, mostly) is not found here.
-Labels may be wrong in part: a table is a vote, and no function has to fit them all.
+The head decides which columns are considered, so a function that it does not learn (usually a parity) is not found.
+Some labels may be wrong: a truth table is a majority vote, and no function has to fit all rows.
 """
 
 import math
@@ -22,14 +22,14 @@ from ..reading.occam import log_price, tail_inversion
 from ..reading.queries import Oracle, flip_shares
 from ..reading.sampling import majority_junta
 
-FLIPPED_COLUMNS = 64  # those with the most attention; of more, flips would take longer than training
+FLIPPED_COLUMNS = 64  # columns with the most attention; flipping more would take longer than training
 FLIPPED_ROWS = 256
-CANDIDATES = 10  # columns whose subsets are tried: 848 of at most 6
-FILLING_ROWS = 64  # rows on which the head is asked about a pattern that no row has
+CANDIDATES = 10  # columns whose subsets are tried: 848 subsets of at most 6 columns
+FILLING_ROWS = 64  # rows on which the head votes on a pattern that no row has
 
 
 def rank_columns(model: Model, bits: Shaped[Array, "m T"]) -> dict[int, float]:
-    """The candidates, most important first, with the share of rows whose label changes with them."""
+    """Return the candidate columns, most important first, with the share of rows whose label a flip changes."""
     oracle, rows = Oracle(model), bits[:FLIPPED_ROWS]
     attention = mean_attention(model, rows)
     looked_at = np.argsort(-attention, kind="stable")[:FLIPPED_COLUMNS].tolist()
@@ -39,7 +39,7 @@ def rank_columns(model: Model, bits: Shaped[Array, "m T"]) -> dict[int, float]:
 
 
 def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) -> SparseFunction:
-    """The function of at most `most` of these columns with the least Occam bound; of equals the smaller."""
+    """Return the function of at most `most` of these columns with the least Occam bound; among equals the smaller."""
     bits, labels = sample
     T = bits.shape[1]
     found: list[tuple[float, int, SparseFunction]] = []
@@ -53,7 +53,7 @@ def least_bound(sample: Sample, columns: list[int], *, most: int, delta: float) 
 
 
 def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple[SparseFunction, int]:
-    """f with the head's majority label at patterns that no row has, and their number."""
+    """Give f the head's majority label at patterns that no row has; return it and the number of such patterns."""
     index = bits[:, list(f.support)].astype(np.int64) @ (1 << np.arange(f.s))
     unseen = np.flatnonzero(np.bincount(index, minlength=2**f.s) == 0)
     table = f.values.copy()
@@ -65,10 +65,10 @@ def filled(f: SparseFunction, model: Model, bits: Shaped[Array, "m T"]) -> tuple
 
 
 def better_than_constants(f: SparseFunction, sample: Sample, *, delta: float) -> bool:
-    """Whether f is proved to be right more often than the constants 0 and 1, with probability 1 - delta/2.
+    """Whether f is proved, with probability 1 - delta/2, to be right more often than the constants 0 and 1.
 
-    f is better than c iff it is right in more than half of the rows on which it differs from c. These are independent
-    rows for any fixed f, so the Occam bound applies to them; delta/2 is shared by the two constants.
+    f is better than a constant c iff it is right on more than half of the rows on which it differs from c. For any
+    fixed f these are independent rows, so the Occam bound applies to them; the two constants share delta/2.
     """
     bits, labels = sample
     answers = f(bits)

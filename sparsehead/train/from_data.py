@@ -1,4 +1,4 @@
-"""Learning from a table: a head is trained on its rows, and a formula is read by way of it."""
+"""Learn from a table: train a head on its rows, and use it to find a formula."""
 
 import math
 import time
@@ -30,15 +30,15 @@ from .spec import SETTINGS, TrainSpec
 from .spec import preset as preset_spec
 from .transformer.engines import make_engine
 
-# Settings of a trial that a table decides, or that are about functions of which fresh samples can be drawn.
+# Settings that a table determines, or that make sense only if fresh samples can be drawn.
 NOT_FOR_TABLES = ("function", "T", "m", "s", "p", "noise", "feature_noise", "inputs", "unique", "online", "learner",
                   "holdout", "target", "keep_training", "stall")  # fmt: skip
-PATIENCE = 200  # steps without a better check after which a restart ends
-VALIDATION = 5  # one of so many rows is for choosing when training stops
+PATIENCE = 200  # a restart ends after this many steps without a better check
+VALIDATION = 5  # one in this many rows is used to choose when training stops
 
 
 class TableKeywords(Settings, total=False):
-    """What `learn` takes beside a table and a seed."""
+    """The arguments of `learn` besides a table and a seed."""
 
     preset: str
     held_out: float
@@ -63,14 +63,14 @@ def learn_table(
     how: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> TableRun:
-    """Train a head on the rows of a table, and read a formula of few columns by way of it.
+    """Train a head on the rows of a table, and use it to find a formula in few columns.
 
     Args:
-        seed: names the split of the rows and the initialisations.
-        preset, settings: the head and its training, as in `learn`; 3 restarts of 1000 steps unless given.
-        held_out: the share of rows that neither training nor the choice of the formula sees.
-        most: the most columns of a formula, up to 8.
-        delta: the bound and the comparison with constants may fail with this probability together.
+        seed: determines the split of the rows and the initialisations.
+        preset, settings: the head and its training, as in `learn`; by default 3 restarts of 1000 steps.
+        held_out: the share of rows that neither training nor the choice of the formula uses.
+        most: largest number of columns in the formula, up to 8.
+        delta: probability that the bound or the comparison with constants is wrong.
         how: engine, dtype and device, as in `learn`.
     """
     started = time.perf_counter()
@@ -105,14 +105,14 @@ def learn_table(
 
 
 def _or_related(why: str) -> str:
-    """Equal rows are copies, or columns depend on each other, which a bound allows."""
+    """Say that equal rows may be copies, or a result of related columns, which the bound allows."""
     return f"{why.removesuffix(', so they are not independent')}: they were copied, or columns depend on each other"
 
 
 def split_rows(
     data: Dataset, held_out: float, seed: int
 ) -> tuple[Shaped[Array, " seen"], Shaped[Array, " kept"]]:
-    """The numbers of the rows in random order: those that are seen, and those that are held out."""
+    """Return the numbers of the seen and of the held-out rows, both in random order."""
     order = stream(seed, "rows").permutation(data.m)
     n = max(1, round(held_out * data.m))
     seen, kept = order[n:], order[:n]
@@ -128,11 +128,12 @@ def best_head(
     seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
-    """The head with the best accuracy on every fifth row, trained on the others; its spec, step and restart."""
+    """Train on four of five rows, and choose the head with the best accuracy on the fifth; return also its spec, step
+    and restart."""
     for name in settings:
         if name in NOT_FOR_TABLES:
             raise DomainError(
-                f"{name} ({SETTINGS[name].option}) is for a function; a table brings its own rows, columns and labels."
+                f"{name} ({SETTINGS[name].option}) is for a function; a table already has rows, columns and labels."
             )
     check_names(settings, SETTINGS, what="learn")
     bits, labels = seen
@@ -161,7 +162,7 @@ def best_head(
                 progress(_state(spec, restart, step, losses[-1], here))
     if best[1] is None:
         raise DomainError(
-            "training diverged from every initialisation; a smaller learning_rate (--learning-rate) would not."
+            "training diverged from every initialisation; use a smaller learning_rate (--learning-rate)."
         )
     return spec, best[1], best[2], best[3]
 
@@ -172,6 +173,6 @@ def share_right(answers: Shaped[Array, " n"], labels: Shaped[Array, " n"]) -> fl
 
 
 def _state(spec: TrainSpec, restart: int, step: int, loss: float, accuracy: float) -> dict[str, Any]:
-    """What a display of training shows; see `Trial.state`."""
+    """The state of training for a progress display; see `Trial.state`."""
     return {"restart": restart, "restarts": spec.restarts, "step": step, "n_steps": spec.n_steps, "loss": loss,
             "val_accuracy": accuracy, "seconds": 0.0}  # fmt: skip

@@ -1,4 +1,4 @@
-"""`learn`: one sparse function, by gradient descent."""
+"""`learn`: train a learner on one sparse function, or on a table."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ from .transformer.engines import make_engine
 from .transformer.weights import own_name
 from .trial import Trial
 
-LOOK_EVERY = 10  # steps between looks at attention, influence and norms
+LOOK_EVERY = 10  # steps between measurements of attention, influence and norms
 
 
 class LearnKeywords(Settings, total=False):
-    """What `learn` takes beside the function, its samples and a seed."""
+    """The arguments of `learn` besides the function, its samples and a seed."""
 
     preset: str
     progress: TrialProgress | None
@@ -77,29 +77,29 @@ def learn(
 ) -> Run | TableRun:
     """Train on m samples of f until validation accuracy exceeds the target, or the restarts are spent.
 
-    Or train on the rows of a table, `learn(X, y, seed=..)`, and read a formula in the names of its columns.
+    Or train on the rows of a table, `learn(X, y, seed=..)`, and find a formula in the names of its columns.
 
     Args:
-        f: the function; its expression, which then needs T; or a family such as "and", which needs T and s; or a
-            `Task`, which has its own distribution of inputs and noise. With y, or as a `dataset`, a table: an array of
-            bits, a data frame, or the path of a file.
+        f: the function; or an expression together with T; or a family such as "and" together with T and s; or a `Task`,
+            which has its own distribution of inputs and noise. For a table: an array of bits, a data frame, the path of
+            a file (each with y), or a `dataset`.
         y: the labels of a table, or the name of their column; further arguments are then those of `learn_table`.
-        m, seed: training samples (fresh ones per step with online=True), and the name of all random streams.
+        m, seed: number of training samples (of each step with online=True); the seed determines all random streams.
         preset: "fast" (no dropout), "paper", "literal", "mingpt" or "best": see `spec.preset`.
         progress: called after every check with the trial's state (see `Trial.state`).
-        record_every, mass_every: steps between recorded losses (0: at checks), and between looks at attention,
-            influence and norms (0: at the end only).
-        engine, dtype, device: "auto" takes the compiled engine wherever it can train the spec, else torch.
-        encoding: "trainable", "random", "positional", "bag", or an `Encoding` of your own, which stays fixed and
-            sets d.
-        learner: what is trained, by default this library's Transformer: a name of `spec.LEARNERS`, a function
+        record_every, mass_every: steps between recorded losses (0: at checks), and between measurements of attention,
+            influence and norms (0: only at the end).
+        engine, dtype, device: "auto" takes the compiled engine if it can train the spec, otherwise torch.
+        encoding: "trainable", "random", "positional", "bag", or a user-defined `Encoding`, which stays fixed and
+            determines d.
+        learner: by default this library's Transformer; a name of `spec.LEARNERS`, a function
             `(bits, labels, rng) -> predict`, a scikit-learn estimator, `module(..)`, or "package.module:name".
         settings: any other field of `TrainSpec`; `keywords.Settings` lists them.
     Returns:
-        A `Run`; failing to learn is a value of it, not an error. Its model is that of the last restart. For a table a
-        `TableRun`: its `.reading` has formula, agreement on held-out rows and Occam bound.
+        A `Run`, whose model is that of the last restart; its status says whether the function was learned. For a table
+        a `TableRun`, whose `.reading` has formula, agreement on held-out rows and Occam bound.
     Raises:
-        LearnerError: a learner of your own raised, took too long, or returned no labels.
+        LearnerError: a user-defined learner raised an exception, took too long, or returned no labels.
     Paper: law-and
 
     >>> run = learn("x1 & x4", T=12, m=200, seed=3, n_steps=200)
@@ -142,10 +142,10 @@ def learn(
 
 
 def _of_task(task: Task, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that a task has; those that are given beside it are refused."""
+    """Return the settings that a task determines; raise if one of them is also given as an argument."""
     own = {name: value for name, value in task_settings(task).items() if name not in ("function", "T")}
     for name in own.keys() & settings.keys():
-        raise DomainError(f"the task has its own {name}; got {name}={shown(settings[name])} beside it.")
+        raise DomainError(f"the task determines {name}; leave out {name}={shown(settings[name])}.")
     return own
 
 
@@ -161,9 +161,9 @@ def learn_spec(
     own: Encoding | None = None,
     watch: Callable[[Trial], None] | None = None,
 ) -> Run:
-    """`learn` for a spec that is written down already; `own` is the encoding that it names, if given as an object.
+    """Run `learn` for an existing spec; `own` is the encoding that the spec names, if it was given as an object.
 
-    `watch` gets the trial itself after every check, for those who want to see more than its state.
+    `watch` is called after every check with the trial itself, which shows more than its state.
     """
     whole("record_every", record_every, least=0)
     whole("mass_every", mass_every, least=0)
@@ -171,7 +171,7 @@ def learn_spec(
         raise DomainError(f"progress is a function of the trial's state; got {shown(progress)}.")
     require_trial(spec, dtype=dtype)
     learner = LEARNERS[spec.learner]
-    # what a learner of the user's own prints must not get between the lines of a result
+    # Output that a user-defined learner prints must not mix with the printed result.
     out = nullcontext() if LEARNERS.is_builtin(spec.learner) else redirect_stdout(sys.stderr)
     with trial_of(spec), out:
         if learner.fit is not None:
@@ -182,10 +182,10 @@ def learn_spec(
 
 
 def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
-    """What the trained model computes: `read` with the run's own training set and share of ones.
+    """Return what the trained model computes: `read` with the run's training set and share of ones.
 
-    Without a model (other learners, weights that are not finite) there is nothing to read, and the answer is None. With
-    online=True no training set exists, and the reading has no certificate.   Paper: read-junta
+    Return None without a model (other learners, weights that are not finite). With online=True there is no training
+    set, and the reading has no certificate.   Paper: read-junta
     """
     if run.model is None:
         return None
@@ -195,9 +195,9 @@ def read_back(run: Run, *, delta: float = 0.05) -> Reading | None:
 
 
 def outcome_values(outcome: Outcome, reading: Reading | None) -> dict[str, Any]:
-    """A trial's outcome and what was read back from its model: what `sparsehead learn --json` prints."""
+    """Return a trial's outcome and the reading of its model, as `sparsehead learn --json` prints them."""
     appeared = appearance(outcome.history)
-    # a run that ends before its first check has no accuracies, and 0.0 in their place
+    # A run that ends before its first check has no accuracies; they are stored as 0.0.
     measured = outcome.val_accuracy > 0 or bool(outcome.history.get("check_step"))
     return {
         "solved": outcome.solved,

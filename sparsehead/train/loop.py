@@ -1,4 +1,4 @@
-"""Many trials, one after the other; each outcome is handed out as soon as it is known."""
+"""Run many trials one after the other; report each outcome as soon as it is known."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,15 +22,15 @@ def run_trials(
     record_every: int = 0,
     mass_every: int = 0,
 ) -> list[Outcome]:
-    """Train every spec to its verdict; outcomes in the order of `specs`.
+    """Train every spec until success or failure; return the outcomes in the order of `specs`.
 
     Args:
-        on_outcome: called with (spec, outcome) as soon as a verdict is known; what it stored survives a kill.
+        on_outcome: called with (spec, outcome) as soon as an outcome is known, so that it can be stored.
         progress, engine, dtype, device, record_every, mass_every: as for `learn`.
     Raises:
         DomainError: a spec cannot be set up (too few samples to single out a support, an encoding that does not
-            fit); outcomes known by then were handed out.
-        LearnerError: a learner of the user's own failed; `trial` is the spec's id.
+            fit); earlier outcomes were already passed to `on_outcome`.
+        LearnerError: a user-defined learner failed; `trial` is the spec's id.
     """
     outcomes: dict[str, Outcome] = {}
     for spec in dict.fromkeys(specs):
@@ -41,7 +41,7 @@ def run_trials(
             else:
                 made = make_engine(spec, engine=engine, dtype=dtype, device=device)
                 outcome = Trial(spec, made, record_every=record_every, mass_every=mass_every).run(progress)
-                del made  # before the next one takes its memory
+                del made  # free its memory before the next one is made
         outcomes[outcome.spec_id] = outcome
         if on_outcome is not None:
             on_outcome(spec, outcome)
@@ -51,7 +51,7 @@ def run_trials(
 def origin_of(
     spec: TrainSpec, *, engine: str = "auto", dtype: str = "float32", device: str = "cpu"
 ) -> dict[str, str]:
-    """What `run_trials` with these options would write into the outcome's `made_by`, version aside."""
+    """Return the `made_by` that `run_trials` with these options would give the outcome, without the version."""
     if LEARNERS[spec.learner].engine is None:
         return {"engine": spec.learner}
     device = check_device(device)

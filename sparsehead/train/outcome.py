@@ -15,15 +15,15 @@ TrialProgress = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True, repr=False)
 class Outcome(ShortRepr):
-    """One trial's verdict.
+    """The result of one trial. A run is the training from one initialisation.
 
     Args:
         status: "solved", "budget_spent" (no restart reached the target) or "diverged" (all hit NaN or infinity).
         steps: step of the first check above the target in the solving run; otherwise steps done in the last run.
-        restarts_used: initialisations tried.
-        train_accuracy: on the training set at the last check of the last run; 0 if that run had none.
-        val_accuracy: the best seen at any check of any run. Exact when solved; otherwise estimated on the part of
-            the holdout that was walked before success was excluded.
+        restarts_used: number of initialisations tried.
+        train_accuracy: accuracy on the training set at the last check of the last run; 0 if that run had no check.
+        val_accuracy: best accuracy at any check of any run. Exact if solved; otherwise estimated on the part of the
+            holdout that was used before the check failed.
         support_mass: mean attention on the support at the end of the last run, over heads and the first holdout
             samples (at most 100); None if the learner has no attention, or its weights are not finite.
         history: short lists by name: step and loss; check_step, train_accuracy, val_accuracy; mass_step, support_mass,
@@ -76,7 +76,7 @@ class Run(WithChart):
 
     @property
     def appearance(self) -> Appearance | None:
-        """When the support led in influence and in attention, and when accuracy rose; None if neither was recorded."""
+        """When influence and attention singled out the support, and when accuracy rose; None if not recorded."""
         return appearance(self.outcome.history)
 
     @property

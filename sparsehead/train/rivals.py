@@ -1,4 +1,4 @@
-"""What a decision tree and a logistic regression make of the rows that a head was trained on."""
+"""Fit a decision tree and a logistic regression to the rows that a head was trained on, for comparison."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from ..functions import assignments, from_table
 from ..reading.sampling import agreement_of
 from .data_run import Rival
 
-MOST_SPELLED = 10  # columns of a tree that is written as a formula
+MOST_SPELLED = 10  # a tree that reads more columns is not written as a formula
 
 
 def rivals_of(
     data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
 ) -> tuple[Rival, ...]:
-    """Both rivals, their sizes chosen by cross-validation on the rows `seen`, judged on `kept`.
+    """Fit both, with sizes chosen by cross-validation on the rows `seen`, and test them on the rows `kept`.
 
     Empty without scikit-learn.
     """
@@ -51,7 +51,7 @@ def rivals_of(
 
 
 def _tree_formula(tree: object, data: Dataset) -> str:
-    """The tree's function in the names of its columns; the number of its leaves if it reads many."""
+    """Write the tree's function in the names of its columns; if it reads many, only its number of leaves."""
     used = sorted({int(t) for t in tree.tree_.feature if t >= 0})  # type: ignore[attr-defined]
     if len(used) > MOST_SPELLED:
         return f"a tree of {tree.get_n_leaves()} leaves over {len(used)} columns"  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ def _tree_formula(tree: object, data: Dataset) -> str:
 
 
 def _largest_weights(line: object, data: Dataset) -> str:
-    """The five largest weights by column, and how many more are not 0."""
+    """List the five largest weights by column, and the number of other nonzero weights."""
     weights = line.coef_[0]  # type: ignore[attr-defined]
     order = [int(t) for t in np.argsort(-np.abs(weights)) if weights[t]]
     shown = ", ".join(f"{data.names[t]} {weights[t]:+.2f}" for t in order[:5])

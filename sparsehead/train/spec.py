@@ -1,7 +1,7 @@
-"""Frozen specs: everything that decides how a run goes, and nothing about where it runs.
+"""`TrainSpec`: all settings that determine the result of a trial, and none about where it runs.
 
-Each field of `TrainSpec` says in its metadata all that others need to know of it (`fields.Setting`). Checks, options of
-`learn` and `law`, the lab's forms and the keyword types of `train.keywords` are made from SETTINGS.
+The metadata of each field describes it completely (`fields.Setting`). Checks, options of `learn` and `law`, the lab's
+forms and the keyword types of `train.keywords` are made from it (SETTINGS).
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from .architecture import Architecture, Shape, width_of
 
 @dataclass(frozen=True)
 class OverT:
-    """A setting that falls with the context length: c/T."""
+    """A setting that decreases with the context length: c/T."""
 
     c: float
 
@@ -37,7 +37,7 @@ class OverT:
         return f"{self.c:g}/T"
 
 
-# The changes of each preset to the defaults of TrainSpec; `preset` says what each is for.
+# The changes of each preset to the defaults of TrainSpec; `preset` explains them.
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"stall": 100},
     "paper": {"dropout": 0.1, "init": "torch-default"},
@@ -48,7 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "optimiser": "adam", "decay": "all", "weight_decay": OverT(0.1), "n_steps": 3000,
     },
 }  # fmt: skip
-# A new learner is a file with a `train.learners.learner.Learner` in it, and a line here.
+# To add a learner, write a file with a `train.learners.learner.Learner`, and add a line here.
 LEARNERS: Registry[Any] = Registry(
     "learner",
     {
@@ -66,7 +66,7 @@ LEARNERS: Registry[Any] = Registry(
         "lp": "sparsehead.train.learners.lp:LP",
     },
 )
-# The order of these is known to the kernel, which gets an index.
+# The kernel gets an index: keep the order.
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
@@ -76,20 +76,20 @@ INITS = ("mingpt", "torch", "torch-default")
 class TrainSpec(ShortRepr, Shape):
     """One trial: a function, its data, and up to `restarts` runs on them. Equal specs are the same experiment.
 
-    The defaults are the settings of preset "mingpt" with dropout 0; `preset` adds what the others differ in. Of the
-    settings whose help text is not enough:
+    The defaults are the settings of preset "mingpt" with dropout 0; `preset` describes the others. Settings that need
+    more than their help text:
 
-    function: for a family the support of size `s` is drawn from the seed.
-    unique: where the family has a test whether one s-subset alone explains a training set.
-    dropout: as minGPT has it, on embeddings, attention weights and block outputs.
-    restarts: the trial succeeds with the first initialisation that does. A check succeeds when its accuracy on
-        `holdout` samples exceeds `target`; with keep_training the verdict stays, for curves and attention maps.
-    stall: a run counts as fitted when its training loss is below 0.01, and has made no progress while its best
-        validation accuracy does not grow. Measured on 303 full-length runs of and-3 near the threshold (T = 100, 300,
-        1000): stall = 100 saves 69 % of all steps and gives up 1 of 138 runs that would have succeeded.
+    function: for a family, the support of size `s` is drawn from the seed.
+    unique: only for families with a test of whether exactly one set of s positions explains a training set.
+    dropout: as in minGPT, on embeddings, attention weights and block outputs.
+    restarts: the trial succeeds if one of its initialisations does; later ones are not tried. A check succeeds if its
+        accuracy on `holdout` samples exceeds `target`. keep_training continues after success, for curves and attention.
+    stall: end a run if its training loss is below 0.01 and its best validation accuracy has not grown for so many
+        steps. Measured on 303 full-length runs of and-3 near the threshold (T = 100, 300, 1000): stall = 100 saves
+        69 % of all steps and ends 1 of 138 runs that would have succeeded.
     optimiser, decay: "adamw" shrinks the weights themselves; "adam" and "sgd" (plain gradient descent) add an L2
         penalty to the gradient. "matrices" are the linear maps; "all" adds embeddings, positions, biases and gains, as
-        `torch.optim.Adam(model.parameters(), weight_decay=..)` has it.
+        in `torch.optim.Adam(model.parameters(), weight_decay=..)`.
     init: "mingpt": linear maps and embeddings N(0, init_std^2), biases 0; "torch": linear maps and their biases uniform
         on +-1/sqrt(fan_in), embeddings N(0, init_std^2); "torch-default": the same with N(0, 1) embeddings.
     Paper: law-and
@@ -159,13 +159,13 @@ class TrainSpec(ShortRepr, Shape):
 
     @property
     def architecture(self) -> Architecture:
-        """The model's shape: the fields of the same names; an encoding may fix d."""
+        """The model's shape, from the fields of the same names; an encoding may fix d."""
         shape = {field.name: getattr(self, field.name) for field in fields(Shape)}
         return Architecture(T=self.T, **shape | {"d": width_of(self.encoding, T=self.T, d=self.d)})
 
     @property
     def allowed_errors(self) -> int:
-        """The most errors on the holdout with which accuracy still exceeds the target."""
+        """The largest number of errors on the holdout with which the accuracy still exceeds the target."""
         most = int(self.holdout * (1 - self.target))
         while most >= 0 and not 1 - most / self.holdout > self.target:
             most -= 1
@@ -173,7 +173,7 @@ class TrainSpec(ShortRepr, Shape):
 
 
 SETTINGS = settings_of(TrainSpec)
-# Settings that version 0.2 did not have, with the values that its trials had.
+# Settings that version 0.2 did not have, with the values that describe its trials.
 LATER: dict[str, Any] = {"feature_noise": 0.0, "inputs": None}
 
 
@@ -185,28 +185,29 @@ def check_types(given: Mapping[str, Any]) -> None:
 
 
 def preset(name: str, **settings: Any) -> TrainSpec:
-    """A spec with the settings of a preset, and `settings` on top; an `OverT` becomes its value at T.   Paper: law-and
+    """Return a spec with the settings of a preset, changed by `settings`; an `OverT` becomes its value at T.
 
-    "fast": the defaults of `TrainSpec`, which have no dropout, and runs that have stalled are given up.
-    "paper": of 36 readings of the paper's text the one that fits most of its figures (results/readings): dropout 0.1,
-        AdamW with decay on matrices only, gradients clipped to norm 1, and PyTorch's default initialisation. It meets
-        the paper's thresholds at its 18 context lengths (results/law-matched: 23.7 [19.5, 28.1] samples per ln T, the
-        paper 29.65), its training curves (results/curves-paper: 25 of 40 at T = 300, m = 50, the paper 24; 40 of 40
-        at m = 200) and its parity (results/parity-settings). Its attention weights are .859, the paper's .996,
-        and its success rises more steeply with m than the paper's bars allow: no examined reading has all of these.
-    "literal": the text read literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
-        (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It meets thresholds and
-        curves (results/law-literal), but its estimates from T = 400 on lie below the paper's, attention is .636, and
-        parity is not learned.
-    "mingpt": the text read with minGPT's training loop for what it leaves open: "paper" with minGPT's initialisation.
-    "best": few samples. A thin model (d = 16, four heads) without dropout, linear maps from PyTorch's default,
-        embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient of
-        one position is of the order 1/T. With an eps below it Adam moves all T positions at one speed, those that only
-        fit noise too; with an eps above it a position moves in proportion to its gradient, and the few that matter
-        lead. The penalty acts on embeddings and positions as well: after the training set is fitted it takes back what
-        only fits noise, and runs succeed hundreds of steps later. results/law-best has the law (1.2 times the floor for
-        one answer up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures why runs fail, results/slope the law with
-        one setting changed at a time.
+    "fast": the defaults of `TrainSpec`, without dropout; runs that have stalled are ended.
+    "paper": of 36 interpretations of the paper's text, the one that fits most of its figures (results/readings):
+        dropout 0.1, AdamW with decay on matrices only, gradients clipped to norm 1, PyTorch's default initialisation.
+        It reproduces the paper's thresholds at 18 context lengths (results/law-matched: 23.7 [19.5, 28.1] samples per
+        ln T, the paper 29.65), its training curves (results/curves-paper: 25 of 40 at T = 300, m = 50, the paper 24;
+        40 of 40 at m = 200) and its parity (results/parity-settings). But its attention weights are .859 (the paper's
+        .996), and its success rises more steeply with m than the paper's bars allow. None reproduces all of these.
+    "literal": the text taken literally: dropout 0.1, Adam with an L2 penalty of 1e-4 on all parameters
+        (`torch.optim.Adam(weight_decay=1e-4)`), gradients not clipped, minGPT's initialisation. It reproduces
+        thresholds and curves (results/law-literal), but its estimates from T = 400 on are below the paper's, attention
+        is .636, and parity is not learned.
+    "mingpt": "paper" with minGPT's initialisation: minGPT's training loop decides what the text leaves open.
+    "best": needs few samples. A small model (d = 16, four heads) without dropout, linear maps from PyTorch's default,
+        embeddings N(0, 0.005^2), rate 1e-2, Adam's eps 1/T, and an L2 penalty of 0.1/T on all weights. The gradient at
+        one position is of order 1/T. With a smaller eps Adam moves all T positions at one speed, even those that only
+        fit noise; with a larger eps a position moves in proportion to its gradient, and the few relevant ones lead.
+        The penalty also acts on embeddings and positions: after the training set is fitted it shrinks what only fits
+        noise, and runs succeed hundreds of steps later. results/law-best has the law (1.2 times the floor for one
+        answer up to T = 1000, 1.5 at 10^4, 1.9 at 10^5), results/failures explains why runs fail, results/slope has
+        the law with one setting changed at a time.
+    Paper: law-and
     """
     if name not in PRESETS:
         raise DomainError(
@@ -219,7 +220,7 @@ def preset(name: str, **settings: Any) -> TrainSpec:
 
 
 def preset_settings(name: str, T: int) -> dict[str, Any]:
-    """The changes of a preset to the defaults of `TrainSpec` at context length T.
+    """Return the changes of a preset to the defaults of `TrainSpec` at context length T.
 
     >>> preset_settings("best", 1000)["adam_eps"]
     0.001
@@ -232,21 +233,21 @@ def _at(settings: Mapping[str, Any], T: int) -> dict[str, Any]:
 
 
 def spec_text(spec: TrainSpec) -> str:
-    """The spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it.
+    """Write the spec as JSON, in the form whose hash is its id; `TrainSpec(**json.loads(text))` reads it.
 
-    Settings that came later are left out at their defaults, so that older trials keep their ids.
+    Settings that version 0.2 did not have are left out at their defaults, so that older trials keep their ids.
     """
     values = {name: value for name, value in asdict(spec).items() if LATER.get(name, MISSING) != value}
     return json.dumps(values, sort_keys=True, allow_nan=False)
 
 
 def spec_id(spec: TrainSpec) -> str:
-    """Sixteen hex digits naming the spec's contents; the store's primary key."""
+    """Return sixteen hex digits, a hash of the spec's contents."""
     return hashlib.sha256(spec_text(spec).encode()).hexdigest()[:16]
 
 
 def target_function(spec: TrainSpec) -> SparseFunction:
-    """The function to be learned; a family's support comes from stream(seed, "support")."""
+    """Return the function to be learned; a family's support comes from stream(seed, "support")."""
     if re.fullmatch(r"[a-z]{2,}", spec.function) and spec.function not in (*FAMILIES, "true", "false"):
         raise DomainError(
             f"there is no family {shown(spec.function)}; the families are {', '.join(FAMILIES)}, or write an "
@@ -260,7 +261,7 @@ def target_function(spec: TrainSpec) -> SparseFunction:
 
 
 def task_of(spec: TrainSpec) -> Task:
-    """The task: function, distribution of the inputs, noise of labels and bits."""
+    """Return the task: function, distribution of the inputs, noise of labels and bits."""
     f = target_function(spec)
     if spec.inputs is None:
         return Task(f, balancing_p(f) if spec.p is None else spec.p, spec.noise, spec.feature_noise)
@@ -271,6 +272,6 @@ def task_of(spec: TrainSpec) -> Task:
 
 
 def task_settings(task: Task) -> dict[str, Any]:
-    """The settings of a spec whose `task_of` is this task; a sampler that cannot be imported only in this process."""
+    """Return the settings of a spec for this task; a sampler that cannot be imported works only in this process."""
     noise = {"noise": task.noise, "feature_noise": task.feature_noise}
     return {"function": str(task.f), "T": task.f.T, "p": task.shared_p, "inputs": task.inputs, **noise}

@@ -21,8 +21,8 @@ from .transformer.engine import Engine
 class Trial:
     """One trial on an engine: `run` returns its Outcome.
 
-    Restarts follow one another on the same data, and the trial ends with the first that succeeds: "best of five" as
-    the paper has it.   Paper: law-and
+    Restarts follow one another on the same data, and the first success ends the trial: the paper's "best of five".
+    Paper: law-and
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Trial:
     def run(
         self, progress: TrialProgress | None = None, watch: Callable[["Trial"], None] | None = None
     ) -> Outcome:
-        """Train until the verdict is known; after every check `progress` gets the state and `watch` the trial."""
+        """Train until success or failure; each check calls `progress` with the state and `watch` with the trial."""
         while True:
             every, n_steps = self.spec.check_every, self.spec.n_steps
-            steps = min(every - self.step % every, n_steps - self.step)  # to the next check, or to the end
+            steps = min(every - self.step % every, n_steps - self.step)  # until the next check, or the end
             outcome = self.take(self.engine.advance(steps))
             if progress is not None:
                 progress(self.state())
@@ -65,10 +65,10 @@ class Trial:
                 return outcome
 
     def take(self, losses: list[float]) -> Outcome | None:
-        """Record the losses of the next steps, check the holdout if it is time; the outcome once it is known."""
+        """Record the losses of the next steps, and check the holdout if it is time; return the outcome once known."""
         self._record(losses)
         if losses and not math.isfinite(losses[-1]):
-            if self.solved_at is not None:  # it diverged after success, which keeps its verdict
+            if self.solved_at is not None:  # divergence after success does not change the status
                 return self._outcome("solved")
             self.diverged.append(self.step)
             return self._next_restart()
@@ -115,7 +115,7 @@ class Trial:
         return self._outcome("diverged" if len(self.diverged) == self.spec.restarts else "budget_spent")
 
     def model(self) -> Model | None:
-        """The present weights; None if they are no attention model, or not finite."""
+        """The current weights; None if the learner has no attention, or they are not finite."""
         s = self.spec
         meta = {
             "made_by": "learn",
@@ -130,14 +130,14 @@ class Trial:
         """Mean weight on each position, over heads and the first holdout samples."""
         n = max(4, min(100, 2**22 // (model.H * model.T)))
         bits = self.holdout.chunk(0)[0][: n if model.L == 1 else 4]
-        # Tokens of a few samples at a time, 2^22 numbers: at T = 10^6 those of one take half a gigabyte.
+        # Take a few samples at a time, 2^22 numbers: at T = 10^6 the tokens of one sample take half a gigabyte.
         size = max(1, 2**22 // (model.T * model.d))
         parts = (bits[i : i + size] for i in range(0, len(bits), size))
         total = sum(model.attention(part)[:, :, :-1].sum(axis=(0, 1)) for part in parts)
         return total / (len(bits) * model.H)
 
     def _look(self) -> None:
-        """Record whether attention and influence single out the support, and the norms that enter the bounds."""
+        """Record attention and influence on the support and elsewhere, and the norms in the capacity bounds."""
         model = self.model()
         if model is None:
             return
@@ -189,7 +189,7 @@ class Trial:
 
 
 def bound_norms(model: Model) -> dict[str, float]:
-    """Norms of the last layer's heads without biases, the largest over heads, as the capacity bounds name them."""
+    """The largest norms over the last layer's heads, without biases, named as in the capacity bounds."""
     heads = layer_norms(model.layers[-1], biases=False)
     return {
         "norm_QK": max(h.QK.frobenius for h in heads),
@@ -202,7 +202,7 @@ def bound_norms(model: Model) -> dict[str, float]:
 
 
 def attended_radius(model: Model) -> float:
-    """The largest norm of a token as the first layer's heads see it: after LayerNorm, if there is one."""
+    """The largest norm of a token that the first layer's heads receive: after LayerNorm, if there is one."""
     tokens, cls = model.encoding.token_table()
     norm = model.layers[0].norm_attention
     rows = np.vstack([tokens.reshape(-1, model.d), cls])

@@ -99,7 +99,7 @@ def test_a_learner_of_named_sets_is_judged_on_the_holdout_when_bits_differ():
         sh.Task(sh.parse("x0 & x2", T=6), [0.8, 0.5, 0.7, 0.5, 0.3, 0.5]), m=80, seed=0, learner="greedy"
     )
     assert run.solved and run.outcome.val_accuracy > 0.99
-    with pytest.raises(sh.SparseheadError, match="for bits with one p"):
+    with pytest.raises(sh.SparseheadError, match="bits that share one p"):
         sh.learn(sh.Task(sh.parse("x0 & x2", T=4), P), m=50, seed=0, learner="comp", unique=False)
 
 

@@ -1,13 +1,13 @@
-"""Learners other than the Transformer, for comparison: same training sets, same holdout, same number of tries.
+"""Learners other than the Transformer, for comparison: same training sets, same holdout, same number of attempts.
 
-learner      the contract
-at_once      the protocol of learners that need no steps
-scikit, exhaustive   those learners
-comp, dd, scomp, lp   learners of group testing; group_tests has the samples as tests
-one_step, greedy   learners by covariance; covariance has what they share
-packed, named   samples eight to a byte; predictors whose accuracy is computed
+learner      the interface of a learner
+at_once      run a trial of a learner that is fitted in one call
+scikit, exhaustive   such learners
+comp, dd, scomp, lp   learners of group testing; group_tests turns samples into tests
+one_step, greedy   learners by covariance; covariance has their common parts
+packed, named   samples eight to a byte; predictors whose accuracy can be computed
 networks     the engine that trains a torch module step by step
 mlp, lstm    such modules
-own, module  learners of the user's own: functions, estimators, import paths; torch modules
-source, guard, travel   what the store calls them; what their failures cannot break; how they get to workers
+own, module  user-defined learners: functions, estimators, import paths; torch modules
+source, guard, travel   their names in the store; limits on their errors and time; sending them to workers
 """

@@ -1,4 +1,4 @@
-"""Learners that need no steps: fit, check on the holdout, try again."""
+"""Run a trial of a learner that is fitted in one call: fit, check on the holdout, try again."""
 
 import time
 from contextlib import nullcontext
@@ -17,9 +17,9 @@ from .named import Named
 
 
 def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
-    """Fit, check on the holdout, try again up to `restarts` times; one label only counts as a failure.
+    """Fit, check on the holdout, try again up to `restarts` times; a training set with one label counts as a failure.
 
-    A `Named` predictor is judged by its accuracy on all inputs, of which that on the holdout is an estimate.
+    For a `Named` predictor the exact accuracy is computed, so no holdout is needed.
     """
     if spec.online:
         raise DomainError(
@@ -27,7 +27,7 @@ def fit_at_once(spec: TrainSpec, learner: Learner) -> Outcome:
             "lstm and modules."
         )
     started = time.perf_counter()
-    assert learner.fit is not None  # the caller chose this way
+    assert learner.fit is not None  # the caller has checked it
     sample, holdout = training_set(spec), Holdout(spec)
     tries = spec.restarts if learner.repeats else 1
     best, train_accuracy, attempt, solved = 0.0, 0.0, 0, False

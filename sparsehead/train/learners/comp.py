@@ -1,8 +1,8 @@
-"""COMP: every position that no negative test excludes.
+"""COMP (combinatorial orthogonal matching pursuit): return every position that no negative test excludes.
 
-For a conjunction: the positions that are 1 in all positive samples (Valiant 1984; in group testing Kautz and Singleton
-1964, Chan, Che, Jaggi and Saligrama 2011). s is not used: the answer has s positions or more. With label noise,
-`GroupTests.possible` has their noisy threshold.
+For a conjunction these are the positions that are 1 in all positive samples (Valiant 1984; in group testing Kautz and
+Singleton 1964, Chan, Che, Jaggi and Saligrama 2011). Without noise the answer has s positions or more. With label noise
+`GroupTests.possible` uses a threshold like that of Chan et al.
 """
 
 from ...functions import Predict

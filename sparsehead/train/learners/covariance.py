@@ -1,4 +1,4 @@
-"""Covariances of positions with the label, and the function with given positions in place of its own."""
+"""Covariances of positions with the label; the function moved to other positions."""
 
 from itertools import permutations
 
@@ -11,7 +11,7 @@ from ...functions.task import Sample
 from .named import NamedFunction
 from .packed import counts
 
-MOST_ROLES = 8  # 8! = 40,320 ways to give the positions their roles in a function that is not symmetric
+MOST_ROLES = 8  # 8! = 40,320 orders of the positions, for a function that is not symmetric
 
 
 def covariances(
@@ -23,24 +23,24 @@ def covariances(
 
 
 def strength(f: SparseFunction, covariance: Float[Array, " T"]) -> Float[Array, " T"]:
-    """What a relevant position has much of: covariance if f is monotone, which the learner is told; else its modulus.
+    """A score that is large at relevant positions: the covariance if f is monotone, otherwise its absolute value.
 
-    Rounded, so that the last bits of the arithmetic break no ties.
+    It is rounded, so that rounding errors do not decide between equal scores.
     """
     return np.round(covariance if is_monotone(f) else np.abs(covariance), 9)
 
 
 def in_place(f: SparseFunction, positions: Int[Array, " s"], sample: Sample) -> NamedFunction:
-    """f with these positions; if roles differ, with the assignment that makes the fewest errors on the sample."""
+    """Return f on these positions; if f is not symmetric, in the order with the fewest errors on the sample."""
     bits, labels = sample
     if is_symmetric(f):
         return NamedFunction(from_table(T=f.T, support=positions.tolist(), table=f.values))
     if f.s > MOST_ROLES:
-        raise DomainError(f"roles are tried for at most {MOST_ROLES} positions; {f} reads {f.s}.")
+        raise DomainError(f"orders are tried for at most {MOST_ROLES} positions; {f} reads {f.s}.")
     seen = bits[:, positions].astype(np.int64)
 
     def errors(order: tuple[int, ...]) -> int:
-        """Wrong labels if positions[i] has role order[i]."""
+        """The number of wrong labels if positions[i] takes the place of f's position order[i]."""
         return int(np.count_nonzero(f.values[seen @ (1 << np.array(order))] != labels))
 
     best = min(permutations(range(f.s)), key=errors)

@@ -1,8 +1,8 @@
-"""DD, definite defectives: of COMP's positions those that some positive test contains as the only one.
+"""DD (definite defectives): return those of COMP's positions that are alone, among these, in some positive test.
 
-Aldridge, Baldassini and Johnson 2014. Without noise all of them are right; there may be fewer than s. With label noise
-(Scarlett and Johnson 2020, "a (near-)definite defectives approach") a single such test proves nothing; their second
-threshold is replaced by s, which is told: the s positions with the most such tests.
+Aldridge, Baldassini and Johnson 2014. Without noise all of them are relevant, but there may be fewer than s. With label
+noise (Scarlett and Johnson 2020, "a (near-)definite defectives approach") one such test proves nothing. In place of
+their second threshold, return the s positions with the most such tests.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Try all s-subsets: the fewest samples that any learner of the family could do with.
+"""Try all subsets of s positions; no learner of the family needs fewer samples.
 
 The learner knows the family and s, and succeeds if the first consistent subset predicts the holdout.
 """
@@ -18,7 +18,7 @@ def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
     name = kind(f)
     if name is None:
         raise DomainError(
-            f"the exhaustive learner tries conjunctions, disjunctions and parities; {f} is none of them."
+            f"the exhaustive learner tries conjunctions, disjunctions and parities; {f} is another function."
         )
     found = explanations(*sample, f.s, name, limit=1)
     if not found:

@@ -1,8 +1,8 @@
-"""Greedy by covariance: s picks, each the position with the largest covariance with the label given the picks before.
+"""Greedy by covariance: pick s positions, each with the largest covariance with the label given the earlier picks.
 
-"Given" means: the samples are parted by the bits of the positions picked so far, and the covariances within the parts
-are added up. Parts in which a symmetric function is constant whatever the other positions are do not count; for a
-conjunction one part is left, in which all picks are 1.
+"Given" means that the samples are divided by the bits of the picked positions, and the covariances within the parts are
+added up. For a symmetric function, parts in which the picked bits already determine the label are left out; for a
+conjunction only the part remains in which all picked bits are 1.
 """
 
 import numpy as np

@@ -1,16 +1,16 @@
-"""A training set of a conjunction or a disjunction as group tests.
+"""Turn a training set of a conjunction or a disjunction into group tests.
 
-Group testing looks for s defective items among T by tests of many items at once, each positive iff a defective one is
-among them. A sample is such a test:
+Group testing looks for s defective items among T by tests of many items at once; a test is positive iff it contains a
+defective item. Here items are positions, defective ones are relevant, and a sample is a test:
 
     AND of s positions   a position is in the test iff its bit is 0; the test is positive iff the label is 0
     OR of s positions    a position is in the test iff its bit is 1; the test is positive iff the label is 1
 
-The learners are told the kind, s, the probability of a one and the rate of label noise, as the floor is; not the
-positions. They answer with a set of positions.
+The learners know the kind, s, the probability of a one and the rate of label noise, as the information floor assumes.
+They return a set of positions.
 
-Sources: M. Aldridge, O. Johnson, J. Scarlett, Group Testing: An Information Theory Perspective (2019), for the learners
-without noise; each file names that of its noisy form.
+Source: M. Aldridge, O. Johnson, J. Scarlett, Group Testing: An Information Theory Perspective (2019), for the learners
+without noise; each file names the source of its noisy form.
 """
 
 import math
@@ -52,13 +52,13 @@ class GroupTests:
     def possible(self) -> Int[Array, " n"]:
         """The positions that the negative tests do not exclude.
 
-        Without noise these are the positions in no negative test. With noise, a position in n tests, e of them
-        negative, is kept iff it is more probably defective than not, given n and e:
+        Without noise these are the positions in no negative test. With noise, a position in n tests, of which e are
+        negative, is kept iff, given n and e, it is more likely defective than not:
 
             (rho/a)^e ((1-rho)/(1-a))^(n-e) > (T-s)/s,
 
-        rho the noise, a the probability that a test is negative. This is the threshold of Chan, Che, Jaggi and
-        Saligrama's noisy COMP (2011) on e/n, with Bayes' rule in place of their free parameter.
+        where rho is the noise and a the probability that a test is negative. This is a threshold on e/n, as in the
+        noisy COMP of Chan, Che, Jaggi and Saligrama (2011), with Bayes' rule in place of their free parameter.
         """
         excluding = counts(self.columns, ~self.positive)
         if not self.noise:
@@ -76,12 +76,12 @@ class GroupTests:
         return self.inside[np.ix_(self.positive, positions)]
 
     def answer(self, positions: Int[Array, " n"]) -> NamedSet:
-        """The function of these positions."""
+        """Return the conjunction or disjunction of these positions."""
         return NamedSet(self.kind, tuple(sorted(positions.tolist())))
 
 
 def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
-    """The sample as tests.
+    """Turn the sample into tests.
 
     Raises:
         DomainError: the function is neither a conjunction nor a disjunction.
@@ -90,12 +90,12 @@ def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
     name = kind(task.f)
     if name not in ("and", "or"):
         raise DomainError(
-            f"the learner {spec.learner} finds conjunctions and disjunctions; {task.f} is neither. greedy and one-step "
-            "take every function."
+            f"the learner {spec.learner} finds conjunctions and disjunctions; {task.f} is neither. Use greedy or "
+            "one-step, which take every function."
         )
     if task.shared_p is None:
         raise DomainError(
-            f"the learner {spec.learner} is for bits with one p; {spec.inputs} are other inputs."
+            f"the learner {spec.learner} needs bits that share one p; got inputs {spec.inputs}."
         )
     bits, labels = sample
     conjunction = name == "and"
@@ -110,17 +110,17 @@ def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
 
 
 def definite(explained: Shaped[Array, "positives n"]) -> Int[Array, " n"]:
-    """For each candidate, the number of positive tests that contain it and no other candidate."""
+    """For each candidate, the number of positive tests that contain it but no other candidate."""
     alone = explained.sum(axis=1, dtype=np.int64) == 1
     return explained[alone].sum(axis=0, dtype=np.int64)
 
 
 def most_often(count: Int[Array, " n"], s: int) -> Int[Array, " k"]:
-    """The s largest, at most; equal ones in order, and none that is 0."""
+    """Return the indices of the s largest counts; among equals the first, and no count of 0."""
     first = np.argsort(-count, kind="stable")[:s]
     return first[count[first] > 0]
 
 
 def tests_memory(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """Bytes at the peak: bits as drawn, as tests and packed, and a few numbers for each position."""
+    """The peak bytes: bits as drawn, as tests and packed, and a few numbers for each position."""
     return 100e6 + 4.0 * m * T + 100.0 * T

@@ -1,4 +1,4 @@
-"""What keeps a learner of the user's own from breaking a sweep: its errors, its time, and the labels it returns."""
+"""Protect a sweep from user-defined learners: handle their errors, limit their time, check their labels."""
 
 import os
 import random
@@ -21,19 +21,19 @@ from ..data import FreshBatches
 from ..spec import LEARNERS, TrainSpec, spec_id
 from ..transformer.engine import Engine
 
-GRACE_SECONDS = 5.0  # code that is not in Python, and does not notice the signal, gets this much longer
-_expendable = False  # whether this process is a worker, which may end
+GRACE_SECONDS = 5.0  # extra time for code outside Python, which may notice the signal late
+_expendable = False  # whether this process is a worker, which may end itself
 
 
 def ends_when_stuck() -> None:
-    """Say that this process is a worker: it may end itself when a learner does not."""
+    """Declare this process a worker, which may end itself if a learner does not end."""
     global _expendable
     _expendable = True
 
 
 @contextmanager
 def own_code() -> Iterator[None]:
-    """Turn whatever the user's code raises into a LearnerError, whose cause keeps the traceback."""
+    """Turn any exception of the user's code into a LearnerError, whose cause keeps the traceback."""
     try:
         yield
     except LearnerError:
@@ -47,7 +47,7 @@ def own_code() -> Iterator[None]:
 
 @contextmanager
 def trial_of(spec: TrainSpec) -> Iterator[None]:
-    """One trial, which a learner of the user's own has limited time for; its errors name the trial."""
+    """Limit the time of a user-defined learner in one trial, and put the trial's id into its errors."""
     try:
         with time_limit(LEARNERS[spec.learner].limit_seconds):
             yield
@@ -57,15 +57,15 @@ def trial_of(spec: TrainSpec) -> Iterator[None]:
 
 
 class _TimeIsUp(BaseException):
-    """Raised inside a learner; not an Exception, so that its own `except Exception` does not stop it."""
+    """Raised inside a learner; not an Exception, so that the learner's `except Exception` does not catch it."""
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise a LearnerError when the body takes longer.
+    """Raise a LearnerError if the body takes longer.
 
-    In the main thread a signal interrupts it. In a worker a process that does not react ends, and elsewhere than in its
-    main thread (a Dask worker) that is the only way; the sweep then starts another one.
+    In the main thread a signal interrupts the body. A worker process whose body does not react, or runs in another
+    thread (as in Dask), ends itself; the sweep then starts another worker.
     """
     if seconds is None:
         yield
@@ -120,9 +120,9 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def checked(predict: Any) -> Predict:
-    """The predictor, which raises a LearnerError unless it maps bits (n, T) to labels (n,), each 0 or 1."""
+    """Wrap a predictor so that it raises a LearnerError unless it maps bits (n, T) to labels (n,), each 0 or 1."""
     if not callable(predict):
-        raise LearnerError(f"the learner returned {shown(predict)}, and not a function of bits (n, T)")
+        raise LearnerError(f"the learner returned {shown(predict)} instead of a function of bits (n, T)")
 
     def labels(bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
         n = len(bits)
@@ -141,7 +141,7 @@ def checked(predict: Any) -> Predict:
 
 
 class GuardedEngine:
-    """An engine of the user's own, or one that runs a module of theirs."""
+    """Wraps a user-defined engine, or one that trains a user's module."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self.made_by = engine, engine.made_by

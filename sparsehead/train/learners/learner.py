@@ -1,4 +1,4 @@
-"""The contract of learners. `law` and `learn` know the learners by their names in `spec.LEARNERS`."""
+"""The interface of learners. `spec.LEARNERS` has their names for `law` and `learn`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class Fit(Protocol):
 
         Args:
             sample: bits (m, T) and labels (m,); both labels occur.
-            attempt: counts the tries from 0; it may choose a regularisation or seed a random order.
+            attempt: number of the attempt, from 0; it may choose a regularisation or seed a random order.
         """
 
 
@@ -37,30 +37,30 @@ class ChooseEngine(Protocol):
         """Return the engine that trains `spec`, or raise a DomainError.
 
         Args:
-            engine: the name that was asked for; "auto" by default.
+            engine: the requested name; "auto" by default.
             device: "cpu" or "cuda".
         """
 
 
 @dataclass(frozen=True, repr=False)
 class Learner(WithCard, ShortRepr):
-    """One learner: give either `fit` or `engine`. `law` and `learn` take it as it is, or by the name under which a
-    package offers it in the entry point group `sparsehead.learners`.
+    """One learner: give either `fit` or `engine`. Pass it to `law` and `learn`, or its name if a package offers it in
+    the entry point group `sparsehead.learners`.
 
-    It is then trained on the same samples as the others, judged on the same holdout, stored and drawn on the same axes.
-    `of` makes one of a function or an estimator, `module` one of a torch module.
+    All learners are trained on the same samples, tested on the same holdout, and stored and drawn in the same way.
+    `Learner.of` makes a learner from a function or an estimator, `module` from a torch module.
 
     Args:
         repeats: False if every attempt gives the same answer, so that one is enough.
-        as_drawn: True if `law` does not redraw ambiguous training sets unless it is asked to: no other set can make the
-            learner fail, or it is there to be compared with the floor, which is for independent samples.
+        as_drawn: True if `law` should not redraw ambiguous training sets by default: because the learner fails on no
+            other sets, or because it is compared with the information floor, which assumes independent samples.
         has_model: whether a run ends with an attention `Model`.
-        memory: (spec, T, m, dtype) -> bytes at the peak of one trial.
-        name, version: what the store calls it; by default the import path of its code, and no version.
-        source: the functions and values whose code names it in the store; by default `fit` or `engine`.
-        settings: fields of `TrainSpec` that it brings along.
-        check: refuses, by a SparseheadError, a context length T at which it cannot work; called before any trial.
-        limit_seconds: a trial that takes longer has failed; None never ends one.
+        memory: (spec, T, m, dtype) -> peak bytes of one trial.
+        name, version: its name in the store; by default the import path of its code, and no version.
+        source: functions and values whose hash is part of its name in the store; by default `fit` or `engine`.
+        settings: fields of `TrainSpec` that the learner sets.
+        check: called with T before any trial; raises a SparseheadError if the learner does not work at this T.
+        limit_seconds: a trial that takes longer has failed; None means no limit.
 
     >>> from sparsehead.train.learn import learn
     >>> first_bit = Learner.of(lambda bits, labels, rng: lambda b: b[:, 0], name="first-bit", version="2")
@@ -97,12 +97,12 @@ class Learner(WithCard, ShortRepr):
 
     @classmethod
     def of(cls, thing: Any, **more: Any) -> "Learner":
-        """A learner from a function `(bits, labels, rng) -> predict` or from a scikit-learn estimator.
+        """Make a learner from a function `(bits, labels, rng) -> predict` or from a scikit-learn estimator.
 
         Args:
-            thing: the function gets copies of the samples, bits (m, T) and labels (m,) of 0 and 1 as uint8, and a
-                numpy Generator of its own for each attempt; `predict` maps bits (n, T) to labels (n,). An estimator
-                gets the bits as floats; it is copied for each attempt, and each random_state in it is set.
+            thing: a function gets copies of the samples, bits (m, T) and labels (m,) of 0 and 1 as uint8, and a new
+                numpy Generator for each attempt; `predict` maps bits (n, T) to labels (n,). An estimator gets the bits
+                as floats; it is copied for each attempt, and each random_state in it is set.
             more: fields of `Learner`: name, version, repeats, as_drawn, limit_seconds (by default an hour), memory.
         """
         from .own import learner_of
@@ -114,9 +114,9 @@ class Learner(WithCard, ShortRepr):
         return Card(title, (repr(self),))
 
     def register(self) -> str:
-        """Make the learner known to this process; what a `TrainSpec` and the store call it.
+        """Register the learner in this process; return its name in a `TrainSpec` and in the store.
 
-        That is "name@hash" or "name==version@hash": other code under the same name is another experiment.
+        The name is "name@hash" or "name==version@hash", so other code under the same name is another experiment.
         """
         source = self.source or (self.fit, self.engine)
         name = self.name or name_of(next(part for part in source if part is not None))

@@ -1,12 +1,12 @@
-"""LP: the linear relaxation of the smallest set of positions that explains all tests; its s largest weights.
+"""LP: solve the linear relaxation of "the smallest set of positions that explains all tests"; return the s largest.
 
-Without noise (Malioutov and Malyutov 2012): weights z in [0, 1] of COMP's positions with the least sum such that every
-positive test holds a sum of at least 1. With label noise a slack per test makes up for what it lacks, or for what a
-negative test holds. They weigh slacks against the sum by a free parameter; here the sum is s, which is told, and the
-slacks are minimised.
+Without noise (Malioutov and Malyutov 2012): weights z in [0, 1] for COMP's positions with the least sum such that every
+positive test contains a total weight of at least 1. With label noise, a slack for each test is added to a positive
+test's weight, or subtracted from a negative test's. The authors trade slacks against the sum by a free parameter; here
+the sum is s, and the slacks are minimised.
 
-The program is solved on the columns of a few positions first. Those whose reduced cost is negative are added until
-there are none, which proves that the weights are optimal for all.
+The program is first solved for a few positions. Positions with negative reduced cost are added until there are none,
+which proves that the weights are optimal for all positions (column generation).
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..spec import TrainSpec
 from .group_tests import group_tests, tests_memory
 from .learner import Learner
 
-ADDED = 200  # columns that enter the program at a time
+ADDED = 200  # columns that are added at a time
 
 
 def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
@@ -36,10 +36,10 @@ def fit(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
 def relaxed(
     inside: Shaped[Array, "m n"], positive: Shaped[Array, " m"], *, total: int | None
 ) -> Float[Array, " n"]:
-    """The optimal weights. With `total` their sum is that, and slacks are minimised; else the sum is minimised.
+    """Return the optimal weights. With `total`, fix their sum to it and minimise the slacks; else minimise the sum.
 
-    In the latter case a unit of slack costs 2. A test's dual price is at most 1, the cost of a column that it
-    contains, so that the optimum has no slack where every test contains a column.
+    In the latter case a unit of slack costs 2. The dual price of a test is at most 1, the cost of a column that it
+    contains, so the optimum has no slack if every test contains a column.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, hstack, identity
@@ -63,7 +63,7 @@ def relaxed(
             price -= found.eqlin.marginals[0]
         price[chosen] = 0.0
         entering = np.argsort(price, kind="stable")[:ADDED]
-        entering = entering[price[entering] < -1e-7]  # HiGHS's own tolerance
+        entering = entering[price[entering] < -1e-7]  # the tolerance of HiGHS
         if not len(entering):
             break
         chosen = np.r_[chosen, entering]

@@ -1,4 +1,4 @@
-"""An LSTM in the place of the Transformer."""
+"""An LSTM as a learner."""
 
 from torch import Tensor, nn
 
@@ -8,7 +8,7 @@ from .networks import Network
 
 
 class Lstm(nn.Module):
-    """Reads the bits from left to right with a state of 64; the last state decides."""
+    """An LSTM with 64 units that reads the bits from left to right; the margin is linear in the last state."""
 
     def __init__(self, T: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A perceptron with two hidden layers in the place of the Transformer."""
+"""A multilayer perceptron with two hidden layers as a learner."""
 
 from torch import Tensor, nn
 

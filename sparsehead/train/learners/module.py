@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModuleSettings(TypedDict, total=False):
-    """How a module is trained; what is not given is left to the preset."""
+    """How a module is trained; the preset determines settings that are not given."""
 
     steps: int  # per restart
     optimiser: (
@@ -38,16 +38,16 @@ def module(
     limit_seconds: float | None = HOUR_SECONDS,
     **settings: Unpack[ModuleSettings],
 ) -> Learner:
-    """A learner that trains `make(T)`, a module from bits (n, T), floats of 0 and 1, to logits (n,) or (n, 1).
+    """Make a learner from the torch modules `make(T)`, which map bits (n, T), as floats, to logits (n,) or (n, 1).
 
-    `law` and `learn` treat it as they treat ours: same samples, restarts, checks, stall and verdict. Each restart makes
-    the module anew with a seed of its own, from which its dropout draws too. Checks run in evaluation mode.
+    Samples, restarts, checks and stopping are those of the built-in learners. Each restart makes a new module with a
+    new seed, which also determines its dropout. Checks run in evaluation mode.
 
     Args:
-        make: called with the context length.
-        name, version: what the store calls it; by default the import path of what `make` names, and no version.
-        limit_seconds: a trial that takes longer has failed; None never ends one.
-        settings: see `ModuleSettings`. `law` and `learn` take the others, such as weight_decay, warmup and clip.
+        make: called with the context length T.
+        name, version: its name in the store; by default the import path of the class that `make` calls, no version.
+        limit_seconds: a trial that takes longer has failed; None means no limit.
+        settings: see `ModuleSettings`. Pass other settings, such as weight_decay, warmup and clip, to `law` or `learn`.
 
     >>> from torch import nn
     >>> from sparsehead.train.learn import learn
@@ -66,7 +66,7 @@ def module(
     optimiser, batch = settings.get("optimiser"), settings.get("batch")
     own = optimiser if callable(optimiser) else None
     if own is not None and "learning_rate" in settings:
-        raise DomainError("an optimiser of your own has its own learning rate; leave learning_rate out.")
+        raise DomainError("a user-defined optimiser has its own learning rate; leave learning_rate out.")
     if batch is not None:
         whole("batch", batch)
     device = check_device(settings["device"]) if "device" in settings else None

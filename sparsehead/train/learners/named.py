@@ -1,4 +1,4 @@
-"""Predictors that name the positions they read, so that their accuracy is computed and not measured."""
+"""Predictors that are known functions of known positions, so that their accuracy can be computed exactly."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -14,20 +14,20 @@ from ...functions.task import Task
 
 @runtime_checkable
 class Named(Protocol):
-    """A predictor with a known accuracy; at T = 10^6 a holdout of 10,000 samples would take a minute to draw."""
+    """A predictor that computes its accuracy; at T = 10^6, drawing a holdout of 10,000 samples would take a minute."""
 
     def __call__(self, bits: Shaped[Array, "n T"], /) -> Shaped[Array, " n"]:
         """Labels (n,) of bits (n, T)."""
 
     def accuracy(self, task: Task, /) -> float:
-        """The probability that a fresh input of the task gets its label before noise."""
+        """The probability that it predicts the noise-free label of a fresh input of the task."""
 
 
 def shared(task: Task) -> float:
-    """The p of all positions, where it is known that there is one."""
+    """Return the p that all positions share; raise if there is none."""
     if task.shared_p is None:
         raise DomainError(
-            "the accuracy of a named function is computed for bits with one p; this task has other inputs."
+            "the accuracy of a named function is computed for bits that share one p; this task has other inputs."
         )
     return task.shared_p
 
@@ -44,9 +44,9 @@ class NamedSet:
         return np.asarray(read.all(axis=1) if self.kind == "and" else read.any(axis=1), dtype=np.uint8)
 
     def accuracy(self, task: Task, /) -> float:
-        """1 - P(one of the two conjunctions is 1, the other 0) = 1 - (p^a + p^b - 2 p^c), c the size of the union.
+        """1 - P(the two conjunctions differ) = 1 - (p^a + p^b - 2 p^c), with sizes a and b and a union of size c.
 
-        The task is a conjunction if this is one, else a disjunction: the conjunction of the flipped bits.
+        The task is of the same kind as this set. Disjunctions are conjunctions of the flipped bits.
         """
         share = shared(task)
         p = share if self.kind == "and" else 1 - share

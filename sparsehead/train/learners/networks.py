@@ -1,6 +1,6 @@
-"""A torch module in the place of the Transformer: same data, same optimiser, same checks.
+"""Train a torch module in place of the Transformer: same data, same optimiser, same checks.
 
-Dropout and initialisation are the module's own: the spec's settings of these are for the Transformer.
+The module has its own dropout and initialisation; the spec's settings of these are for the Transformer.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,17 +26,17 @@ from ..transformer.torch_engine import optimiser_of, torch_origin, update
 from .guard import own_code
 
 Make = Callable[[int], nn.Module]
-PART = 512  # inputs that a network gets at once in a check
+PART = 512  # inputs that a network gets at a time in a check
 
 
 @dataclass(frozen=True)
 class Network:
-    """Chooses the engine for networks made by `make(T)`, whatever engine is asked for; see `ChooseEngine`.
+    """Chooses the engine for networks made by `make(T)`, and ignores the requested engine; see `ChooseEngine`.
 
     Args:
         batch: samples in a step; None takes all.
         optimiser: parameters -> a torch optimiser; None takes that of the spec.
-        device: in place of the one that is asked for.
+        device: used in place of the requested device.
         fused: whether the spec's optimiser updates all weights in one call, which is faster and rounds differently.
     """
 
@@ -71,7 +71,7 @@ class NetworkEngine(StepEngine):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(spec.seed, "init", restart).integers(2**62)))
             network = _made(self._how.make, spec.T).to(*self._here).train()
-            self._random = torch.get_rng_state()  # what dropout and the like draw from next
+            self._random = torch.get_rng_state()  # dropout and the like continue from this state
         self._network, self._step = network, 0
         if self._how.optimiser is None:
             sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
@@ -83,7 +83,7 @@ class NetworkEngine(StepEngine):
 
     def _take(self, sample: Sample) -> None:
         self._bits, self._labels = (torch.from_numpy(x).to(*self._here) for x in sample)
-        self._waiting = torch.arange(0)  # samples whose turn comes in this round through all
+        self._waiting = torch.arange(0)  # samples that this epoch has not used yet
 
     def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
@@ -94,7 +94,7 @@ class NetworkEngine(StepEngine):
         return losses
 
     def _steps(self, n_steps: int) -> list[float]:
-        """Make one update; the loss before it."""
+        """Make one update; return the loss before it."""
         bits, labels = self._batch()
         margins = logits(self._network, bits)
         loss = losses(margins, labels).mean()
@@ -106,7 +106,7 @@ class NetworkEngine(StepEngine):
         return [loss.item()]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
-        """The samples of the next step: all, or the next of a random order, which is drawn anew when it ends."""
+        """Return the samples of the next step: all, or the next ones of a random order that is redrawn each epoch."""
         size = self._how.batch
         if size is None or size >= len(self._bits):
             return self._bits, self._labels
@@ -117,7 +117,7 @@ class NetworkEngine(StepEngine):
         return self._bits[chosen], self._labels[chosen]
 
     def train_accuracy(self) -> float:
-        """Share of the samples of the last step that were right, before its update."""
+        """The share of samples of the last step that were classified correctly before its update."""
         margins, labels = self._seen
         return float(((margins > 0) == (labels > 0.5)).double().mean())
 
@@ -130,7 +130,7 @@ class NetworkEngine(StepEngine):
         return (torch.cat(margins) > 0).cpu().numpy().astype(np.uint8)
 
     def model(self, meta: dict[str, object]) -> Model | None:
-        """None: these are no attention models."""
+        """Return None: the network is not an attention model."""
         return None
 
 
@@ -146,7 +146,7 @@ def logits(network: nn.Module, bits: Tensor) -> Tensor:
 
 
 def first_outputs(make: Make, T: int) -> None:
-    """Make the network and give it two inputs, as a check; random generators stay as they are."""
+    """Check the network on two inputs, without changing the state of random generators."""
     with own_code(), torch.random.fork_rng(devices=[]), torch.no_grad():
         network = _made(make, T).eval()
         logits(network, torch.zeros(2, T))
@@ -157,5 +157,5 @@ def first_outputs(make: Make, T: int) -> None:
 def _made(make: Make, T: int) -> nn.Module:
     network = make(T)
     if not isinstance(network, nn.Module):
-        raise LearnerError(f"it makes {shown(network)}, and not a torch.nn.Module")
+        raise LearnerError(f"it makes {shown(network)} instead of a torch.nn.Module")
     return network

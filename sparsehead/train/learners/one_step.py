@@ -1,8 +1,8 @@
 """One gradient step from uniform attention: the s positions whose bits have the largest covariance with the label.
 
-At uniform attention the head's output is the mean of T bits, and the gradient of the loss in position t's score is, up
-to one factor for all t and terms of order 1/T, the covariance of bit t with the label. So after one step the attention
-ranks the positions by it.
+With uniform attention the head's output is the mean of T bits. The gradient of the loss by the score of position t is
+then the covariance of bit t with the label, up to a factor that does not depend on t and terms of order 1/T. After one
+step, attention therefore ranks the positions by this covariance.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Learners that a user brings along: functions, estimators, `Learner` objects, and "package.module:name".
+"""User-defined learners: functions, estimators, `Learner` objects, and "package.module:name".
 
-`known_learner` makes them known to this process under the name that specs and stores have. The code travels beside the
-specs (see `travel`); it is never in a store.
+`known_learner` registers them in this process under their names in specs and stores. Their code is sent to workers
+with the specs (see `travel`); it is never in a store.
 """
 
 import copy
@@ -45,7 +45,7 @@ class FitFunction(Protocol):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """A classifier as scikit-learn has them."""
+    """A classifier with scikit-learn's interface."""
 
     def fit(self, X: Any, y: Any, /) -> Any:
         """Train on bits (m, T) and labels (m,)."""
@@ -73,7 +73,7 @@ class FitByFunction:
 def _fit_estimator(
     estimator: Any, bits: Shaped[Array, "m T"], labels: Shaped[Array, " m"], rng: np.random.Generator
 ) -> Predict:
-    """Train a copy of the user's estimator; each random_state in it is drawn."""
+    """Train a copy of the user's estimator; set each random_state in it from `rng`."""
     fresh = _copied(estimator)
     if hasattr(fresh, "get_params"):
         names = [name for name in fresh.get_params() if name.split("__")[-1] == "random_state"]
@@ -112,7 +112,7 @@ def learner_of(thing: Any, **more: Any) -> Learner:
 
 
 def _check_signature(function: Any) -> None:
-    """Refuse a function that cannot be called as f(bits, labels, rng), or that does not return a predictor."""
+    """Raise if a function cannot be called as f(bits, labels, rng), or cannot return a predictor."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise DomainError(
             f"{TAKES}; {function.__name__} is a coroutine or a generator, and returns no predictor."
@@ -131,10 +131,10 @@ def _check_signature(function: Any) -> None:
 
 
 def known_learner(given: LearnerLike) -> tuple[str, Learner]:
-    """What specs call the learner, and the learner itself, which this process knows from then on.
+    """Register a learner in this process; return its name in specs, and the learner.
 
     Raises:
-        DomainError: it is none, or its name is not known.
+        DomainError: the object is not a learner, or its name is unknown.
         MissingExtra: it is trained step by step, and torch is not installed.
     """
     if isinstance(given, str) and ":" in given and "@" not in given:
@@ -146,8 +146,8 @@ def known_learner(given: LearnerLike) -> tuple[str, Learner]:
         return learner.register(), learner
     if "@" in given and given not in LEARNERS:
         raise DomainError(
-            f"the code of the learner {shown(given)} is not known here, since a store keeps names and no code; give "
-            "the function or object itself."
+            f"the code of the learner {shown(given)} is unknown, since a store keeps only names; give the function or "
+            "object itself."
         )
     try:
         found: Learner = LEARNERS.find(given)
@@ -160,15 +160,15 @@ def known_learner(given: LearnerLike) -> tuple[str, Learner]:
 
 
 def with_learner(given: LearnerLike, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a trial with the learner's name among them, and those that the learner brings along."""
+    """Return the settings of a trial together with the learner's name and the settings that the learner sets."""
     name, learner = known_learner(given)
     for twice in sorted(learner.settings.keys() & settings.keys()):
-        raise DomainError(f"{twice} is given twice, to the learner and beside it; give it once.")
+        raise DomainError(f"{twice} is given twice, in the learner and as an argument; give it once.")
     return {**learner.settings, **settings, "learner": name}
 
 
 def require_learner(name: str, T: int) -> None:
-    """Let a learner refuse the context length before any trial."""
+    """Raise, before any trial, if the learner does not work at this context length."""
     check = LEARNERS.find(name).check
     if check is not None:
         check(T)

@@ -1,4 +1,4 @@
-"""Training sets with eight samples in a byte: counts over all positions take milliseconds at T = 10^6."""
+"""Pack training sets with eight samples in a byte: counting ones at all positions takes milliseconds at T = 10^6."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..._base.types import Array, Bool, Int, Shaped
 
 
 def packed(bits: Shaped[Array, "m T"]) -> Shaped[Array, "bytes T"]:
-    """Bit i % 8 of byte (i // 8, t) is bits[i, t]. Row by row, which is four times faster than np.packbits(axis=0)."""
+    """Store bits[i, t] in bit i % 8 of byte (i // 8, t). By rows, it is four times faster than np.packbits(axis=0)."""
     out = np.zeros((-(-len(bits) // 8), bits.shape[1]), dtype=np.uint8)
     for i, row in enumerate(bits):
         out[i // 8] |= row.view(np.uint8) << np.uint8(i % 8)

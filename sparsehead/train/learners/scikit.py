@@ -8,7 +8,7 @@ from .learner import Learner
 
 
 def fit_logistic(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
-    """L1-regularised logistic regression; an attempt is a strength of the penalty."""
+    """Fit an L1-regularised logistic regression; each attempt has another strength of the penalty."""
     from sklearn.linear_model import LogisticRegression
 
     bits, labels = sample
@@ -24,7 +24,7 @@ def fit_logistic(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
 
 
 def fit_tree(spec: TrainSpec, sample: Sample, attempt: int) -> Predict:
-    """A decision tree; an attempt is an order in which ties between positions are broken."""
+    """Fit a decision tree; each attempt breaks ties between positions in another order."""
     from sklearn.tree import DecisionTreeClassifier
 
     seed = int(stream(spec.seed, "init", attempt).integers(2**31))

@@ -1,8 +1,8 @@
-"""SCOMP: DD's positions, then greedily the one of COMP's that explains the most positive tests not yet explained.
+"""SCOMP (sequential COMP): start with DD's positions; add greedily that of COMP's which explains most further tests.
 
-Aldridge, Baldassini and Johnson 2014; Chvatal's greedy set cover (1979). Without noise it ends when all tests are
-explained, with s positions or not. With label noise tests may be positive by mistake and DD's positions are not
-certain: the cover starts empty and ends with s positions, which is our choice, as no form with noise is established.
+A positive test is explained if it contains a chosen position (Aldridge, Baldassini and Johnson 2014; Chvatal's greedy
+set cover, 1979). Without noise, stop when all positive tests are explained, with s positions or not. With label noise
+DD's positions are uncertain: start empty and stop at s positions. This is our choice; no noisy form is established.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""The name of a learner of the user's own, and a hash of the code that it runs.
+"""The name of a user-defined learner, and a hash of its code.
 
-The hash is taken over compiled code, which is what runs: comments, layout and docstrings do not count, and a file that
-was edited after its import changes nothing. It covers the functions and classes that the code names, as far as they
-are the user's own, the values they are given, and the numbers and texts they use; of installed packages the names only.
-Python's minor version is part of it, since each version compiles in its own way.
+The hash is taken over compiled code: comments, layout and docstrings do not count, nor do edits of a file after its
+import. It covers the user's functions and classes that the code names, their arguments, and the numbers and texts that
+they use; for installed packages it covers only names. Python's minor version is part of it, since each version compiles
+differently.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ import numpy as np
 
 
 def name_of(thing: Any) -> str:
-    """The import path "package.module:name", or the bare name of what a script or a notebook has defined.
+    """Return the import path "package.module:name", or the bare name if a script or a notebook defines the object.
 
-    A lambda goes by the first class or function that it names.
+    A lambda gets the name of the first class or function that it uses.
     """
     if isinstance(thing, partial):
         return name_of(thing.func)
@@ -30,7 +30,7 @@ def name_of(thing: Any) -> str:
 
 
 def digest(*things: Any) -> str:
-    """Twelve hex digits that name the code and the values of `things`."""
+    """Return twelve hex digits, a hash of the code and the values of `things`."""
     functions = [thing.func if isinstance(thing, partial) else thing for thing in things]
     found = _Description({_module(f).split(".")[0] for f in functions if isinstance(f, FunctionType)})
     for thing in things:
@@ -40,21 +40,21 @@ def digest(*things: Any) -> str:
 
 
 class _Description:
-    """What identifies code and values, part by part; `packages` are the user's own even where they are installed."""
+    """A list of texts that identifies code and values; `packages` count as the user's even if they are installed."""
 
     def __init__(self, packages: set[str]) -> None:
         self.packages, self.parts = packages, list[str]()
-        self._seen: dict[int, Any] = {}  # holds what it has seen, so that no id is used twice
+        self._seen: dict[int, Any] = {}  # keeps the objects alive, so that no id is used twice
 
     def add(self, thing: Any) -> None:
-        """Append what identifies `thing`, and all that it refers to."""
+        """Append texts that identify `thing` and everything it refers to."""
         inside: list[Any] = []
         if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
             self.parts.append(repr(thing))
         elif isinstance(thing, set | frozenset):
             self.parts.append(
                 f"set {sorted(map(repr, thing))}"
-            )  # their order changes from process to process
+            )  # sorted, since the order of a set changes between processes
         elif isinstance(thing, tuple | list):
             self.parts.append(f"{type(thing).__name__} of {len(thing)}")
             inside = list(thing)
@@ -79,7 +79,7 @@ class _Description:
             self.add(part)
 
     def _inside(self, thing: Any) -> list[Any]:
-        """What functions, classes and objects consist of."""
+        """Return the parts of a function, class or object."""
         if isinstance(thing, FunctionType):
             self.parts.append(f"function {thing.__name__}")
             code = thing.__code__
@@ -116,7 +116,7 @@ class _Description:
         ]
 
     def _used(self, function: FunctionType) -> dict[str, Any]:
-        """The variables around a function that its code names, and what it takes from modules of the user's own."""
+        """Return the outer variables that the function's code names, and what it uses from the user's modules."""
         found = _around(function)
         for module in [value for value in found.values() if isinstance(value, ModuleType)]:
             if self._is_own(module.__name__):
@@ -125,7 +125,7 @@ class _Description:
         return found
 
     def _is_own(self, module: str) -> bool:
-        """Whether a module is the user's own: not of Python, of this package, or of another installed one."""
+        """Whether a module is the user's: not part of Python, of this package or of another installed package."""
         package = module.split(".")[0]
         if package == "__main__":
             return True
@@ -136,7 +136,7 @@ class _Description:
 
 
 def _around(function: FunctionType) -> dict[str, Any]:
-    """The global variables that a function names, and those of the functions around it."""
+    """Return the global variables that a function names, and the variables of enclosing functions."""
     names = _names(function.__code__)
     found = {name: function.__globals__[name] for name in names if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -148,7 +148,7 @@ def _around(function: FunctionType) -> dict[str, Any]:
 
 
 def _names(code: CodeType) -> list[str]:
-    """The global names and attributes in a function and the functions inside it, in the order of the code."""
+    """Return the global names and attributes in a function and its inner functions, in the order of the code."""
     inner = [name for const in code.co_consts if isinstance(const, CodeType) for name in _names(const)]
     return list(dict.fromkeys([*code.co_names, *inner]))
 
@@ -160,7 +160,7 @@ def _path_of(thing: Any) -> str:
 def _module(thing: Any) -> str:
     return (
         thing.__module__ or "__main__"
-    )  # a function made by exec() in a dictionary without __name__ has none
+    )  # a function made by exec() in a dictionary without __name__ has no module
 
 
 def _path(module: str, name: str) -> str:

@@ -1,7 +1,7 @@
-"""Learners of the user's own on their way to worker processes of the same user, as cloudpickle makes them.
+"""Send user-defined learners to worker processes of the same user, pickled by cloudpickle.
 
-A parcel goes from a sweep to the workers that the sweep started or was told to use, and is opened there. Nothing that
-was read from a store, a journal or any other file gets here.
+A parcel goes from a sweep to its workers, and is unpickled there. Nothing that was read from a store or any other file
+is ever unpickled.
 """
 
 import base64
@@ -19,13 +19,13 @@ Parcel = dict[str, Any]  # JSON values
 
 @cache
 def packed(name: str) -> Parcel | None:
-    """The learner of that name with all that a worker needs; None for one that every worker knows.
+    """Pack the learner of that name with all that a worker needs; None for a built-in learner or a plugin.
 
-    Functions of a script or notebook go by value, those of a module by its name: the worker gets the folders in which
-    this process finds modules, behind its own, so that none takes the place of an installed package.
+    Functions of a script or notebook are sent by value, those of a module by name. The worker appends the folders of
+    this process's import path to its own, so that none of them replaces an installed package.
 
     Raises:
-        DomainError: something in it cannot be sent, such as an open file.
+        DomainError: a part of the learner, such as an open file, cannot be sent.
     """
     if "@" not in name:
         return None
@@ -37,18 +37,18 @@ def packed(name: str) -> Parcel | None:
     except Exception as error:
         first = str(error).partition("\n")[0]
         raise DomainError(
-            f"the learner {name} cannot be sent to worker processes: {type(error).__name__}: {first}; make what it "
-            "needs inside the function."
+            f"the learner {name} cannot be sent to worker processes: {type(error).__name__}: {first}; create such "
+            "objects inside the function."
         ) from error
     folders = [folder or os.getcwd() for folder in sys.path]
     return {"name": name, "folders": folders, "data": base64.b64encode(data).decode()}
 
 
 def unpack(parcel: Parcel | None) -> None:
-    """In a worker: make the learner known.
+    """In a worker: register the learner.
 
     Raises:
-        SparseheadError: the worker lacks a module that it needs.
+        SparseheadError: the worker lacks a module that the learner needs.
     """
     if parcel is None or parcel["name"] in LEARNERS:
         return
