@@ -10,10 +10,7 @@ from .curves import TYPICAL_SLOPE, Cell, agree, merge, offset
 from .thresholds import curve_interval, rising_bounds
 
 PROBE = 2  # trials at one m while all trials agree
-OUTER = (
-    0.5,
-    0.95,
-)  # shares of success at which few trials bound m_80 for every success curve that rises with m
+OUTER = (0.5, 0.95)  # shares of success at which few trials bound m_80 for every rising curve
 
 
 @dataclass(frozen=True)

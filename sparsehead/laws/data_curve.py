@@ -20,13 +20,7 @@ from ..train.from_data import best_head, split_rows
 from .intervals import wilson
 
 LEAST_ROWS = 20  # in a subset
-SMALLEST_SHARES = (
-    1 / 16,
-    1 / 8,
-    1 / 4,
-    1 / 2,
-    1,
-)  # default sizes, as shares of the rows that are not held out
+SMALLEST_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # default sizes: shares of the rows not held out
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ import numpy as np
 from .._base.errors import StoreError
 from .._base.types import Array, Shaped
 
-MAX_BYTES = (
-    2**27
-)  # of an outcome's arrays, unpacked: zlib shrinks zeros a thousandfold, so a small file can hide more
+MAX_BYTES = 2**27  # of the unpacked arrays of one outcome; a tiny file could hold far more zeros
 MAX_HISTORY_BYTES = 2**24  # of its curves among them, which become Python lists eight times as large
 HISTORY = "history/"  # the names of curves start with this
 

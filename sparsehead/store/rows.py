@@ -22,9 +22,7 @@ from ..train.spec import LATER, SETTINGS, TrainSpec, check_types, spec_text
 from .arrays import HISTORY, digest, pack_all
 
 COLUMNS: tuple[str, ...] = ("spec_id", "spec", "outcome", "made_by", "created", "arrays", "checksum")
-FAILED = (
-    "failed"  # status of a trial that could not be run: it has a "reason", no result, and counts as missing
-)
+FAILED = "failed"  # status of a trial that could not be run: it has a "reason" and counts as missing
 STATUSES = ("solved", "budget_spent", "diverged", FAILED)
 MAX_JSON_CHARACTERS = 2**20  # in one column; typical rows have about a thousand
 SealedRow = tuple[

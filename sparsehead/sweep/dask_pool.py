@@ -26,12 +26,7 @@ from .local import SAFE_PATH
 from .tls import changed_environment, first_line, require_certificate, scratch_folder, temporary_security
 
 CONNECT = 5.0  # seconds to wait for a scheduler's answer
-NOISY = (
-    "distributed",
-    "distributed.client",
-    "tornado.application",
-    "asyncio",
-)  # loggers that print tracebacks
+NOISY = ("distributed", "distributed.client", "tornado.application", "asyncio")  # log tracebacks
 
 
 class DaskWorker(Worker):

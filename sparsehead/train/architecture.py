@@ -8,10 +8,7 @@ from .._base.fields import about, setting, settings_of
 from ..heads.encoding import ENCODINGS
 
 SIGMAS = ("identity", "relu", "gelu", "tanh")  # the kernel gets an index: keep the order
-OWN, OWN_BAG = (
-    "own-",
-    "bag-",
-)  # prefixes of the names of user-defined encodings; a hash of the numbers follows
+OWN, OWN_BAG = "own-", "bag-"  # prefixes of names of user-defined encodings; a hash of the numbers follows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +41,7 @@ class Shape:
         kind: type = type(self)
         for name, described in settings_of(kind).items():
             value = getattr(self, name)
-            if (
-                value is described.default
-            ):  # a shortcut: most values are, and a sweep makes thousands of specs
+            if value is described.default:  # skips most checks: a sweep makes thousands of specs
                 continue
             value = described.checked(value)
             object.__setattr__(self, name, value)

@@ -49,9 +49,7 @@ def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
     size = STARTED_BYTES + per_weight * double * weights + per_projection * double * float(T) * width
     size += per_bit * bits + per_chunk * _chunk(spec, T)
     size += 4 * spec.H * bits if spec.dropout else 0.0  # masks: one entry for each head, sample and position
-    size += (
-        16 * double * float(m) * (spec.mlp + 2 * d + width)
-    )  # the block after attention, forward and backward
+    size += 16 * double * float(m) * (spec.mlp + 2 * d + width)  # the block after attention
     if spec.L == 1:
         return size
     # Full attention: the weights of all pairs of tokens for a chunk of n samples.
