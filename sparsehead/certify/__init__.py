@@ -1,15 +1,15 @@
-"""Proofs about one model: a Model and a function come in, a Certificate over all 2^T inputs goes out.
+"""Prove that a Model computes a function on all 2^T inputs, and return a Certificate.
 
-Read in this order:
+A head mixes values: its mix is the average of the tokens' values, weighted by attention. Read in this order:
 
-balls, forward        numbers with error bounds; a model evaluated in them: exact arithmetic and float64 at once
+balls, forward        numbers with error bounds; a model evaluated in them, for exact arithmetic and float64 at once
 brackets, lines       bounds on a head's mix over all inputs that share the relevant bits; heads that mix one scalar
 chain, regions        bounds on the rest of the model: along a line, or over a set
-mixtures, tails       what heads mix as sums over tokens: bounds for all inputs, and for all but a share of them
+mixtures, tails       mixes as sums over tokens: bounds for all inputs, and for all but a small share of them
 activation_lines, relaxation, signed
-                      linear bounds of what follows: LayerNorm, MLP, read-out
-search                inputs that are likely to be the worst
-branches, share       bits split until all is proved; a proved bound on the share of wrong inputs
+                      linear bounds on the rest of the model: LayerNorm, MLP, read-out
+search                inputs on which the model is likely to be wrong
+branches, share       split bits until all inputs are proved; a proved bound on the share of wrong inputs
 patterns              the proof from the 2^s patterns on the support
 running               networks of other libraries, which can only be run
 certificate, verify   the result; the public `verify`

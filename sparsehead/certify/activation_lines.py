@@ -9,19 +9,19 @@ from .._base.types import Array, Float
 from ..heads.heads import activation
 from .balls import LIBRARY, TINY, UNIT, UP
 
-PIECES = 16  # of an interval, between whose ends a smooth activation is interpolated
+PIECES = 16  # into which an interval is divided; a smooth activation is interpolated on each
 Lines = tuple[Float[Array, "*shape"], Float[Array, "*shape"]]
 
 
 def lines_around(
     name: str, low: Float[Array, "*shape"], high: Float[Array, "*shape"], at: Float[Array, "*shape"]
 ) -> tuple[Lines, Lines]:
-    """(slope, intercept) of a line below and of one above the activation on [low, high], close to it at `at`.
+    """Return (slope, intercept) of a line below and of one above the activation on [low, high], close to it at `at`.
 
-    A line of slope a is below x -> act(x) if its intercept is at most the least act(x) - a x. On a piece of width h
-    this differs from its linear interpolation by at most h^2 / 8 times the largest |act''|: .8 for GELU and tanh.
-    (|GELU''| is largest at 0, sqrt(2/pi) = .798; |tanh''| = 2 |t| (1 - t^2) is at most 4 / (3 sqrt 3) = .770.) Of the
-    slopes tried the one whose line is closest at `at` is taken; any slope would do.
+    A line of slope a is below act(x) if its intercept is at most the minimum of act(x) - a x. On a piece of width h
+    this function differs from its linear interpolation by at most h^2 / 8 times the maximum of |act''|, below .8:
+    sqrt(2/pi) = .798 for GELU (at 0), and 4 / (3 sqrt 3) = .770 for tanh. Any slope is valid; of several, take the one
+    whose line is closest at `at`.
     """
     if name == "relu":
         return _around_relu(low, high)
@@ -35,7 +35,7 @@ def lines_around(
     values = act(points)
     width = (high - low) / PIECES
     size = np.maximum(np.abs(low), np.abs(high)) + 1
-    # the points are rounded too: act and the line move by at most 2 per unit of x
+    # The points are rounded too: act and the line change by at most 2 per unit of x.
     lost = 0.8 * (width * UP) ** 2 / 8 + (LIBRARY + 32 * UNIT) * size * 2
     with np.errstate(all="ignore"):
         chord = np.where(high > low, (values[-1] - values[0]) / (high - low), 1.0)
@@ -51,7 +51,7 @@ def lines_around(
 
 
 def _closer(best: Lines | None, new: Lines, at: Array, sign: float) -> Lines:
-    """Of two lines the higher one at `at`, or for sign -1 the lower one."""
+    """Return the line that is higher at `at`, or for sign -1 the lower one."""
     if best is None:
         return new
     better = sign * (new[0] * at + new[1]) > sign * (best[0] * at + best[1])
@@ -62,7 +62,7 @@ def _around_relu(low: Array, high: Array) -> tuple[Lines, Lines]:
     on, off = low >= 0, high <= 0
     with np.errstate(all="ignore"):
         slope = np.where(on, 1.0, np.where(off, 0.0, high / (high - low)))
-    # any slope from 0 to 1: the largest distance from max(x, 0) is at an end or at 0
+    # Valid for any slope from 0 to 1: the largest distance from max(x, 0) is at an end or at 0.
     over = np.maximum(np.maximum(high, 0) - slope * high, np.maximum(low, 0) - slope * low)
     over = np.where(on | off, 0.0, np.maximum(over, 0.0) + 8 * UNIT * (np.abs(low) + np.abs(high)) + TINY)
     under = np.where(on, 1.0, np.where(off, 0.0, np.where(high > -low, 1.0, 0.0)))

@@ -104,7 +104,7 @@ class Ball:
         return Ball(self.mid.reshape(shape), self.rad.reshape(shape))
 
     def swap(self, a: int, b: int) -> "Ball":
-        """Two axes exchanged."""
+        """Exchange two axes."""
         return Ball(np.swapaxes(self.mid, a, b), np.swapaxes(self.rad, a, b))
 
 
@@ -112,7 +112,7 @@ Operand = Ball | Array | float
 
 
 def exact(x: Operand) -> Ball:
-    """A number without error, such as a weight; a ball is returned unchanged."""
+    """Return a number without error, such as a weight, as a ball; return a ball unchanged."""
     if isinstance(x, Ball):
         return x
     mid = np.asarray(x, dtype=np.float64)
@@ -126,14 +126,14 @@ def between(low: Float[Array, "*shape"], high: Float[Array, "*shape"]) -> Ball:
 
 
 def concatenate(balls: list[Ball], axis: int) -> Ball:
-    """Balls joined along an axis."""
+    """Join balls along an axis."""
     return Ball(
         np.concatenate([b.mid for b in balls], axis=axis), np.concatenate([b.rad for b in balls], axis=axis)
     )
 
 
 def stack(balls: list[Ball], axis: int) -> Ball:
-    """Balls joined along a new axis."""
+    """Join balls along a new axis."""
     return Ball(np.stack([b.mid for b in balls], axis=axis), np.stack([b.rad for b in balls], axis=axis))
 
 
@@ -162,7 +162,7 @@ def relu(x: Ball) -> Ball:
 
 
 def gelu(x: Ball) -> Ball:
-    """x Phi(x), which falls up to its minimum and then rises.
+    """GELU(x) = x Phi(x), which decreases up to its minimum and then increases.
 
     1 + erf may cancel, so the error is relative to |x|: that of erf, of its argument, and of three products.
     """
@@ -175,7 +175,7 @@ def gelu(x: Ball) -> Ball:
 
 
 def gelu_tanh(x: Ball) -> Ball:
-    """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3), which falls up to its minimum and then rises.
+    """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3), which decreases up to its minimum and then increases.
 
     Its slope is (1 + tanh u)/2 times 1 + x u' (1 - tanh u), which increases with x < 0 and is positive for x >= 0, so
     there is one minimum. u has a relative error of at most 8 units, which |u| (1 - tanh^2 u) < .45 turns into less than
@@ -203,7 +203,7 @@ def tanh(x: Ball) -> Ball:
 
 
 def activate(x: Ball, name: str) -> Ball:
-    """sigma by name, as `heads.activation`."""
+    """Apply the activation of this name, as `heads.activation` does."""
     known = {"identity": lambda y: y, "relu": relu, "gelu": gelu, "tanh": tanh, "gelu_tanh": gelu_tanh}
     if name not in known:
         raise DomainError(f"activation {name!r} has no error bound; there is one for {', '.join(known)}.")

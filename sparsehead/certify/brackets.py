@@ -1,6 +1,6 @@
-"""Proved bounds on what a head can mix, over all inputs that share the relevant bits.
+"""Proved bounds on the mix o of a head, over all inputs that share the relevant bits.
 
-o(b) = sum w v / sum w never exceeds U, whatever the free bits are, if
+With attention weights w and values v, o(b) = sum w v / sum w never exceeds U, whatever the free bits are, if
 
     F(U) = sum_t max_b w_t^b (v_t^b - U) <= 0,
 
@@ -16,8 +16,8 @@ and the inequality is proved in float64:
     weight W, so delta = gamma_n max|v - U| suffices. If weights underflow (scores that spread over more than 700), the
     inequality may fail for every U but max v, which always bounds o.
 
-The bounds are over exactly normalised weights inside their intervals, and so hold for exact arithmetic;
-`mixing_error` adds what the float64 evaluation of sum_t a_t v_t loses.
+The bounds assume exactly normalised weights inside their intervals, so they hold for exact arithmetic; `mixing_error`
+adds a bound on the rounding of sum_t a_t v_t in float64.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from ..heads.heads import additions, token_sum
 from ..heads.ranges import Choices, chunks, resolution, solve
 from .balls import TINY, UNIT, UP, Ball, exponentials
 
-UNDERFLOW = 2.0**-1021  # what a weight or a product may lose by underflow, subnormal numbers flushed or not
+UNDERFLOW = 2.0**-1021  # bounds the effect of underflow on a weight or a product, subnormals flushed or not
 
 
 def bracket(
@@ -59,7 +59,7 @@ def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"
 
 
 def _upper(choices: Choices) -> Float[Array, " patterns"]:
-    """U with F(U) <= 0, for every pattern: the first candidate that is proved, or max v; steps grow 16-fold."""
+    """Return U with F(U) <= 0 for every pattern: the first candidate that is proved, or max v; steps grow 16-fold."""
     parts = []
     for patterns in chunks(choices, assignments(len(choices.support))):
         top = _largest_value(choices, patterns)
@@ -79,7 +79,7 @@ def _upper(choices: Choices) -> Float[Array, " patterns"]:
 
 
 def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Array, " m"]:
-    """max v over the tokens that a pattern allows, which no mean exceeds; NaN if a value is NaN."""
+    """The maximum of v over the tokens that a pattern allows, which no mean exceeds; NaN if a value is NaN."""
     inside = np.array(choices.support, dtype=np.int64)
     free = choices.values[choices.others].max(initial=-np.inf)
     return np.maximum(free, choices.values[inside, patterns].max(axis=1, initial=-np.inf))

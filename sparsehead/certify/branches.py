@@ -1,9 +1,8 @@
-"""Branch and bound over bits: a proof on all inputs, or an input on which the model is wrong.
+"""Branch and bound over bits: prove all inputs, or find an input on which the model is wrong.
 
-The inputs are split by the s bits that f reads, then, wherever the linear bound (`signed`) over a part does not
-decide it, by the free bit that moves the attended values most. The parts are disjoint and cover all inputs, so a
-bound above zero over each of them is a proof. Each part that is split also names an input, the worst one for its
-linear bound, on which the model is run.
+The inputs are split by the s bits that f reads. A part that the linear bound (`signed`) does not decide is split again,
+by the free bit that changes the attended values most. The parts are disjoint and cover all inputs, so a positive bound
+over each of them is a proof. The model is also run on one input of each split part, the worst one for its linear bound.
 """
 
 import time
@@ -26,9 +25,9 @@ Progress = Callable[[float, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What was found: margin, if every part is proved; a wrong input, if one was met; neither, if time ran out.
+    """The result: a margin if every part is proved, a wrong input if one was found, neither if time ran out.
 
-    `parts` were bounded, and `covered` is the share of all 2^T inputs in those that were proved.
+    `parts` is the number of parts that were bounded, `covered` the share of all 2^T inputs in proved parts.
     """
 
     margin: float | None
@@ -39,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Of each part: a lower bound of the signed distance from the threshold, a bad input, the bit to split by."""
+    """For each part: a lower bound of the signed distance from the threshold, a bad input, the bit to split by."""
 
     low: Float[Array, " B"]
     worst: Int[Array, "B T"]
@@ -47,14 +46,14 @@ class Bounded:
 
 
 def patterns_of(f: SparseFunction) -> tuple[Int[Array, "parts T"], Float[Array, " parts"]]:
-    """The parts that fix what f reads, and the sign that the output has there if the model is right."""
+    """Return the parts that fix the bits f reads, and the sign that a correct output has in each."""
     state = np.full((2**f.s, f.T), FREE)
     state[:, list(f.support)] = assignments(f.s)
     return state, 2.0 * f.values.astype(np.float64) - 1
 
 
 def heaviest(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Array, " B"]:
-    """The free bit that moves U at [CLS] most, -1 if no bit is free."""
+    """Return the free bit that changes U at [CLS] most; -1 if no bit is free."""
     W = model.layers[0].W_C
     moves = (mixture.X[:, :, 1] - mixture.X[:, :, 0])[..., :-1] / mixture.D[:, None, :, None]
     steps = moves.reshape(*moves.shape[:2], -1) @ W.reshape(-1, W.shape[2])
@@ -63,7 +62,7 @@ def heaviest(model: Model, mixture: Mixture, state: Int[Array, "B T"]) -> Int[Ar
 
 
 def bound_parts(model: Model, tokens: Tokens, state: Int[Array, "B T"], sign: Float[Array, " B"]) -> Bounded:
-    """Bounds over all inputs of each part."""
+    """Bound the model over all inputs of each part."""
     mixture = AllInputs(tokens, state, np.full(state.shape[1], 0.5))
     form = signed_form(model, mixture, sign)
     moved = mixture.lower(form.g[..., None])[:, 0]
@@ -80,14 +79,14 @@ def decide(
 ) -> Decision:
     """Split until every part is proved, an input is wrong, or `limit_seconds` of processor time are spent.
 
-    It gives up after a tenth of the time if at this rate not even a fifth of the inputs would be covered.
+    Give up after a tenth of the time if at this rate less than a fifth of the inputs would be proved.
     """
     state, signs = patterns_of(f)
     share = np.full(len(state), 1 / len(state))
     width = model.d if model.layers[0].mlp is None else model.layers[0].mlp.W_1.shape[1]
     batch = max(1, NUMBERS_AT_ONCE // (2 * tokens.positions * model.H * max(width, model.d)))
     start, parts, covered, margin = time.process_time(), 0, 0.0, np.inf
-    easy: float | None = None  # the share that was proved without a split
+    easy: float | None = None  # the share of inputs proved without a split
     while len(state):
         now, here = slice(-batch, None), slice(None, -batch)
         found = bound_parts(model, tokens, state[now], signs[now])
@@ -119,14 +118,14 @@ def decide(
 
 
 def _halves(row: Int[Array, " T"], t: int, likely: int) -> Int[Array, "2 T"]:
-    """The part with bit t fixed to either value; the one that is likely worse is last, and is looked at first."""
+    """Return the part with bit t fixed to either value; the likely worse one is last, since the last is tried first."""
     pair = np.stack([row, row])
     pair[:, t] = 1 - likely, likely
     return pair
 
 
 def _wrong(model: Model, f: SparseFunction, inputs: Shaped[Array, "n T"]) -> Shaped[Array, " T"] | None:
-    """One of the inputs on which the model is wrong, run on it alone."""
+    """Return one of the inputs on which the model, run on it alone, is wrong; None if there is none."""
     if not len(inputs):
         return None
     bits = inputs.astype(np.uint8)

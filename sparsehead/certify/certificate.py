@@ -1,4 +1,4 @@
-"""The result of `verify`, and the proof that it rests on."""
+"""`Certificate`, the result of `verify`, and `Proof`, from which it is made."""
 
 import json
 import math
@@ -35,7 +35,7 @@ class Proof:
         margin: a lower bound of the signed distance of an output from the threshold.
         method, note: as in `Certificate`.
         inputs: inputs that are likely to attain max_error or the margin.
-        complete: whether they hold the worst of all 2^T inputs.
+        complete: whether the worst of all 2^T inputs is certainly among `inputs`.
     """
 
     max_error: float
@@ -48,34 +48,34 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether it follows that every prediction is right; False for NaN."""
+        """Whether the bounds imply that every prediction is right; False for NaN."""
         return bool(self.margin > 0 and self.max_error < math.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate(WithCard):
-    """A statement about all 2^T inputs, or a counterexample, or the admission that neither was found.
+    """A proved statement about all 2^T inputs, or a counterexample, or neither.
 
     Args:
         max_error: an upper bound of |output - f| over all inputs, for the model in exact arithmetic and for its
             float64 evaluation; infinite if nothing is proved.
         rounding: the part of max_error that allows for float64 rounding.
-        exact: max_error <= 1e-9.
+        exact: whether max_error <= 1e-9.
         correct: True: the model predicts f on every input, in exact arithmetic and in float64. False: its float64
             evaluation does not, or is not finite, see `counterexample`. None: undecided.
         margin: a lower bound of the distance of an output from the model's threshold, negative on the wrong side;
-            that of the counterexample, if there is one.
-        leakage: the most attention that any input lets fall outside f's support ([CLS] counts), in the worst head.
-        gap: if one scalar is decoded, the space between its values for f = 0 and f = 1; else None. `leakage` and `gap`
-            are float64 numbers without a bound on their rounding, and prove nothing.
+            if there is a counterexample, the distance of its output.
+        leakage: the largest attention outside f's support ([CLS] counts as outside), over all inputs and heads.
+        gap: if one scalar is decoded, the distance between its values for f = 0 and f = 1; else None. `leakage` and
+            `gap` are float64 numbers without a bound on their rounding; no proof uses them.
         method: "exhaustive", "scalar" (bounds of the one scalar that is mixed), "affine" (ReLU network on a box or
             zonotope), "interval", "branches" (linear bounds, bits split), or "search" (no proof).
         attained: whether `worst_input` attains max_error, up to 1e-9.
         seen_error: |output - f| at `worst_input`, in float64.
-        worst_input: the worst input that was met.
+        worst_input: the worst input that was tried.
         counterexample: an input whose prediction is wrong, or whose output is not a finite number.
-        note: one sentence on how this is known.
-        subject: the model, or the path of its file, and the function; what `save` writes about.
+        note: one sentence on the method of proof.
+        subject: the model, or the path of its file, and the function; `save` needs them.
         share: a proved upper bound of the probability of an input on which model and f differ, if bits are independent
             and 1 with probability `p`; 0 if all inputs are proved, None if no p was given.
         p: as given: one number, or one for each position.
@@ -149,7 +149,7 @@ class Certificate(WithCard):
         return Card("Certificate", [self.verdict, *([EXACT_MEANS] if self.exact else [])], facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as JSON-able values; long inputs are run-length coded."""
+        """The certificate as JSON values; long inputs are run-length coded."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "subject"}
         for name in ("worst_input", "counterexample"):
             plain[name] = None if plain[name] is None else spell_bits(plain[name])
@@ -157,14 +157,14 @@ class Certificate(WithCard):
         return {**plain, "decided": self.decided}
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the proof to a file that `sparsehead check`, check.py and the lab's page Check check.
+        """Write the proof to a file, which `sparsehead check`, check.py and the lab's page Check can check.
 
-        The file names its model by hash: the model file that `verify` was given, else the one that `sh.save` writes of
-        the model. It states what is true in exact arithmetic; the part about float64 rounding is not in it.
+        The file contains a hash of the model file: the one that `verify` was given, or the one that `sh.save` would
+        write. Its claim is about exact arithmetic; float64 rounding is not part of it.
 
         Raises:
-            DomainError: nothing is proved, or the model is of a kind that the checker does not know
-                (docs/howto/certificates.md lists them).
+            DomainError: nothing is proved, or the checker does not support models of this kind
+                (docs/howto/certificates.md lists those it supports).
 
         >>> from tempfile import TemporaryDirectory
         >>> from sparsehead import build, verify
@@ -175,7 +175,7 @@ class Certificate(WithCard):
         check_target(path, force=force)
         if self.subject is None:
             raise DomainError(
-                "no certificate file: only what `verify` says about a Model has one, not a network that was run."
+                "no certificate file: it can be written for a Model, not for a network that was only run."
             )
         if not self.correct:
             raise DomainError(
@@ -186,12 +186,12 @@ class Certificate(WithCard):
         return write_whole(path, json.dumps(certificate_content(raw, f)).encode(), force=force)
 
     def to_frame(self) -> Frame:
-        """`to_dict` as a table of one row."""
+        """`to_dict` as a table with one row."""
         return Frame([self.to_dict()])
 
 
 def rounded_up(share: float) -> str:
-    """A share with two digits, never below it.
+    """Write a share with two digits, rounded up.
 
     >>> rounded_up(3.01e-10), rounded_up(0.5)
     ('3.1e-10', '0.5')
@@ -202,7 +202,7 @@ def rounded_up(share: float) -> str:
 
 
 def spell_bits(bits: Shaped[Array, " T"]) -> str:
-    """ "01101" up to 64 bits, run lengths such as "0*500 1 0*499" beyond.
+    """Write bits as "01101" up to 64 bits, as run lengths such as "0*500 1 0*499" beyond.
 
     >>> spell_bits(np.array([0] * 70 + [1]))
     '0*70 1'

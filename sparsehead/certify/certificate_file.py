@@ -1,4 +1,4 @@
-"""Certificates as files that `check` checks: for each pattern of the relevant bits, the bounds that the proof rests on.
+"""Certificate files, which `check` checks: for each pattern of the relevant bits, the bounds that the proof needs.
 
 A file is one JSON object:
 
@@ -6,9 +6,9 @@ A file is one JSON object:
     model       SHA-256 of the model file, in hexadecimal
     support     the positions that the function reads, ascending
     max_error   the claim: |output - f| is at most this on every input, in exact arithmetic
-    patterns    for each of the 2^s patterns: bits, such as "101", in the order of the support; value, f's; bounds, the
-                pairs [L, U] of the linear forms of mixed values, in the order in which `check.output_range` needs them,
-                one for each head of a form; the sums of the L and of the U are what is claimed
+    patterns    for each of the 2^s patterns: bits, such as "101", in the order of the support; value, that of f;
+                bounds, pairs [L, U] for the linear forms of mixed values, in the order in which `check.output_range`
+                needs them, one pair for each head of a form. The claim is that a form lies between the sums of L and U
 
 Numbers are float64 in hexadecimal, such as "0x1.8p+1", so that nothing is rounded on the way.
 """
@@ -39,7 +39,7 @@ ONE = 1 << BITS
 
 
 def certificate_content(raw: bytes, f: SparseFunction) -> dict[str, Any]:
-    """What a certificate file says of the model in a file's bytes.
+    """Make the content of a certificate file for a model, given as the bytes of its file.
 
     Raises:
         DomainError: the checker does not know such models, or the bounds do not prove that the model computes f.
@@ -65,7 +65,7 @@ def certificate_content(raw: bytes, f: SparseFunction) -> dict[str, Any]:
 
 
 def _values(f: SparseFunction) -> list[int]:
-    """f on every pattern of its support, in the order of itertools.product."""
+    """Return f on every pattern of its support, in the order of itertools.product."""
     inputs = np.zeros((2**f.s, f.T), dtype=np.uint8)
     inputs[:, list(f.support)] = np.array(list(product((0, 1), repeat=f.s)), dtype=np.uint8).reshape(
         2**f.s, f.s
@@ -76,7 +76,7 @@ def _values(f: SparseFunction) -> list[int]:
 def _pattern(
     model: dict[str, Any], heads: list[Head], pattern: dict[int, int]
 ) -> tuple[list[list[str]], Fraction, Fraction]:
-    """The bounds of one pattern, as the file has them, and the range of outputs that follows from them."""
+    """Return the bounds of one pattern, as written in the file, and the range of outputs that they imply."""
     row: list[list[str]] = []
 
     def bounds(parts: Parts) -> tuple[Fraction, Fraction]:
@@ -92,7 +92,8 @@ def _pattern(
 
 
 def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
-    """One number for each head whose sum the form never exceeds: head by head, or all heads at once if that is less."""
+    """Return one number for each head; the form never exceeds their sum. Bound heads separately, or all at once if
+    that gives less."""
     alone = [_least_bound(heads[h], g, pattern) for h, g in parts]
     if len(parts) < 2:
         return alone
@@ -101,7 +102,7 @@ def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float] | None:
-    """The heads' forms at the input with the largest sum, if no bit moves attention, raised until the sum is proved."""
+    """If attention is constant: the heads' forms at the input with the largest sum, raised until the sum is proved."""
     allowed = np.ones((len(heads[0].weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     weights = [_floats(heads[h].weights) for h, _ in parts]
@@ -111,7 +112,7 @@ def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
     start = [float(each[np.arange(len(worst)), worst].sum()) for each in terms]
     step = float(
         max(np.spacing(np.abs(terms).max(axis=2).sum()), 2.0**-250)
-    )  # what the sums above may be wrong by
+    )  # a bound on the rounding of the sums above
     for _ in range(12):
         raised = [*start[:-1], start[-1] + step]
         if sum_never_exceeds([heads[h].gains(g, Fraction(U), pattern) for (h, g), U in zip(parts, raised)]):
@@ -121,7 +122,7 @@ def _joint_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> l
 
 
 def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -> float:
-    """A number that g . m never exceeds on the pattern: the zero of F in float64, raised until the checker agrees."""
+    """Return a number that g . m never exceeds on the pattern: the zero of F, raised until the checker accepts it."""
     allowed = np.ones((len(head.weights), 2), dtype=bool)
     allowed[list(pattern), [1 - bit for bit in pattern.values()]] = False
     values = _floats(head.form(g))
@@ -140,7 +141,7 @@ def _least_bound(head: Head, g: tuple[Fraction, ...], pattern: dict[int, int]) -
 
 
 def _floats(enclosures: list[list[tuple[int, int]]]) -> Float[Array, "n 2"]:
-    """Upper ends as float64 numbers."""
+    """Return the upper ends as float64 numbers."""
     try:
         return np.array([[ends[1] / ONE for ends in pair] for pair in enclosures])
     except OverflowError:

@@ -27,7 +27,7 @@ from ..heads.block import finish_attention, finish_mlp
 from ..heads.model import Model
 from .balls import TINY, UNIT, UP
 
-HIDDEN_AT_ONCE = 2**21  # numbers in a hidden layer held at once
+HIDDEN_AT_ONCE = 2**21  # entries of a hidden layer in memory at once
 LOST = 2.0**-940  # units * LOST covers underflow
 
 
@@ -51,7 +51,7 @@ class Step:
         return cls(W, b, relu, np.abs(W), sizes, (_terms(W) + 4) * UNIT)
 
     def after(self, first: "Step") -> "Step":
-        """This step after an affine one."""
+        """The composition of this step with an affine step before it."""
         W, b = first.W @ self.W, first.b @ self.W + self.b
         W_size = first.W_size @ self.W_size * UP + LOST
         b_size = (first.b_size @ self.W_size + self.b_size) * UP
@@ -78,9 +78,9 @@ def tail(model: Model, mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
 
 
 def relu_chain(model: Model) -> tuple[Step, ...] | None:
-    """The tail as steps on the flattened mixed values (H v), or None if it is no ReLU network.
+    """Return the tail as steps on the flattened mixed values (H v), or None if it is not a ReLU network.
 
-    Consecutive affine maps are multiplied out, so nothing of width d is kept.
+    Consecutive affine maps are multiplied out, so no step has width d.
     """
     layer = model.layers[0]
     if layer.sigma not in ("identity", "relu") or layer.project or model.final_norm is not None:
@@ -107,7 +107,7 @@ def relu_chain(model: Model) -> tuple[Step, ...] | None:
 
 
 def run(chain: tuple[Step, ...], x: Float[Array, "n m"]) -> Float[Array, "n c"]:
-    """The chain at many points, in float64 and without allowances."""
+    """Evaluate the chain at many points, in float64 and without allowances."""
     for step in chain:
         x = x @ step.W + step.b
         x = np.maximum(x, 0) if step.relu else x
@@ -117,14 +117,14 @@ def run(chain: tuple[Step, ...], x: Float[Array, "n m"]) -> Float[Array, "n c"]:
 def kinks(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], low: float, high: float
 ) -> Float[Array, " points"]:
-    """The kinks of o -> chain(start + o direction) on [low, high], as found in float64, and both ends; sorted."""
+    """Return the sorted kinks of o -> chain(start + o direction) on [low, high], found in float64, and both ends."""
     points = np.array([low, high])
     for depth, step in enumerate(chain):
         if not step.relu:
             continue
         y = run(chain[:depth], start + points[:, None] * direction) @ step.W + step.b
         left, right = y[:-1], y[1:]
-        # Signs are compared, not multiplied: a product of two small numbers is zero.
+        # Compare signs instead of multiplying, since a product of two small numbers may underflow to zero.
         segment, unit = np.nonzero(((left < 0) & (right > 0)) | ((left > 0) & (right < 0)))
         share = left[segment, unit] / (left[segment, unit] - right[segment, unit])
         crossings = points[segment] + share * (points[segment + 1] - points[segment])
@@ -136,10 +136,10 @@ def line_ranges(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
     low: Float[Array, " n"], high: Float[Array, " n"],
 ) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"]]:  # fmt: skip
-    """Bounds of the output for many intervals low < o < high, x = start + o direction up to `aside` in each coordinate.
+    """Bound the output for many intervals low < o < high, x = start + o direction up to `aside` in each coordinate.
 
     Returns:
-        the proved bounds, and those without any allowance for rounding.
+        the proved bounds, and bounds without any allowance for rounding.
     """
     ends = np.concatenate([low, high])
     inner = kinks(chain, start, direction, float(low.min()), float(high.max()))
@@ -154,7 +154,7 @@ def line_ranges(
     cuts = np.stack([np.searchsorted(points, low), np.searchsorted(points, high)], axis=1).ravel()
 
     def within(lowest: Array, highest: Array) -> Float[Array, "n 2"]:
-        # reduceat needs every cut inside the array, so the last segment is repeated.
+        # Repeat the last segment, since reduceat needs every cut inside the array.
         lowest, highest = np.append(lowest, lowest[-1]), np.append(highest, highest[-1])
         least, most = np.minimum.reduceat(lowest, cuts)[::2], np.maximum.reduceat(highest, cuts)[::2]
         return np.stack([least, most], axis=1)
@@ -168,8 +168,8 @@ def segments(
     chain: tuple[Step, ...], start: Float[Array, " m"], direction: Float[Array, " m"], aside: Float[Array, " m"],
     points: Float[Array, " k"],
 ) -> tuple[Float[Array, "k-1 2"], Float[Array, " k-1"]]:  # fmt: skip
-    """Between neighbouring points: the computed outputs at both ends, and D, the largest distance of an output in
-    between from the straight line that joins them.
+    """For each segment between neighbouring points: the computed outputs at both ends, and D, a bound on the distance
+    of outputs in between from the straight line that joins them.
     """
     x = start + points[:, None] * direction
     far = np.maximum(np.abs(points[:-1]), np.abs(points[1:]))[:, None]

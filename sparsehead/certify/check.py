@@ -2,9 +2,9 @@
 
     python check.py MODEL.safetensors CERTIFICATE.json      exit code 0: it holds; 1: it does not; 2: unreadable
 
-This file needs Python's standard library alone. It trusts nothing in the certificate: each number in it is a claim, and
-each claim is checked with whole numbers. What is checked is the model in exact arithmetic, its weights being the
-float64 numbers in the file; the float64 evaluation differs from it by rounding, which is not the subject here.
+This file needs only Python's standard library. It trusts nothing in the certificate: each number in it is a claim, and
+each claim is checked with whole numbers. The claims are about the model in exact arithmetic, with the float64 weights
+of the file as exact numbers. Rounding in a float64 evaluation of the model is not considered.
 
 The model. Token (t, b) is the token at position t with bit b; [CLS] is one more. Head h gives token (t, b) the weight
 w = exp(score) and the value v in R^k, and mixes the values of the tokens of an input x to
@@ -13,8 +13,8 @@ w = exp(score) and the value v in R^k, and mixes the values of the tokens of an 
 
 The output is a chain of affine maps and ReLUs of these mixed values.
 
-The proof. Fix the s bits that f reads: a pattern, which stands for 2^(T-s) inputs. For a linear form g . m_h and a
-number U, no input of the pattern exceeds U if
+The proof. Fix the s bits that f reads: a pattern, which 2^(T-s) inputs share. For a linear form g . m_h and a number U,
+no input of the pattern exceeds U if
 
     F(U) = sum over t of the larger of w (g . v - U) over the bits b that the pattern allows   <=  0,
 
@@ -41,8 +41,8 @@ from typing import Any
 
 BITS = 256  # weights and values are enclosed between multiples of 2^-BITS
 FORMAT = "certificate of sparsehead, version 1"
-# The fields of each part of a model: a number of axes stands for a tensor, a part's name for a part, a part's name in
-# brackets for a list of parts, a type for a value of that type.
+# The fields of each part of a model: a number means a tensor with so many axes, a name means a part, a name in brackets
+# a list of parts, a type a value of that type.
 PARTS: dict[str, dict[str, Any]] = {
     "Model": {"encoding": "Encoding", "layers": ["Layer"], "w": 1, "bias": float, "final_norm": "LayerNorm",
               "decoder": ["Dense"], "threshold": float, "attends_cls": bool, "meta": dict},
@@ -72,12 +72,12 @@ def needs(condition: bool, reason: str) -> None:
 
 
 def whole(x: Any, least: int, most: int = 2**53) -> bool:
-    """Whether x is an integer between these; True is not one, and larger ones are not exact in float64."""
+    """Whether x is an integer from `least` to `most`; not a bool. Larger integers are not exact in float64."""
     return type(x) is int and least <= x <= most
 
 
 def strict_json(text: str) -> Any:
-    """JSON without repeated keys, NaN and infinity, which readers understand differently."""
+    """Parse JSON; reject repeated keys, NaN and infinity, which JSON readers treat differently."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         needs(len(dict(pairs)) == len(pairs), "a key of a JSON object occurs twice")
@@ -87,7 +87,7 @@ def strict_json(text: str) -> Any:
 
 
 def read_model(raw: bytes) -> dict[str, Any]:
-    """The parts of a model file: numbers as fractions, tensors as nested lists."""
+    """Return the parts of a model file: numbers as fractions, tensors as nested lists."""
     (n,) = struct.unpack("<Q", raw[:8])
     needs(n <= len(raw) - 8, "the header is longer than the file")
     header, data = strict_json(raw[8 : 8 + n].decode()), raw[8 + n :]
@@ -104,7 +104,7 @@ def read_model(raw: bytes) -> dict[str, Any]:
 
 
 def _tensor(data: bytes, entry: dict[str, Any], start: int) -> Any:
-    """A tensor of the file; each starts where the one before it ends."""
+    """Return a tensor of the file; each tensor starts where the previous one ends."""
     code, width = {"F64": ("d", 8), "F32": ("f", 4)}[entry["dtype"]]
     (begin, end), shape = entry["data_offsets"], entry["shape"]
     needs(whole(end, 0) and whole(begin, start, start), "tensors overlap, or are not one after the other")
@@ -117,7 +117,7 @@ def _tensor(data: bytes, entry: dict[str, Any], start: int) -> Any:
 
 
 def _part(node: dict[str, Any], tensors: dict[str, Any], kind: Any, name: str = "model") -> Any:
-    """What a node of the structure stands for, if it is of the kind that PARTS names."""
+    """Return the value of a node of the structure, after checking that it has the kind that PARTS names."""
     if node == {"value": None} and name in MAY_LACK:
         return None
     keys = {list: {"tuple"}, str: {"part", "fields"}, int: {"tensor"}}.get(type(kind), {"value"})
@@ -141,7 +141,7 @@ def _shape(array: Any) -> tuple[int, ...]:
 
 
 def _check_shapes(encoding: dict[str, Any], layer: dict[str, Any]) -> None:
-    """Refuse parts that do not fit together, and numbers out of their range."""
+    """Raise if parts do not fit together, or numbers are out of range."""
     T, d, (H, _, k), v = encoding["T"], len(encoding["cls"]), _shape(layer["W_Q"]), _shape(layer["W_V"])[2]
     known = {"E": (2, d), "P": (T, d), "W_Q": (H, d, k), "W_K": (H, d, k), "W_V": (H, d, v), "W_C": (H, v, d),
              "b_Q": (H, k), "b_K": (H, k), "b_V": (H, v), "b_C": (d,)}  # fmt: skip
@@ -158,7 +158,7 @@ def dot(a: Vector, b: Vector) -> Fraction:
 
 
 class Head:
-    """One head: weights and values of every token, enclosed; the last row is [CLS]'s, where it is attended."""
+    """One head: enclosures of the weights and values of every token; the last row is [CLS], if it is attended to."""
 
     def __init__(self, model: dict[str, Any], h: int) -> None:
         layer, encoding, cls = model["layers"][0], model["encoding"], model["encoding"]["cls"]
@@ -179,14 +179,14 @@ class Head:
         self._forms: dict[tuple[Fraction, ...], list[list[tuple[int, int]]]] = {}
 
     def form(self, g: tuple[Fraction, ...]) -> list[list[tuple[int, int]]]:
-        """g . v of every token, enclosed."""
+        """Return an enclosure of g . v for every token."""
         if g not in self._forms:
             self._forms[g] = [[enclosed(dot(list(g), v)) for v in pair] for pair in self.values]
         return self._forms[g]
 
     def gains(self, g: tuple[Fraction, ...], U: Fraction, pattern: dict[int, int]) -> list[list[Gain]]:
-        """For each position the bits that the pattern allows: g . v - U from above, and the weight."""
-        low, _ = enclosed(U)  # F falls as U grows, so a smaller U is the harder claim
+        """For each position, and each bit that the pattern allows: an upper bound of g . v - U, and the weight."""
+        low, _ = enclosed(U)  # F decreases in U, so rounding U down makes the check stricter
         bits = [(pattern[t],) if t in pattern else (0, 1) for t in range(len(self.weights))]
         rows = zip(self.form(g), self.weights, bits, strict=True)
         return [[(values[b][1] - low, weights[b]) for b in allowed] for values, weights, allowed in rows]
@@ -198,7 +198,7 @@ def never_exceeds(gains: list[list[Gain]]) -> bool:
 
 
 def sum_never_exceeds(heads: list[list[list[Gain]]]) -> bool:
-    """Whether no input of the pattern has sum g_h . m_h > sum U_h, by all heads at once."""
+    """Whether no input of the pattern has sum g_h . m_h > sum U_h, bounding all heads at once."""
     tables = []
     for gains in heads:
         # The largest and the least total weight: a gain below 0 is divided by the first, one above by the second.
@@ -210,7 +210,7 @@ def sum_never_exceeds(heads: list[list[list[Gain]]]) -> bool:
 
 
 def _tokens(encoding: dict[str, Any], columns: list[Vector]) -> Iterator[list[Vector]]:
-    """For each position the products of its two tokens with the columns."""
+    """Yield, for each position, the products of its two tokens with the columns."""
     ends = [[dot(e, c) for c in columns] for e in encoding["E"]]
     for t in range(encoding["T"]):
         # Without P, positions are one-hot behind three reserved coordinates.
@@ -220,16 +220,16 @@ def _tokens(encoding: dict[str, Any], columns: list[Vector]) -> Iterator[list[Ve
 
 
 def enclosed(x: Fraction) -> tuple[int, int]:
-    """The multiples of 2^-BITS next to x, from below and from above."""
+    """Return the multiples of 2^-BITS next to x, below and above."""
     scaled = x.numerator << BITS
     return scaled // x.denominator, -(-scaled // x.denominator)
 
 
 def exp_bounds(x: Fraction) -> tuple[int, int]:
-    """exp(x) for x <= 0, between multiples of 2^-BITS.
+    """Enclose exp(x) for x <= 0 between multiples of 2^-BITS.
 
-    With y = x / 2^n in (-1/2, 0] the Taylor series alternates and its terms fall. A computed term is at most 4 units of
-    2^-P below the true one, so where it is 0 the rest of the series is at most 4 units. Then n squarings.
+    For y = x / 2^n in (-1/2, 0] the Taylor series alternates and its terms decrease. A computed term is at most 4 units
+    of 2^-P below the true one, so once it is 0 the rest of the series is at most 4 units. Then square n times.
     """
     n = (-x.numerator // x.denominator).bit_length() + 1
     if n > 12:  # x < -2000: below 2^-BITS
@@ -248,7 +248,7 @@ def exp_bounds(x: Fraction) -> tuple[int, int]:
 
 
 def stages(model: dict[str, Any]) -> list[tuple[Any, Any, bool]]:
-    """The chain behind the mixed values as (W, b, ReLU after it), W by rows; None for W stands for the identity."""
+    """Return the chain after the mixed values as (W, b, whether a ReLU follows), W by rows; None means the identity."""
     layer, mlp = model["layers"][0], model["layers"][0]["mlp"]
     odd = [layer["norm_attention"], layer["norm_mlp"], model["final_norm"], layer["project"] or None]
     needs(len(model["layers"]) == 1, "this checker knows models of one layer")
@@ -271,7 +271,7 @@ def stages(model: dict[str, Any]) -> list[tuple[Any, Any, bool]]:
 
 
 def output_range(model: dict[str, Any], bounds: Bounds) -> Ends:
-    """The output over all inputs of a pattern, from the bounds of the forms that it needs, asked in a fixed order."""
+    """Return the range of outputs over a pattern; `bounds` is called for each form that is needed, in a fixed order."""
     chain = stages(model)
     (H, _, k), zero = _shape(model["layers"][0]["W_V"]), Fraction(0)
     forms: dict[int, Form] = {i: ({divmod(i, k): Fraction(1)}, zero, zero) for i in range(H * k)}
@@ -309,7 +309,7 @@ def _range(form: Form, k: int, bounds: Bounds) -> Ends:
 
 
 def check(raw: bytes, text: bytes) -> str:
-    """One sentence that says what holds, of a model file and a certificate; Refused is raised if it does not."""
+    """Check a certificate against a model file; return a sentence that says what holds, or raise Refused."""
     certificate, keys = strict_json(text.decode()), {"format", "model", "support", "max_error", "patterns"}
     needs(isinstance(certificate, dict), "the certificate is not a JSON object")
     needs(certificate.get("format") == FORMAT, f"the certificate's format is not {FORMAT!r}")
@@ -339,7 +339,7 @@ def check(raw: bytes, text: bytes) -> str:
 
 
 def _proved_range(model: Any, heads: list[Head], row: dict[str, Any], pattern: dict[int, int]) -> Ends:
-    """The output's range from the certificate's bounds, each of which is checked where it is used."""
+    """Return the range of outputs from the certificate's bounds; check each bound when it is used."""
     claims = iter(row["bounds"])
 
     def proved(parts: Parts, U: Vector) -> bool:
@@ -362,7 +362,7 @@ def _proved_range(model: Any, heads: list[Head], row: dict[str, Any], pattern: d
 
 
 def _number(text: str) -> Fraction:
-    """A number written as float64 in hexadecimal, such as 0x1.8p+1."""
+    """Parse a float64 number in hexadecimal, such as 0x1.8p+1."""
     found = re.findall(r"\A(-?)0x([01])\.([0-9a-f]{1,13})p([+-][0-9]{1,4})\Z", text)
     needs(len(found) == 1, "a number of the certificate is not written like 0x1.8p+1")
     sign, ahead, behind, exponent = found[0]
@@ -370,7 +370,7 @@ def _number(text: str) -> Fraction:
 
 
 def digits(x: Fraction, rounding: str) -> str:
-    """x in three digits, rounded to the side on which a statement about it stays true."""
+    """Write x with three digits, rounded in the direction that keeps the statement about it true."""
     quotient = Context(prec=3, rounding=rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
     return f"{quotient:.2e}" if x else "0"
 
@@ -381,7 +381,7 @@ UNREADABLE = (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the two files that are named."""
+    """Check the two files named by the arguments; return the exit code."""
     if len(arguments) != 2:
         print("usage: check.py MODEL.safetensors CERTIFICATE.json", file=sys.stderr)
         return 2

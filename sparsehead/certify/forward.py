@@ -1,7 +1,7 @@
-"""A model evaluated in balls: `heads`, `block` and `Model`, operation by operation, with error bounds.
+"""Evaluate a model in balls: `heads`, `block` and `Model`, operation by operation, with error bounds.
 
-The order of operations is the model's, except for sums, which `balls` bounds in any order. The resulting balls hold the
-output in exact arithmetic and the one that `Model.__call__` returns.
+The order of operations is that of the model, except for sums, which `balls` bounds in any order. The resulting balls
+contain both the output in exact arithmetic and the output of `Model.__call__`.
 """
 
 import operator
@@ -17,8 +17,8 @@ from .balls import Ball, activate, concatenate, exact, layer_norm, project_rows,
 
 
 def outputs(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
-    """The outputs for many inputs, as balls of shape (n,)."""
-    # 2^21 numbers of one kind are held at once.
+    """Return the outputs for n inputs, as balls of shape (n,)."""
+    # Keep at most 2^21 numbers of one kind in memory.
     rows = max(1, 2**21 // ((model.T + 1) * max(model.H, model.d if model.L > 1 else 1)))
     evaluate = _one_layer(model) if model.L == 1 else lambda part: _deep(model, part)
     return concatenate([evaluate(bits[i : i + rows]) for i in range(0, len(bits), rows)], 0)
@@ -47,15 +47,15 @@ def tables(model: Model) -> tuple[Ball, Ball]:
 
 
 def _without_last(x: Ball, axis: int) -> Ball:
-    """All but the last along an axis, unknown if that one overflows: the model gives it weight 0, and 0 times infinity
-    is NaN.
+    """Drop the last entry along an axis. If that entry overflows the result is unknown: the model gives it weight 0,
+    and 0 times infinity is NaN.
     """
     rows = x.swap(0, axis)
     return Ball(rows.mid[:-1], rows.rad[:-1] + 0 * rows.size[-1:]).swap(0, axis)
 
 
 def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
-    """Every token times W: (T, 2, c) for positions and bits, (1, c) for [CLS]."""
+    """Multiply every token by W: (T, 2, c) for positions and bits, (1, c) for [CLS]."""
     encoding, norm = model.encoding, model.layers[0].norm_attention
     cls = exact(encoding.cls)[None]
     if norm is None:
@@ -78,7 +78,7 @@ def _with_bias(x: Ball, bias: Array | None, h: int) -> Ball:
 
 
 def _one_layer(model: Model) -> Callable[[Array], Ball]:
-    """bits -> outputs, through the 2T + 1 distinct tokens."""
+    """Return the function bits -> outputs of a one-layer model, computed from its 2T + 1 distinct tokens."""
     scores, values = tables(model)
 
     def evaluate(bits: Shaped[Array, "n T"]) -> Ball:
@@ -131,7 +131,7 @@ def after_attention(model: Model, U: Ball) -> Ball:
 
 
 def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
-    """bits -> outputs for any depth: every token of every example."""
+    """Return the outputs of a model of any depth, computed from every token of every example."""
     tokens = np.stack([model.encoding(b) for b in bits])
     X = Ball(tokens, np.abs(tokens) * 2.0**-52)  # E + P rounds once
     for layer in model.layers[:-1]:

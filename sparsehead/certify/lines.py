@@ -1,4 +1,4 @@
-"""Heads whose values lie on a line: they mix one scalar."""
+"""Heads whose values lie on a line, so that the mix is determined by one scalar."""
 
 from dataclasses import dataclass, replace
 
@@ -16,10 +16,10 @@ from .forward import tables
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """values = start + o direction up to `aside` in each coordinate, and so is every mix of them.
+    """Every value, and every mix of values, is start + o direction up to `aside` in each coordinate, for some scalar o.
 
-    `aside` holds the distance of the values from the line, their error bounds, and the rounding of the float64 mix, so
-    this is true of exact and of float64 evaluation for any line; it is useful if `aside` is small.
+    `aside` includes the distance of the values from the line, their error bounds, and the rounding of the float64 mix.
+    The statement is therefore true of exact and float64 evaluation for any line, and useful if `aside` is small.
     """
 
     start: Float[Array, " v"]
@@ -28,14 +28,14 @@ class Line:
     aside: Float[Array, " v"]
 
     def along(self) -> tuple["Line", float]:
-        """(line, move): with one coordinate `aside` only moves o, so the line drops it and o moves by that much."""
+        """Return (line, move): in one dimension, `aside` is the same as a change of o by up to `move`; replace it."""
         if self.direction.shape != (1,) or self.direction[0] != 1.0:
             return self, 0.0
         return replace(self, aside=np.zeros(1)), float(self.aside[0])
 
 
 def line_of(values: Ball) -> Line | None:
-    """The line through a head's values (n, 2, v), or None if they lie off it by more than 1e-10 of their spread."""
+    """Return the line through a head's values (n, 2, v), or None if one is off by more than 1e-10 of their spread."""
     flat = values.mid
     sizes = np.abs(flat).max(axis=-1)
     # One coordinate is the scalar itself; otherwise the line starts where numbers, and their rounding, are smallest.
@@ -64,7 +64,7 @@ def line_choices(model: Model, f: SparseFunction, scores: Ball, line: Line) -> C
 
 
 def scalar_gap(model: Model, f: SparseFunction) -> float | None:
-    """The space between the values of o for f = 0 and for f = 1; None if the model does not decode one scalar."""
+    """Return the distance between the values of o for f = 0 and for f = 1; None if no single scalar is decoded."""
     if model.L != 1 or model.H != 1 or f.s == 0:
         return None
     scores, values = tables(model)

@@ -1,8 +1,8 @@
 """Proofs from the 2^s patterns of relevant bits, each of which covers the 2^(T-s) inputs that share it.
 
-The values that the heads can mix are bounded pattern by pattern (`brackets`); the rest of the model is bounded over
-that set: along a line if the head mixes one scalar (`chain`), by linear bounds if a ReLU network follows (`regions`),
-in balls otherwise. Patterns over which that is too loose may be split by further bits (`branches`).
+The mixes of the heads are bounded pattern by pattern (`brackets`). The rest of the model is bounded over that set:
+along a line if the head mixes one scalar (`chain`), by linear bounds if a ReLU network follows (`regions`), in balls
+otherwise. Patterns for which that is not sharp enough may be split by further bits (`branches`).
 """
 
 from dataclasses import dataclass, replace
@@ -33,16 +33,16 @@ QUICK_INTERVALS = 2**21  # patterns x tokens x heads x coordinates: about a seco
 
 @dataclass(frozen=True)
 class Splits:
-    """How long patterns may be split, in seconds of processor time, and whom to tell."""
+    """The processor time for splitting patterns, in seconds, and a callback for progress."""
 
     limit_seconds: float
     progress: Progress | None = None
 
 
 def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = None) -> Proof:
-    """The proof for a one-layer model; `Proof.holds` says whether it succeeded.
+    """Try to prove a one-layer model; `Proof.holds` says whether it succeeded.
 
-    With `splits` what the patterns do not prove is split by bits; interval arithmetic is then left out if it is slow.
+    With `splits`, split patterns that are not proved by further bits, and skip interval arithmetic if it is slow.
     """
     if splits is None or not (applies(model) and np.isfinite(largest_output(model))):
         return _whole_patterns(model, f)
@@ -56,7 +56,7 @@ def prove_by_patterns(model: Model, f: SparseFunction, splits: Splits | None = N
 
 
 def prove_by_branches(model: Model, f: SparseFunction, splits: Splits) -> Proof:
-    """The proof by `branches`; its only input is a wrong one if there is one."""
+    """Try to prove the model by `branches`; `Proof.inputs` is the counterexample if one was found."""
     found = decide(model, f, Tokens.of(model), limit_seconds=splits.limit_seconds, progress=splits.progress)
     if found.margin is None:
         covered = f"{found.covered:.4%} of all inputs were proved in {found.parts} parts"
@@ -67,7 +67,7 @@ def prove_by_branches(model: Model, f: SparseFunction, splits: Splits) -> Proof:
 
 
 def _whole_patterns(model: Model, f: SparseFunction) -> Proof:
-    """The proof from the 2^s patterns alone."""
+    """Try to prove the model from the 2^s patterns, without splitting them."""
     scores, values = tables(model)
     # Twice the size, because softmax subtracts one score from another.
     if not (np.isfinite(2 * scores.size).all() and values.finite.all()):
@@ -93,7 +93,7 @@ def _whole_patterns(model: Model, f: SparseFunction) -> Proof:
 
 
 def nothing(f: SparseFunction, why: str) -> Proof:
-    """The absence of a proof, for the reason given."""
+    """Return a Proof that proves nothing, with the reason."""
     return Proof(np.inf, 0.0, -np.inf, "search", f"{why}; nothing is proved.", plain_inputs(f))
 
 
@@ -117,7 +117,7 @@ def worst(ranges: Ranges, f: SparseFunction, threshold: float) -> tuple[float, f
 def _scalar_proof(
     model: Model, f: SparseFunction, chain: tuple[Step, ...], scores: Ball, line: Line
 ) -> Proof:
-    """Each pattern's o lies in a bracket, and the output is piecewise linear in o."""
+    """Prove by one scalar: each pattern's o lies in a bracket, and the output is piecewise linear in o."""
     low, high = bracket(scores[..., 0], exact(line.o), f.support)
     line, aside = line.along()
     low, high = np.nextafter(low - aside, -np.inf), np.nextafter(high + aside, np.inf)
@@ -138,7 +138,7 @@ def _scalar_proof(
 
 
 def _regions(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> list[Region]:
-    """For each pattern, a set that holds every mix of the heads, in exact arithmetic and in float64."""
+    """Return, for each pattern, a set that contains every mix of the heads, in exact arithmetic and in float64."""
     if np.array_equal(scores.mid[:, 0], scores.mid[:, 1]):
         return list(_zonotopes(f, scores, values))
     boxes = [_mixed_box(scores[:, :, h], values[:, :, h], f.support) for h in range(model.H)]
@@ -147,10 +147,10 @@ def _regions(model: Model, f: SparseFunction, scores: Ball, values: Ball) -> lis
 
 
 def _zonotopes(f: SparseFunction, scores: Ball, values: Ball) -> list[Zonotope]:
-    """The regions if no bit moves attention: the mixed values are then linear in the bits.
+    """Return the regions if attention does not depend on the bits: the mixes are then linear in the bits.
 
-    The shares are balls, computed from the wider of each token's two scores, so they hold the shares of every input.
-    The error holds the balls of a_t v_t, one rounding for each product and difference, and both sums over tokens.
+    The shares are balls, computed from the wider of each token's two scores, so they contain the shares of every input.
+    The error covers the balls of a_t v_t, one rounding for each product and difference, and both sums over tokens.
     """
     n = len(scores.mid)
     either = Ball(scores.mid[:, 0], scores.rad.max(axis=1))

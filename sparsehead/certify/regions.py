@@ -1,7 +1,7 @@
 """Proved bounds of a ReLU chain's output over a set of mixed values, by linear bounds.
 
-A set (`Box`, `Zonotope`) bounds any affine functional over it. A ReLU whose input keeps its sign on the set is the
-identity or zero there, so a chain whose units all keep their sign is one affine map, and its range is exact up to
+A set (`Box`, `Zonotope`) gives bounds of any affine function over it. A ReLU whose input keeps its sign on the set is
+the identity or zero there. If all units keep their sign, the chain is one affine map, and its range is exact up to
 rounding; other ReLUs are enclosed between two lines.
 
 Rounding. The linear bounds come with a slack, one number per unit: the model's pre-activation, in exact arithmetic or
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Zonotope:
-    """base + any sum of some of the steps, up to `error` in each coordinate: the mixes if no bit moves attention."""
+    """base plus the sum of any subset of the steps, up to `error` in each coordinate."""
 
     base: Float[Array, " m"]
     steps: Float[Array, "n m"]
@@ -63,12 +63,12 @@ Region = Box | Zonotope
 
 
 def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float, float]:
-    """Bounds of the chain's output over the region, and the part of each that allows for rounding."""
+    """Bound the chain's output over the region; return also the part of each bound that allows for rounding."""
     m = chain[0].W.shape[0]
     A_low = A_high = np.eye(m)
     b_low = b_high = slack = np.zeros(m)
     size = region.size
-    lost = TINY * size.sum()  # entries of A_low and A_high that underflow
+    lost = TINY * size.sum()  # for entries of A_low and A_high that underflow
     for step in chain:
         sizes = region.size @ np.maximum(np.abs(A_low), np.abs(A_high)) + np.abs(b_low) + np.abs(b_high)
         of_bounds = (len(step.W) + 4) * UNIT * (2 * sizes @ step.W_size + step.b_size) + lost
@@ -95,7 +95,7 @@ def output_range(chain: tuple[Step, ...], region: Region) -> tuple[float, float,
 def _ends(
     region: Region, A_low: Array, A_high: Array, b_low: Array, b_high: Array, slack: Array
 ) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
-    """The least and the largest pre-activation, the slack included."""
+    """Return the least and the largest pre-activation, including the slack."""
     below, above = region.lowest(A_low), -region.lowest(-A_high)
     low = below + b_low - slack - 2 * UNIT * (np.abs(below) + np.abs(b_low) + slack)
     high = above + b_high + slack + 2 * UNIT * (np.abs(above) + np.abs(b_high) + slack)

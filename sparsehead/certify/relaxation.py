@@ -44,7 +44,7 @@ Ends = tuple[Float[Array, "B f"], Float[Array, "B f"]]
 
 
 def applies(model: Model) -> bool:
-    """Whether the model has the form that is bounded here."""
+    """Whether the model has the form that this file bounds."""
     layer = model.layers[0]
     known = layer.mlp is None or layer.mlp.activation in ("relu", *SLOPES)
     plain = layer.sigma == "identity" and not layer.project
@@ -52,7 +52,7 @@ def applies(model: Model) -> bool:
 
 
 def largest_output(model: Model) -> float:
-    """A bound of |output| over all inputs, of a model to which this applies; not finite if some value may overflow."""
+    """A bound of |output| over all inputs, if `applies(model)`; not finite if some value may overflow."""
     layer, mlp = model.layers[0], model.layers[0].mlp
     scores, values = tables(model)
     # Twice the size, because softmax subtracts one score from another.
@@ -77,7 +77,7 @@ def _normed_size(size: Float[Array, " d"], norm: LayerNorm | None) -> Float[Arra
 
 
 class Attended:
-    """U at [CLS] over a region, in exact arithmetic and in float64: u0, |U| <= size, ranges of forms of U - u0."""
+    """U at [CLS] over a region, exact and in float64: a centre u0, |U| <= size, ranges of linear forms of U - u0."""
 
     def __init__(self, model: Model, region: Mixture) -> None:
         layer = model.layers[0]
@@ -102,7 +102,7 @@ class Attended:
         self.along, self.across = far[:, -1] ** 2 / d * UP, (far[:, :-1] ** 2).mean(axis=1) * UP
 
     def pulled(self, E: Float[Array, "B d f"]) -> tuple[Float[Array, "B H k f"], Float[Array, "B f"]]:
-        """(g, lost): E . (U - u0) = g . (m - c) up to `lost`."""
+        """Return (g, lost): E . (U - u0) = g . (m - c) up to `lost`."""
         B, d, f = E.shape
         g = self.W @ E
         lost = (d + 4) * UNIT * (2 * self.mixed[:, None] @ (np.abs(self.W) @ np.abs(E)))
@@ -139,7 +139,7 @@ class Plain:
 
 
 class Normed:
-    """Linear forms of the normalised U, gain and bias left out; see the head of this file."""
+    """Linear forms of the normalised U, without gain and bias; see the docstring of this file."""
 
     def __init__(self, U: Attended, norm: LayerNorm) -> None:
         self.U, self.gain, self.bias = U, norm.gain, norm.bias

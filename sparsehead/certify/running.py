@@ -1,4 +1,4 @@
-"""Networks of other libraries: what can be said about them is what they answer when they are run."""
+"""Verify networks of other libraries, which can only be run: on every input, or on chosen ones."""
 
 import math
 
@@ -11,10 +11,10 @@ from .search import judge, worst_inputs, wrong_alone
 
 
 def verify_network(network: Network, f: SparseFunction, *, method: str | None) -> Certificate:
-    """`verify` for a network: on every input, or on chosen ones.
+    """Run `verify` for a network: on every input, or on chosen ones.
 
-    `correct` is True if every input was run and none is wrong. That is a statement about the network as it was run, in
-    its own arithmetic; `exact` is False, since nothing is proved about exact arithmetic.
+    `correct` is True if every input was run and none is wrong. This is a statement about the network in its own
+    arithmetic; `exact` is False, since nothing is proved about exact arithmetic.
     """
     if network.T != f.T:
         raise DomainError(f"the network reads T={network.T} bits, the function T={f.T}; they must agree.")

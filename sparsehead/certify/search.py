@@ -9,13 +9,13 @@ from ..heads.model import Model
 from ..importing.network import Network
 from .chain import tail
 
-MOST_BITS = 2**22  # in all inputs together; random inputs are dropped first
+MOST_BITS = 2**22  # in all inputs together; random inputs are left out first
 
 
 def judge(
     model: Model | Network, f: SparseFunction, bits: Shaped[Array, "n T"]
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """|output - f| and the signed distance from the threshold, in float64.
+    """Return |output - f| and the signed distance from the threshold, in float64.
 
     A tie counts against label 1, as in `predict`. An output that is not a finite number is wrong: its error is
     infinite and its distance -infinity.
@@ -30,10 +30,10 @@ def judge(
 def wrong_alone(
     model: Model | Network, f: SparseFunction, inputs: Shaped[Array, "n T"], signed: Float[Array, " n"]
 ) -> tuple[Shaped[Array, " T"], float] | None:
-    """An input on which the model is wrong when it is run on that input alone, and its distance from the threshold.
+    """Return an input on which the model is wrong when run on it alone, and its distance from the threshold; or None.
 
-    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once. The four
-    worst inputs are run alone.
+    The order of sums, and so the last digits of an output, depends on how many inputs are evaluated at once. Therefore
+    the four worst inputs are run alone.
     """
     for i in np.argsort(signed, kind="stable")[:4]:
         if signed[i] <= 0 and (alone := judge(model, f, inputs[i : i + 1])[1][0]) <= 0:
@@ -42,16 +42,16 @@ def wrong_alone(
 
 
 def plain_inputs(f: SparseFunction) -> Shaped[Array, "n T"]:
-    """Each pattern of relevant bits, with all others 0 and with all others 1."""
+    """Return each pattern of relevant bits, with all other bits 0 and with all other bits 1."""
     patterns = _patterns(f)
     return np.concatenate([_with(f, patterns, np.full(f.T, bit, dtype=np.uint8)) for bit in (0, 1)])
 
 
 def worst_inputs(model: Model | Network, f: SparseFunction) -> Shaped[Array, "n T"]:
-    """Inputs on which the model may err: the plain ones, up to 512 random ones and, for one-layer models, plain ones
-    driven against the label by the linearised effect of each bit, in four rounds.
+    """Return inputs on which the model is likely to be wrong: the plain ones, up to 512 random ones and, for one-layer
+    models, plain ones changed against the label by the linearised effect of each bit, in four rounds.
     """
-    rng = stream(0, "counterexamples")  # a fixed seed: no claim depends on which inputs are tried
+    rng = stream(0, "counterexamples")  # a fixed seed is fine: no claim depends on which inputs are tried
     patterns, plain = _patterns(f), plain_inputs(f)
     copies = min(512, max(0, MOST_BITS // f.T - len(plain))) // len(patterns)
     random = rng.integers(0, 2, (copies, f.T), dtype=np.uint8)
@@ -82,7 +82,7 @@ def _driven(
     model: Model, f: SparseFunction, bits: Shaped[Array, " T"],
     weights: Float[Array, "n 2 H"], values: Float[Array, "n 2 H v"],
 ) -> Shaped[Array, " T"]:  # fmt: skip
-    """`bits` with every irrelevant bit set to the value that lowers the margin, to first order at `bits`."""
+    """Set every irrelevant bit of `bits` to the value that lowers the margin, to first order at `bits`."""
     on = np.append(bits, 0).astype(np.int64)
     rows = np.arange(len(on))
     w = weights[rows, on]
@@ -99,7 +99,7 @@ def _driven(
 
 
 def gradient(model: Model, mixed: Float[Array, "H v"]) -> Float[Array, "H v"]:
-    """The slope of the output in the mixed values, by differences."""
+    """The gradient of the output by the mixed values, from differences."""
     step = 1e-5 * max(1.0, float(np.abs(mixed).max()))
     moved = mixed[None] + step * np.eye(mixed.size).reshape(-1, *mixed.shape)
     outputs = tail(model, np.concatenate([mixed[None], moved]))

@@ -1,4 +1,4 @@
-"""The signed output over a region, as a linear lower bound: see `relaxation`."""
+"""A linear lower bound of the signed output over a region: see `relaxation`."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class Hidden:
     """The MLP's units over a region.
 
     Args:
-        view: what they read.
+        view: linear forms of their input.
         kappa, offset: unit j has the input kappa_j . view + offset_j, up to `rounding`.
         middle, low, high: the inputs at u0, and their bounds.
     """
@@ -54,7 +54,7 @@ def hidden(model: Model, U: Attended) -> Hidden:
     d = len(mlp.W_1)
     kappa, offset = view.gain[:, None] * mlp.W_1, view.bias @ mlp.W_1 + mlp.b_1
     sizes = view.size @ np.abs(mlp.W_1) + np.abs(mlp.b_1)
-    # the model's own rounding; that of kappa and offset here
+    # The rounding of the model, and of kappa and offset here.
     rounding = (view.rounding @ np.abs(mlp.W_1) + 4 * (d + 8) * UNIT * sizes) * UP + TINY
     middle, (low, high) = view.ranges(np.broadcast_to(kappa, (len(U.u0), *kappa.shape)))
     pad = rounding + 4 * UNIT * (np.abs(low) + np.abs(high) + np.abs(offset))

@@ -1,20 +1,21 @@
-"""`verify`: whether a model computes f on all 2^T inputs.
+"""`verify`: prove or refute that a model computes f on all 2^T inputs. The method depends on T and the model:
 
-    T <= 18            every input is tried, in float64 and in balls (T <= 12 for more than one layer; on request up
-                       to T = 20)
+    T <= 18            try every input, in float64 and in balls (T <= 12 for more than one layer; on request up to
+                       T = 20)
     one layer          the 2^T inputs are covered by the 2^s patterns of relevant bits:
         scalar         all values lie on a line, so the head mixes one scalar o; its range per pattern is bounded
                        (`brackets`), and the output is piecewise linear in it
         ReLU chain     linear bounds over the box of mixed values, or over the zonotope if no bit moves attention
-        anything else  linear bounds, the patterns split by further bits until all are proved, an input is wrong, or
+        anything else  linear bounds; patterns are split by further bits until all are proved, an input is wrong, or
                        time is up (`branches`); with method="patterns" interval arithmetic
     otherwise          a search for counterexamples, which proves nothing
-    networks of others every input is run, or chosen ones are (`running`)
+    other libraries    run the network on every input, or on chosen ones (`running`)
 
-With p, the probability of a 1, what is not proved on all inputs is bounded on almost all of them (`share`).
+Given p, the probability of a 1, a model that is not proved on all inputs gets a bound on the share of wrong ones
+(`share`).
 
 A proof holds for two evaluations at once: the model in exact arithmetic, with its float64 weights as exact numbers, and
-`Model.__call__` in float64, its sums added in any order. Every bound carries a term for rounding (`balls`).
+`Model.__call__` in float64, with sums in any order. Every bound includes a term for rounding (`balls`).
 
 A model that does not compute f is never certified: `correct` is True only if every input was bounded, and False only
 together with an input on which the model, run on it, is wrong. NaN and infinity prove nothing, and an output that is
@@ -65,17 +66,17 @@ def verify(
     limit_seconds: float | int | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Bounds on |model - f| over all inputs, in exact arithmetic and in float64, or a counterexample.
+    """Bound |model - f| over all inputs, in exact arithmetic and in float64, or find a counterexample.
 
     Args:
         model: a Model, or the path of a model file. A Network, or a torch module that maps bits (n, T) to numbers, is
-            run on every input up to T = 16 (T = 20 on request), and on chosen ones beyond.
+            run on every input up to T = 16 (T = 20 on request), and on chosen inputs for larger T.
         f: the function, or its expression; T is the model's.
         method: "exhaustive" (T <= 20), "patterns" (one layer, any T), "branches" (the same with bits split), or
             "search" (no proof); by default chosen by T.
-        p: probability of a 1, for all bits or one for each position: then `share` bounds how often model and f differ.
-        limit_seconds: processor time for splitting; by default 60, or 30 with p, of which a third is for all inputs.
-        progress: called now and then with the share of inputs proved so far and the number of parts looked at.
+        p: probability of a 1, for all bits or one for each position; `share` then bounds how often model and f differ.
+        limit_seconds: processor time for splitting; by default 60, or 30 with p, a third of it for all inputs.
+        progress: called from time to time with the share of inputs proved and the number of parts bounded so far.
     Raises:
         DomainError: f and the model have different T, or the method does not apply.
     Paper: exact-certificate, sparse-representation
@@ -98,7 +99,7 @@ def verify(
         limit = arguments.real("limit_seconds", limit_seconds, above=0)
     method = _chosen_method(model, f, method)
     start = time.process_time()
-    # Overflow and NaN are expected here and show in the bounds.
+    # Overflow and NaN can occur; the bounds are then infinite or NaN.
     with np.errstate(all="ignore"):
         if not finite_weights(model):
             method, proof = "search", nothing(f, "a weight is not a finite number")
@@ -138,7 +139,7 @@ def _chances(p: float | int | Sequence[float], T: int) -> Float[Array, " T"]:
 def _share(
     model: Model, f: SparseFunction, chance: Float[Array, " T"], complete: bool, limit_seconds: float
 ) -> float:
-    """The bound by enumeration or by parts, whichever applies; 1, which is always true, if neither does."""
+    """Bound the share by enumeration or by parts; return 1, which is always valid, if neither applies."""
     if complete:
         return enumerated_share(model, f, chance)
     if not applies(model) or 2**f.s * f.T > MOST_PATTERN_TOKENS or not np.isfinite(largest_output(model)):
@@ -169,7 +170,7 @@ def _chosen_method(model: Model, f: SparseFunction, method: str | None) -> str:
 
 
 def finite_weights(part: Any) -> bool:
-    """Whether every array and number in a model, its layers and its encoding is finite, also those never read."""
+    """Whether every array and number in a model, its layers and its encoding is finite, even if it is never used."""
     if isinstance(part, np.ndarray | float):
         return bool(np.isfinite(part).all())
     if isinstance(part, tuple):
@@ -180,8 +181,8 @@ def finite_weights(part: Any) -> bool:
 
 
 def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
-    """Try every input in float64 and in balls. If the balls are too wide for "exact", patterns may be sharper: along a
-    line the decoder's slopes cancel, which balls do not see.
+    """Try every input in float64 and in balls. If the balls are too wide for "exact", also try patterns: they use that
+    the decoder's slopes cancel along a line, and may be sharper.
     """
     seen, seen_at, signed_least, signed_at = -np.inf, 0, np.inf, 0
     error, margin = -np.inf, np.inf
@@ -193,7 +194,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
         if signed.min() < signed_least:
             signed_least, signed_at = float(signed.min()), start + int(signed.argmin())
         ball, labels = outputs(model, bits), f(bits)
-        # Not fmax and fmin, which drop a NaN.
+        # Not fmax and fmin, which ignore NaN.
         error = np.maximum(error, (np.abs(ball.mid - labels) + ball.rad).max())
         distance = np.where(labels == 1, ball.low - model.threshold, model.threshold - ball.high)
         margin = np.minimum(margin, np.nextafter(distance.min(), -np.inf))
@@ -204,7 +205,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
     right = signed_least > 0
     if right and model.L == 1 and not (proof.holds and (error <= TOLERANCE or seen > TOLERANCE)):
         other = prove_by_patterns(model, f)
-        # The sharper of both; NaN loses.
+        # Take the sharper bound; one that is not NaN is better than NaN.
         error = other.max_error if not error <= other.max_error else error
         margin = other.margin if not margin >= other.margin else margin
         proof = Proof(error, error - seen, float(margin), "exhaustive", note, inputs, complete=True)
@@ -212,7 +213,7 @@ def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
 
 
 def _conclude(model: Model, f: SparseFunction, proof: Proof) -> Certificate:
-    """The certificate: what the proof says, unless the model, run on the likely worst inputs, says otherwise."""
+    """Make the certificate from the proof, unless the model is wrong on one of the likely worst inputs."""
     inputs = proof.inputs
     errors, signed = judge(model, f, inputs)
     if not proof.holds and not proof.complete and not signed.min() <= 0:

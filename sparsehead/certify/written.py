@@ -1,4 +1,4 @@
-"""What `sparsehead build` answers: the head, its certificate, its norms, and its attention on a few inputs."""
+"""The result of `sparsehead build`: the head, its certificate, its norms, and its attention on a few inputs."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ from .verify import verify
 
 @dataclass(frozen=True)
 class AttentionSample:
-    """Attention on one input: by head, the weights of the relevant positions, and the sum over all others."""
+    """Attention on one input: for each head, the weights of the relevant positions and the sum of all others."""
 
     relevant_bits: list[int]
     output: float
@@ -26,7 +26,7 @@ class AttentionSample:
 
 @dataclass(frozen=True, eq=False)
 class WrittenModel:
-    """A model that `build` wrote, with its proof; norms are those of `construct.norm_report`."""
+    """A model from `build`, with its proof; norms are those of `construct.norm_report`."""
 
     model: Model
     function: SparseFunction
@@ -36,18 +36,18 @@ class WrittenModel:
 
     @property
     def code(self) -> list[int] | None:
-        """The integers by which the head weights the relevant bits; None where it does not add them up."""
+        """The integer weights of the relevant bits in the head's sum; None if the head does not compute such a sum."""
         return self.model.meta.get("code")
 
     @property
     def readout(self) -> str:
-        """Where the ReLU units are: inside the "head", or in the "mlp" after it."""
+        """The place of the ReLU units: inside the "head", or in the "mlp" after it."""
         readout: str = self.model.meta.get("readout", "mlp" if self.model.decoder else "head")
         return readout
 
     @property
     def hidden_units(self) -> int:
-        """How many ReLU units there are."""
+        """The number of ReLU units."""
         return units(self.model)
 
     @property
@@ -66,7 +66,7 @@ class WrittenModel:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What `sparsehead build --json` prints, but for the file that it writes."""
+        """The values that `sparsehead build --json` prints, except the path of the file."""
         model, f = self.model, self.function
         return {
             "function": str(f),
@@ -87,12 +87,12 @@ class WrittenModel:
 
 
 def certify_written(model: Model, f: SparseFunction) -> WrittenModel:
-    """Prove a model that `build` wrote for f, and measure it."""
+    """Prove a model that `build` made for f, and measure its norms and attention."""
     return WrittenModel(model, f, verify(model, f), norm_report(model, f), _samples(model, f))
 
 
 def _samples(model: Model, f: SparseFunction) -> tuple[AttentionSample, ...]:
-    """Attention on up to four inputs: random irrelevant bits, relevant bits from all 0 to all 1."""
+    """Measure attention on up to four inputs with random irrelevant bits, and relevant bits from all 0 to all 1."""
     bits = stream(0, "shown inputs").integers(0, 2, (min(4, f.s + 1), f.T), dtype=np.uint8)
     counts = np.linspace(0, f.s, len(bits)).round().astype(int)
     for row, ones in zip(bits, counts):

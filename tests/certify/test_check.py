@@ -226,7 +226,7 @@ def test_what_is_not_proved_is_not_saved(tmp_path):
         verify(model, "x2 | x5").save(target)
     with pytest.raises(DomainError, match="nothing is proved, the model is undecided"):
         verify(model, "x2 & x5", method="search").save(target)
-    with pytest.raises(DomainError, match="only what `verify` says about a Model"):
+    with pytest.raises(DomainError, match="it can be written for a Model"):
         replace(verify(model, "x2 & x5"), subject=None).save(target)
     small = build("x2 & x5", T=8)
     projected = replace(small, layers=(replace(small.layers[0], project=True),))

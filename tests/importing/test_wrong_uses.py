@@ -190,7 +190,7 @@ WRONG = [
     ("outputs; Answers answered with shape", read(lambda b: b)),
     ("model is a Model", lambda: sh.verify(first, F)),
     ("model is a Model", lambda: sh.verify({"w": 1}, F)),
-    ("not a network that was run", lambda: sh.verify(Answers(first), sh.parse("x0", T=T)).save("c.json")),
+    ("not for a network that was only run", lambda: sh.verify(Answers(first), sh.parse("x0", T=T)).save("c.json")),
     # out again
     ("save writes a Model", lambda: sh.save(NETWORK, "net.safetensors")),
     ("model is a Model", lambda: sh.to_torch(NETWORK)),
