@@ -1,10 +1,10 @@
-"""The Transformer learner: a spec comes in, an engine that trains it goes out.
+"""The Transformer as a learner: from a spec to an engine that trains it.
 
 Read in this order:
 
-layout, weights      where each weight lies in one flat row; initialisation in, `Model` out
-forward, dropout     what a step computes, in torch; its masks
-engine, engines      what an engine is; which ones there are, how one is chosen, the Transformer among the learners
+layout, weights      the place of each weight in one flat row; initial weights, and a `Model` from a row
+forward, dropout     the forward pass in torch; dropout masks
+engine, engines      the interface of an engine; the known engines, and the choice of one for a spec
 torch_engine         plain autograd: any depth, any device
 compiled             one layer in C: kernel/, found and loaded by library, built by build
 """

@@ -4,9 +4,9 @@ Run when the package is installed (hatch_build.py), by `make`, and by hand:
 
     python -m sparsehead.train.transformer.build [--force]
 
-One shared library per level and dtype, so that a run's numbers depend on the level and not on the machine. The
-manifest beside them records the hash of the sources and of every library; `library.py` compares both before it loads
-one. This file uses the standard library alone: installers run it without the package's dependencies.
+There is one shared library per level and dtype, so that a run's numbers depend on the level and not on the machine. The
+manifest beside them records the hashes of the sources and of every library; `library.py` compares both before it loads
+a library. This file uses only the standard library: installers run it without the package's dependencies.
 """
 
 import hashlib
@@ -34,29 +34,29 @@ LEVELS = {  # from the level that every such machine has to the one that asks mo
     "arm64": {"arm64": ["-march=armv8-a"]},
 }
 DTYPES = {"float32": [], "float64": ["-DDOUBLE"]}
-SECONDS = 300  # a compiler that takes longer than this for one file hangs
+SECONDS = 300  # a compiler that takes longer for one file is stopped
 
 
 def machine() -> str:
-    """The kind of processor, in one spelling."""
+    """The kind of processor, with one name for each kind."""
     name = platform.machine().lower()
     return {"amd64": "x86_64", "aarch64": "arm64"}.get(name, name)
 
 
 def levels() -> dict[str, list[str]]:
-    """Levels of this kind of machine with the compiler's flags for each."""
+    """Return the levels of this kind of machine, with the compiler's flags for each."""
     return LEVELS.get(machine(), {machine() or "generic": []})
 
 
 def source_hash() -> str:
-    """A hash of everything that a built library depends on, except the compiler."""
+    """Hash everything that a built library depends on, except the compiler."""
     texts = [path.read_bytes() for path in sorted(KERNEL.iterdir()) if path.suffix in (".c", ".h")]
     settings = json.dumps([FLAGS, levels()], sort_keys=True).encode()
     return hashlib.sha256(b"\0".join([*texts, settings])).hexdigest()
 
 
 def manifest() -> dict[str, Any]:
-    """The record of the last build; empty if it is missing or unreadable."""
+    """Return the record of the last build; empty if it is missing or unreadable."""
     try:
         found = json.loads((BUILT / MANIFEST).read_text())
     except (OSError, ValueError):
@@ -65,7 +65,7 @@ def manifest() -> dict[str, Any]:
 
 
 def compiler() -> str | None:
-    """The C compiler: $CC, or the first of cc, gcc and clang that is installed."""
+    """Return the C compiler: $CC, or the first of cc, gcc and clang that is installed; else None."""
     asked = os.environ.get("CC")
     names = [asked] if asked else ["cc", "gcc", "clang"]
     return next((path for name in names if (path := shutil.which(name))), None)
@@ -86,7 +86,7 @@ def _compile(command: list[str], target: Path) -> str:
 
 
 def build(force: bool = False) -> dict[str, Any]:
-    """Build what is missing or out of date; returns the manifest. Never raises for want of a compiler."""
+    """Build libraries that are missing or out of date; return the manifest. Does not raise without a compiler."""
     source = source_hash()
     found = manifest()
     if not force and found.get("source") == source and found.get("files"):
@@ -107,7 +107,7 @@ def build(force: bool = False) -> dict[str, Any]:
                 continue
             made.chmod(0o755)
             files[made.name] = hashlib.sha256(made.read_bytes()).hexdigest()
-            made.replace(BUILT / made.name)  # at once: no process ever sees half a library
+            made.replace(BUILT / made.name)  # atomic: no process sees half a library
         record = {"source": source, "compiler": cc, "files": files, "reason": "" if files else reason}
         note = Path(work) / MANIFEST
         note.write_text(json.dumps(record, indent=1) + "\n")

@@ -1,12 +1,12 @@
-"""Dropout masks as a function of where they fall, drawn without a generator: every engine and device draws the same.
+"""Dropout masks computed by a hash of the position, so that every engine and device draws the same masks.
 
 Element `i` of row `row` of sample `n` is dropped, at one place of the network and one step of a run, if sixteen bits of
 
     scramble(k_0 + k_1 (row * half + i mod half)),        half = ceil(width / 2),
 
-lie below p 2^16: the lower sixteen for i < half, the upper ones beyond. The keys (k_0, k_1 odd) of a sample come from
-the run's seed, the step, the place and n. `scramble` is Wellons' lowbias32, the keys are made by the finaliser of
-splitmix64 (Steele, Lea and Flood 2014). `kernel/dropout.h` is the same in C.
+are below p 2^16: the lower sixteen for i < half, the upper sixteen else. The keys k_0 and k_1 (odd) of a sample come
+from the run's seed, the step, the place and n, by the finaliser of splitmix64 (Steele, Lea and Flood 2014). `scramble`
+is Wellons' lowbias32. `kernel/dropout.h` is the same in C.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..._base.types import Array, Shaped
 
-EMBEDDING = 0  # places; each layer has three more
+EMBEDDING = 0  # the first place; each layer has three more
 PLACES_PER_LAYER = 3
 ATTENTION, ATTENTION_OUTPUT, MLP_OUTPUT = 1, 2, 3
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ def _scramble_64(x: Shaped[Array, " n"]) -> Shaped[Array, " n"]:
 
 
 def keys(seed: int, step: int, place: int, samples: range) -> tuple[Shaped[Array, " n"], Shaped[Array, " n"]]:
-    """k_0 and k_1 of these samples, as int32 with the bits of the uint32 that are meant."""
+    """Return k_0 and k_1 of these samples: uint32 numbers, stored as int32 with the same bits."""
     seeds, steps = np.array([seed], dtype=np.uint64), np.array([step], dtype=np.uint64)  # arrays wrap around
     number = np.arange(samples.start, samples.stop, dtype=np.uint64) + np.uint64(place << 32)
     key = _scramble_64(_scramble_64(seeds + steps * _GOLDEN) + number * _GOLDEN)
@@ -39,7 +39,7 @@ def keys(seed: int, step: int, place: int, samples: range) -> tuple[Shaped[Array
 
 
 def threshold(p: float) -> int:
-    """Of 2^16 values, those below this drop: p is met to 2^-17."""
+    """Return the threshold below which a 16-bit value drops its element; this approximates p to 2^-17."""
     return round(p * 2**16)
 
 
@@ -48,8 +48,8 @@ class Dropout:
     """The masks of one step.
 
     Args:
-        p: share that is dropped; what is kept is divided by 1 - p. 0 draws nothing.
-        samples: the numbers of the samples at hand, so that a chunk draws what the whole would.
+        p: share of dropped elements; kept ones are divided by 1 - p. With p = 0 no mask is drawn.
+        samples: the numbers of the samples in this chunk, so that chunks get the same masks as the whole set.
     Paper: law-dropout
     """
 

@@ -1,4 +1,4 @@
-"""The contract of engines, which train the Transformer of a spec step by step, whatever they are written in."""
+"""The interface of engines, which train a model step by step."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from ..spec import TrainSpec
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an engine does not train a spec; `unexpected` if it would on another machine."""
+    """The reason why an engine cannot train a spec; `unexpected` if it could on another machine."""
 
     reason: str
     unexpected: bool = False
@@ -25,10 +25,10 @@ class Refusal:
 class Engine(Protocol):
     """Training in progress: one run at a time."""
 
-    made_by: dict[str, str]  # engine, instructions (the level), dtype, device
+    made_by: dict[str, str]  # engine, instructions (the instruction-set level), dtype, device
 
     def start(self, spec: TrainSpec, restart: int, source: Sample | FreshBatches) -> None:
-        """Start `spec` from its initialisation number `restart`, on a fixed sample or on fresh ones."""
+        """Start `spec` from its initialisation number `restart`, on a fixed sample or on fresh batches."""
 
     def advance(self, n_steps: int) -> list[float]:
         """Train for n_steps; the losses before each update, cut after the first that is not finite."""
@@ -40,11 +40,11 @@ class Engine(Protocol):
         """Predicted labels (n,) of bits (n, T)."""
 
     def model(self, meta: dict[str, object]) -> Model | None:
-        """The weights as a `Model`; None if there is none, or if it is not finite."""
+        """The weights as a `Model`; None if the learner is not an attention model, or weights are not finite."""
 
 
 class StepEngine(ABC):
-    """The loop that our engines share: `_take` loads a sample, `_steps` trains on it."""
+    """The training loop of the built-in engines: `_take` loads a sample, `_steps` trains on it."""
 
     _source: Sample | FreshBatches
 
@@ -70,7 +70,7 @@ class StepEngine(ABC):
 
     @abstractmethod
     def _steps(self, n_steps: int) -> list[float]:
-        """Train for 1 to n_steps; the losses before each update, cut after the first that is not finite."""
+        """Train for 1 to n_steps; return the losses before each update, up to the first that is not finite."""
 
 
 @runtime_checkable
@@ -83,17 +83,17 @@ class MakeEngine(Protocol):
 
 @runtime_checkable
 class DescribeEngine(Protocol):
-    """Describe an engine, or refuse a spec."""
+    """Describe an engine, or say why it cannot train a spec."""
 
     def __call__(self, spec: TrainSpec, /, *, dtype: str, device: str) -> dict[str, str] | Refusal:
-        """Return `made_by` of the engine that would train the spec here, or the reason why none can."""
+        """Return `made_by` of the engine that would train the spec here, or the reason why it cannot."""
 
 
 @dataclass(frozen=True)
 class NamedEngine:
-    """One engine, found by the entry point group `sparsehead.engines`.
+    """One engine; packages add engines in the entry point group `sparsehead.engines`.
 
-    `learn --engine NAME` and `law --engine NAME` then train with it; "auto" tries it after the built-in engines.
+    `learn --engine NAME` and `law --engine NAME` train with it; "auto" tries it after the built-in engines.
     """
 
     make: MakeEngine

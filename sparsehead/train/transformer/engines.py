@@ -1,6 +1,6 @@
-"""The engine that trains a spec: `compiled` (C, one layer, CPU) or `torch` (any shape, any device), or a plugin's.
+"""Choose the engine that trains a spec: `compiled` (C, one layer, CPU), `torch` (any shape, any device) or a plugin.
 
-Both train the same model with the same masks, initialisation and data, so they differ by rounding alone.
+Both built-in engines use the same model, masks, initialisation and data, so their results differ only by rounding.
 """
 
 import logging
@@ -15,7 +15,7 @@ from ..learners.learner import Learner
 from ..spec import LEARNERS, TrainSpec
 from .engine import Engine, NamedEngine, Refusal
 
-# A new engine is a file with a `NamedEngine` in it, and a line here; "auto" tries them in this order.
+# To add an engine, write a file with a `NamedEngine`, and add a line here; "auto" tries them in this order.
 ENGINES: Registry[NamedEngine] = Registry(
     "engine",
     {
@@ -28,14 +28,14 @@ ENGINES: Registry[NamedEngine] = Registry(
 def make_engine(
     spec: TrainSpec, *, engine: str = "auto", dtype: str = "float32", device: str = "cpu", own: Encoding | None = None
 ) -> Engine:  # fmt: skip
-    """The engine that trains the spec's learner; "auto" takes the compiled one wherever it can train the spec."""
+    """Make the engine that trains the spec's learner; "auto" takes the compiled engine if it can train the spec."""
     device = check_device(device)
     made = engine_of(spec, engine, dtype, device).make(spec, dtype=dtype, device=device, own=own)
     return made if LEARNERS.is_builtin(spec.learner) else GuardedEngine(made)
 
 
 def engine_of(spec: TrainSpec, engine: str, dtype: str, device: str) -> NamedEngine:
-    """The engine by which the spec's learner is trained, on a device of `check_device`."""
+    """Return the engine that trains the spec's learner; `device` is one that `check_device` returned."""
     choose = LEARNERS[spec.learner].engine
     if choose is None:
         raise DomainError(f"the learner {spec.learner!r} has neither `fit` nor `engine`; give it one.")
@@ -43,7 +43,7 @@ def engine_of(spec: TrainSpec, engine: str, dtype: str, device: str) -> NamedEng
 
 
 def choose_engine(spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -> NamedEngine:
-    """The first engine for the Transformer that does not refuse the spec; see `learner.ChooseEngine`."""
+    """Return the first engine that can train the Transformer of the spec; see `learner.ChooseEngine`."""
     if engine != "auto" and engine not in ENGINES:
         raise DomainError(f"engine is one of auto, {', '.join(ENGINES)}, got {engine!r}.")
     if dtype not in ("float32", "float64"):
@@ -59,7 +59,7 @@ def choose_engine(spec: TrainSpec, /, *, engine: str, dtype: str, device: str) -
 
 
 def check_device(device: str) -> str:
-    """The device to use: "auto" is a GPU if there is one."""
+    """Return the device to use: for "auto" a GPU if there is one."""
     if device not in ("cpu", "cuda", "auto"):
         raise DomainError(f"device is cpu, cuda or auto, got {device!r}.")
     if device == "cpu":
@@ -72,7 +72,7 @@ def check_device(device: str) -> str:
 
 
 def _announced(chosen: NamedEngine, reasons: list[str]) -> NamedEngine:
-    """The engine, which says when it is made why a faster one is not used."""
+    """Wrap an engine so that it logs, when it is made, why a faster one is not used."""
 
     def make(spec: TrainSpec, /, *, dtype: str, device: str, own: Encoding | None) -> Engine:
         for reason in reasons:
@@ -84,7 +84,7 @@ def _announced(chosen: NamedEngine, reasons: list[str]) -> NamedEngine:
 
 @cache
 def _say_once(why: str) -> None:
-    """Log one line per process about the slow path."""
+    """Log the reason for the slower engine, once per process."""
     logging.getLogger("sparsehead").warning(
         "sparsehead: %s. Training runs in torch instead, 2 to 6 times slower a step.", why
     )

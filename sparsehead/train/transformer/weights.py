@@ -1,4 +1,4 @@
-"""Make a flat row of initial weights from a spec, and a `Model` from a row. NumPy only."""
+"""Make a flat row of initial weights from a spec, and a `Model` from a row, without torch."""
 
 import hashlib
 import math
@@ -20,18 +20,18 @@ Weights = dict[str, Float[Array, "..."]]
 
 
 def own_name(e: Encoding) -> str:
-    """The name in a spec of an encoding that was given as an object: its kind and a hash of its numbers."""
+    """Return the name of a user-defined encoding in a spec: its kind and a hash of its numbers."""
     numbers = b"".join(x.astype("<f8").tobytes() for x in (e.E, e.positions(), e.cls))
     return (OWN if e.additive else OWN_BAG) + hashlib.sha256(numbers).hexdigest()[:16]
 
 
 def fixed_encoding(spec: TrainSpec) -> Encoding:
-    """The encoding of the spec's name, which is not trained."""
+    """Return the fixed encoding that the spec names."""
     a = spec.architecture
     named = ENCODINGS.get(a.encoding)
     if named is None or named.make is None:
         raise DomainError(
-            f"the encoding {a.encoding} is known only where it was made; pass encoding= to learn again."
+            f"the encoding {a.encoding} was given as an object, which is not stored; pass encoding= to learn again."
         )
     made = named.make(a.T, a.d, stream(spec.seed, "encoding"))
     if (made.T, made.d, made.additive) != (a.T, a.d, not a.is_bag):
@@ -61,7 +61,7 @@ def _drawn(spec: TrainSpec, s: Segment, rng: np.random.Generator) -> Float[Array
 
 
 def initial(spec: TrainSpec, restart: int, own: Encoding | None = None) -> Float[Array, " n"]:
-    """A row of fresh weights from stream(seed, "init", restart); see `TrainSpec.init`.
+    """Draw a row of initial weights from stream(seed, "init", restart); see `TrainSpec.init`.
 
     `own` is the encoding that the spec names, if it was given as an object.   Paper: law-and
     """
@@ -82,7 +82,7 @@ def initial(spec: TrainSpec, restart: int, own: Encoding | None = None) -> Float
 
 
 def _by_head(x: Float[Array, "..."], a: Architecture) -> Float[Array, "H *rest"]:
-    """(.., kH) in storage order -> (H, .., k)."""
+    """Reorder (.., kH) in storage order to (H, .., k)."""
     return np.moveaxis(x.reshape(*x.shape[:-1], a.k, a.H), -1, 0).copy()
 
 
@@ -115,12 +115,12 @@ def to_model(
     meta: dict[str, object] | None = None,
     own: Encoding | None = None,
 ) -> Model | None:
-    """A row of weights as a `Model`, in float64; its output is logit 1 minus logit 0. None if not finite."""
+    """Convert a row of weights to a float64 `Model`, whose output is logit 1 minus logit 0; None if not finite."""
     if not np.isfinite(row).all():
         return None
     p = layout(a).views(row.astype(np.float64))
     one_hot = a.encoding in ("positional", "bag") and a.d == a.T + RESERVED
-    # an encoding that a package added has fixed rows, as "random" has
+    # An encoding of a plugin has fixed rows, like "random".
     kind = a.encoding if a.encoding in KINDS else "bag" if a.is_bag else "random"
     cls, positions = p["E"][2] + p["P_cls"], None if one_hot else p["P"].T.copy()
     learned = Encoding(kind=kind, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls) if own is None else own
