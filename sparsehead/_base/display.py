@@ -155,7 +155,7 @@ def _chart(where: str, shown: Any) -> Any:
 
 
 def _import(module: str) -> Any:
-    """A module of this package, by name."""
+    """Import a module of this package by name."""
     try:
         return import_module(f"sparsehead.{module}")
     except ModuleNotFoundError as error:

@@ -22,17 +22,17 @@ def trial_bytes(spec: TrainSpec, *, T: int, m: int, dtype: str = "float32") -> f
 
 
 def plain_bytes(spec: TrainSpec, T: int, m: int, dtype: str, *, weights: float = 0.0) -> float:
-    """For a learner that holds the training set and a chunk of the holdout as floats, and weights with moments."""
+    """Estimate for a learner that holds the training set and a chunk of the holdout as floats, and its weights."""
     return STARTED_BYTES + 24 * (float(m) * T + _chunk(spec, T)) + 32 * weights
 
 
 def lstm_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """For the LSTM: states at all positions, with intermediate values in training, and for 512 samples in checks."""
+    """Estimate for the LSTM, whose states at all positions take most: of all samples in training, of 512 in checks."""
     return STARTED_BYTES + 4700 * float(m) * T + 1500 * float(min(512, spec.holdout)) * T
 
 
 def transformer_bytes(spec: TrainSpec, T: int, m: int, dtype: str) -> float:
-    """For the Transformer, by the engine that takes more."""
+    """Estimate for the Transformer, by the engine that takes more."""
     bits = float(m) * T
     double = 2 if dtype == "float64" else 1
     d = width_of(spec.encoding, T=T, d=spec.d)
