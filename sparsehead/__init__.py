@@ -1,7 +1,7 @@
 """Attention heads that look at s of T positions: build, learn, bound, read.
 
-Names are imported when first used, so `import sparsehead` is quick and never brings in torch by itself. The names and
-where they live stand in `__init__.pyi`, which type checkers read as well.
+Names are imported when first used, so `import sparsehead` is quick and does not import torch. `__init__.pyi`, which
+type checkers read as well, lists the names and their modules.
 """
 
 from ._base.lazy import names_for_type_checkers, names_from

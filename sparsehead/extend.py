@@ -1,4 +1,4 @@
-"""The contracts that an extension implements: all that a package of your own needs to import from here.
+"""The interfaces for extensions: a package that adds one needs to import only from this module.
 
 | kind | write | give it | entry point group | it is used by |
 |---|---|---|---|---|
@@ -12,10 +12,10 @@
 
 Write the function or class of the second column: a Protocol, whose signature a type checker compares with yours. Give
 an object of the third column to the entry point group of the fourth in your pyproject.toml. CONTRIBUTING.md has a
-working example of each. What the library ships implements these contracts too.
+working example of each. The library's own extensions implement the same interfaces.
 
-Importing this module loads neither torch nor Altair. The parts that shipped extensions are made of are here as well;
-each is imported when it is first used.
+Importing this module loads neither torch nor Altair. It also has the building blocks of the library's own extensions,
+each imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

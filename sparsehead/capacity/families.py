@@ -139,7 +139,7 @@ def supported() -> str:
 
 
 def check_probed(kind: Any) -> None:
-    """Refuse a model type that `probe` cannot run."""
+    """Raise if `probe` cannot run a model of this type."""
     known = isinstance(kind, str) and (kind in PARTS or kind in ARCHITECTURES)
     if not known or not ARCHITECTURES[PARTS[kind][1] if kind in PARTS else kind].probed:
         raise DomainError(f"probe does not know models of type {kind!r}; it reads {supported()}; {DOOR}.")

@@ -17,16 +17,15 @@ in phi0 + r (the range of E . delta, less phi0 e), and r times it has a lower li
 
 MLP.  The activation of each unit lies between two lines over the range of its input (`activation_lines`).
 
-Read-out.  The output exceeds its threshold if n . y + e s(y) > 0, where y is what the last LayerNorm normalises, n the
-read-out's weights times its gain, without their mean, and e what the read-out makes of the LayerNorm's bias, with its
-own bias and the threshold. For e >= 0 the tangent of s at y0 is a lower bound, for e < 0 s(y) <= s(y0) + |C (y - y0)|
-/ sqrt(d).
+Read-out.  Let y be the input of the last LayerNorm, n the read-out's weights times that LayerNorm's gain, without their
+mean, and e the read-out of the LayerNorm's bias plus the read-out's bias minus the threshold. The output exceeds the
+threshold iff n . y + e s(y) > 0. For e >= 0 the tangent of s at y0 gives a lower bound of e s(y); for e < 0 it follows
+from s(y) <= s(y0) + |C (y - y0)| / sqrt(d).
 
-Rounding.  The float64 evaluation of each part is the exact one up to a perturbation that is bounded by the sizes of its
-operands, and each perturbation enters the linear bound as its coefficient's absolute value times its
-size; in exact arithmetic they are 0. What is computed here rounds as well: each step adds a multiple of UNIT, at
-least the number of operations, times the sum of the absolute values of all products. NaN and infinity fail every
-comparison.
+Rounding.  The float64 evaluation of each part is the exact one plus a perturbation, which the sizes of its operands
+bound. Each perturbation enters the linear bound as its size times the absolute value of its coefficient. Computations
+here round as well: each step adds a multiple of UNIT, at least the number of operations, times the sum of the absolute
+values of all products. NaN and infinity fail every comparison.
 """
 
 import numpy as np

@@ -134,7 +134,7 @@ def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> floa
 def _weights(
     d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
-    """Return the likely M, and the probability of (M, multiset of d); the largest entry of d stands for "or more".
+    """Return the likely M, and the probability of (M, multiset of d); the largest entry of d means "or more".
 
     A multinomial is a vector of independent Poisson counts given their sum. This turns the sums over "or more" into
     convolutions of probabilities, without overflow or underflow.

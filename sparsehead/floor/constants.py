@@ -63,7 +63,7 @@ def per_ln_T(function: str | SparseFunction, *, s: int | None = None, p: float, 
 
 
 def _inverse(n: int, nats: float) -> float:
-    return n / nats if nats > 1e-12 else math.inf  # that of independent bits comes out as a rounding error
+    return n / nats if nats > 1e-12 else math.inf  # for independent bits, nats is only a rounding error
 
 
 def _given(target: Target, revealed: tuple[int, ...]) -> float:

@@ -31,7 +31,7 @@ class JobKind:
 
 @dataclass(frozen=True)
 class Extension:
-    """What a package adds to the lab.
+    """The endpoints, kinds of jobs and laws that a package adds to the lab.
 
     Args:
         routers: its endpoints.

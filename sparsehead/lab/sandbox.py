@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def loaded(content: bytes) -> Any:
-    """Load the model from the bytes of its file, by way of a temporary file."""
+    """Load the model from the bytes of its file, through a temporary file."""
     from ..heads.model_file import load
 
     with _file(content) as path:

@@ -124,7 +124,7 @@ def settings_for(host: str, port: int, **more: Any) -> Settings:
 
 
 def check_host(host: str, *, allow_remote: bool) -> None:
-    """Refuse 0.0.0.0, which stands for every address; without `allow_remote`, refuse any host but this machine."""
+    """Raise for 0.0.0.0, which means every address; without `allow_remote`, raise for any host but this machine."""
     if host in LOOPBACK:
         return
     try:

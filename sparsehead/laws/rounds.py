@@ -23,7 +23,7 @@ Propose = Callable[[Mapping[int, Sequence[Cell]]], Mapping[int, Sequence[tuple[i
 
 @dataclass(frozen=True)
 class TrialSource:
-    """What is needed to run trials: a sweep, the spec of each trial, the seed, a callback for progress; and `known`
+    """Everything needed to run trials: a sweep, the spec of each trial, the seed, a callback for progress; and `known`
     cells by T that were measured elsewhere. A known cell of n trials replaces the trials 0 .. n - 1 at its m."""
 
     sweep: AnySweep

@@ -219,7 +219,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 def _unpickled(path: Path) -> Mapping[str, Any]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # whatever a damaged or hostile pickle brings about
+    except Exception as error:  # a damaged or hostile pickle may raise anything
         raise FileError(f"{shown_path(path)} cannot be read as plain tensors: {_line(error)}.") from None
     if not isinstance(state, Mapping):
         raise FileError(

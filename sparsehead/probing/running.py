@@ -24,7 +24,7 @@ from .modules import Site, weights_of_layer
 from .recompute import Call, Turn, rotate_by_tables
 
 Visitor = Callable[[Call], None]
-Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H v) -> what is used instead
+Change = Callable[[int, Tensor], Tensor]  # layer, the heads' mixed values (T, H v) -> their replacement
 
 
 def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Change | None = None) -> Tensor:
@@ -84,7 +84,7 @@ def check(call: Call) -> float:
 
 
 class _Watch:
-    """Hooks on every attention layer. Layers are told apart by counting calls, since they may share a module."""
+    """Hooks on every attention layer. Counting calls identifies the layer, since layers may share a module."""
 
     def __init__(self, source: Source, visit: Visitor | None, change: Change | None) -> None:
         self.sites, self.architecture, self.visit, self.change = (

@@ -1,4 +1,4 @@
-"""A sweep in n parts for array jobs: each part has a store of its own, and the stores are merged afterwards."""
+"""A sweep in n parts for array jobs: each part has its own store, and the stores are merged afterwards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -140,7 +140,7 @@ WRONG = [
     ("a sampler returns bits of shape \\(5, 4\\)", lambda: sample(lambda n, T, rng: np.zeros((n + 1, T), int))),
     ("4|last axis", lambda: sample(lambda n, T, rng: np.zeros((n, 3), int))),
     ("0 nor 1|0 or 1|zeros and ones|neither", lambda: sample(lambda n, T, rng: np.full((n, T), 2))),
-    ("the task has its own noise", lambda: sh.learn(sh.Task(F, 0.5), m=9, seed=0, noise=0.1)),
+    ("the task determines noise", lambda: sh.learn(sh.Task(F, 0.5), m=9, seed=0, noise=0.1)),
     ("both say how bits are drawn", lambda: sh.learn(F, m=9, seed=0, p=0.5, inputs="p:0.5")),
     ("numbers separated by commas", lambda: sh.learn(F, m=9, seed=0, inputs="p:0.5;0.6")),
     ("package.module:name", lambda: sh.learn(F, m=9, seed=0, inputs="nowhere:f")),
