@@ -1,4 +1,4 @@
-"""What the heads of a one-layer model mix, as sums over tokens, when some bits are fixed and the others are free.
+"""Bounds on the mixes of a one-layer model's heads, as sums over tokens, when some bits are fixed and others are free.
 
 Head h mixes m_h = sum_t w_t v_t / D_h, D_h = sum_t w_t. For any vector c_h, linear form g and number theta
 
@@ -9,7 +9,7 @@ and each term of z_h depends on one bit. If z_h lies in [a, b] and D_h in [D-, D
     z_h / D_h  >=  sigma z_h + iota,     iota = the least z / D - sigma z over z in {a, b} and D in {D-, D+},
 
 because z / D - sigma z is monotone in D, and concave in z for the worse D. The right sides of all heads add up to one
-sum over tokens, in which a bit has one effect on all heads together, and which is therefore bounded without loss.
+sum over tokens, each term of which depends on one bit, so its exact minimum is the sum of the minima of its terms.
 
 Rounding. Weights are known up to a factor and values up to a radius (`forward.tables`). `Mixture.blur` bounds, for each
 coordinate of sum_t w_t (v_t - c_h, 1), what this can move and what its terms lose when they are computed. `blurred`
@@ -27,13 +27,14 @@ from .balls import TINY, UNIT, UP
 from .brackets import UNDERFLOW, mixing_error, weight_bounds
 from .forward import tables
 
-FREE = 2  # a bit that is not fixed; 0 and 1 are
-NUMBERS_AT_ONCE = 2**22  # held for one linear form of each kind
+FREE = 2  # state of a bit that is not fixed to 0 or 1
+NUMBERS_AT_ONCE = 2**22  # entries in memory for one linear form of each kind
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Weights and values of every token, [CLS] last if attended: computed ones, bounds of weights, radii of values."""
+    """Weights and values of every token ([CLS] last, if attended to): computed, with bounds of weights and radii of
+    values."""
 
     weight: Float[Array, "n 2 H"]
     light: Float[Array, "n 2 H"]
@@ -96,7 +97,7 @@ class Mixture(ABC):
         self.reach = (largest[None] + np.abs(self.c)) * UP
 
     def blurred(self, G: Float[Array, "B H c f"]) -> Float[Array, "B H f"]:
-        """How far G . Z_h may lie from its computed sum."""
+        """A bound on the distance of G . Z_h from its computed sum."""
         _, H, k, _ = G.shape
         lost = self.blur + 4 * (self.X.shape[1] + H * k + 32) * UNIT * self.size
         return (lost[:, :, None, :] @ np.abs(G))[:, :, 0] * UP + TINY
@@ -106,13 +107,13 @@ class Mixture(ABC):
         return self.lower(g), -self.lower(-g)
 
     def lower(self, g: Float[Array, "B H k f"]) -> Float[Array, "B f"]:
-        """The lower one of `ranges`."""
+        """The lower bound of `ranges`."""
         size = max(1, NUMBERS_AT_ONCE // (self.X.size // self.X.shape[4]))
         parts = [self.linear(g[..., i : i + size]) for i in range(0, g.shape[3], size)]
         return np.concatenate([_sum(constant, self.least(G)) for G, constant in parts], axis=1)
 
     def linear(self, g: Float[Array, "B H k f"]) -> tuple[Float[Array, "B H c f"], Float[Array, "B f"]]:
-        """(G, constant): sum_h g_h . (m_h - c_h) >= constant + the sum of G . X over the chosen tokens, as computed."""
+        """Return (G, constant): sum_h g_h . (m_h - c_h) >= constant + the computed sum of G . X over chosen tokens."""
         theta = self.anchors(g)
         G = np.concatenate([g, -theta[:, :, None]], axis=2)
         low, high = self.head_ranges(G)
@@ -130,7 +131,7 @@ class Mixture(ABC):
         return sigma, (ratios - sigma * ends - lost).min(axis=0) - TINY
 
     def anchors(self, g: Float[Array, "B H k f"]) -> Float[Array, "B H f"]:
-        """theta: any numbers; good ones are near the least value of g . (m - c)."""
+        """Return theta. Any numbers are valid; those near the least value of g . (m - c) give the best bounds."""
         return np.zeros((len(g), g.shape[1], g.shape[3]))
 
     @abstractmethod
@@ -139,7 +140,7 @@ class Mixture(ABC):
 
     @abstractmethod
     def least(self, G: Float[Array, "B H c f"]) -> Float[Array, "B f"]:
-        """A lower bound of the computed sum over tokens, heads together."""
+        """A lower bound of the computed sum over tokens, for all heads together."""
 
 
 class AllInputs(Mixture):
@@ -158,5 +159,5 @@ class AllInputs(Mixture):
 
 
 def _sum(x: Float[Array, "*shape"], y: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """x + y from below."""
+    """Return a lower bound of x + y."""
     return x + y - 2 * UNIT * (np.abs(x) + np.abs(y))

@@ -1,7 +1,7 @@
 """The compiled engine: one layer, one run at a time, bit for bit reproducible on any machine of the same level.
 
-A run makes many steps per call while it is in cache. Weights, moments and data are NumPy arrays that the kernel works
-on in place; torch is not imported. See kernel/kernel.c for what a step computes.
+One call makes many steps, so that the run stays in the processor's cache. The kernel changes weights and moments in
+place, in NumPy arrays; torch is not imported. kernel/kernel.c explains a step.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from .weights import initial, to_model
 
 
 def refusal(spec: TrainSpec, device: str = "cpu") -> str | None:
-    """Why the compiled engine cannot train this spec, or None."""
+    """Say why the compiled engine cannot train this spec; None if it can."""
     if device != "cpu":
         return f"the compiled engine runs on the CPU, not on {device}"
     if spec.L != 1:
@@ -34,7 +34,7 @@ def refusal(spec: TrainSpec, device: str = "cpu") -> str | None:
 
 
 def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
-    """A run as the kernel sees it: sizes, switches, the offset of each weight, the optimiser's numbers."""
+    """Describe a run to the kernel: sizes, switches, the offset of each weight, the optimiser's numbers."""
     a = spec.architecture
     at = layout(a)
     given: dict[str, Any] = {segment.name.removesuffix(".0"): segment.start for segment in at.segments}
@@ -49,7 +49,7 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
     }  # fmt: skip
     out = kernel.spec()
     for name, *_ in kernel.spec._fields_:
-        setattr(out, name, given.get(name, -1))  # a weight that the architecture lacks has offset -1
+        setattr(out, name, given.get(name, -1))  # offset -1 means that the architecture lacks the weight
     return out
 
 
@@ -123,7 +123,7 @@ class CompiledEngine(StepEngine):
         return (out > 0).astype(np.uint8)
 
     def model(self, meta: dict[str, object]) -> Model | None:
-        """The present weights; None if they are not finite."""
+        """The current weights; None if they are not finite."""
         return to_model(self.a, self.weights, meta, self._own)
 
 
@@ -134,7 +134,7 @@ def _address(x: Shaped[Array, "..."]) -> int:
 
 
 def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refusal:
-    """`made_by` of the engine, or why it cannot train the spec here."""
+    """Return `made_by` of the engine, or the reason why it cannot train the spec here."""
     why = refusal(spec, device)
     if why is not None:
         return Refusal(why)
@@ -145,7 +145,7 @@ def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str] | Refu
 
 
 def make(spec: TrainSpec, *, dtype: str, device: str, own: Encoding | None) -> CompiledEngine:
-    """The engine for a spec that `origin` does not refuse."""
+    """Make the engine for a spec that it can train, as `origin` has found."""
     found = library(dtype)
     assert not isinstance(found, Missing)  # `origin` has refused
     return CompiledEngine(spec, found, dtype=dtype, own=own)

@@ -1,16 +1,15 @@
 """The model in plain torch; gradients are autograd's.
 
-There are two forms of attention. `attend_tokens` is the definition: every sample has tokens of its own. `attend_table`
-serves the first layer without dropout: the token at position t with bit b is the same in all samples, so there are
-2T + 1 distinct tokens, and with e = exp(score - max) and U = [e V, e] over them, numerators and denominators of all
-samples are sums of rows of U,
+There are two forms of attention. `attend_tokens` is the definition: every sample has its own tokens. `attend_table` is
+for the first layer without dropout: the token at position t with bit b is the same in all samples, so there are 2T + 1
+distinct tokens. With e = exp(score - max) and U = [e V, e] over them, numerators and denominators of all samples are
+sums of rows of U,
 
     U_cls + B U_set + (1 - B) U_clear  =  U_cls + 1 U_clear + B (U_set - U_clear),        B in {0, 1}^{m x T}.
 
-Nothing cancels in the first form; the second takes half the work, which counts where all 2T + 1 tokens ask. A
-denominator that lost digits to the difference, or that underflows (a sample without any of a head's largest scores), is
-reported; the caller then takes the first form, and after that `attend_tokens`, which shifts every sample by its own
-maximum.
+Nothing cancels in the first form. The second takes half the work, which matters if all 2T + 1 tokens are queries. If a
+denominator loses digits to the difference, or underflows (a sample without any of a head's largest scores), the caller
+uses the first form, and if that fails `attend_tokens`, which shifts the scores of every sample by their own maximum.
 
 Weights are a dictionary of tensors; see `layout`. Head-indexed axes are stored (k, H).
 """
@@ -44,7 +43,7 @@ def heads(x: Tensor, a: Architecture) -> Tensor:
 
 
 def token_table(p: Tensors, a: Architecture) -> Tensor:
-    """Every token there can be (2T+1, d): clear bits, set bits, [CLS]."""
+    """All possible tokens (2T+1, d): clear bits, set bits, [CLS]."""
     P, E = p["P"].mT, p["E"]
     pair = [torch.zeros_like(P), P] if a.is_bag else [P + E[:1], P + E[1:2]]
     return torch.cat([*pair, (E[2] + p["P_cls"])[None]])
@@ -95,9 +94,9 @@ def attend_table(
     if both:
         sums, least = B @ on + (1 - B) @ clear + cls, torch.finfo(U.dtype).tiny ** 0.75
     else:
-        # a denominator below this share of the largest possible sum has lost ten bits to cancellation
+        # A denominator below this share of the largest possible sum has lost ten bits to cancellation.
         sums, least = B @ (on - clear) + (clear.sum(1, keepdim=True) + cls), 2.0**-10 * (2 * T + 1)
-    if everywhere:  # a position's query is the one of its own bit
+    if everywhere:  # at each position, take the query of its bit
         chosen = torch.where(bits.mT[..., None] > 0, sums[T : 2 * T], sums[:T])
         sums = torch.cat([chosen, sums[2 * T :]])
     numerators, denominators = sums.split((a.k * a.H, a.H), dim=-1)
@@ -118,7 +117,7 @@ def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout,
         w = torch.softmax(q @ keys.mT, dim=-1)
         w = drop(w.permute(0, 2, 3, 1), place).permute(0, 3, 1, 2)
         return (w @ values).permute(0, 2, 3, 1).flatten(2)
-    # one query: W_K q is applied to the tokens, and tokens are mixed before they are projected to values
+    # With one query, apply W_K q to the tokens, and mix tokens before projecting them to values.
     asked = torch.einsum("dkh,mkh->mdh", heads(p[f"W_K.{i}"], a), q)
     w = drop(torch.softmax(z @ asked, dim=1), place)  # (m, T+1, H)
     mixed = torch.einsum("mhd,dkh->mkh", w.mT @ z, heads(W_V, a))

@@ -1,11 +1,11 @@
 """The place of each weight of a model in one flat row, and its kind of initial value.
 
-A row holds first the matrices, then the other trained entries, then the fixed ones; so the optimiser works on two
-contiguous pieces and knows nothing of the model. Segments start at multiples of sixteen entries; the gaps are zero.
+A row holds first the matrices, then the other trained entries, then the fixed ones, so the optimiser works on two
+contiguous pieces and needs no knowledge of the model. Segments start at multiples of sixteen entries; gaps are zero.
 
-Two storage orders differ from the paper's and are undone by `weights.to_model`: positions are stored as columns,
-(d, T), because every pass of the compiled step over the token table runs along T; and entry (h, j) of a head-indexed
-axis is stored at j H + h, because sums over j then add long rows.
+Two storage orders differ from the paper's; `weights.to_model` undoes them. Positions are stored as columns, (d, T),
+because every pass of the compiled step over the token table runs along T. Entry (h, j) of a head-indexed axis is
+stored at j H + h, because sums over j then add long rows.
 """
 
 import math
@@ -20,8 +20,8 @@ from ..architecture import Architecture
 class Segment:
     """A named block of a row.
 
-    `kind` says how it starts: "linear" (a linear map, or its bias: then `is_bias`), "embedding", "one" or "zero".
-    `fan_in` is the number of inputs of the linear map that it belongs to.
+    `kind` determines the initial values: "linear" (a linear map, or its bias if `is_bias`), "embedding", "one", "zero".
+    `fan_in` is the number of inputs of its linear map.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Load the built kernel, if it is a file that we made and whole; otherwise return the reason.
+"""Load the built kernel if it is the file that `build.py` made; otherwise return the reason why not.
 
 `build.py` recorded the hash of every library that it made. A file that is missing, is a symbolic link, belongs to
-another user, may be written by others, or has another hash is not loaded; torch then does the work and says why.
+another user, is writable by others, or has another hash is not loaded; then torch is used, and the reason is logged.
 SPARSEHEAD_KERNEL names a lower level to use (x86-64, x86-64-v3, ..), or "off".
 """
 
@@ -20,7 +20,7 @@ REBUILD = "`python -m sparsehead.train.transformer.build` builds it"
 
 @dataclass(frozen=True)
 class Missing:
-    """Why there is no kernel; a clause that ends without a full stop."""
+    """The reason why there is no kernel, without a full stop."""
 
     reason: str
 
@@ -35,7 +35,7 @@ class Kernel:
 
 
 def _wrong(path: Path, expected: str) -> str:
-    """The reason not to load a file, or "". The file is opened once, and never through a link."""
+    """Return the reason not to load a file, or "". The file is opened once, and never through a link."""
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
@@ -83,7 +83,7 @@ def _load(path: Path, expected: str, level: str) -> Kernel | Missing:
 
 @cache
 def library(dtype: str) -> Kernel | Missing:
-    """The kernel for "float32" or "float64" at the best level that this machine has, or why there is none."""
+    """Return the kernel for "float32" or "float64" at the best level of this machine, or why there is none."""
     asked = os.environ.get("SPARSEHEAD_KERNEL", "")
     if asked == "off":
         return Missing("SPARSEHEAD_KERNEL=off")

@@ -26,7 +26,7 @@ CHUNK_NUMBERS = 2**21  # in one array of samples x tokens x width: eight megabyt
 
 
 def optimiser_of(spec: TrainSpec, parts: Sequence[Sequence[Tensor]], **more: Any) -> torch.optim.Optimizer:
-    """torch.optim over two groups of weights: the matrices, which always decay, and the rest."""
+    """Return a torch optimiser for two groups of weights: the matrices, which always decay, and the rest."""
     rest = spec.weight_decay if spec.decay == "all" else 0.0
     groups = [
         {"params": list(part), "weight_decay": decay}
@@ -39,7 +39,7 @@ def optimiser_of(spec: TrainSpec, parts: Sequence[Sequence[Tensor]], **more: Any
 
 
 def update(optimiser: torch.optim.Optimizer, weights: Iterable[Tensor], spec: TrainSpec, step: int) -> None:
-    """Make step number `step`, from 1: clip the gradient; the rate rises in a line over the first `warmup` steps."""
+    """Make step number `step`, from 1: clip the gradient; the rate grows linearly over the first `warmup` steps."""
     if spec.clip:
         nn.utils.clip_grad_norm_(weights, spec.clip)
     for group in optimiser.param_groups if spec.warmup else ():
@@ -48,7 +48,7 @@ def update(optimiser: torch.optim.Optimizer, weights: Iterable[Tensor], spec: Tr
 
 
 def torch_origin(dtype: str, device: str) -> dict[str, str]:
-    """`made_by` of engines in PyTorch, whose version decides the numbers."""
+    """Return `made_by` of engines in PyTorch; the numbers depend on its version."""
     return {"engine": f"torch {version('torch')}", "instructions": "", "dtype": dtype, "device": device}
 
 
@@ -102,9 +102,9 @@ class TorchEngine(StepEngine):
         return [loss]
 
     def _backward(self) -> float:
-        """The mean loss; leaves its gradient in `gradient` and the margins in `margins`.
+        """Return the mean loss; store its gradient in `gradient` and the margins in `margins`.
 
-        Samples are walked in chunks, so memory does not grow with m; chunk sizes depend on the shape alone.
+        Samples are processed in chunks, so memory does not grow with m; chunk sizes depend only on the shape.
         """
         a, m = self.a, self.spec.m
         mixed, held = None, None
@@ -127,7 +127,7 @@ class TorchEngine(StepEngine):
         return losses(self.margins, self.labels).mean().item()
 
     def _chunk(self) -> int:
-        """Samples per chunk where every sample has tokens of its own; full attention has T^2 H weights."""
+        """Return the samples per chunk if every sample has its own tokens; full attention has T^2 H weights."""
         a = self.a
         width = max(a.d, a.mlp if a.L > 1 else 0, a.H * (a.T + 1) if a.L > 1 and self.spec.dropout else 0)
         return max(1, math.ceil(CHUNK_NUMBERS / ((a.T + 1) * width)))
@@ -151,12 +151,12 @@ class TorchEngine(StepEngine):
         return torch.cat([margins(self.p, self.a, part) for part in bits.split(self._chunk())])
 
     def model(self, meta: dict[str, object]) -> Model | None:
-        """The present weights; None if they are not finite."""
+        """The current weights; None if they are not finite."""
         return to_model(self.a, self.flat.double().cpu().numpy(), meta, self._own)
 
 
 def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str]:
-    """`made_by` of the engine, which trains every spec."""
+    """Return `made_by` of the engine, which can train every spec."""
     return torch_origin(dtype, device)
 
 
