@@ -92,8 +92,7 @@ def _pattern(
 
 
 def _least_bounds(heads: list[Head], parts: Parts, pattern: dict[int, int]) -> list[float]:
-    """Return one number for each head; the form never exceeds their sum. Bound heads separately, or all at once if
-    that gives less."""
+    """Return one number per head, whose sum bounds the form: from each head alone, or from all at once if smaller."""
     alone = [_least_bound(heads[h], g, pattern) for h, g in parts]
     if len(parts) < 2:
         return alone

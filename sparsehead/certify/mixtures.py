@@ -33,8 +33,7 @@ NUMBERS_AT_ONCE = 2**22  # entries in memory for one linear form of each kind
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Weights and values of every token ([CLS] last, if attended to): computed, with bounds of weights and radii of
-    values."""
+    """Computed weights and values of every token ([CLS] last, if attended), bounds of weights and radii of values."""
 
     weight: Float[Array, "n 2 H"]
     light: Float[Array, "n 2 H"]

@@ -11,8 +11,7 @@
     otherwise          a search for counterexamples, which proves nothing
     other libraries    run the network on every input, or on chosen ones (`running`)
 
-Given p, the probability of a 1, a model that is not proved on all inputs gets a bound on the share of wrong ones
-(`share`).
+Given p, the probability of a 1, a model that is not proved gets a bound on its share of wrong inputs (`share`).
 
 A proof holds for two evaluations at once: the model in exact arithmetic, with its float64 weights as exact numbers, and
 `Model.__call__` in float64, with sums in any order. Every bound includes a term for rounding (`balls`).

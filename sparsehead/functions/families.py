@@ -1,6 +1,4 @@
-"""Families of functions: conjunction, disjunction, parity, majority, threshold, symmetric and random functions.
-
-T is the length of the input, `support` the s positions on which the function depends."""
+"""Families of functions of T bits that depend on s of them (`support`): conjunctions, parities, random functions, .."""
 
 from collections.abc import Callable, Iterable
 from typing import SupportsIndex

@@ -128,8 +128,7 @@ def best_head(
     seen: Sample, seed: int, preset: str, settings: Mapping[str, Any], progress: TrialProgress | None,
     how: Mapping[str, Any],
 ) -> tuple[TrainSpec, Model, int, int]:  # fmt: skip
-    """Train on four of five rows, and choose the head with the best accuracy on the fifth; return also its spec, step
-    and restart."""
+    """Train on four of five rows; return the head with the best accuracy on the others, its spec, step and restart."""
     for name in settings:
         if name in NOT_FOR_TABLES:
             raise DomainError(

@@ -16,10 +16,7 @@ MOST_SPELLED = 10  # a tree that reads more columns is not written as a formula
 def rivals_of(
     data: Dataset, seen: Shaped[Array, " seen"], kept: Shaped[Array, " kept"], *, seed: int
 ) -> tuple[Rival, ...]:
-    """Fit both, with sizes chosen by cross-validation on the rows `seen`, and test them on the rows `kept`.
-
-    Empty without scikit-learn.
-    """
+    """Fit both on rows `seen`, sizes by cross-validation, and test them on rows `kept`; empty without scikit-learn."""
     try:
         require_module("sklearn")
     except MissingExtra:

@@ -81,11 +81,7 @@ class GroupTests:
 
 
 def group_tests(spec: TrainSpec, sample: Sample) -> GroupTests:
-    """Turn the sample into tests.
-
-    Raises:
-        DomainError: the function is neither a conjunction nor a disjunction.
-    """
+    """Turn the sample into tests; raise a DomainError if the function is neither a conjunction nor a disjunction."""
     task = task_of(spec)
     name = kind(task.f)
     if name not in ("and", "or"):

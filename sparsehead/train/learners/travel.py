@@ -45,11 +45,7 @@ def packed(name: str) -> Parcel | None:
 
 
 def unpack(parcel: Parcel | None) -> None:
-    """In a worker: register the learner.
-
-    Raises:
-        SparseheadError: the worker lacks a module that the learner needs.
-    """
+    """In a worker: register the learner; raise a SparseheadError if the worker lacks a module that it needs."""
     if parcel is None or parcel["name"] in LEARNERS:
         return
     import cloudpickle
