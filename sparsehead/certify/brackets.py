@@ -41,10 +41,11 @@ def bracket(
 
 
 def mixing_error(n: int, sizes: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """|float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
+    """A bound on |float64 mix of n tokens - exact mix with the same scores|, for values of at most these sizes.
 
-    A share a_t = w_t / sum w rounds by additions(n) + 1 units u, sum_t a_t v_t by additions(n) + 2 (two sums are
-    added); the shares add up to about 1. Weights that underflow lose 2^-1022 each against a total of at least 1.
+    A share a_t = w_t / sum w has a rounding error of at most additions(n) + 1 units u, and sum_t a_t v_t one of at most
+    additions(n) + 2 (two sums are added); the shares add up to about 1. Underflow changes a weight by at most 2^-1022,
+    relative to a total of at least 1.
     """
     return ((additions(n) + 4) * UNIT * sizes + n * UNDERFLOW * sizes) * UP + TINY
 

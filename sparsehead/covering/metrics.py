@@ -314,7 +314,7 @@ def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: fl
 
 
 def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
-    """Return whether the p-norm is <= 1; in floats if powers are not exact, as the unit includes the tolerance."""
+    """Return whether the p-norm is <= 1; in floats if powers are not exact (`gaps` allow for the tolerance)."""
     largest = max(gaps)
     if math.isinf(p) or largest > 1 or largest == 0:
         return largest <= 1

@@ -47,7 +47,7 @@ class Threshold:
 
     @property
     def side(self) -> str:
-        """Which ends the trials bound: "both", "at most" (an upper end only), "at least" (a lower one), "none"."""
+        """The bounded ends of the interval: "both", "at most" (only the upper), "at least" (only the lower), "none"."""
         if self.low is None:
             return "none" if self.high is None else "at most"
         return "at least" if self.high is None else "both"
