@@ -30,6 +30,7 @@ from .importing.from_torch import from_torch as from_torch
 from .importing.network import Network as Network
 from .laws.data_curve import learning_curve as learning_curve
 from .laws.law import law as law
+from .planting.plant import plant as plant
 from .probing.probe import probe as probe
 from .reading.read import read as read
 from .train.learn import learn as learn

@@ -30,8 +30,13 @@ class Decoder:
         return self.start + np.maximum(np.asarray(o)[..., None] - self.kinks, 0) @ self.slopes
 
 
-def plateaus(low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"]) -> Decoder:
+def plateaus(
+    low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[Array, " n"], *, flat: float = 1.0
+) -> Decoder:
     """Return the decoder that equals values[j] on [low_j, high_j], with two units per change of value.
+
+    `flat` says how far each ramp stays away from the two intervals that it joins: by a quarter of the gap at 1, not at
+    all at 1/2; at 0 it starts and ends in their middles. Below 1/2 the output is values[j] only approximately.
 
     Intervals with equal values may overlap. The decoder's `gap` is the smallest distance between intervals of different
     values. If every interval contains three points, no hidden layer has fewer units: each change needs two kinks.
@@ -57,6 +62,10 @@ def plateaus(low: Float[Array, " n"], high: Float[Array, " n"], values: Shaped[A
             f"the head's values overlap by {-gap:.3g} where the function changes; no decoder can separate them."
         )
     start, stop = right + GUARD * gaps, left - GUARD * gaps
+    if flat < 1:
+        away, into = max(0.0, 2 * flat - 1) * GUARD * gaps, max(0.0, 1 - 2 * flat) / 2
+        start = right + away - into * (right - low[change])
+        stop = left - away + into * (high[change + 1] - left)
     slope = (values[change + 1] - values[change]) / (stop - start)
     kinks = np.stack([start, stop], axis=1).ravel()
     return Decoder(float(values[0]), kinks, np.stack([slope, -slope], axis=1).ravel(), gap)

@@ -19,7 +19,7 @@ from .attention import (
     support_rows,
 )
 from .code import Code, best_code
-from .decoder import GUARD, interpolation, plateaus
+from .decoder import interpolation, plateaus
 
 
 def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
@@ -74,23 +74,38 @@ def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mod
 
 def _read_bits(f: SparseFunction, layer: Layer, picks: list[Selection]) -> Model:
     """Return the model in which picks[i] reads bit i, two units round it to 0 or 1, and a second layer computes f."""
-    s, encoding = f.s, picks[0].encoding
+    ends = [intervals(pick) for pick in picks]
+    return of_read_bits(f, picks[0].encoding, layer, ends, attends_cls=picks[0].attends_cls)
+
+
+def of_read_bits(
+    f: SparseFunction,
+    encoding: Encoding,
+    layer: Layer,
+    ends: list[tuple[Float[Array, " 2"], Float[Array, " 2"]]],
+    *,
+    attends_cls: bool,
+    flat: float = 1.0,
+) -> Model:
+    """Return the model in which coordinate i of the layer's output reads bit i, between ends[i][0] and ends[i][1] for
+    bit 0 and bit 1. Two units round it to 0 or 1, as `plateaus` with this `flat` does; a second layer computes f.
+    """
+    s = f.s
     W_1, b_1, clean = np.zeros((encoding.d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))
-    for i, pick in enumerate(picks):
-        low, high = intervals(pick)
+    for i, (low, high) in enumerate(ends):
         zero, one = high[0], low[1]  # the largest reading of a 0, and the smallest of a 1
         if zero >= one:
             raise TooNarrow(
                 f"position {f.support[i]} reads up to {zero:.3f} when its bit is 0 and down to {one:.3f} when it is 1; "
                 f"d={encoding.d} is too small for T={encoding.T}."
             )
-        start, stop = zero + GUARD * (one - zero), one - GUARD * (one - zero)
+        start, stop = plateaus(low, high, np.array([0, 1]), flat=flat).kinks
         W_1[i, 2 * i : 2 * i + 2] = 1 / (stop - start)
         b_1[2 * i : 2 * i + 2] = -start / (stop - start), -stop / (stop - start)
         clean[2 * i : 2 * i + 2, i] = 1.0, -1.0
     W_2, b_2, w, bias = of_clean_bits(f)
     decoder = Dense(W_1, b_1), Dense(clean @ W_2, b_2)
-    return Model(encoding, (layer,), w=w, bias=bias, decoder=decoder, attends_cls=picks[0].attends_cls)
+    return Model(encoding, (layer,), w=w, bias=bias, decoder=decoder, attends_cls=attends_cls)
 
 
 def of_clean_bits(

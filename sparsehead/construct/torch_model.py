@@ -58,7 +58,10 @@ class TorchModel(Part):
         # A graph that is compiled or exported cannot raise.
         if not torch.compiler.is_compiling():
             self.check(bits)
-        X = self.tokens(bits)
+        return self.outputs(self.tokens(bits))
+
+    def outputs(self, X: Tensor) -> Tensor:
+        """Return the outputs (n,) for tokens X (n, T + 1, d), [CLS] last, of which `tokens` makes those of bits."""
         last = len(self.layers) - 1
         for i, layer in enumerate(self.layers):
             X = self.block(X, layer, rows=slice(-1, None) if i == last else slice(None))

@@ -71,6 +71,7 @@ def objects():
         "learner": sh.Learner.of(lambda bits, labels, rng: lambda b: b[:, 0], name="first-bit", version="2"),
         "table run": sh.learn(bits, f(bits), seed=0, n_steps=20, restarts=1, most=2),
         "curve": sh.learning_curve(bits, f(bits), seed=0, sizes=[40], draws=2, n_steps=20, most=2),
+        "planted": (planted := sh.plant(f, difficulty=1, seed=0)), "recovery": planted.score(np.arange(16)),
         "encoding": model.encoding, "frame": law_result().to_frame(), "picture": model.plot(), "probe": probed(),
     }  # fmt: skip
 
@@ -92,6 +93,7 @@ OFFERS = {
     "model": {CHART, TABLE, PLAIN}, "bound": {CHART, TABLE, PLAIN}, "reading": {CHART, TABLE, PLAIN},
     "cover": {CHART, TABLE, PLAIN}, "run": {CHART, TABLE, PLAIN}, "law": {CHART, TABLE, PLAIN},
     "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
+    "planted": {TABLE, PLAIN}, "recovery": {TABLE, PLAIN},
     "function": {TABLE, PLAIN}, "table run": {TABLE, PLAIN}, "curve": {TABLE, PLAIN},
     "dataset": set(), "learner": set(), "task": set(), "encoding": set(), "network": set(),
     "frame": {PLAIN}, "picture": set(),

@@ -21,8 +21,8 @@ FILES = sorted([*PACKAGE.rglob("*.py"), *PAPER.rglob("*.py")])
 
 # The data flow, read downwards: a file imports only from folders above it, or from its own.
 FLOW = """
-    _base functions datasets heads covering capacity floor construct importing certify reading train store sweep laws
-    probing figures lab cli extend __main__
+    _base functions datasets heads covering capacity floor construct importing certify planting reading train store
+    sweep laws probing figures lab cli extend __main__
 """
 PAPER_FLOW = "published theory studies figures claims report probe_studies lab commands"
 ORDER = {"sparsehead": FLOW.split(), "sparsehead_paper": PAPER_FLOW.split()}
