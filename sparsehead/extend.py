@@ -7,6 +7,7 @@
 | encoding | `MakeEncoding` | `NamedEncoding` | `sparsehead.encodings` | `build`, `learn`, `law` |
 | construction | `Construction` | itself | `sparsehead.constructions` | `build --method`, with its proof |
 | bound form | `ChargeFor` | `Form` | `sparsehead.forms` | `bound`, `probe` |
+| architecture | `ReadScale`, `Rotate`, `ReadMask` .. | `Architecture` | `sparsehead.architectures` | `probe`, `norms` |
 | figure | `Draw` | `Figure` | `sparsehead.figures` | `figure`, the report |
 | claim | `Check` | `@claim(..)` | `sparsehead.claims` | `reproduce`, the report |
 
@@ -32,6 +33,13 @@ from ._base.lazy import names_for_type_checkers, names_from
 from ._base.types import Array as Array
 from ._base.types import Float as Float
 from ._base.types import Shaped as Shaped
+from .capacity.architecture import Architecture as Architecture
+from .capacity.architecture import MakeModel as MakeModel
+from .capacity.architecture import ReadCap as ReadCap
+from .capacity.architecture import ReadMask as ReadMask
+from .capacity.architecture import ReadScale as ReadScale
+from .capacity.architecture import Rotate as Rotate
+from .capacity.architecture import RunModel as RunModel
 from .capacity.forms import Charge as Charge
 from .capacity.forms import ChargeFor as ChargeFor
 from .capacity.forms import Form as Form

@@ -231,9 +231,11 @@ def _unpickled(path: Path) -> Mapping[str, Any]:
 def _in_folder(folder: Path, architecture: Architecture | None) -> nn.Module:
     """Return the model in a folder, made by transformers or by the architecture's own `make`."""
     safe = sorted(folder.glob("*.safetensors"))
-    if architecture is None or architecture.make is None:
+    config = read_json(folder / "config.json", wanted=WANTED)
+    known = architecture or ARCHITECTURES.get(config.get("model_type", ""))
+    if known is None or known.make is None:
         return _pretrained(folder, use_safetensors=bool(safe))
-    module: Any = architecture.make(read_json(folder / "config.json", wanted=WANTED))
+    module: Any = known.make(config)
     if not isinstance(module, nn.Module):
         raise DomainError(f"make of an Architecture returns a torch module; got {shown(module)}.")
     state: dict[str, Any] = {}
@@ -264,6 +266,11 @@ def _pretrained(folder: Path, **options: Any) -> nn.Module:
                 output_loading_info=True, weights_only=True, trust_remote_code=False, **options,
             )  # fmt: skip
         except Exception as error:  # damaged files raise errors of many types in transformers
+            if "does not recognize this architecture" in str(error):
+                raise FileError(
+                    f"transformers does not know the type of model in {shown_path(folder)}; give its Architecture a "
+                    "`make`, which builds the module from config.json."
+                ) from None
             advice = "" if isinstance(error, ImportError) else f"; give {WANTED}"
             raise FileError(f"cannot load {shown_path(folder)}: {_line(error)}{advice}.") from None
     missing = [name for name in info.get("missing_keys", ()) if "pooler" not in name]

@@ -1,4 +1,4 @@
-"""A thing of each of seven kinds that an installed package adds: each of at most 50 lines, each known to its command
+"""A thing of each of eight kinds that an installed package adds: each of at most 60 lines, each known to its command
 without another change. The package of this test is what CONTRIBUTING.md shows.
 """
 
@@ -50,6 +50,14 @@ run("reproduce", "--no-train", "--out", "report", "--json")
 norms = ["--norms", "V21=2,V=1,QK=3,BX=1.5,k=4", "--T", "100", "--m", "1000"]
 run("bound", *norms, "--json")
 run("bound", *norms, "--form", "columns", "--json")
+from pathlib import Path
+from compass import Compass
+from safetensors.torch import save_file
+about = {"model_type": "compass", "d": 12, "n": 2, "layers": 2, "vocab_size": 9}
+Path("checkpoint").mkdir()
+Path("checkpoint/config.json").write_text(json.dumps(about))
+save_file(Compass(about).state_dict(), "checkpoint/model.safetensors")
+run("probe", "checkpoint", "--no-baselines", "--no-bounds", "--json")
 """
 
 
@@ -77,8 +85,8 @@ def answers(tmp_path_factory):
 
 
 def test_the_templates_are_short():
-    assert len(TEMPLATES) == 7
-    assert all(len(text.splitlines()) <= 50 for text in TEMPLATES.values())
+    assert len(TEMPLATES) == 8
+    assert all(len(text.splitlines()) <= 60 for text in TEMPLATES.values())
 
 
 def test_the_templates_import_the_contracts_alone():
@@ -107,6 +115,7 @@ WRONG = {
         ", W.columns * W.spectral)",
         "Missing positional",
     ),
+    "compass": ("module, arguments, T: ahead(T)", "module, arguments: ahead(3)", 'expected "ReadMask | None"'),
     "even_parity": (" -> Finding:", " -> bool:", 'expected "Check"'),
     "halves": ("-> Chart:", "-> str:", 'expected "Draw"'),
 }
@@ -184,11 +193,17 @@ def test_reproduce_checks_an_added_claim(answers):
 
 
 def test_bound_has_an_added_form(answers):
-    every, asked = answers[9:]
+    every, asked = answers[9:11]
     assert every["form"] != "columns" and every["forms"]["columns"] == asked["log_covering"] > 0
     assert (
         asked["form"] == "columns" and not asked["proven"] and "each column by itself" in asked["notes"][-1]
     )
+
+
+def test_probe_reads_an_added_architecture(answers):
+    found = answers[11]
+    assert (found["family"], found["layers"], found["heads_per_layer"]) == ("compass", 2, 2)
+    assert found["recomputed_error"] < 1e-5 and len(found["heads"]) == 4
 
 
 def test_a_registry_names_what_it_has():
