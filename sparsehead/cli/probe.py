@@ -7,8 +7,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from .._base.arguments import whole
 from .._base.errors import DomainError
+from .._base.files import shown_path
 from ..capacity.families import find_architecture
+from ..probing.page import check_page, parse_heads
 from ..probing.screen import is_state_dict, read_texts, screen
 from ..probing.settings import ProbeSettings
 from .options import whole_numbers
@@ -46,12 +49,20 @@ def probe(
     chart: Annotated[
         Path | None, typer.Option(help="Draw a map of layers and heads: .svg, .png, .pdf or .html.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write an interactive page of attention maps, .html, of one sequence.")
+    ] = None,
+    sequence: Annotated[int, typer.Option(help="The sequence of --page, counted from 0.")] = 0,
+    page_heads: Annotated[
+        str | None, typer.Option(help="Heads of --page, e.g. 0.3,5.11; default: the first by score.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure every attention head of a pretrained model, with baselines for comparison."""
     if chart is not None:
         check_chart(chart, path, force=force)
+    chosen = check_maps(page, path, sequence, page_heads, force=force)
     found_architecture = find_architecture(architecture)
     screen(path, heads=asked.heads, pickle=asked.pickle, architecture=found_architecture)
     texts = None if text is None else read_texts(text)
@@ -70,12 +81,14 @@ def probe(
 
         with emit_on_failure(result, as_json, lambda console: show(console, found, top, None)):
             write_chart(chart, head_map(found.rows(), name=found.name, s=asked.s), force=force)
-    emit(result, as_json, lambda console: show(console, found, top, chart))
+    if page is not None:
+        with emit_on_failure(result, as_json, lambda console: show(console, found, top, chart)):
+            found.write_page(page, sequence=sequence, heads=chosen, force=force)
+    emit(result, as_json, lambda console: show(console, found, top, chart, page))
 
 
 def check_chart(chart: Path, model: Path, *, force: bool) -> None:
     """Refuse, before any work, a chart that cannot be drawn or written."""
-    from .._base.files import shown_path
     from .._base.lazy import require_module
 
     require_module("altair")
@@ -87,7 +100,25 @@ def check_chart(chart: Path, model: Path, *, force: bool) -> None:
         )
 
 
-def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None:
+def check_maps(
+    page: Path | None, model: Path, sequence: int, heads: str | None, *, force: bool
+) -> list[tuple[int, int]] | None:
+    """Refuse, before any work, a page that cannot be written, and return its heads, None for the first by score."""
+    if page is None:
+        if sequence or heads is not None:
+            raise DomainError("--sequence and --page-heads belong to --page, which writes attention maps.")
+        return None
+    check_page(page, force=force)
+    if is_state_dict(model):
+        raise DomainError(
+            f"--page shows attention, which takes running a model; {shown_path(model)} is a state dict, with weights "
+            "alone: leave --page out."
+        )
+    whole("sequence", sequence, least=0)
+    return None if heads is None else parse_heads(heads)
+
+
+def show(console: Console, found: "Probe", top: int, chart: Path | None, page: Path | None = None) -> None:
     """Print the heads sorted by score, with baselines, then an explanation of the columns and the notes."""
     console.print(literal(found.summary))
     # twelve columns fit a terminal of 80 letters
@@ -109,8 +140,9 @@ def show(console: Console, found: "Probe", top: int, chart: Path | None) -> None
     )
     if found.recomputed_error is not None:
         console.print(f"heads recomputed from the extracted weights agree to {found.recomputed_error:.1g}")
-    if chart is not None:
-        console.print(f"wrote {chart}")
+    for written in (chart, page):
+        if written is not None:
+            console.print(f"wrote {written}")
 
 
 def cells(row: dict[str, Any]) -> list[str]:

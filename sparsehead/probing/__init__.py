@@ -11,5 +11,6 @@ statistics                   the measures of one head
 baselines                    random weights, shuffled input
 influence                    the positions a head depends on; the model's output without it
 capacity                     norms, effective ranks, bounds and the spectral proxy
+attention, page              attention of single sequences as arrays, and as an interactive page
 result, probe                the type that `probe` returns; `probe`
 """

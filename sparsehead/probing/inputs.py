@@ -250,6 +250,24 @@ def _specials(source: Source) -> tuple[int | None, int | None]:
     return (None, None) if tokenizer is None else (tokenizer.cls_token_id, tokenizer.sep_token_id)
 
 
+def token_names(
+    source: Source, tokens: Array, inputs: Inputs, tokenizer: Tokenizer | None
+) -> tuple[str, ...]:
+    """Return a name for each position of the layers: tokens of a text, bits as x3=1, patches by row and column."""
+    if source.tokens == "bits":
+        return (*(f"x{t}={bit}" for t, bit in enumerate(tokens)), "[CLS]")
+    if source.tokens == "pictures":
+        columns = picture_shape(source.config)[2]
+        return ("[CLS]", *(f"row {t // columns}, column {t % columns}" for t in range(len(tokens))))
+    if not inputs.ids:
+        return tuple(f"token {t}" for t in range(len(tokens)))
+    names: Any = tokenizer if tokenizer is not None or source.folder is None else _tokenizer(source.folder)
+    ids = [int(i) for i in tokens]
+    if not hasattr(names, "convert_ids_to_tokens"):
+        return tuple(map(str, ids))
+    return tuple(map(str, names.convert_ids_to_tokens(ids)))
+
+
 def shuffled(inputs: Inputs, seed: int) -> Inputs:
     """Return the sequences with their tokens in random order; [CLS] and [SEP] keep their positions."""
     moved = []

@@ -14,6 +14,7 @@ from .._base.errors import DomainError
 from .._base.memory import require_memory
 from ..capacity.architecture import Architecture
 from ..capacity.bound import one_head
+from .attention import Measured
 from .baselines import randomised
 from .capacity import HeadBound, bound_layer, report_weights
 from .influence import Rows, ablation, direct_influence, total_influence
@@ -117,6 +118,7 @@ def probe(
         heads=ranked(heads, settings.s),
         layer_bounds=tuple(layer for _, layer in bounds or ()),
         notes=_notes(source, inputs, reads_cls),
+        _measured=Measured(source, inputs, tokenizer),
     )
 
 

@@ -3,12 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .._base.display import Card, WithChart
+from .._base.errors import DomainError
+from .._base.files import write_whole
 from .._base.frame import Frame
+from .._base.types import Array, Float
+from .attention import Measured
 from .capacity import HeadBound, HeadWeightsReport
 from .influence import Influence
+from .page import PageContent, check_page, heads_of_page
 from .statistics import HeadStatistics, Plain
 
 
@@ -82,10 +89,53 @@ class Probe(Plain, WithChart):
     heads: tuple[FoundHead, ...]
     layer_bounds: tuple[HeadBound, ...]
     notes: tuple[str, ...] = ()
+    _measured: Measured | None = None  # keeps the model in memory for `attention`; not part of the record
 
     def head(self, layer: int, head: int) -> FoundHead:
         """Return the record of one head."""
         return next(found for found in self.heads if (found.layer, found.head) == (layer, head))
+
+    def attention(self, layer: int, head: int, sequence: Any = 0) -> Float[Array, "T T"]:
+        """Return the attention weights of one head on one sequence: rows are queries, columns the attended positions.
+
+        Args:
+            sequence: the number of a sequence that was measured, from 0; or another text or array of tokens.
+        """
+        return self._again().attention([(layer, head)], sequence)[layer, head]
+
+    def tokens_of(self, sequence: Any = 0) -> tuple[str, ...]:
+        """Return the names of the positions of `attention`, such as the tokens of a text."""
+        return self._again().labels(sequence)
+
+    def write_page(
+        self,
+        path: str | Path,
+        *,
+        sequence: Any = 0,
+        heads: Sequence[tuple[int, int]] | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a page that shows attention on one sequence of up to 512 tokens; it needs no other file and no network.
+
+        Args:
+            heads: (layer, head) of those shown; by default all, or the first by score if they are too many.
+        """
+        target = check_page(path, force=force)
+        labels = self.tokens_of(sequence)
+        order = [(found.layer, found.head) for found in ranked(self.heads, self.s)]
+        chosen = heads_of_page(len(labels), order, heads)
+        weights = self._again().attention(chosen, sequence)
+        scores = {(found.layer, found.head): found.score(self.s) for found in self.heads}
+        shown = PageContent(self.summary, self.s, len(order), labels, weights, scores)
+        page = import_module("sparsehead.figures.attention_page").attention_page(shown)
+        return write_whole(target, page.encode(), force=force)
+
+    def _again(self) -> Measured:
+        if self._measured is None:
+            raise DomainError(
+                "this record has no model beside it; probe the model again to see its attention."
+            )
+        return self._measured
 
     def rows(self, s: int | None = None) -> list[dict[str, Any]]:
         """Return one flat record per head, in the order of `heads`."""

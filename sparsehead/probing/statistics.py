@@ -49,7 +49,7 @@ class Plain(ShortRepr):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values; numeric keys, such as sizes, become texts."""
-        return {name: plain(value) for name, value in vars(self).items()}
+        return {name: plain(value) for name, value in vars(self).items() if not name.startswith("_")}
 
 
 def plain(value: Any) -> Any:

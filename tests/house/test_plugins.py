@@ -115,7 +115,11 @@ WRONG = {
         ", W.columns * W.spectral)",
         "Missing positional",
     ),
-    "compass": ("module, arguments, T: ahead(T)", "module, arguments: ahead(3)", 'expected "ReadMask | None"'),
+    "compass": (
+        "module, arguments, T: ahead(T)",
+        "module, arguments: ahead(3)",
+        'expected "ReadMask | None"',
+    ),
     "even_parity": (" -> Finding:", " -> bool:", 'expected "Check"'),
     "halves": ("-> Chart:", "-> str:", 'expected "Draw"'),
 }
