@@ -40,17 +40,17 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
     found = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
     if found is not None and hasattr(X, "__getitem__"):
         if names is not None:
-            raise DomainError("names are for an array; a data frame has its own: rename its columns.")
+            raise DomainError("names are for an array; a data frame already has names: rename its columns.")
         keys = list(found)
-        own = [key if isinstance(key, str) else name_of_label(key) for key in keys]
-        check_column_names(own)
-        return {name: as_column(name, X[key]) for name, key in zip(own, keys)}
+        titles = [key if isinstance(key, str) else name_of_label(key) for key in keys]
+        check_column_names(titles)
+        return {name: as_column(name, X[key]) for name, key in zip(titles, keys)}
     array = _array(X)
-    own = [f"x{t}" for t in range(array.shape[1])] if names is None else list(names)
-    if len(own) != array.shape[1]:
-        raise ShapeError(f"X has {array.shape[1]} columns and {len(own)} names; each column needs one name.")
-    check_column_names(own)
-    return {name: as_column(name, array[:, t]) for t, name in enumerate(own)}
+    titles = [f"x{t}" for t in range(array.shape[1])] if names is None else list(names)
+    if len(titles) != array.shape[1]:
+        raise ShapeError(f"X has {array.shape[1]} columns and {len(titles)} names; give one per column.")
+    check_column_names(titles)
+    return {name: as_column(name, array[:, t]) for t, name in enumerate(titles)}
 
 
 def name_of_label(name: Any) -> str:

@@ -66,7 +66,7 @@ def csv_columns(content: bytes, name: str) -> dict[str, Column]:
         raise ParseError(f"{name}, line {rows.line_num}: {error}; give {WANTED}.") from None
     if not kept:
         raise ParseError(f"{name} has a header and no rows; each further line is an example.")
-    return {own: as_column(own, list(cells)) for own, cells in zip(header, zip(*kept))}
+    return {column: as_column(column, list(cells)) for column, cells in zip(header, zip(*kept))}
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -98,4 +98,4 @@ def _parquet(file: Path, name: str) -> dict[str, Column]:
     if not rows:
         raise ParseError(f"{name} has no rows; each row is an example.")
     check_column_names(table.column_names)
-    return {own: as_column(own, table.column(own).to_pylist()) for own in table.column_names}
+    return {column: as_column(column, table.column(column).to_pylist()) for column in table.column_names}

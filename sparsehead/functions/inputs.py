@@ -18,7 +18,7 @@ from .._base.arguments import shown
 from .._base.errors import DomainError, ParseError
 
 Sampler = Callable[[int, int, Any], Any]  # (n, T, rng) -> bits (n, T)
-_HERE: dict[str, Sampler] = {}  # the samplers that this process has named, by their text
+_SAMPLERS: dict[str, Sampler] = {}  # the samplers that this process has named, by their text
 
 
 def sampler_text(sampler: Sampler) -> str:
@@ -29,7 +29,7 @@ def sampler_text(sampler: Sampler) -> str:
     module, name = getattr(sampler, "__module__", "") or "", getattr(sampler, "__qualname__", "sampler")
     first = f"{module}:{name}@{_hash(sampler)}"
     for text in chain([first], (f"{first}.{number}" for number in count(2))):
-        if _HERE.setdefault(text, sampler) is sampler:
+        if _SAMPLERS.setdefault(text, sampler) is sampler:
             return text
     raise AssertionError("numbers do not end")
 
@@ -37,7 +37,7 @@ def sampler_text(sampler: Sampler) -> str:
 def is_importable(text: str) -> bool:
     """Whether another process can import the sampler that `sampler_text` named `text`."""
     module, _, name = text.partition("@")[0].partition(":")
-    return module != "__main__" and getattr(sys.modules.get(module), name, None) is _HERE.get(text, text)
+    return module != "__main__" and getattr(sys.modules.get(module), name, None) is _SAMPLERS.get(text, text)
 
 
 def p_text(p: tuple[float, ...]) -> str:
@@ -67,8 +67,8 @@ def read_inputs(text: str, T: int) -> tuple[float, ...] | Sampler:
                 f"inputs of the form p:0.9,0.5 are numbers separated by commas; got {shown(text)}."
             ) from None
         return tuple(given[t % len(given)] for t in range(T))
-    if text in _HERE:
-        return _HERE[text]
+    if text in _SAMPLERS:
+        return _SAMPLERS[text]
     path, _, digest = text.partition("@")
     module, _, name = path.partition(":")
     try:

@@ -109,8 +109,8 @@ class Task(ShortRepr, WithCard):
         if self.shared_p is not None:
             clean = float(_rate(_shares(self.f), np.array([self.shared_p]))[0])
         else:
-            own = np.array(self.p)[list(self.f.support)]
-            chances = np.where(assignments(self.f.s) == 1, own, 1 - own).prod(axis=1)
+            relevant_p = np.array(self.p)[list(self.f.support)]
+            chances = np.where(assignments(self.f.s) == 1, relevant_p, 1 - relevant_p).prod(axis=1)
             clean = float(chances @ self.f.values)
         return clean * (1 - 2 * self.noise) + self.noise
 

@@ -109,10 +109,10 @@ def learning_curve(
     seen, kept = data.rows(numbers), data.rows(others)
     n = len(seen[1])
     wanted = _sizes(sizes, n)
-    preset, own = settings.pop("preset", "best"), {"restarts": 1, **settings}
+    preset, changed = settings.pop("preset", "best"), {"restarts": 1, **settings}
 
     def learned(sample: Sample, number: int) -> SparseFunction:
-        model = best_head(sample, number, preset, own, None, {})[1]
+        model = best_head(sample, number, preset, changed, None, {})[1]
         return least_bound(sample, list(rank_columns(model, sample[0])), most=most, delta=0.05)
 
     whole_formula = learned(seen, seed)

@@ -232,8 +232,8 @@ def _trials_of(
         settings = {"unique": False, **settings}
 
     def make(T: int, m: int, seed: int) -> TrainSpec:
-        own = task_settings(tasks[T]) if tasks else {"function": function, "s": s, "T": T}
-        return preset_spec(preset, m=m, seed=seed, **own, **settings)
+        task = task_settings(tasks[T]) if tasks else {"function": function, "s": s, "T": T}
+        return preset_spec(preset, m=m, seed=seed, **task, **settings)
 
     return make
 

@@ -92,7 +92,7 @@ class DaskPool(WorkerPool):
             ) from error
         self._where = address
         self._client.subscribe_topic(self._topic, lambda event: self._inbox.put(("progress", event[1])))
-        threading.Thread(target=self._look, daemon=True).start()
+        threading.Thread(target=self._watch_workers, daemon=True).start()
 
     def _configure(self) -> None:
         """Change Dask's settings for the whole process, until `close` restores them."""
@@ -213,7 +213,7 @@ class DaskPool(WorkerPool):
         self._store.add_rows(rows)
         return heard
 
-    def _look(self) -> None:
+    def _watch_workers(self) -> None:
         """In a thread, twice a second: report new workers with their environments, and workers that have left.
 
         A scheduler that does not answer for 20 s counts as lost.

@@ -209,10 +209,10 @@ class Sweep:
         others = self.store.find(missing) if self._engine and len(self.store) else {}
         if others:
             made = "; and by ".join(sorted({described(record.made_by) for record in others.values()}))
-            own = engine_identity(self._engine(missing[0])) if self._engine else ""
+            engine = engine_identity(self._engine(missing[0])) if self._engine else ""
             self.say(
                 f"{len(others)} outcomes in the store were made by {made}; they stay there and are not reused, "
-                f"since this run uses {own}."
+                f"since this run uses {engine}."
             )
 
     def _name_origins(self, reused: set[str], own: str) -> None:

@@ -145,7 +145,7 @@ class _Process(Worker):
         finally:
             os.close(theirs)
         threading.Thread(target=self._read, args=(answers, inbox), daemon=True).start()
-        threading.Thread(target=self._overhear, args=(inbox,), daemon=True).start()
+        threading.Thread(target=self._read_printed, args=(inbox,), daemon=True).start()
 
     def send(self, message: Message) -> None:
         """Send one line of JSON to the process."""
@@ -175,7 +175,7 @@ class _Process(Worker):
         finally:
             inbox.put((self, None))
 
-    def _overhear(self, inbox: "Inbox") -> None:
+    def _read_printed(self, inbox: "Inbox") -> None:
         """Pass on the first line that the worker prints; read and drop the rest, so that its pipe never fills up."""
         assert self.process.stdout is not None
         with self.process.stdout as lines:

@@ -31,10 +31,10 @@ class Abandoned(BaseException):
 
 def environment() -> dict[str, str]:
     """Return versions of software, and the instruction set of the compiled engine, by name."""
-    own, commit = version_and_commit()
+    release, commit = version_and_commit()
     kernel = library("float32")
     level = "none" if isinstance(kernel, Missing) else kernel.level
-    found = {"sparsehead": own, "compiled engine": level, "torch": _version("torch"), "commit": commit}
+    found = {"sparsehead": release, "compiled engine": level, "torch": _version("torch"), "commit": commit}
     found |= {name: _version(name) for name in ("numpy", "distributed")}
     return found | {"Python": platform.python_version()}
 
@@ -48,18 +48,18 @@ def _version(package: str) -> str:
 
 def difference(theirs: dict[str, str]) -> tuple[str, bool]:
     """Describe how a worker's environment differs from this one; return also whether the worker can be used."""
-    own = environment()
-    names = [name for name in own if theirs.get(name) != own[name]]
-    words = [f"{name} {theirs.get(name) or 'unknown'} (here {own[name] or 'unknown'})" for name in names]
+    here = environment()
+    names = [name for name in here if theirs.get(name) != here[name]]
+    words = [f"{name} {theirs.get(name) or 'unknown'} (here {here[name] or 'unknown'})" for name in names]
     return ", ".join(words), not set(names) & set(MUST_AGREE)
 
 
-def introduce(own: bool, dask_worker: Any) -> str:
+def introduce(started_here: bool, dask_worker: Any) -> str:
     """Return a worker's environment, memory in bytes (0: no limit) and threads, as JSON.
 
-    `own` says that this program started the cluster; then stop the HTTP server that Dask starts in every worker.
+    If this program started the cluster, stop the HTTP server that Dask starts in every worker.
     """
-    if own:
+    if started_here:
         dask_worker.http_server.stop()
     limit = dask_worker.memory_manager.memory_limit or 0
     threads = dask_worker.state.nthreads

@@ -69,7 +69,7 @@ CALLS = [
     ("10001 columns; at most 10000", lambda: sh.dataset(np.zeros((40, 10_001)), Y)),
     ("2 columns have the name 'a'", lambda: sh.dataset(Frame("a", "a"), Y)),
     ("name is a text; got a tuple", lambda: sh.dataset(Frame(("a", "b")), Y)),
-    ("data frame has its own", lambda: sh.dataset(Frame("a"), Y, names=["b"])),
+    ("data frame already has names", lambda: sh.dataset(Frame("a"), Y, names=["b"])),
     ("threshold names 'age', which is no column", lambda: sh.dataset(X, Y, threshold={"age": 3})),
     ("threshold of 'x0' is a finite number", lambda: sh.dataset(X, Y, threshold={"x0": "3"})),
     ("threshold of 'x0' is a finite number", lambda: sh.dataset(X, Y, threshold={"x0": np.nan})),
