@@ -93,13 +93,13 @@ def from_torch(
     _refuse("T= alone", readout=readout, heads=heads, before=before or None, after=after or None)
     if not is_module(module):
         raise DomainError(
-            "Tracr's models read tokens; say which stand for the bits: tokens=(id of 0, id of 1), T=."
+            "Tracr's models read tokens; give the tokens of the bits: tokens=(id of 0, id of 1), T=."
         )
     if hasattr(module, "to_model"):
         return as_network(module)
     if T is None:
         raise DomainError(
-            "say what stands for the bits: embeddings=, positions= and readout=; tokens= and T=; or T= alone for a "
+            "say how bits are represented: embeddings=, positions= and readout=; tokens= and T=; or T= alone for a "
             "module of bits."
         )
     return as_network(module, whole("T", T), threshold=threshold)

@@ -29,9 +29,9 @@ class Misfit:
     def words(self) -> str:
         """The departure, described in a sentence."""
         found = {
-            "lapse": "trials fail at large m more often than the fitted curve has it",
-            "floor": "below some m trials fail more often than the fitted curve has it",
-            "plateau": "the curve bends where the fitted one does not",
+            "lapse": "trials fail at large m more often than the fitted curve predicts",
+            "floor": "below some m trials fail more often than the fitted curve predicts",
+            "plateau": "the success curve has another shape than the fitted curve",
             "slope": "the success curve's slope changes with T",
         }[self.name]
         return f"misfit: {found} (chi2 = {self.statistic:.1f} on 1)"

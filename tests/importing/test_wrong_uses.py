@@ -87,7 +87,7 @@ WRONG = [
     ("module is a torch module, or Tracr's", lambda: sh.from_torch("net.pt", T=T)),
     ("module is a torch module, or Tracr's", lambda: sh.from_torch(lambda b: b, T=T)),
     ("module is a torch module, or Tracr's", lambda: sh.from_torch(nn.Linear, T=T)),
-    ("say what stands for the bits", lambda: sh.from_torch(LAYER)),
+    ("say how bits are represented", lambda: sh.from_torch(LAYER)),
     ("this Stubborn cannot be copied: RuntimeError, no copies", lambda: sh.from_torch(Stubborn(), T=T)),
     # forms that do not go together
     ("tokens= does not go together with embeddings=", embed(tokens=(0, 1))),
