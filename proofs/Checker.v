@@ -6,7 +6,7 @@
     its upper bound. *)
 
 From Coq Require Import Reals QArith Qreals ZArith List Lra Lia.
-From Sparsehead Require Import Head Exponential Rationals Bracket Tables.
+From Sparsehead Require Import Head Exponential Rationals Bracket Tables Together.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -113,10 +113,12 @@ Fixpoint parts (tables : list (nat * list row)) (g : vector Q) (cl : claims) : o
            end
   end.
 
-Definition upper_holds (P : Z) (pat : pattern) (p : part) : bool :=
-  never_exceeds P (part_rows p) pat (part_form p) (snd (part_claim p)).
-Definition lower_holds (P : Z) (pat : pattern) (p : part) : bool :=
-  never_exceeds P (part_rows p) pat (map qopp (part_form p)) (qopp (fst (part_claim p))).
+Definition upper (p : part) : summand := (part_rows p, part_form p, snd (part_claim p)).
+Definition lower (p : part) : summand := (part_rows p, map qopp (part_form p), qopp (fst (part_claim p))).
+
+(** The sum of the forms never exceeds the sum of the U: head by head, or by all heads at once. *)
+Definition proved (P : Z) (pat : pattern) (hs : list summand) : bool :=
+  forallb (fun '(rows, g, U) => never_exceeds P rows pat g U) hs || sum_never_exceeds P pat hs.
 
 Definition qsum (xs : list Q) : Q := fold_right qadd 0%Q xs.
 
@@ -126,7 +128,7 @@ Definition range (P : Z) (tables : list (nat * list row)) (pat : pattern) (f : f
   match parts tables (coefficients f) cl with
   | None => None
   | Some (ps, rest) =>
-      if forallb (upper_holds P pat) ps && forallb (lower_holds P pat) ps
+      if proved P pat (map upper ps) && proved P pat (map lower ps)
       then Some ((qadd (low f) (qsum (map (fun p => fst (part_claim p)) ps)),
                   qadd (high f) (qsum (map (fun p => snd (part_claim p)) ps))), rest)
       else None
@@ -154,18 +156,14 @@ Proof.
     + clear. induction xs as [|x xs IH]; simpl; lra.
 Qed.
 
-Lemma upper_sound (P : Z) (pat : pattern) (cs : list bool) (p : part) (x : R) :
-  0 <= P -> Forall2 allows pat cs -> mixes P cs (part_rows p) (part_form p) x -> upper_holds P pat p = true ->
-  (x <= Q2R (snd (part_claim p)))%R.
-Proof. intros P0 A (xs & N & I & ->) E. eapply never_exceeds_sound; eauto. Qed.
-
-Lemma lower_sound (P : Z) (pat : pattern) (cs : list bool) (p : part) (x : R) :
-  0 <= P -> Forall2 allows pat cs -> mixes P cs (part_rows p) (part_form p) x -> lower_holds P pat p = true ->
-  (Q2R (fst (part_claim p)) <= x)%R.
+Lemma proved_sound (P : Z) (pat : pattern) (cs : list bool) (hs : list summand) (xs : list R) :
+  0 <= P -> Forall2 allows pat cs -> Forall2 (fun '(rows, g, _) x => mixes P cs rows g x) hs xs ->
+  proved P pat hs = true -> (Head.sum xs <= Head.sum (map (fun '(_, _, U) => Q2R U) hs))%R.
 Proof.
-  intros P0 A X E. apply mixes_opp in X as (xs & N & I & X).
-  assert (mean xs <= Q2R (qopp (fst (part_claim p))))%R by (eapply never_exceeds_sound; eauto).
-  rewrite qopp_sound in H. lra.
+  intros P0 A X E. apply Bool.orb_prop in E as [E | E].
+  - induction X as [|[[rows g] U] x hs xs (ts & N & I & ->) X IH]; simpl in *; [lra|].
+    apply andb_prop in E as [E1 E]. apply Rplus_le_compat; [eapply never_exceeds_sound; eauto | auto].
+  - eapply sum_never_exceeds_sound; eauto.
 Qed.
 
 Lemma qsum_sound (xs : list Q) : Q2R (qsum xs) = Head.sum (map Q2R xs).
@@ -213,15 +211,20 @@ Lemma range_sound (P : Z) (pat : pattern) (cs : list bool) (tables : list (nat *
   range P tables pat f cl = Some ((l, u), rest) -> (Q2R l <= x <= Q2R u)%R.
 Proof.
   intros P0 A B F. unfold range. destruct (parts tables (coefficients f) cl) as [[ps rest']|] eqn:E; [|discriminate].
-  destruct (forallb _ ps && forallb _ ps)%bool eqn:H; [|discriminate]. intros [= <- <- <-].
-  apply andb_prop in H as [up lo]. rewrite forallb_forall in up, lo.
+  destruct (proved _ _ _ && proved _ _ _)%bool eqn:H; [|discriminate]. intros [= <- <- <-].
+  apply andb_prop in H as [up lo].
   destruct (parts_sound P cs tables vs B _ _ _ _ E) as (xs & X & S).
-  assert (U : (Head.sum xs <= Head.sum (map Q2R (map (fun p => snd (part_claim p)) ps)))%R).
-  { clear - P0 A X up. induction X as [|p x ps xs m X IH]; simpl; [lra|].
-    apply Rplus_le_compat; [eapply upper_sound; eauto; apply up; simpl; auto|]. apply IH. intros. apply up. simpl; auto. }
-  assert (L : (Head.sum (map Q2R (map (fun p => fst (part_claim p)) ps)) <= Head.sum xs)%R).
-  { clear - P0 A X lo. induction X as [|p x ps xs m X IH]; simpl; [lra|].
-    apply Rplus_le_compat; [eapply lower_sound; eauto; apply lo; simpl; auto|]. apply IH. intros. apply lo. simpl; auto. }
+  apply (proved_sound P pat cs _ xs P0 A) in up.
+  2:{ clear - X. induction X; simpl; constructor; assumption. }
+  apply (proved_sound P pat cs _ (map Ropp xs) P0 A) in lo.
+  2:{ clear - X. induction X; simpl; constructor; [now apply mixes_opp | assumption]. }
+  assert (U : (Head.sum (map (fun '(_, _, U) => Q2R U) (map upper ps))
+               = Head.sum (map Q2R (map (fun p => snd (part_claim p)) ps)))%R) by now rewrite !map_map.
+  assert (L : (Head.sum (map (fun '(_, _, U) => Q2R U) (map lower ps))
+               = - Head.sum (map Q2R (map (fun p => fst (part_claim p)) ps)))%R).
+  { clear. induction ps as [|p ps IH]; simpl; [lra|]. rewrite IH, qopp_sound. lra. }
+  assert (O : (Head.sum (map Ropp xs) = - Head.sum xs)%R).
+  { clear. induction xs as [|x xs IH]; simpl; lra. }
   unfold follows in F. rewrite S in F. rewrite !qadd_sound, !qsum_sound. lra.
 Qed.
 
