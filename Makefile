@@ -12,7 +12,7 @@ export CHROMIUM
 # Tests start hundreds of processes, each of which would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: kernel reproduce full test quick-tests test-all bare coverage mutants fuzz torture probe-studies lint format bench docs clean help
+.PHONY: kernel reproduce full test quick-tests test-all bare coverage mutants fuzz torture proofs probe-studies lint format bench docs clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make mutants     break the code on purpose, one place at a time; a check or a test must notice (mutants/RESULT.md)"
 	@echo "make fuzz        hand a million hostile inputs to everything that reads (fuzz/RESULT.md; 5 minutes of one core)"
 	@echo "make torture     kill, starve and damage sweeps 200 times and more (torture/RESULT.md; 10 minutes)"
+	@echo "make proofs      check the Coq library and two heads with it (proofs/RESULT.md; a minute once Coq is there)"
 	@echo "make probe-studies   probe three pretrained models from PyPI and write results/probe with charts"
 	@echo "make bench       time the engine against nn.TransformerEncoderLayer on this machine"
 	@echo "make docs        build the documentation site into docs/_build/html (no network; a minute)"
@@ -85,6 +86,10 @@ fuzz: kernel
 
 torture: kernel
 	$(BIN)/python torture/run.py $(ARGS)
+
+proofs: kernel
+	@scripts/coq.sh
+	$(BIN)/python proofs/run.py $(ARGS)
 
 probe-studies: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-studies.txt

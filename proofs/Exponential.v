@@ -280,7 +280,8 @@ Proof.
   rewrite S_INR, Rmult_plus_distr_l, Rmult_1_r, exp_plus, IH. simpl. ring.
 Qed.
 
-Lemma exp_bounds_sound (P a b : Z) :
+(** The two integers enclose exp(-a/b), in units of 2^-P. *)
+Theorem exp_bounds_sound (P a b : Z) :
   (0 <= P)%Z -> (0 <= a)%Z -> (0 < b)%Z -> inside P (exp_bounds P a b) (exp (- (IZR a / IZR b))).
 Proof.
   intros P0 a0 b0. unfold exp_bounds.

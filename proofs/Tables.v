@@ -82,7 +82,8 @@ Lemma input_positive (P : Z) (g : vector Q) (cs : list bool) (rows : list row) (
   input_of P g cs rows xs -> positive xs.
 Proof. intros I. induction I as [|c r x cs rows xs [w0 _] I IH]; constructor; assumption. Qed.
 
-Lemma never_exceeds_sound (P : Z) (g : vector Q) (U : Q) (ps : pattern) (cs : list bool) (rows : list row) xs :
+(** Checked with integers, no input of the pattern mixes more than U. *)
+Theorem never_exceeds_sound (P : Z) (g : vector Q) (U : Q) (ps : pattern) (cs : list bool) (rows : list row) xs :
   0 <= P -> xs <> [] -> Forall2 allows ps cs -> input_of P g cs rows xs -> never_exceeds P rows ps g U = true ->
   (mean xs <= Q2R U)%R.
 Proof.

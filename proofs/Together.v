@@ -117,7 +117,8 @@ Lemma map2_length {A B C : Type} (f : A -> B -> C) (u : list A) :
   forall v, length u = length v -> length (map2 f u v) = length u.
 Proof. induction u as [|x u IH]; intros [|y v] L; simpl in *; try lia. now rewrite IH by lia. Qed.
 
-Lemma sum_never_exceeds_sound (P : Z) (pat : pattern) (cs : list bool) (hs : list summand) (ys : list R) :
+(** Checked for several heads at once, the sum of what they mix never exceeds the sum of the U. *)
+Theorem sum_never_exceeds_sound (P : Z) (pat : pattern) (cs : list bool) (hs : list summand) (ys : list R) :
   0 <= P -> Forall2 allows pat cs -> sum_never_exceeds P pat hs = true ->
   Forall2 (fun '(rows, g, U) y => exists xs, xs <> [] /\ input_of P g cs rows xs /\ y = mean xs) hs ys ->
   (Head.sum ys <= Head.sum (map (fun '(_, _, U) => Q2R U) hs))%R.

@@ -33,6 +33,7 @@ PAGES = {
     "fuzz/FOUND.md": "fuzz",
     "torture/RESULT.md": "torture",
     "torture/FOUND.md": "torture",
+    "proofs/RESULT.md": "proofs",
 }
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.M)
 WIDTH = "88"

@@ -15,6 +15,7 @@ running               networks of other libraries, which can only be run
 certificate, verify   the result; the public `verify`
 check                 a checker of certificate files that needs nothing of this package
 certificate_file      the content of such a file
+coq                   the same as a theorem for a proof assistant
 written               a model that `build` wrote, with its certificate, norms and attention
 """
 

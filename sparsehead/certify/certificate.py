@@ -17,6 +17,7 @@ from ..functions import SparseFunction
 from ..heads.model import Model
 from ..heads.model_file import packed
 from .certificate_file import certificate_content
+from .coq import check_module_name, theorem_content
 
 TOLERANCE = 1e-9  # largest |output - f| of a model that is called exact
 EXACT_MEANS = (
@@ -173,17 +174,34 @@ class Certificate(WithCard):
         'head.cert.json'
         """
         check_target(path, force=force)
+        content = certificate_content(*self._proved_subject("certificate file"))
+        return write_whole(path, json.dumps(content).encode(), force=force)
+
+    def save_coq(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the proof as a theorem for the proof assistant Coq 8.16, which checks it with the folder proofs/.
+
+        Raises:
+            DomainError: nothing is proved, or the model is too large or of a kind that the folder proofs/ does not know
+                (docs/proofs.md).
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from sparsehead import build, verify
+        >>> with TemporaryDirectory() as folder:
+        ...     verify(build("x2 & x5", T=30), "x2 & x5").save_coq(f"{folder}/head.v").name
+        'head.v'
+        """
+        check_target(path, force=force)
+        check_module_name(path)
+        return write_whole(path, theorem_content(*self._proved_subject("file for Coq")).encode(), force=force)
+
+    def _proved_subject(self, what: str) -> tuple[bytes, SparseFunction]:
+        """The model as the bytes of its file, and the function, if it is proved that the model computes it."""
         if self.subject is None:
-            raise DomainError(
-                "no certificate file: it can be written for a Model, not for a network that was only run."
-            )
+            raise DomainError(f"no {what}: it can be written for a Model, not for a network that was only run.")
         if not self.correct:
-            raise DomainError(
-                f"no certificate file: nothing is proved, the model is {clipped(self.verdict, 120)}."
-            )
+            raise DomainError(f"no {what}: nothing is proved, the model is {clipped(self.verdict, 120)}.")
         model, f = self.subject
-        raw = packed(model) if isinstance(model, Model) else model.read_bytes()
-        return write_whole(path, json.dumps(certificate_content(raw, f)).encode(), force=force)
+        return packed(model) if isinstance(model, Model) else model.read_bytes(), f
 
     def to_frame(self) -> Frame:
         """`to_dict` as a table with one row."""

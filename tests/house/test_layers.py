@@ -140,7 +140,11 @@ def test_nothing_forbidden_is_in_a_file(file):
     assert len(file.read_text().splitlines()) <= (400 if alone else 350)
 
 
-SCRIPTS = [f for folder in ("benchmarks", "fuzz", "mutants", "torture") for f in (ROOT / folder).glob("*.py")]
+SCRIPTS = [
+    f
+    for folder in ("benchmarks", "fuzz", "mutants", "proofs", "torture")
+    for f in (ROOT / folder).glob("*.py")
+]
 
 
 @pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: f"{file.parent.name}/{file.name}")

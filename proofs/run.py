@@ -1,0 +1,199 @@
+"""`make proofs`: compile the Coq library and two heads, check that nothing is assumed, and write RESULT.md.
+
+    python proofs/run.py           all of it
+    python proofs/run.py --write   only write heads/*.v anew, as the generator writes them
+
+A head whose weight is changed so that its statement is false must be rejected. No file may contain Admitted, Axiom or
+the like, and every theorem may rest on the axioms of Coq's real numbers alone.
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HEADS = HERE / "heads"
+# Each file after those that it requires.
+LIBRARY = ("Head", "Exponential", "Rationals", "Bracket", "Tables", "Together", "Checker")
+# File and T of the heads of x2 & x5 & x11 that are kept here.
+EXAMPLES = {"and_50": 50, "and_256": 256}
+# One weight of and_50.v, the first of the read-out, and what it is changed to: all outputs are multiplied by 2.
+CHANGED = ("[(0%nat, 1)]]", "[(0%nat, 2)]]")
+FORBIDDEN = r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|Hypothes[ie]s|Variables?|Unset|bypass_check)\b"
+# What Coq's library of real numbers assumes.
+OF_THE_REALS = {
+    "ClassicalDedekindReals.sig_not_dec",
+    "ClassicalDedekindReals.sig_forall_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+}
+
+
+def theorem_of(T: int) -> str:
+    """What the generator writes about the head of x2 & x5 & x11 at this T."""
+    from sparsehead import build, parse
+    from sparsehead.certify.coq import theorem_content
+    from sparsehead.heads.model_file import packed
+
+    f = parse("x2 & x5 & x11", T=T)
+    return theorem_content(packed(build(f)), f)
+
+
+def statements() -> list[tuple[str, str, str]]:
+    """(file, theorem, sentence) of every theorem of the library that has a comment before it."""
+    found = []
+    for name in LIBRARY:
+        text = (HERE / f"{name}.v").read_text()
+        for said, theorem in re.findall(r"\(\*\* ([^*]*?) \*\)\nTheorem (\w+)", text):
+            found.append((name, theorem, " ".join(said.split())))
+    return found
+
+
+def without_comments(text: str) -> str:
+    """The commands of a Coq file; comments may be nested."""
+    depth, kept = 0, []
+    for part in re.split(r"(\(\*|\*\))", text):
+        if part == "(*":
+            depth += 1
+        elif part == "*)":
+            depth -= 1
+        elif not depth:
+            kept.append(part)
+    return "".join(kept)
+
+
+def forbidden_words() -> list[str]:
+    """Words in the Coq files by which something would be assumed and not proved."""
+    files = [*HERE.glob("*.v"), *HEADS.glob("*.v")]
+    return [
+        f"{file.name}: {word}"
+        for file in sorted(files)
+        for word in re.findall(FORBIDDEN, without_comments(file.read_text()))
+    ]
+
+
+def coqc(file: Path) -> tuple[subprocess.CompletedProcess[str], float]:
+    """Run coqc on a file; also the seconds of CPU."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        ["coqc", "-q", "-Q", str(HERE), "Sparsehead", str(file)], capture_output=True, text=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compiled(file: Path) -> tuple[str, float]:
+    """What coqc prints, and its seconds; ends the run if it refuses the file."""
+    print(f"coqc {file.relative_to(HERE)}", flush=True)
+    done, seconds = coqc(file)
+    if done.returncode:
+        sys.exit(f"coqc refuses {file.name}:\n{done.stdout}{done.stderr}")
+    return done.stdout, seconds
+
+
+def axioms(printed: str) -> set[str]:
+    """The names that `Print Assumptions` lists."""
+    return set(re.findall(r"^([A-Za-z_][\w.]*)(?= ?:|$)", printed, re.MULTILINE)) - {"Axioms", "Closed"}
+
+
+def assumed(folder: Path, names: list[str]) -> set[str]:
+    """The axioms under all these theorems of the library."""
+    file = folder / "assumptions.v"
+    required = " ".join(LIBRARY)
+    prints = "".join(f"Print Assumptions {name}.\n" for name in names)
+    file.write_text(f"From Sparsehead Require {required}.\n{prints}")
+    done, _ = coqc(file)
+    if done.returncode:
+        sys.exit(f"coqc refuses the list of theorems:\n{done.stderr}")
+    return axioms(done.stdout)
+
+
+def rejects_a_changed_weight(folder: Path) -> bool:
+    """Whether coqc refuses and_50.v with the one weight changed, at the step that checks it."""
+    text = (HEADS / "and_50.v").read_text()
+    assert text.count(CHANGED[0]) == 1
+    file = folder / "changed.v"
+    file.write_text(text.replace(*CHANGED))
+    done, _ = coqc(file)
+    return done.returncode != 0 and '"eq_refl" has type "true = true"' in done.stderr
+
+
+def lines(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
+def report(seconds: dict[str, float], found: set[str], megabytes: int) -> str:
+    version = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True).stdout.split()[0]
+    rows = [
+        f"| {name}.v | {lines(HERE / f'{name}.v')} | {seconds[name]:.1f} | "
+        + "<br>".join(f"`{theorem}`: {said}" for file, theorem, said in statements() if file == name)
+        + " |"
+        for name in LIBRARY
+    ]
+    heads = [
+        f"| heads/{name}.v | {lines(HEADS / f'{name}.v')} | {seconds[name]:.1f} | `head_computes_f`: on all 2^{T} "
+        "inputs the head is within 2.3e-16 of x2 & x5 & x11 |"
+        for name, T in EXAMPLES.items()
+    ]
+    return RESULT.format(
+        date=f"{datetime.now(UTC):%Y-%m-%d}", version=version, cpus=os.cpu_count(), rows="\n".join(rows + heads),
+        axioms=", ".join(f"`{name.rsplit('.')[-1]}`" for name in sorted(found)), megabytes=megabytes,
+    )  # fmt: skip
+
+
+RESULT = """\
+# Proofs
+
+Written by `make proofs` (date: {date}; Coq {version}, {cpus} cores, seconds of CPU).
+Every statement below is checked by Coq's kernel.
+
+| file | lines | seconds | what is proved |
+|---|---|---|---|
+{rows}
+
+No file contains `Admitted` or declares an axiom.
+All theorems together rest on the axioms of Coq's real numbers: {axioms}.
+`heads/and_50.v` with one weight changed, so that the outputs double, is rejected.
+The largest process took {megabytes} MB.
+"""
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["--write"]:
+        for name, T in EXAMPLES.items():
+            (HEADS / f"{name}.v").write_text(theorem_of(T))
+        return
+    if words := forbidden_words():
+        sys.exit(f"something is assumed and not proved: {', '.join(words)}")
+    start, seconds, found = time.time(), {}, set()
+    for name in LIBRARY:
+        _, seconds[name] = compiled(HERE / f"{name}.v")
+    for name, T in EXAMPLES.items():
+        file = HEADS / f"{name}.v"
+        if file.read_text() != theorem_of(T):
+            sys.exit(
+                f"{file.name} is not what the generator writes; python proofs/run.py --write writes it anew"
+            )
+        printed, seconds[name] = compiled(file)
+        found |= axioms(printed)
+    with tempfile.TemporaryDirectory() as folder:
+        found |= assumed(Path(folder), [f"{file}.{theorem}" for file, theorem, _ in statements()])
+        if not found <= OF_THE_REALS:
+            sys.exit(
+                f"a theorem rests on more than the axioms of the reals: {', '.join(sorted(found - OF_THE_REALS))}"
+            )
+        if not rejects_a_changed_weight(Path(folder)):
+            sys.exit("a head with a changed weight, whose statement is false, is not rejected")
+    megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    (HERE / "RESULT.md").write_text(report(seconds, found, megabytes))
+    print(f"all proved in {time.time() - start:.0f} s; see proofs/RESULT.md")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

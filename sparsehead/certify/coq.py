@@ -1,0 +1,218 @@
+"""A certificate as a theorem: a file for the proof assistant Coq that states and proves what a model computes.
+
+The file holds the model's numbers, which are exact, the bounds of the certificate, and the theorem
+
+    forall b : list bool, length b = T -> Rabs (output head b - f b) <= eps
+
+over the real numbers. Its proof runs the checker of the folder proofs/, which is proved to be right there. What Coq
+accepts therefore rests on Coq and on the definitions in proofs/Head.v, and on nothing in this package.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from .._base.errors import DomainError
+from ..functions import SparseFunction, minimise
+from .certificate_file import certificate_content
+from .check import BITS, digits, read_model, stages
+
+MOST_NUMBERS = (
+    100_000_000  # in the vectors of all tokens, times the width of a head: minutes of Coq, and 4 GB
+)
+
+
+def theorem_content(raw: bytes, f: SparseFunction) -> str:
+    """The file for Coq that says of the model in a file's bytes that it computes f.
+
+    Raises:
+        DomainError: there is no certificate of it, or the model is too large to be written out.
+    """
+    model = read_model(raw)
+    _check_size(model)
+    try:
+        certificate = certificate_content(raw, f)
+    except DomainError as error:
+        raise DomainError(str(error).replace("no certificate file", "no file for Coq", 1)) from None
+    T, eps = model["encoding"]["T"], Fraction(float.fromhex(certificate["max_error"]))
+    claims = [
+        _list(f"({_float(low)}, {_float(high)})" for low, high in row["bounds"])
+        for row in certificate["patterns"]
+    ]
+    return FILE.format(
+        T=T, function=f, digits=digits(eps, ROUND_CEILING), sha=certificate["model"], formula=_formula(f),
+        model=_model(model), eps=_number(eps), bits=BITS, support=_list(map(str, f.support)),
+        rule=_rule(f), claims=_lines(claims, 2),
+    )  # fmt: skip
+
+
+FILE = """\
+(** On all 2^{T} inputs this head is within {digits} of {function}: a theorem over the real numbers.
+
+    Written by `sparsehead verify --coq` from the model with SHA-256
+    {sha}.
+    Check it with `coqc -Q PROOFS Sparsehead FILE`, where PROOFS is the folder proofs/ of sparsehead, compiled by
+    `make proofs`. The definitions that the statement rests on are in Head.v there. *)
+
+From Coq Require Import Reals QArith Qreals List Bool.
+From Sparsehead Require Import Head Checker.
+Import ListNotations.
+
+(** The function: x i is the bit at position i. *)
+Open Scope nat_scope.
+Definition f (b : list bool) : bool :=
+  let x (i : nat) := nth i b false in {formula}.
+
+(** The weights of the model file. All numbers are exact; 0x3p-1 is 3 times 2^-1. *)
+Open Scope Q_scope.
+
+Definition head : model Q :=
+{model}
+
+Definition eps : Q := {eps}.
+
+(** For each pattern of the relevant bits, from 0..0 to 1..1: bounds of the linear forms that the proof needs. *)
+Definition bounds : list claims := {claims}.
+
+Theorem head_computes_f :
+  forall b : list bool, length b = {T}%nat ->
+  (Rabs (output (real_model head) b - (if f b then 1 else 0)) <= Q2R eps)%R.
+Proof.
+  apply (check_sound {bits} {T} head {support}%nat (fun x => {rule}) eps bounds).
+  vm_cast_no_check (eq_refl true).
+Qed.
+
+Print Assumptions head_computes_f.
+"""
+
+
+def check_module_name(path: str | Path) -> None:
+    """Refuse names that coqc does not take: a file is a module, so its name is an identifier."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*\.v", Path(path).name):
+        raise DomainError(
+            f"coqc takes files named like head_50.v, with letters, digits and _; got {Path(path).name!r}."
+        )
+
+
+def _check_size(model: dict[str, Any]) -> None:
+    """Refuse models on which Coq, which multiplies every token by every matrix, would take too long."""
+    layer, encoding = model["layers"][0], model["encoding"]
+    width = sum(len(W[0]) for W in (*layer["W_K"], *layer["W_V"]))
+    numbers = 2 * encoding["T"] * len(encoding["cls"]) * width
+    if numbers > MOST_NUMBERS:
+        raise DomainError(
+            f"no file for Coq: 2 T d times the width of keys and values is {numbers}, and at most {MOST_NUMBERS} is "
+            "practical; `--out` writes a certificate for `sparsehead check`, which takes any size."
+        )
+
+
+def _model(model: dict[str, Any]) -> str:
+    """The record of the model."""
+    layer, encoding = model["layers"][0], model["encoding"]
+    chain = stages(model)
+    relu = chain[0][0] is None
+    T = encoding["T"]
+    bits = (
+        "Bag"
+        if encoding["kind"] == "bag"
+        else f"Additive {' '.join(f'({_vector(e)})' for e in encoding['E'])}"
+    )
+    positions = f"one_hot_positions {T}" if encoding["P"] is None else _lines(map(_vector, encoding["P"]), 4)
+    fields = {
+        "bits_as": bits,
+        "positions": positions,
+        "cls": _vector(encoding["cls"]),
+        "attends_cls": _truth(model["attends_cls"]),
+        "heads": _lines([_head(layer, h) for h in range(len(layer["W_Q"]))], 4),
+        "temperature": _number(layer["temperature"]),
+        "relu_of_mix": _truth(relu),
+        "decoder": _lines([_layer(*stage) for stage in chain[relu:]], 4),
+    }
+    return "  {| " + ";\n     ".join(f"{name} := {value}" for name, value in fields.items()) + " |}."
+
+
+def _head(layer: dict[str, Any], h: int) -> str:
+    parts = []
+    for name in "QKV":
+        W = layer[f"W_{name}"][h]
+        b = layer[f"b_{name}"][h] if layer[f"b_{name}"] else [Fraction(0)] * len(W[0])
+        parts += [f"W_{name} := {_matrix(W)}", f"b_{name} := {_vector(b)}"]
+    return "{| " + ";\n        ".join(parts) + " |}"
+
+
+def _layer(W: list[list[Fraction]], b: list[Fraction], relu: bool) -> str:
+    return f"{{| weights := {_matrix(W)};\n        bias := {_vector(b)}; relu := {_truth(relu)} |}}"
+
+
+def _matrix(W: list[list[Fraction]]) -> str:
+    """A matrix given by rows, as the list of its columns."""
+    columns = [list(column) for column in zip(*W, strict=True)]
+    listed = [(i, column) for i, column in enumerate(columns) if any(column)]
+    if 2 * len(listed) < len(columns):
+        return f"columns {len(columns)} {len(W)} {_list(f'({i}%nat, {_vector(column)})' for i, column in listed)}"
+    return _list(map(_vector, columns))
+
+
+def _vector(v: list[Fraction]) -> str:
+    listed = [(i, x) for i, x in enumerate(v) if x]
+    if 2 * len(listed) < len(v) - 4:
+        return f"entries {len(v)} {_list(f'({i}%nat, {_number(x)})' for i, x in listed)}"
+    return _list(map(_number, v))
+
+
+def _number(x: Fraction) -> str:
+    """A number whose denominator is a power of two, exactly.
+
+    >>> _number(Fraction(-3, 8)), _number(Fraction(12))
+    ('-0x3p-3', '12')
+    """
+    exponent = x.denominator.bit_length() - 1
+    if not exponent:
+        return str(x.numerator)
+    return f"{'-' * (x < 0)}0x{abs(x.numerator):x}p-{exponent}"
+
+
+def _float(text: str) -> str:
+    return _number(Fraction(float.fromhex(text)))
+
+
+def _formula(f: SparseFunction) -> str:
+    """f as an OR of ANDs of `x i`."""
+    return _or_of_ands(f, [f"x {i}" for i in f.support])
+
+
+def _rule(f: SparseFunction) -> str:
+    """f as a function of the list of its relevant bits."""
+    names = [f"x{i}" for i in f.support]
+    return f"match x with {_list(names)} => {_or_of_ands(f, names)} | _ => false end"
+
+
+def _or_of_ands(f: SparseFunction, names: Sequence[str]) -> str:
+    cubes = minimise.shortest_cubes(f.values)
+    if cubes is None:
+        cubes = minimise.cubes(f.values, most=2**f.s) or []
+    terms = []
+    for positive, negative in cubes:
+        literals = [
+            name if positive >> i & 1 else f"negb ({name})"
+            for i, name in enumerate(names)
+            if (positive | negative) >> i & 1
+        ]
+        terms.append(" && ".join(literals) or "true")
+    return " || ".join(f"({term})" for term in terms) if len(terms) > 1 else "".join(terms) or "false"
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"[{'; '.join(items)}]"
+
+
+def _lines(items: Iterable[str], indent: int) -> str:
+    """A list with one item on each line."""
+    return f"[\n{' ' * indent}" + f";\n{' ' * indent}".join(items) + "]"
