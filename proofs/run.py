@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADS = HERE / "heads"
 # Each file after those that it requires.
-LIBRARY = ("Head", "Exponential", "Rationals", "Bracket", "Tables", "Together", "Checker")
+LIBRARY = ("Head", "Exponential", "Rationals", "Bracket", "Tables", "Together", "Checker", "Softmax")
 # File and T of the heads of x2 & x5 & x11 that are kept here.
 EXAMPLES = {"and_50": 50, "and_256": 256}
 # One weight of and_50.v, the first of the read-out, and what it is changed to: all outputs are multiplied by 2.
