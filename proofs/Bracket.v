@@ -45,7 +45,7 @@ Definition F (options : list (weighted * weighted)) (U : R) : R :=
 (** xs takes one of the two tokens at each position. *)
 Definition taken (x : weighted) (o : weighted * weighted) : Prop := x = fst o \/ x = snd o.
 
-(** If F(U) <= 0, no input mixes more than U. *)
+(** If F(U) <= 0, no input mixes more than U. Paper: exact-certificate *)
 Theorem bracket (options : list (weighted * weighted)) (U : R) (xs : list weighted) :
   Forall2 taken xs options -> positive xs -> xs <> [] -> F options U <= 0 -> mean xs <= U.
 Proof.
@@ -58,7 +58,7 @@ Qed.
 Definition best (U : R) (o : weighted * weighted) : weighted :=
   if Rle_dec (gain U (fst o)) (gain U (snd o)) then snd o else fst o.
 
-(** If F(U) > 0, some input mixes more than U. *)
+(** If F(U) > 0, some input mixes more than U. Paper: exact-certificate *)
 Theorem bracket_is_sharp (options : list (weighted * weighted)) (U : R) :
   Forall (fun o => 0 < fst (fst o) /\ 0 < fst (snd o)) options -> 0 < F options U ->
   exists xs, Forall2 taken xs options /\ U < mean xs.

@@ -536,7 +536,8 @@ Qed.
 Lemma fst_combine {A B : Type} (u : list A) : forall v : list B, (length u <= length v)%nat -> map fst (combine u v) = u.
 Proof. induction u as [|x u IH]; intros [|y v] L; simpl in *; try reflexivity; try lia. f_equal. apply IH. lia. Qed.
 
-(** If the checker says true, the model computes the sparse function within eps on all 2^T inputs, over the reals. *)
+(** If the checker says true, the model computes the sparse function within eps on all 2^T inputs, over the reals.
+    Paper: exact-certificate *)
 Theorem check_sound (P : Z) (T : nat) (m : model Q) (support : list nat) (rule : list bool -> bool) (eps : Q)
     (all_claims : list claims) :
   check P T m support rule eps all_claims = true -> computes T m (sparse support rule) eps.

@@ -51,7 +51,8 @@ def statements() -> list[tuple[str, str, str]]:
     for name in LIBRARY:
         text = (HERE / f"{name}.v").read_text()
         for said, theorem in re.findall(r"\(\*\* ([^*]*?) \*\)\nTheorem (\w+)", text):
-            found.append((name, theorem, " ".join(said.split())))
+            sentence, _, labels = " ".join(said.split()).partition(" Paper: ")
+            found.append((name, theorem, sentence + (f" ({labels})" if labels else "")))
     return found
 
 

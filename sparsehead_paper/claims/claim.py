@@ -34,6 +34,12 @@ def marked_tests(claim: Claim) -> tuple[str, ...]:
     return tuple(found["tests"]) if found else ()
 
 
+def machine_checked(claim: Claim) -> tuple[str, ...]:
+    """Return the theorems that Coq checks as "proofs/File.v::name", relative to the root of a checkout."""
+    found = evidence().get(claim.label)
+    return tuple(found.get("proofs", ())) if found else ()
+
+
 def status(claim: Claim) -> str:
     """Return "implemented" for a claim with code, "text only" for a claim that cannot have any, else "not yet"."""
     if claim.text_only:

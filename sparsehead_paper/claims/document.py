@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sparsehead._base.errors import FileError
 
-from .claim import Claim, labelled_code, marked_tests, status
+from .claim import Claim, labelled_code, machine_checked, marked_tests, status
 from .evidence import find_evidence
 from .formulas import latex, split_formulas
 from .registry import SECTIONS
@@ -23,7 +23,8 @@ so edit those. The paper is Edelman, Goel, Kakade and Zhang, "Inductive Biases a
 Self-Attention Mechanisms" (ICML 2022); the notes are lecture notes on it (April 2025). Statements are in our words;
 `Paper: label` in a docstring and `@pytest.mark.claim("label")` on a test point to a row here. `sparsehead reproduce`
 runs the check of every row that has one and says what came out; this page holds no verdicts. For an erratum the
-statement is ours: the printed form, and why it fails.
+statement is ours: the printed form, and why it fails. "Coq" below a label names a theorem that is machine-checked
+([proofs](proofs.md)): the statement, or a part of it that the theorem's comment names.
 """
     return "\n".join([head, *(_section(title, claims) for title, claims in SECTIONS.items())])
 
@@ -43,7 +44,7 @@ def _row(claim: Claim) -> str:
     if check == "implemented":
         check = "-" if claim.check is None else _check(claim)
     cells = [
-        f"`{claim.label}`<br>{claim.kind}",
+        "<br>".join([f"`{claim.label}`", claim.kind, *map(_proof, machine_checked(claim))]),
         _text(claim.statement),
         _text(claim.where),
         "<br>".join(map(_code, labelled_code(claim))) or "-",
@@ -78,6 +79,11 @@ def _code(reference: str) -> str:
 def _test(reference: str) -> str:
     path, name = reference.split("::")
     return f"[`{name.removeprefix('test_')}`](../{path})"
+
+
+def _proof(reference: str) -> str:
+    path, name = reference.split("::")
+    return f"[Coq: `{name}`](../{path})"
 
 
 def main() -> None:

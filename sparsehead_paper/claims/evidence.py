@@ -2,6 +2,7 @@
 
 Code: every module, class and function with `Paper: label, label` in its docstring, except the claims themselves.
 Tests: every test function with `@pytest.mark.claim("label", ..)`.
+Proofs: every theorem of proofs/*.v after a comment that ends with `Paper: label, label`.
 """
 
 import ast
@@ -10,14 +11,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 class Evidence(TypedDict):
-    """The evidence for one claim: code as "package.module:name", tests as "tests/path.py::test_name"."""
+    """The evidence for one claim: code as "package.module:name", tests as "tests/path.py::test_name", proofs alike."""
 
     code: list[str]
     tests: list[str]
+    proofs: NotRequired[list[str]]
 
 
 @cache
@@ -31,9 +33,9 @@ def find_evidence(checkout: Path) -> dict[str, Evidence]:
     """Search the package and the tests of a checkout for labels."""
     found: dict[str, Evidence] = {}
 
-    def add(kind: Literal["code", "tests"], name: str, labels: list[str]) -> None:
+    def add(kind: Literal["code", "tests", "proofs"], name: str, labels: list[str]) -> None:
         for label in labels:
-            names = found.setdefault(label, {"code": [], "tests": []})[kind]
+            names = found.setdefault(label, {"code": [], "tests": []}).setdefault(kind, [])
             if name not in names:
                 names.append(name)
 
@@ -47,6 +49,9 @@ def find_evidence(checkout: Path) -> dict[str, Evidence]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 add("tests", f"{file.as_posix()}::{node.name}", _marked(node))
+    for proof in sorted(checkout.glob("proofs/*.v")):
+        for labels, name in re.findall(r"Paper: ([a-z0-9, -]+) \*\)\nTheorem (\w+)", proof.read_text()):
+            add("proofs", f"proofs/{proof.name}::{name}", labels.split(", "))
     return dict(sorted(found.items()))
 
 

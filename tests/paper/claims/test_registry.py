@@ -78,12 +78,20 @@ def test_evidence_is_found_by_label_and_from_nowhere_but_the_checkout(tmp_path):
         ),
         ("sparsehead_paper/claims/d.py", '"""D.   Paper: one"""'),
         ("tests/test_e.py", '@pytest.mark.claim("two", "one")\ndef test_f(): ...'),
+        (
+            "proofs/G.v",
+            "(** So.\n    Paper: two, one *)\nTheorem g : True.\n(** Paper: one *)\nLemma h : True.",
+        ),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert find_evidence(tmp_path) == {
-        "one": {"code": ["sparsehead.a", "sparsehead.a.b:B.c"], "tests": ["tests/test_e.py::test_f"]},
-        "two": {"code": ["sparsehead.a"], "tests": ["tests/test_e.py::test_f"]},
+        "one": {
+            "code": ["sparsehead.a", "sparsehead.a.b:B.c"],
+            "tests": ["tests/test_e.py::test_f"],
+            "proofs": ["proofs/G.v::g"],
+        },
+        "two": {"code": ["sparsehead.a"], "tests": ["tests/test_e.py::test_f"], "proofs": ["proofs/G.v::g"]},
     }
     assert not any("tests/test_e.py" in test for found in evidence().values() for test in found["tests"])
 
