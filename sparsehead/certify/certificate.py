@@ -197,7 +197,9 @@ class Certificate(WithCard):
     def _proved_subject(self, what: str) -> tuple[bytes, SparseFunction]:
         """The model as the bytes of its file, and the function, if it is proved that the model computes it."""
         if self.subject is None:
-            raise DomainError(f"no {what}: it can be written for a Model, not for a network that was only run.")
+            raise DomainError(
+                f"no {what}: it can be written for a Model, not for a network that was only run."
+            )
         if not self.correct:
             raise DomainError(f"no {what}: nothing is proved, the model is {clipped(self.verdict, 120)}.")
         model, f = self.subject
