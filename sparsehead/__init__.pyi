@@ -2,7 +2,11 @@
 # imports each name when it is first used. A new public name is one line here.
 
 from ._base.errors import SparseheadError as SparseheadError
+from .capacity.atlas import atlas as atlas
 from .capacity.bound import bound as bound
+from .capacity.check_form import check_form as check_form
+from .capacity.forms import Form as Form
+from .capacity.own_forms import form as form
 from .capacity.state_dicts import norms as norms
 from .certify.verify import verify as verify
 from .construct.build import build as build

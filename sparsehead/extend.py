@@ -7,6 +7,7 @@
 | encoding | `MakeEncoding` | `NamedEncoding` | `sparsehead.encodings` | `build`, `learn`, `law` |
 | construction | `Construction` | itself | `sparsehead.constructions` | `build --method`, with its proof |
 | bound form | `ChargeFor` | `Form` | `sparsehead.forms` | `bound`, `probe` |
+| | `Formula` | `@sh.form(..)` | | `bound(norms=..)` |
 | architecture | `ReadScale`, `Rotate`, `ReadMask` .. | `Architecture` | `sparsehead.architectures` | `probe`, `norms` |
 | figure | `Draw` | `Figure` | `sparsehead.figures` | `figure`, the report |
 | claim | `Check` | `@claim(..)` | `sparsehead.claims` | `reproduce`, the report |
@@ -43,7 +44,9 @@ from .capacity.architecture import RunModel as RunModel
 from .capacity.forms import Charge as Charge
 from .capacity.forms import ChargeFor as ChargeFor
 from .capacity.forms import Form as Form
+from .capacity.head_class import HeadClass as HeadClass
 from .capacity.norms import MatrixNorms as MatrixNorms
+from .capacity.own_forms import Formula as Formula
 from .construct.compact import Construction as Construction
 from .figures.figure import Draw as Draw
 from .figures.figure import Figure as Figure

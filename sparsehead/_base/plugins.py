@@ -36,6 +36,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self.kind = kind
         self._builtin = dict(builtin)
         self._loaded: dict[str, T] = {}
+        self._listed: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
@@ -47,7 +48,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._builtin, *(name for name in self._plugins() if name not in self._builtin)])
+        return iter(dict.fromkeys([*self._builtin, *self._plugins(), *self._listed]))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -55,9 +56,16 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._loaded or name in self._builtin or name in self._plugins()
 
-    def add(self, name: str, thing: T) -> None:
-        """Register an object in this process only; listings leave it out."""
+    def add(self, name: str, thing: T, *, listed: bool = False) -> None:
+        """Register an object in this process only; listings leave it out unless `listed`."""
         self._loaded[name] = thing
+        if listed:
+            self._listed[name] = thing
+
+    def forget(self, name: str) -> None:
+        """Undo `add`."""
+        self._loaded.pop(name, None)
+        self._listed.pop(name, None)
 
     def is_builtin(self, name: str) -> bool:
         """Whether the object of that name belongs to this package."""

@@ -7,11 +7,14 @@ architecture, families                the contract by which an architecture is r
 stored_weights, state_dicts           weights of attention layers by their names; norms of checkpoints
 items, forms, pricing                 items (terms of a bound), their cost under each form, the union bound
 head_class                            the class of heads with given norms
+own_forms                             forms of a user's own: charges, formulas, names for this process
 stages, attention_stages, networks    from a model to its items
 generalization                        from covering numbers to error and sample size
 declared                              the function class of a bound: from a model, norms, or another network
 verdict                               whether a bound says anything at m samples
 bound                                 the public `bound`
+atlas                                 the public `atlas`: every form for one class, side by side
+small_classes, check_form             classes of known size; the public `check_form`, which tries to refute a form
 """
 
 from .bound import Bound, bound

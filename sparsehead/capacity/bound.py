@@ -6,16 +6,17 @@ from functools import partial
 from typing import Any
 
 from .._base.arguments import choice, instance, whole
-from .._base.display import Card, ShortRepr, WithChart, clipped
+from .._base.display import Card, ShortRepr, WithChart, brief, clipped
 from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real, check_count, check_delta, check_eps, exp
 from ..heads.block import Layer
 from .declared import DeclaredClass, declare_layer, declare_model, declare_norms
-from .forms import FORMS
+from .forms import FORMS, Form
 from .generalization import samples_needed
 from .items import Item
+from .own_forms import FormLike, known_form
 from .state_dicts import Attention, WeightsSource, attention_layers, config_of, weights_of
 from .verdict import Verdict, finite, judge, smallest
 
@@ -50,6 +51,7 @@ class Bound(WithChart, Verdict):
     - samples_needed: samples at which the gap is at most `accuracy`.
     - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
       margins all exceed `margin`.
+    - own: the forms among these that are not shipped: yours, or of another package.
     - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given.
 
     The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
@@ -74,6 +76,7 @@ class Bound(WithChart, Verdict):
     union_penalty: float
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    own: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -94,7 +97,16 @@ class Bound(WithChart, Verdict):
         table = Frame(
             [{"item": t["name"], "c": t["c"], "p": t["p"], "share": t["share"]} for t in self.to_frame()]
         )
-        return Card("Bound", [self.verdict, "It assumes: " + "; ".join(self.assumptions) + "."], facts, table)
+        by_form = [f"{self._marked(name)} {brief(value)}" for name, value in self.forms.items()]
+        lines = [
+            self.verdict,
+            "It assumes: " + "; ".join(self.assumptions) + ".",
+            "ln N by form: " + ", ".join(by_form) + ".",
+        ]
+        return Card("Bound", lines, facts, table)
+
+    def _marked(self, form: str) -> str:
+        return f"{form} (yours)" if form in self.own else form
 
     def to_dict(self) -> dict[str, Any]:
         """Return the bound as JSON values, the verdict first."""
@@ -113,7 +125,7 @@ def bound(
     delta: Real = 0.05,
     margin: Real | None = None,
     eps: Real | None = None,
-    form: str | None = None,
+    form: FormLike | None = None,
     accuracy: Real = 0.05,
     a_posteriori: bool | None = None,
 ) -> Bound:
@@ -134,8 +146,8 @@ def bound(
             written models with outputs 0 and 1, else 1.
         eps: resolution at which ln N is reported; by default half the declared margin, as in the realisable
             bound.
-        form: one of FORMS; by default the proven form with the smallest gap, or with the smallest ln N if all gaps
-            are vacuous.
+        form: one of FORMS, or a form of your own (see `form`); by default the proven form with the smallest gap, or
+            with the smallest ln N if all gaps are vacuous.
         accuracy: the gap to reach in samples_needed.
         a_posteriori: whether to pay a union bound for norms and margin chosen after training; by default True for
             weights and False for norms.
@@ -148,18 +160,15 @@ def bound(
     >>> bound(norms={"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, T=100, m=1000).vacuous
     True
     """
-    if norms is not None:
-        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
-    if form is not None:
-        FORMS.check(form)
-    m, delta, accuracy = int(check_count("m", m)), check_delta(delta), check_eps(accuracy, "accuracy")
-    if m > 10**300:  # sample sizes are divided by as floats
-        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
-    asked = None if margin is None else check_eps(margin, "margin")
-    declared = _declare(model, norms, T, heads, layer, head, a_posteriori, asked)
-    eps = declared.usual_eps if eps is None else check_eps(eps)
+    asked = question(
+        model, m=m, norms=norms, T=T, heads=heads, layer=layer, head=head, delta=delta, margin=margin, eps=eps,
+        form=form, a_posteriori=a_posteriori,
+    )  # fmt: skip
+    accuracy = check_eps(accuracy, "accuracy")
+    declared, m, delta, eps = asked.declared, asked.m, asked.delta, asked.eps
     coverings, gaps = declared.by_form(m, eps, delta)
-    judged = judge(declared, m=m, delta=delta, form=form or smallest(coverings, gaps), eps=eps)
+    name = asked.form or smallest(coverings, gaps, declared.forms)
+    judged = judge(declared, m=m, delta=delta, form=name, eps=eps)
     chosen = judged.form
     items, penalty = declared.priced(m, chosen)
     factors = {
@@ -187,19 +196,78 @@ def bound(
         realizable_samples=samples_needed(realizable_at, accuracy=accuracy),
         union_penalty=penalty,
         assumptions=declared.assumptions,
-        notes=(*declared.notes, *declared.outside, f"form {chosen}: {FORMS[chosen].description}"),
+        own=tuple(name for name in coverings if not FORMS.is_builtin(name)),
+        notes=(*declared.notes, *declared.outside, form_note(chosen, declared.forms[chosen])),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The checked arguments of `bound`: the class, samples, resolution, and the form that was asked for."""
+
+    declared: DeclaredClass
+    m: int
+    delta: float
+    eps: float
+    form: str | None
+
+
+def question(
+    model: WeightsSource | None,
+    *,
+    m: Real,
+    norms: Mapping[str, Real] | None = None,
+    delta: Real = 0.05,
+    margin: Real | None = None,
+    eps: Real | None = None,
+    form: FormLike | None = None,
+    **of_class: Any,
+) -> Question:
+    """Check the arguments of `bound`; `of_class` are T, heads, layer, head and a_posteriori."""
+    if norms is not None:
+        instance("norms", norms, Mapping, "such as {'V21': 1, 'V': 1, 'QK': 9.4, 'BX': 1.42}")
+    name, chosen = (None, None) if form is None else known_form(form)
+    m, delta = int(check_count("m", m)), check_delta(delta)
+    if m > 10**300:  # sample sizes are divided by as floats
+        raise DomainError("m counts training samples, at most 1e300 of them; more arrived.")
+    asked = None if margin is None else check_eps(margin, "margin")
+    declared = _declare(model, norms, margin=asked, **of_class)
+    if name is not None and chosen is not None:
+        declared = with_form(declared, name, chosen)
+    eps = declared.usual_eps if eps is None else check_eps(eps)
+    return Question(declared=declared, m=m, delta=delta, eps=eps, form=name)
+
+
+def form_note(name: str, form: Form) -> str:
+    """Return the description of a form; that of a form which is not shipped says whose claim it is."""
+    claim = "; it is yours, so that it is proven is your claim (sh.check_form tries to refute it)"
+    return f"form {name}: {form.description}{claim if form.proven and not FORMS.is_builtin(name) else ''}"
+
+
+def with_form(declared: DeclaredClass, name: str, form: Form) -> DeclaredClass:
+    """Return the class with this form among its forms.
+
+    Raises:
+        DomainError: the form is a formula for norms, and the class is that of weights.
+    """
+    if form.whole_class and not declared.applies(replace(form, needs=())):
+        raise DomainError(
+            f"form {name} is a formula for heads given by norms and has no value for weights; give norms= and T, or "
+            "write the form as a charge for each matrix."
+        )
+    return declared if declared.forms.get(name) is form else replace(declared, forms={**FORMS, name: form})
 
 
 def _declare(
     model: WeightsSource | None,
     norms: Mapping[str, Real] | None,
-    T: int | None,
-    heads: int | None,
-    layer: str | None,
-    head: int | None,
-    a_posteriori: bool | None,
+    *,
     margin: float | None,
+    T: int | None = None,
+    heads: int | None = None,
+    layer: str | None = None,
+    head: int | None = None,
+    a_posteriori: bool | None = None,
 ) -> DeclaredClass:
     """Return the class described by the arguments of `bound`."""
     weights = None if model is None else weights_of(model)

@@ -29,6 +29,7 @@ class DeclaredClass:
             margin_penalty: the amount that choosing it adds to ln(1/delta).
         outside: reasons why the model is not in the class, one sentence each; if any, nothing is proven about it.
         applies: whether the class has the norms that a form needs.
+        forms: the forms by name.
         measured, gaps: caches of computed norms and gaps.
     """
 
@@ -41,7 +42,8 @@ class DeclaredClass:
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
-    applies: Callable[[Form], bool] = lambda form: True
+    applies: Callable[[Form], bool] = lambda form: not form.whole_class
+    forms: Mapping[str, Form] = field(default_factory=lambda: FORMS, repr=False)
     measured: dict[str, Any] = field(default_factory=dict)
     gaps: dict[tuple[Real, str, float], float] = field(default_factory=dict)
 
@@ -54,13 +56,14 @@ class DeclaredClass:
         self, m: Real, eps: float, delta: float, *, proven: bool = False
     ) -> tuple[dict[str, Covering], dict[str, float]]:
         """Return ln N and the gap by every form that applies, or only by the proven forms."""
-        forms = [name for name in FORMS if self.applies(FORMS[name]) and (FORMS[name].proven or not proven)]
-        coverings = {name: covering(self.priced(m, name)[0], eps=eps, form=name) for name in forms}
+        apply = {name: form for name, form in self.forms.items() if self.applies(form)}
+        forms = {name: form for name, form in apply.items() if form.proven or not proven}
+        coverings = {name: covering(self.priced(m, name)[0], eps=eps, form=forms[name]) for name in forms}
         return coverings, {name: self.gap(m, form=name, delta=delta) for name in forms}
 
     def priced(self, m: Real, form: str) -> tuple[tuple[Item, ...], float]:
         """Return the items on m samples, and the penalty for norms and margin chosen after training."""
-        price = Pricing(form, a_posteriori=self.a_posteriori, measured=self.measured)
+        price = Pricing(self.forms[form], a_posteriori=self.a_posteriori, measured=self.measured)
         return self.make(m, price), price.penalty + self.margin_penalty
 
     def gap(self, m: Real, *, form: str, delta: float) -> float:
@@ -69,11 +72,12 @@ class DeclaredClass:
             items, penalty = self.priced(m, form)
             found = []
             gap = partial(margin_gap, m=m, delta=delta, penalty=penalty)
-            if FORMS[form].below_capacity:
+            chosen = self.forms[form]
+            if chosen.below_capacity:
                 found.append(gap(margin=self.margin_used, log_C=log_capacity(items)))
-            if FORMS[form].covering is not None:
+            if chosen.covering is not None:
                 scaled = self._per_margin(items)
-                log_covering = lambda eps: covering(scaled, eps=eps, form=form).log_covering  # noqa: E731
+                log_covering = lambda eps: covering(scaled, eps=eps, form=chosen).log_covering  # noqa: E731
                 found.append(gap(margin=1.0, log_covering=log_covering))
             self.gaps[m, form, delta] = min(found)
         return self.gaps[m, form, delta]
@@ -86,7 +90,7 @@ class DeclaredClass:
     def realizable(self, m: Real, *, form: str, delta: float) -> float:
         """Return the bound on the realisable error for m samples."""
         items, penalty = self.priced(2 * m, form)
-        log_covering = covering(self._per_margin(items), eps=0.5, form=form).log_covering
+        log_covering = covering(self._per_margin(items), eps=0.5, form=self.forms[form]).log_covering
         return realizable_error(log_covering_2m=log_covering, m=m, delta=delta, penalty=penalty)
 
     def _per_margin(self, items: tuple[Item, ...]) -> tuple[Item, ...]:

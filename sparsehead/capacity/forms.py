@@ -6,16 +6,19 @@
     trauger-tewari   sums of absolute entries, independent of T
     minimum          for each matrix the smaller of `ours` and `parametric`; never above either of them
 
-To add a form, write a `Form` and list it in FORMS, or name it in an entry point of another package.
+To add a form, write a `Form` and list it in FORMS, register it for one process (`own_forms.form`), or name it in an
+entry point of another package.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from .._base.log_math import Real, check_eps, ln, log1p_exp, log_ln, log_sum
+from .._base.arguments import real, shown
+from .._base.errors import DomainError
+from .._base.log_math import Real, as_float, check_eps, is_number, ln, log1p_exp, log_ln, log_sum
 from .._base.plugins import Registry
 from .items import Covering, Item, closed_covering, numeric_covering
 from .norms import MatrixNorms
@@ -40,11 +43,15 @@ class ChargeFor(Protocol):
         """Return the charge for a matrix with the norms W on N points."""
 
 
+NEEDED_NORMS = ("V11", "QK11", "QK21", "w")  # those of `HeadClass` that may be missing
+
+
 @dataclass(frozen=True)
 class Form:
-    """One form of the bound, found by the entry point group `sparsehead.forms`.
+    """One form of the bound.
 
-    `bound --form NAME` uses it, and every `bound` lists its value beside those of the other forms.
+    `bound(form=..)` takes it. Once it has a name, by `@sh.form(name)` or by the entry point group `sparsehead.forms`,
+    every `bound` lists its value beside those of the other forms.
 
     Args:
         description: the norms and counts that it uses, in a few words.
@@ -56,6 +63,18 @@ class Form:
         values_per_token: whether it covers values on all mT tokens rather than on one point per sequence.
         needs: norms that must be given besides V21, V, QK and BX. charges: these norms in words.
         proven: whether its result is a certificate.
+        source: who proved or proposed it. assumes: what it assumes beyond the class, in words.
+        whole_class: whether it is a formula for a class of heads given by norms (`own_forms.formula_form`); it then has
+            no charge for a single matrix, and no value for weights.
+
+    >>> from sparsehead import bound
+    >>> form = Form(
+    ...     "each column by itself",
+    ...     lambda W, log_N: Charge("F", W.columns * W.frobenius, log_ln(log_N)),
+    ...     bilinear,
+    ... )
+    >>> bound(norms={"V21": 1, "V": 1, "QK": 2, "BX": 1, "k": 1}, T=9, m=100, form=form).form
+    'yours'
     """
 
     description: str
@@ -68,6 +87,66 @@ class Form:
     needs: tuple[str, ...] = ()
     charges: str = ""
     proven: bool = True
+    source: str = ""
+    assumes: str = ""
+    whole_class: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("description", "charges", "source", "assumes"):
+            if not isinstance(getattr(self, name), str):
+                raise DomainError(f"{name} of a Form is a text; got {shown(getattr(self, name))}.")
+        for name in ("linear", "bilinear"):
+            if not callable(getattr(self, name)):
+                got = shown(getattr(self, name))
+                raise DomainError(f"{name} of a Form is a function (W, log_N) -> Charge; got {got}.")
+        if not (self.covering is None or callable(self.covering)):
+            raise DomainError(
+                f"covering of a Form is a function (items, log_eps); got {shown(self.covering)}."
+            )
+        if self.covering is None and not self.below_capacity:
+            raise DomainError(
+                "a Form without a covering states C/eps^2, so below_capacity is True; got False."
+            )
+        for name in ("below_capacity", "values_per_token", "proven", "whole_class"):
+            if not isinstance(getattr(self, name), bool):
+                raise DomainError(f"{name} of a Form is True or False; got {shown(getattr(self, name))}.")
+        real("log_softmax of a Form", self.log_softmax)
+        if not isinstance(self.needs, tuple) or not set(self.needs) <= set(NEEDED_NORMS):
+            known = ", ".join(NEEDED_NORMS)
+            raise DomainError(f"needs of a Form is a tuple of names among {known}; got {shown(self.needs)}.")
+
+
+def checked_charge(charge_for: ChargeFor, W: MatrixNorms, log_N: float) -> Charge:
+    """Return the charge for a matrix, or refuse what is none: forms of other authors are checked at every call."""
+    name = getattr(charge_for, "__name__", type(charge_for).__name__)
+    charge: Any = in_one_line(name, partial(charge_for, W, log_N))
+    if not isinstance(charge, tuple) or len(charge) != 3 or not isinstance(charge[0], str):
+        raise DomainError(
+            f"{name} returns Charge(norm, value, log_lambda) for a matrix; got {shown(charge)}."
+        )
+    value = checked_number(f"the value that {name} charges for a matrix", charge[1])
+    log_lambda = checked_number(f"log_lambda of {name}", charge[2], least=-math.inf)
+    return Charge(charge[0], value, log_lambda)
+
+
+def checked_number(what: str, x: Any, *, least: float = 0.0) -> float:
+    """Return x as a float, if it is a number >= least."""
+    if not is_number(x) or x < least:
+        kind = "a number >= 0" if least == 0 else "a number"
+        hint = "; in a class given by norms, a norm that it does not have is NaN" if x != x else ""
+        raise DomainError(f"{what} is {kind}; got {shown(x)}{hint}.")
+    return as_float(x)
+
+
+def in_one_line(name: str, call: Callable[[], Any]) -> Any:
+    """Return call(); an exception of a form's own code becomes one line with the form's name."""
+    try:
+        return call()
+    except DomainError:
+        raise
+    except Exception as error:
+        first = str(error).partition("\n")[0]
+        raise DomainError(f"the form's function {name} raised {type(error).__name__}: {first}") from error
 
 
 def log_Lambda(d_1: Real, log_N: float) -> float:
@@ -128,6 +207,7 @@ FORMS: Registry[Form] = Registry(
             "proven constants, Frobenius norm of W_QK, perceptron covers, the best split in closed form",
             linear,
             bilinear,
+            source="this project, docs/theory.md 3 to 5; the class is that of Edelman et al. (2022)",
         ),
         "paper": Form(
             "the paper's form with its unstated constant set to 1; no certificate",
@@ -136,6 +216,8 @@ FORMS: Registry[Form] = Registry(
             log_softmax=math.log(2),  # the paper's constant for softmax is 2, the proven one 1
             values_per_token=True,
             proven=False,
+            source="Edelman, Goel, Kakade, Zhang (ICML 2022), Corollary 4.5",
+            assumes="its constant is 1, which is false for one number on one point",
         ),
         "parametric": Form(
             "volume covers of every weight matrix: counts parameters, norms enter by their logarithm",
@@ -143,6 +225,7 @@ FORMS: Registry[Form] = Registry(
             bilinear,
             covering=partial(numeric_covering, parametric_only=True),
             below_capacity=False,
+            source="classical volume argument, docs/theory.md 3.2",
         ),
         "trauger-tewari": Form(
             "sums of absolute entries, log d instead of log T: independent of T",
@@ -150,6 +233,7 @@ FORMS: Registry[Form] = Registry(
             absolute_entries,
             needs=("V11", "QK11"),
             charges="sums of absolute entries",
+            source="after Trauger and Tewari (2023); internal covers by this project, docs/theory.md 3.5",
         ),
         # the last, so that it is preferred where it ties with `ours` or `parametric`
         "minimum": Form(
@@ -157,12 +241,22 @@ FORMS: Registry[Form] = Registry(
             linear,
             bilinear,
             covering=partial(numeric_covering, parametric_only=False),
+            source="this project, docs/theory.md 5.2",
         ),
     },
 )
 
 
-def covering(items: Sequence[Item], *, eps: Real, form: str) -> Covering:
+def covering(items: Sequence[Item], *, eps: Real, form: str | Form) -> Covering:
     """Return ln N_inf(eps) of the class that the items describe.   Paper: split-lemma, head-capacity"""
-    make = FORMS.find(form).covering or closed_covering
-    return make(items, math.log(check_eps(eps)))
+    chosen = FORMS.find(form) if isinstance(form, str) else form
+    log_eps = math.log(check_eps(eps))
+    if chosen.covering is None:
+        return closed_covering(items, log_eps)
+    found: Any = in_one_line("covering", partial(chosen.covering, items, log_eps))
+    if not isinstance(found, Covering) or not found.log_covering >= 0 or len(found.shares) != len(items):
+        raise DomainError(
+            "covering of a Form returns Covering(log_covering >= 0, log_log, one share per item); got "
+            f"{shown(found)}."
+        )
+    return found

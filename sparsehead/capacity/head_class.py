@@ -10,6 +10,7 @@ one item.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from .._base.errors import DomainError
 from .._base.log_math import Real, check_count, check_norm, exp, ln
@@ -76,6 +77,8 @@ def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> 
     for both.
     """
     log_m, log_T = ln(check_count("m", m)), ln(check_count("T", T))
+    if price.form.whole_class:
+        return (_whole_class(bounds, m=m, T=T, price=price),)
     log_pairs = log_m + log_T
     log_values = log_m + (log_T if price.form.values_per_token else 0.0)
     V, QK = _as_norms(bounds, price.form)
@@ -92,15 +95,40 @@ def head_class_items(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> 
     return tuple(items)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClassItem(Item):
+    """The single item of a form that is a formula for the whole class: the class itself."""
+
+    heads: HeadClass
+    m: Real
+    T: Real
+
+
+def _whole_class(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> ClassItem:
+    """Return the class as one item; norms chosen after training are rounded up, each with its penalty."""
+    _refuse_missing(bounds, price.form)
+    given = {name: getattr(bounds, name) for name in ("V21", "V", "QK", "w", "V11", "QK11", "QK21")}
+    sizes: dict[str, Any] = {
+        name: exp(price.log_norm(name, value)) for name, value in given.items() if value is not None
+    }
+    bounds = replace(bounds, **sizes) if price.a_posteriori else bounds
+    return ClassItem("formula", math.inf, 0.0, 0.0, math.inf, heads=bounds, m=m, T=T)
+
+
 def missing_norms(bounds: HeadClass, form: Form) -> list[str]:
     """Return the norms that the form needs and the class lacks."""
     return [key for key in form.needs if getattr(bounds, key) is None]
 
 
-def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
+def _refuse_missing(bounds: HeadClass, form: Form) -> None:
     if missing_norms(bounds, form):
-        name = next(name for name in FORMS if FORMS[name] is form)
-        raise DomainError(f"form {name} charges {form.charges}: give {' and '.join(form.needs)} too.")
+        name = next((f" {name}" for name, known in FORMS.items() if known is form), "")
+        charged = f" charges {form.charges}" if form.charges else " needs more norms"
+        raise DomainError(f"form{name}{charged}: give {' and '.join(form.needs)} too.")
+
+
+def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
+    _refuse_missing(bounds, form)
     V = MatrixNorms(bounds.V21, bounds.V, bounds.V21, math.nan, bounds.V11 or 0.0, bounds.d, bounds.k)
     QK21 = bounds.QK if bounds.QK21 is None else bounds.QK21
     QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, QK21, bounds.QK11 or 0.0, bounds.d, bounds.d)

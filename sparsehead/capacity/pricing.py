@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._base.log_math import LOG_ZERO, as_float, exp, ln
-from .forms import FORMS, Charge
+from .forms import FORMS, Charge, Form, checked_charge
 from .items import Item
 from .norms import MatrixNorms
 
@@ -33,9 +33,9 @@ class Pricing:
     """
 
     def __init__(
-        self, form: str, *, a_posteriori: bool = False, measured: dict[str, Any] | None = None
+        self, form: str | Form, *, a_posteriori: bool = False, measured: dict[str, Any] | None = None
     ) -> None:
-        self.form = FORMS.find(form)
+        self.form = FORMS.find(form) if isinstance(form, str) else form
         self.a_posteriori = a_posteriori
         self.declared: dict[str, float] = {}
         self.choices: set[str] = set()
@@ -82,7 +82,7 @@ class Pricing:
         """Return the item of a map x -> x W on N points of length at most b."""
         # N points can see no more than N directions per output
         dim = as_float(W.columns) * min(as_float(W.rows), exp(log_N))
-        return self._item(name, self.form.linear(W, log_N), log_b, log_p, dim)
+        return self._item(name, checked_charge(self.form.linear, W, log_N), log_b, log_p, dim)
 
     def bilinear(self, name: str, W: MatrixNorms, *, log_b: float, log_N: float, log_p: float) -> Item:
         """Return the item of a score (x, z) -> z^T W x on N pairs with ||x|| ||z|| <= b.
@@ -90,7 +90,7 @@ class Pricing:
         Paper: single-layer-capacity, score-cover
         """
         dim = min(as_float(W.rows * W.columns), exp(log_N))
-        return self._item(name, self.form.bilinear(W, log_N), log_b, log_p, dim)
+        return self._item(name, checked_charge(self.form.bilinear, W, log_N), log_b, log_p, dim)
 
     def _item(self, name: str, charge: Charge, log_b: float, log_p: float, dim: float) -> Item:
         log_r = self.log_norm(f"{name} {charge.norm}", charge.value) + log_b

@@ -1,12 +1,13 @@
 """The verdict of a bound on a class, used by `bound` and for the heads of `probe`."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .._base.display import ShortRepr
 from .._base.log_math import LOG_ZERO
 from .declared import DeclaredClass
-from .forms import FORMS, covering
+from .forms import FORMS, Form, covering
 from .generalization import confidence
 from .items import Covering
 
@@ -54,16 +55,16 @@ def judge(
     """
     eps = declared.usual_eps if eps is None else eps
     if form is None:
-        form = smallest(*declared.by_form(m, eps, delta, proven=True))
+        form = smallest(*declared.by_form(m, eps, delta, proven=True), declared.forms)
     items, penalty = declared.priced(m, form)
-    at_eps, gap = covering(items, eps=eps, form=form), declared.gap(m, form=form, delta=delta)
+    at_eps, gap = covering(items, eps=eps, form=declared.forms[form]), declared.gap(m, form=form, delta=delta)
     certainty = confidence(m=m, delta=delta, penalty=penalty)
     dominant = "confidence"
     if items and max(at_eps.shares) > 0 and certainty <= gap / 2:
         dominant = items[at_eps.shares.index(max(at_eps.shares))].name
     return Verdict(
         form=form,
-        proven=FORMS[form].proven and not declared.outside,
+        proven=declared.forms[form].proven and not declared.outside,
         T=declared.T,
         m=m,
         log_covering=finite(at_eps.log_covering),
@@ -74,11 +75,16 @@ def judge(
     )
 
 
-def smallest(coverings: dict[str, Covering], gaps: dict[str, float]) -> str:
+def smallest(
+    coverings: dict[str, Covering], gaps: dict[str, float], forms: Mapping[str, Form] = FORMS
+) -> str:
     """Return the proven form with the smallest gap; with the smallest ln N if gaps are equal or all vacuous."""
-    # `minimum` is the last of FORMS and never above `ours` or `parametric`: it goes first where they tie
-    candidates = [form for form in reversed(coverings) if FORMS[form].proven]
-    return min(candidates, key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log))
+    # where forms tie, a shipped one goes first, and of these the last, `minimum`
+    candidates = [form for form in reversed(coverings) if forms[form].proven]
+    return min(
+        candidates,
+        key=lambda form: (min(gaps[form], 1.0), coverings[form].log_log, not FORMS.is_builtin(form)),
+    )
 
 
 def factor_text(factor: float | None) -> str:

@@ -16,6 +16,7 @@ from .output import AsJson, emit
 
 if TYPE_CHECKING:
     from ..capacity import Bound
+    from ..capacity.atlas import Atlas
     from ..floor.floor import Floor
 
 
@@ -47,10 +48,14 @@ def bound(
     function: Annotated[
         str | None, typer.Option("--function", help="Information floor of this family or expression.")
     ] = None,
+    atlas: Annotated[
+        bool, typer.Option("--atlas", help="Compare every form: value, source, and whether it is proved.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Bound the capacity and the generalisation gap, term by term, with a verdict."""
     from ..capacity import bound as bound_of
+    from ..capacity.atlas import atlas as atlas_of
     from ..heads.model_file import load
 
     loaded = None if model is None else load(model)
@@ -58,7 +63,13 @@ def bound(
     result = bound_of(loaded, **vars(asked) | {"norms": norms})
     floor, slopes = (None, {}) if s is None and function is None else floor_of(function, s, result.T)
     beside = None if floor is None else {**floor.to_dict(), "per_ln_T": slopes}
-    emit({**result.to_dict(), "floor": beside}, as_json, lambda console: show(console, result, floor, slopes))
+    whole = {**result.to_dict(), "floor": beside}
+    if not atlas:
+        emit(whole, as_json, lambda console: show(console, result, floor, slopes))
+        return
+    given = {name: value for name, value in vars(asked).items() if name != "accuracy"} | {"norms": norms}
+    every = atlas_of(loaded, **given)
+    emit(whole | {"atlas": every.to_dict()["atlas"]}, as_json, lambda console: show_atlas(console, every))
 
 
 def floor_of(function: str | None, s: int | None, T: int) -> "tuple[Floor, dict[str, float]]":
@@ -133,10 +144,26 @@ def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[
         console.print("Other forms:")
     for name in others:
         proof = "" if FORMS[name].proven else ", not proven"
+        proof += " (yours)" if name in result.own else ""
         below = f", below 1 at {factor_text(result.factors[name])} times m" if name in result.factors else ""
         console.print(
             f"  {name}{proof}: ln N {number(result.forms[name])}, gap {number(result.gaps[name])}{below}"
         )
+
+
+def show_atlas(console: Console, every: "Atlas") -> None:
+    """Print a row for each form, and what each rests on."""
+    console.print(
+        f"{every.smallest.form} is the smallest proved form at T={number(every.T)}, m={every.m}, margin "
+        f"{every.margin:g}; ln N is at resolution {every.eps:g}. Each row fails with probability {every.delta:g}."
+    )
+    table = Table("form", "status", "ln N", "gap", "source", box=None)
+    for row in every.rows:
+        table.add_row(row.form, row.status, *map(number, (row.log_covering, row.gap)), row.source)
+    console.print(table)
+    for row in every.rows:
+        if row.assumes:
+            console.print(f"{row.form} assumes: {row.assumes}.")
 
 
 def slopes_text(slopes: dict[str, float]) -> str:

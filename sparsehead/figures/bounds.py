@@ -3,10 +3,11 @@
 import altair as alt
 
 from .._base.log_math import Real
+from ..capacity.atlas import Atlas
 from ..capacity.bound import Bound
-from .colours import BLUE
-from .encodings import linear_axis
-from .theme import WIDTH, Chart, Rows, finish, named, need, number
+from .colours import BLUE, GREEN, GREY, ORANGE, SHAPES
+from .encodings import by_name, linear_axis, log_axis
+from .theme import WIDTH, Chart, Rows, count, finish, named, need, number
 
 
 def bound_chart(bound: Bound) -> Chart:
@@ -55,4 +56,45 @@ def bound_terms_chart(
         title=f"{largest['name']} carries {largest['label']} of the capacity bound ({form}){at}",
         subtitle=f"Shares of the log-covering number, a proved quantity without an interval.{says}",
         data={"items": rows},
+    )
+
+
+def atlas_chart(atlas: Atlas) -> Chart:
+    """Draw ln N by every form of an atlas, smallest first, coloured by whether it is proved and whose it is."""
+    drawn = [row for row in atlas.rows if row.log_covering]
+    rows = need(
+        [
+            {
+                "form": row.form,
+                "status": row.status.partition(",")[0],
+                "log_covering": row.log_covering,
+                "gap": row.gap,
+            }
+            for row in sorted(drawn, key=lambda row: row.log_covering or 0.0)
+        ],
+        "atlas of bounds",
+    )
+    statuses = {"proved": GREEN, "proved by us": BLUE, "proxy": GREY, "yours": ORANGE}
+    used = [status for status in statuses if any(row["status"] == status for row in rows)]
+    shapes = dict(zip(statuses, SHAPES, strict=False))
+    x = alt.X(
+        "log_covering:Q", **log_axis(f"ln N at resolution {atlas.eps:.3g}", [r["log_covering"] for r in rows])
+    )
+    y = alt.Y(
+        "form:N", sort=[row["form"] for row in rows], axis=alt.Axis(title=None, labelLimit=260, grid=True)
+    )
+    points = named("forms").mark_point(filled=True, size=110, opacity=1)
+    missing = len(atlas.rows) - len(rows)
+    return finish(
+        points.encode(
+            x=x,
+            y=y,
+            color=by_name(alt.Color, "status", {s: statuses[s] for s in used}, title=None),
+            shape=by_name(alt.Shape, "status", {s: shapes[s] for s in used}, title=None),
+            tooltip=["form:N", "status:N", "log_covering:Q", "gap:Q"],
+        ).properties(width=WIDTH - 80, height=max(60, 30 * len(rows))),
+        title=f"{atlas.smallest.form} is the smallest proved bound at T = {number(atlas.T)}, m = {number(atlas.m)}",
+        subtitle="ln of the covering number by every form, without intervals: these are computed, not measured."
+        + (f" Not drawn: {count(missing, 'form')} without a covering number." if missing else ""),
+        data={"forms": rows},
     )

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from sparsehead.capacity.forms import FORMS
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -60,6 +62,7 @@ def test_blocks_run_as_printed(page, tmp_path, monkeypatch, capsys):
     if "import pandas" in page.read_text():
         pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(FORMS, "_listed", {})  # forms that a page registers are for that page
     names: dict[Any, Any] = {"__name__": "__main__"}
     for i, (kind, block) in enumerate(BLOCK.findall(page.read_text())):
         where = f"{name_of(page)}, block {i + 1}"
