@@ -1,7 +1,7 @@
 """`atlas`: every form of the bound for one class, side by side, with its source and what it rests on."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .._base.arguments import meant
@@ -10,13 +10,18 @@ from .._base.errors import DomainError
 from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real
-from .bound import question
-from .forms import FORMS, Form
+from ..functions import SparseFunction, as_function
+from ..functions.price import log_price
+from ..heads.model import Model
+from . import neighbours
+from .bound import Question, question
+from .forms import FORMS, Form, covering
 from .own_forms import FormLike
-from .state_dicts import WeightsSource
+from .state_dicts import WeightsSource, weights_of
 from .verdict import finite
 
-CLASS = "the covering number of the class, and from it P(error) - P(training margin below the margin)"
+CLASS = "ln N of the class; gap: P(error) - share of training margins below the margin"
+CODE = "gap: P(error) - training error of every function, by the length of its code"
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -26,22 +31,45 @@ class AtlasRow(ShortRepr):
     - status: "proved" (a classical argument), "proved by us", "proxy" (no statement is proved), or "yours", with
       whether you say that it is proved.
     - bounds: the quantity that it bounds. source: where it comes from. assumes: what it assumes beyond the class.
-    - log_covering: ln N at the atlas' resolution. gap: what P(error) may exceed the training term by. None where the
-      form has no such value, or one beyond the range of a float.
+    - log_covering: ln N at the atlas' resolution. gap: what P(error) may exceed the training term by. realizable: a
+      bound on P(error) without training errors, or with all margins large. value: the number of a proxy that is none of
+      these. None where the form has no such value, or one beyond the range of a float.
+    - note: why there is no value.
     """
 
     form: str
     status: str
     bounds: str
     source: str
-    assumes: str
-    log_covering: float | None
-    gap: float | None
+    assumes: str = ""
+    log_covering: float | None = None
+    gap: float | None = None
+    realizable: float | None = None
+    value: float | None = None
+    note: str = ""
+
+    @property
+    def proved(self) -> bool:
+        return self.status in ("proved", "proved by us")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class AtlasPoint(ShortRepr):
+    """ln N by form where T, m or the depth (`axis`) is `at`, and the proved form with the smallest."""
+
+    axis: str
+    at: int
+    log_covering: dict[str, float | None]
+    smallest: str
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Atlas(WithChart):
-    """Every form for one class at m samples; each row is a statement of its own, with probability 1 - delta."""
+    """Every form for one class at m samples.
+
+    Each row is a statement of its own, with probability 1 - delta; for k rows at once take delta/k. growth has ln N of
+    the forms for larger T, m or depth, all else equal.
+    """
 
     _CHART = "figures.bounds:atlas_chart"
 
@@ -51,17 +79,21 @@ class Atlas(WithChart):
     margin: float
     eps: float
     rows: tuple[AtlasRow, ...]
+    growth: tuple[AtlasPoint, ...]
 
     @property
     def smallest(self) -> AtlasRow:
-        """The row with the smallest ln N among those that are proved."""
-        proved = [
-            row for row in self.rows if row.status.startswith("proved") and row.log_covering is not None
-        ]
-        return min(proved, key=lambda row: row.log_covering or 0.0)
+        """The proved row with the smallest gap, or with the smallest ln N where no gap is below 1."""
+        proved = [row for row in self.rows if row.proved and row.gap is not None]
+        if not proved:
+            raise DomainError("no form of this atlas is proved for this model.")
+        huge = float("inf")
+        return min(
+            proved, key=lambda r: (min(r.gap or 0.0, 1.0), huge if r.log_covering is None else r.log_covering)
+        )
 
     def __repr__(self) -> str:
-        return f"<Atlas: {len(self.rows)} forms at T={self.T:.6g}, m={self.m:.6g}; smallest {self.smallest.form}>"
+        return f"<Atlas: {len(self.rows)} forms at T={self.T:.6g}, m={self.m:.6g}>"
 
     def to_frame(self) -> Frame:
         """Return the rows as a table."""
@@ -70,15 +102,13 @@ class Atlas(WithChart):
     def to_dict(self) -> dict[str, Any]:
         """Return the atlas as JSON values; `atlas` has the rows."""
         found = json_values(self)
-        return {"atlas": found.pop("rows"), **found, "smallest": self.smallest.form}
+        return {"atlas": found.pop("rows"), **found}
 
     def _card(self) -> Card:
         facts = {"T": self.T, "m": self.m, "margin": self.margin, "at resolution": self.eps}
-        rows = [
-            {name: getattr(row, name) for name in ("form", "status", "log_covering", "gap", "source")}
-            for row in self.rows
-        ]
-        return Card("Atlas of bounds", [f"Smallest of the proved: {self.smallest.form}."], facts, Frame(rows))
+        shown = ("form", "status", "log_covering", "gap", "value", "source")
+        rows = [{name: getattr(row, name) for name in shown} for row in self.rows]
+        return Card("Atlas of bounds", ["Each row is a statement of its own."], facts, Frame(rows))
 
 
 def atlas(
@@ -88,6 +118,7 @@ def atlas(
     norms: Mapping[str, Real] | None = None,
     T: int | None = None,
     form: FormLike | None = None,
+    function: SparseFunction | str | None = None,
     **more: Any,
 ) -> Atlas:
     """Compare every form of the bound for one class: value, source, assumptions, and whether it is proved.
@@ -95,45 +126,145 @@ def atlas(
     Args:
         model, m, norms, T: as in `bound`.
         form: a form of your own to be listed too; those with a name (see `form`) are listed anyway.
+        function: what the model computes, as `read` finds it, for the Occam bound of a sparse function.
         more: other arguments of `bound`: delta, margin, eps, heads, layer, head, a_posteriori.
 
-    >>> found = atlas(norms={"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, T=100, m=1000)
-    >>> found.smallest.form, found.to_frame()["status"][:2]
-    ('minimum', ['proved by us', 'proxy'])
+    >>> from sparsehead import build
+    >>> found = atlas(build("x1 & x2", T=8), m=10**5, function="x1 & x2")
+    >>> found.smallest.form, [row.form for row in found.rows if row.status == "proxy"]
+    ('occam', ['paper', 'sensitivity', 'spectrum', 'edelman', 'vc'])
+    >>> [(point.at, point.smallest) for point in found.growth if point.axis == "depth"]
+    [(1, 'rank'), (2, 'rank'), (3, 'rank'), (4, 'rank')]
     """
-    check_settings(more)
-    asked = question(model, m=m, norms=norms, T=T, form=form, **more)
-    declared = asked.declared
-    coverings, gaps = declared.by_form(asked.m, asked.eps, asked.delta)
-    rows = [
-        _row_of_form(name, declared.forms[name], finite(coverings[name].log_covering), gaps[name])
-        for name in coverings
-    ]
-    return Atlas(
-        T=declared.T, m=asked.m, delta=asked.delta, margin=declared.margin, eps=asked.eps, rows=tuple(rows)
-    )
-
-
-def check_settings(more: Mapping[str, Any]) -> None:
-    """Refuse settings that `bound` does not have."""
     known = ("delta", "margin", "eps", "heads", "layer", "head", "a_posteriori")
     for name in more:
         if name not in known:
             raise DomainError(
                 f"atlas has no setting {name!r}; it has {', '.join(known)}.{meant(name, known)}"
             )
+    weights = None if model is None else weights_of(model)
+    whole = weights if isinstance(weights, Model) else None
+    asked = _with_neighbours(question(model, m=m, norms=norms, T=T, form=form, **more), whole)
+    rows = [*_rows_of_forms(asked)]
+    if whole is not None:
+        rows += [*_proxies(whole), *_codes(whole, asked)]
+    if function is not None:
+        rows.append(_occam(function, asked))
+    again = {"norms": norms, "form": form, **more}
+    return Atlas(
+        T=asked.declared.T, m=asked.m, delta=asked.delta, margin=asked.declared.margin, eps=asked.eps,
+        rows=tuple(rows), growth=tuple(_growth(model, whole, asked, T, again)),
+    )  # fmt: skip
 
 
-def _row_of_form(name: str, form: Form, log_covering: float | None, gap: float) -> AtlasRow:
-    status = "proxy" if not form.proven else "proved" if name == "parametric" else "proved by us"
-    if not FORMS.is_builtin(name):
-        status = "yours, proved by your claim" if form.proven else "yours, not proved"
+def _with_neighbours(asked: Question, model: Model | None) -> Question:
+    forms = {**asked.declared.forms, "rank": neighbours.RANK}
+    if model is not None and model.L == 1:
+        forms["sensitivity"] = neighbours.sensitivity_form(model)
+    return replace(asked, declared=replace(asked.declared, forms=forms))
+
+
+def _rows_of_forms(asked: Question) -> Iterator[AtlasRow]:
+    declared = asked.declared
+    coverings, gaps = declared.by_form(asked.m, asked.eps, asked.delta)
+    for name, found in coverings.items():
+        form = declared.forms[name]
+        holds = form.proven and not declared.outside
+        yield AtlasRow(
+            form=name,
+            status=_status(name, form, holds),
+            bounds=CLASS if holds else f"meant for: {CLASS}",
+            source=form.source,
+            assumes="; ".join(filter(None, (form.assumes, *declared.outside))),
+            log_covering=finite(found.log_covering),
+            gap=gaps[name],
+            realizable=finite(declared.realizable(asked.m, form=name, delta=asked.delta)),
+        )
+
+
+def _status(name: str, form: Form, holds: bool) -> str:
+    if name not in ("rank", "sensitivity") and not FORMS.is_builtin(name):
+        return "yours, proved by your claim" if holds else "yours, not proved"
+    return "proxy" if not holds else "proved" if name == "parametric" else "proved by us"
+
+
+def _proxies(model: Model) -> Iterator[AtlasRow]:
+    """Yield what has neither a resolution nor a number of samples."""
+    nothing = "no error bound: constants, m and eps are left out"
+    norm = "columns are meant by (2,1), since their orientation is not known"
+    theirs = "Sakai and Imaizumi (arXiv 2605.07297)"
+    for name, source, assumes in (
+        ("spectrum", f"{theirs}, the formula of their code", ""),
+        ("edelman", f"{theirs}, their proxy for the paper's bound", norm),
+        ("vc", "arXiv 2606.09731 (abstract): the order of the VC dimension", "the constant, which was not found, is 1"),
+    ):  # fmt: skip
+        make = neighbours.vc_order if name == "vc" else getattr(neighbours, name)
+        value, note = None, ""
+        try:
+            value = finite(make(model))
+        except DomainError as refused:
+            note = str(refused)
+        yield AtlasRow(
+            form=name, status="proxy", bounds=nothing, source=source, assumes=assumes, value=value, note=note
+        )
+
+
+def _codes(model: Model, asked: Question) -> Iterator[AtlasRow]:
+    bits, fewer = neighbours.code_bits(model), neighbours.compressed_bits(model)
+    fixed = "architecture, encoding and threshold were fixed before the data were seen"
+    every = f"{bits} bits: every weight is a float64; {fixed}"
+    yield _code_row("code", bits, asked, every, "finite class, docs/theory.md 6.5", log_covering=True)
+    zlib = f"{fewer} bits: zlib's code of the weights; {fixed}"
+    yield _code_row("compression", fewer, asked, zlib, "Occam bound, docs/theory.md 6.5", log_covering=False)
+
+
+def _occam(function: SparseFunction | str, asked: Question) -> AtlasRow:
+    f = as_function(function, T=asked.declared.T, asker="atlas")
+    assumes = f"the model computes a function of {f.s} of {f.T} bits, as `read` or `verify` finds"
+    bits = log_price(f.s, f.T) / neighbours.LN_2
+    return _code_row("occam", bits, asked, assumes, "Occam bound, docs/theory.md 6.5", log_covering=False)
+
+
+def _code_row(
+    name: str, bits: Real, asked: Question, assumes: str, source: str, *, log_covering: bool
+) -> AtlasRow:
+    nats = bits * neighbours.LN_2
     return AtlasRow(
         form=name,
-        status=status,
-        bounds=CLASS if form.proven else f"meant for {CLASS}",
-        source=form.source,
-        assumes=form.assumes,
-        log_covering=log_covering,
-        gap=gap,
+        status="proved",
+        bounds=f"ln N of the class at any resolution; {CODE}" if log_covering else CODE,
+        source=source,
+        assumes=assumes,
+        log_covering=nats if log_covering else None,
+        gap=neighbours.code_gap(nats, m=asked.m, delta=asked.delta),
+        realizable=neighbours.code_realizable(nats, m=asked.m, delta=asked.delta),
     )
+
+
+def _growth(
+    model: WeightsSource | None, whole: Model | None, asked: Question, T: int | None, again: dict[str, Any]
+) -> Iterator[AtlasPoint]:
+    """Yield ln N for ten, a hundred and a thousand times m and T; for a Model, of up to four times the layers."""
+    again = again | {"eps": asked.eps}
+    for factor in (1, 10, 100, 1000):
+        yield _point("m", asked.m * factor, question(model, m=asked.m * factor, T=T, **again))
+    if whole is None:
+        for factor in (1, 10, 100, 1000):
+            longer = asked.declared.T * factor
+            yield _point("T", longer, question(model, m=asked.m, T=longer, **again))
+        return
+    for factor in (1, 2, 3, 4):
+        deeper = replace(whole, layers=whole.layers * factor)
+        yield _point("depth", whole.L * factor, question(deeper, m=asked.m, **again))
+
+
+def _point(axis: str, at: int, asked: Question) -> AtlasPoint:
+    declared = _with_neighbours(asked, None).declared
+    forms = {name: form for name, form in declared.forms.items() if declared.applies(form)}
+    found = {
+        name: covering(declared.priced(asked.m, name)[0], eps=asked.eps, form=forms[name]) for name in forms
+    }
+    proved = [name for name in found if forms[name].proven and (name == "rank" or FORMS.is_builtin(name))]
+    smallest = min(proved, key=lambda name: found[name].log_log)
+    values = {name: finite(one.log_covering) for name, one in found.items()}
+    return AtlasPoint(axis=axis, at=at, log_covering=values, smallest=smallest)

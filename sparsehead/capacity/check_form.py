@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._base.arguments import whole
-from .._base.display import ShortRepr
+from .._base.display import Card, ShortRepr, WithCard
 from .._base.frame import Frame
 from .._base.jsonable import json_values
 from .._base.log_math import Real, ln
@@ -20,6 +20,7 @@ from .norms import MatrixNorms
 from .own_forms import FormLike, known_form
 from .pricing import Pricing
 from .small_classes import SmallClass, small_classes
+from .verdict import finite
 
 NORMS = ("frobenius", "spectral", "n21", "n21_T", "n11")
 
@@ -39,7 +40,7 @@ class Trial(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class FormCheck(ShortRepr):
+class FormCheck(WithCard):
     """The result of `check_form`.
 
     refuted: some class needs more balls than the form states; the form is then false, whatever its proof.
@@ -71,6 +72,9 @@ class FormCheck(ShortRepr):
 
     def __repr__(self) -> str:
         return f"<FormCheck: {self.verdict}>"
+
+    def _card(self) -> Card:
+        return Card("Check of a form", [self.verdict], {"passed": self.passed}, self.to_frame())
 
     def to_frame(self) -> Frame:
         """Return the checks as a table."""
@@ -140,7 +144,7 @@ def _packings(form: Form, kind: str, classes: int, rng: np.random.Generator) -> 
             example = example or f"{needs}; it states {value:.4g}"
         if small.log_lower > 0:
             closest = min(closest, value / small.log_lower)
-    return Trial(f"packings: {kind}", classes, failed, closest, example)
+    return Trial(f"packings: {kind}", classes, failed, finite(closest), example)
 
 
 def _monotone(form: Form, classes: int, rng: np.random.Generator) -> Trial:

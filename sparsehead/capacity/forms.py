@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from .._base.arguments import real, shown
+from .._base.display import Card, ShortRepr, WithCard
 from .._base.errors import DomainError
 from .._base.log_math import Real, as_float, check_eps, is_number, ln, log1p_exp, log_ln, log_sum
 from .._base.plugins import Registry
@@ -27,12 +28,14 @@ from .norms import MatrixNorms
 class Charge(NamedTuple):
     """The cost in ln N of covering one matrix at resolution x: (value b/x)^2 lambda; b bounds the length of its inputs.
 
-    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once.
+    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once. `dim` is for
+    forms that count parameters, at dim ln(1 + 2 value b/x): by default all entries that the points can see.
     """
 
     norm: str
     value: float
     log_lambda: float
+    dim: float | None = None
 
 
 @runtime_checkable
@@ -43,11 +46,11 @@ class ChargeFor(Protocol):
         """Return the charge for a matrix with the norms W on N points."""
 
 
-NEEDED_NORMS = ("V11", "QK11", "QK21", "w")  # those of `HeadClass` that may be missing
+NEEDED_NORMS = ("V11", "QK11", "QK21", "w", "rank")  # those of `HeadClass` that may be missing
 
 
-@dataclass(frozen=True)
-class Form:
+@dataclass(frozen=True, repr=False)
+class Form(ShortRepr, WithCard):
     """One form of the bound.
 
     `bound(form=..)` takes it. Once it has a name, by `@sh.form(name)` or by the entry point group `sparsehead.forms`,
@@ -91,6 +94,12 @@ class Form:
     assumes: str = ""
     whole_class: bool = False
 
+    def _card(self) -> Card:
+        says = "proved" if self.proven else "not proved"
+        return Card(
+            "Form of the bound", [self.description, self.assumes], {"status": says, "source": self.source}
+        )
+
     def __post_init__(self) -> None:
         for name in ("description", "charges", "source", "assumes"):
             if not isinstance(getattr(self, name), str):
@@ -120,13 +129,14 @@ def checked_charge(charge_for: ChargeFor, W: MatrixNorms, log_N: float) -> Charg
     """Return the charge for a matrix, or refuse what is none: forms of other authors are checked at every call."""
     name = getattr(charge_for, "__name__", type(charge_for).__name__)
     charge: Any = in_one_line(name, partial(charge_for, W, log_N))
-    if not isinstance(charge, tuple) or len(charge) != 3 or not isinstance(charge[0], str):
+    if not isinstance(charge, tuple) or len(charge) not in (3, 4) or not isinstance(charge[0], str):
         raise DomainError(
             f"{name} returns Charge(norm, value, log_lambda) for a matrix; got {shown(charge)}."
         )
     value = checked_number(f"the value that {name} charges for a matrix", charge[1])
     log_lambda = checked_number(f"log_lambda of {name}", charge[2], least=-math.inf)
-    return Charge(charge[0], value, log_lambda)
+    dim = None if len(charge) == 3 or charge[3] is None else checked_number(f"dim of {name}", charge[3])
+    return Charge(charge[0], value, log_lambda, dim)
 
 
 def checked_number(what: str, x: Any, *, least: float = 0.0) -> float:

@@ -31,7 +31,8 @@ class HeadClass:
             added to BX.
         L: Lipschitz constant of sigma. w: length of a scalar read-out; None if the output is a vector.
         H: heads. k, d: columns of W_V and token width, by default the paper's 64.
-        V11, QK11: sums of |W_V| and of |W_QK| for form trauger-tewari.
+        V11, QK11: sums of |W_V| and of |W_QK| for form trauger-tewari. rank: the largest rank of W_QK, the width inside
+            a head, for form rank of the atlas.
     """
 
     V21: float
@@ -47,6 +48,7 @@ class HeadClass:
     V11: float | None = None
     QK11: float | None = None
     QK21: float | None = None
+    rank: int | None = None
 
 
 def head_class(norms: Mapping[str, Real]) -> HeadClass:
@@ -56,7 +58,7 @@ def head_class(norms: Mapping[str, Real]) -> HeadClass:
         raise DomainError(f"norm {unknown[0]!r} is unknown; the names are {', '.join(names)}.")
     if missing := [key for key in ("V21", "V", "QK", "BX") if key not in norms]:
         raise DomainError(f"a head's bound needs V21, V, QK, BX; missing: {', '.join(missing)}.")
-    counts = {key: int(check_count(key, norms[key])) for key in ("H", "k", "d") if key in norms}
+    counts = {key: int(check_count(key, norms[key])) for key in ("H", "k", "d", "rank") if key in norms}
     sizes = {key: check_norm(key, value) for key, value in norms.items() if key not in counts}
     sizes["BX"] += sizes.pop("BP", 0.0)
     sizes.setdefault("BZ", sizes["BX"])
@@ -131,7 +133,9 @@ def _as_norms(bounds: HeadClass, form: Form) -> tuple[MatrixNorms, MatrixNorms]:
     _refuse_missing(bounds, form)
     V = MatrixNorms(bounds.V21, bounds.V, bounds.V21, math.nan, bounds.V11 or 0.0, bounds.d, bounds.k)
     QK21 = bounds.QK if bounds.QK21 is None else bounds.QK21
-    QK = MatrixNorms(bounds.QK, bounds.QK, math.nan, QK21, bounds.QK11 or 0.0, bounds.d, bounds.d)
+    QK = MatrixNorms(
+        bounds.QK, bounds.QK, math.nan, QK21, bounds.QK11 or 0.0, bounds.d, bounds.d, bounds.rank
+    )
     return V, QK
 
 

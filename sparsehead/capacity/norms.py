@@ -49,7 +49,8 @@ def spectral_norm(M: Float[Array, "a b"]) -> float:
 class MatrixNorms(ShortRepr):
     """Norms, or bounds on the norms, of a linear map x -> x W.
 
-    n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|.
+    n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. rank is the largest rank that the
+    architecture allows: fewer than rows and columns for a product with a narrower inner width, such as W_Q W_K^T.
     """
 
     frobenius: float
@@ -59,6 +60,12 @@ class MatrixNorms(ShortRepr):
     n11: float
     rows: int
     columns: int
+    rank: int | None = None
+
+    @property
+    def largest_rank(self) -> int:
+        """The rank, or the smaller of rows and columns if none is given."""
+        return min(self.rows, self.columns) if self.rank is None else min(self.rank, self.rows, self.columns)
 
 
 def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
@@ -71,6 +78,7 @@ def matrix_norms(W: Float[Array, "a b"]) -> MatrixNorms:
         n11=matrix_norm(W, 1, 1),
         rows=W.shape[0],
         columns=W.shape[1],
+        rank=min(W.shape),
     )
 
 
@@ -101,6 +109,7 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
         n11=n11 * scale,
         rows=A.shape[0],
         columns=B.shape[0],
+        rank=min(A.shape[0], B.shape[0], A.shape[1]),
     )
 
 

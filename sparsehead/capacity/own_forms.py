@@ -16,6 +16,17 @@ from .items import Covering, Item
 from .norms import MatrixNorms
 
 UNNAMED = "yours"  # what a bound calls a form that was given without a name
+RESERVED = (
+    UNNAMED,
+    "rank",
+    "sensitivity",
+    "spectrum",
+    "edelman",
+    "vc",
+    "code",
+    "compression",
+    "occam",
+)  # of the atlas
 TAKES = "a form is a name such as 'ours', a sh.Form, or a function, (W, log_N) -> Charge or (heads, T, m, eps) -> ln N"
 
 
@@ -58,7 +69,7 @@ def form(name: str, description: str | None = None, **settings: Any) -> Callable
         raise DomainError(
             f"a form's name is a text of 1 to 40 characters, such as 'mine'; got {shown(name)}."
         )
-    if FORMS.is_builtin(name) or name == UNNAMED:
+    if FORMS.is_builtin(name) or name in RESERVED:
         raise DomainError(f"the form {name!r} is there already; give yours another name.")
 
     def register(given: Given) -> Given:

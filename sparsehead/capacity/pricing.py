@@ -94,7 +94,7 @@ class Pricing:
 
     def _item(self, name: str, charge: Charge, log_b: float, log_p: float, dim: float) -> Item:
         log_r = self.log_norm(f"{name} {charge.norm}", charge.value) + log_b
-        return Item(name, log_r, charge.log_lambda, log_p, dim)
+        return Item(name, log_r, charge.log_lambda, log_p, dim if charge.dim is None else charge.dim)
 
 
 def _round_up(value: float) -> float:

@@ -48,7 +48,7 @@ class SmallClass:
 def small_classes(rng: np.random.Generator, kinds: Sequence[str], count: int) -> Iterator[SmallClass]:
     """Yield `count` random classes of these kinds, the families in turn."""
     families: dict[str, list[Callable[[np.random.Generator], SmallClass]]] = {
-        "linear": [interval, sign_matrices, volume, finite_matrices],
+        "linear": [interval, sign_matrices, volume, low_rank, finite_matrices],
         "bilinear": [score_interval, score_signs, score_volume, finite_scores],
         "heads": [sign_heads, finite_heads],
     }
@@ -117,6 +117,17 @@ def volume(rng: np.random.Generator) -> SmallClass:
     return SmallClass(
         "linear", f"all {n} x {c} matrices of bounded ||W||_21", B * b / r, lower, norms, math.log(n), b
     )
+
+
+def low_rank(rng: np.random.Generator) -> SmallClass:
+    """A class of `volume` as the first rows or the first columns of larger matrices, which then have small rank."""
+    small = volume(rng)
+    assert small.W is not None
+    n, c, more = small.W.rows, small.W.columns, int(rng.integers(1, 30))
+    wide = bool(rng.integers(2))
+    rows, columns = (n, c + more) if wide else (n + more, c)
+    W = replace(small.W, rows=rows, columns=columns, rank=min(n, c))
+    return replace(small, text=f"{small.text}, as a part of {rows} x {columns} matrices", W=W)
 
 
 def score_volume(rng: np.random.Generator) -> SmallClass:

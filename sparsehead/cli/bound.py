@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..capacity import Bound
     from ..capacity.atlas import Atlas
     from ..floor.floor import Floor
+    from ..functions import SparseFunction
+    from ..heads.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +70,13 @@ def bound(
         emit(whole, as_json, lambda console: show(console, result, floor, slopes))
         return
     given = {name: value for name, value in vars(asked).items() if name != "accuracy"} | {"norms": norms}
-    every = atlas_of(loaded, **given)
-    emit(whole | {"atlas": every.to_dict()["atlas"]}, as_json, lambda console: show_atlas(console, every))
+    every = atlas_of(loaded, **given, function=None if loaded is None else function_of(loaded))
+    found = every.to_dict()
+    emit(
+        whole | {"atlas": found["atlas"], "growth": found["growth"]},
+        as_json,
+        lambda console: show_atlas(console, every),
+    )
 
 
 def floor_of(function: str | None, s: int | None, T: int) -> "tuple[Floor, dict[str, float]]":
@@ -151,19 +158,36 @@ def show(console: Console, result: "Bound", floor: "Floor | None", slopes: dict[
         )
 
 
+def function_of(model: "Model") -> "SparseFunction | None":
+    """Return the function that a model computes, for its Occam bound; None if no sparse function was found."""
+    from ..reading.read import read
+
+    found = read(model, seed=0)
+    return found.function if found.proved else None
+
+
 def show_atlas(console: Console, every: "Atlas") -> None:
     """Print a row for each form, and what each rests on."""
     console.print(
-        f"{every.smallest.form} is the smallest proved form at T={number(every.T)}, m={every.m}, margin "
-        f"{every.margin:g}; ln N is at resolution {every.eps:g}. Each row fails with probability {every.delta:g}."
+        f"T={number(every.T)}, m={every.m}, margin {every.margin:g}; ln N is at resolution {every.eps:g}. Each row is "
+        f"a statement of its own, with probability {1 - every.delta:g}; proxies prove nothing."
     )
-    table = Table("form", "status", "ln N", "gap", "source", box=None)
+    table = Table("form", "status", "ln N", "gap", "value", "source", box=None)
     for row in every.rows:
-        table.add_row(row.form, row.status, *map(number, (row.log_covering, row.gap)), row.source)
+        values = ("" if x is None else number(x) for x in (row.log_covering, row.gap, row.value))
+        table.add_row(row.form, row.status, *values, row.source)
     console.print(table)
     for row in every.rows:
-        if row.assumes:
-            console.print(f"{row.form} assumes: {row.assumes}.")
+        if row.assumes or row.note:
+            console.print(f"{row.form}: {'; '.join(filter(None, (row.assumes, row.note)))}")
+    for axis in dict.fromkeys(point.axis for point in every.growth):
+        points = [point for point in every.growth if point.axis == axis]
+        console.print(
+            f"Smallest proved ln N as {axis} grows: "
+            + ", ".join(
+                f"{number(p.log_covering[p.smallest])} at {number(p.at)} ({p.smallest})" for p in points
+            )
+        )
 
 
 def slopes_text(slopes: dict[str, float]) -> str:

@@ -27,7 +27,7 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
     for h in range(model.H):
         named = {name: matrix_norms(getattr(layer, name)[h]) for name in ("W_Q", "W_K", "W_V", "W_C")}
         named["W_QK"] = product_norms(layer.W_Q[h] / layer.temperature, layer.W_K[h])
-        shape = ("rows", "columns")
+        shape = ("rows", "columns", "rank")
         heads.append(
             {W: {n: v for n, v in asdict(norms).items() if n not in shape} for W, norms in named.items()}
         )

@@ -85,6 +85,7 @@ def atlas_chart(atlas: Atlas) -> Chart:
     )
     points = named("forms").mark_point(filled=True, size=110, opacity=1)
     missing = len(atlas.rows) - len(rows)
+    smallest = next((row["form"] for row in rows if row["status"].startswith("proved")), "no form")
     return finish(
         points.encode(
             x=x,
@@ -93,7 +94,7 @@ def atlas_chart(atlas: Atlas) -> Chart:
             shape=by_name(alt.Shape, "status", {s: shapes[s] for s in used}, title=None),
             tooltip=["form:N", "status:N", "log_covering:Q", "gap:Q"],
         ).properties(width=WIDTH - 80, height=max(60, 30 * len(rows))),
-        title=f"{atlas.smallest.form} is the smallest proved bound at T = {number(atlas.T)}, m = {number(atlas.m)}",
+        title=f"{smallest} has the smallest proved ln N at T = {number(atlas.T)}, m = {number(atlas.m)}",
         subtitle="ln of the covering number by every form, without intervals: these are computed, not measured."
         + (f" Not drawn: {count(missing, 'form')} without a covering number." if missing else ""),
         data={"forms": rows},

@@ -9,6 +9,7 @@ expression, syntax            `parse`: from an expression (grammar.lark) to a fu
 evaluate                      from the syntax tree of an expression to a truth table
 analysis, difficulty          symmetric, monotone, influences, `kind`; globality, leap, all functions of s bits
 minimise, spelling            from a function to a short expression
+price                         the prior weight of a function, for Occam bounds
 inputs, task, explain         a function with a distribution of inputs; the supports that fit a training set
 """
 

@@ -35,10 +35,10 @@ import numpy as np
 from .._base import arguments
 from .._base.display import ShortRepr
 from .._base.errors import DomainError
-from .._base.log_math import log_binomial
 from .._base.types import Array, Shaped
 from ..floor.chances import log_choose
 from ..functions import SparseFunction
+from ..functions.price import log_price as log_price
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,15 +71,6 @@ class OccamBound(ShortRepr):
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def log_price(s: int, T: int) -> float:
-    """Return ln 1/prior of a function of s out of T positions, in nats.   Paper: occam-bound
-
-    >>> round(log_price(3, 300), 2)
-    23.85
-    """
-    return math.log((s + 1) * (s + 2)) + log_binomial(T, s) + 2**s * math.log(2)
 
 
 def tail_inversion(mistakes: int, m: int, log_confidence: float) -> float:

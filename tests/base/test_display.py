@@ -15,6 +15,7 @@ import pytest
 import sparsehead as sh
 from sparsehead._base.display import Card, WithCard
 from sparsehead._base.frame import Frame, table_html
+from sparsehead.capacity.forms import FORMS
 from sparsehead.floor.floor import Floor
 from sparsehead.laws.curves import Cell
 from sparsehead.laws.fits import fit_laws
@@ -67,7 +68,8 @@ def objects():
         "cover of a line": sh.covering_number(np.arange(60.0), eps=3.5),
         "run": trial(model), "run without curves": Run(tree, failed, None), "law": law_result(),
         "network": sh.Network(2, lambda b: b[:, 0], why="no Model: " + "a reason " * 20, source="<b>Net</b>"),
-        "dataset": sh.dataset(bits, f(bits)),
+        "dataset": sh.dataset(bits, f(bits)), "atlas": sh.atlas(model, m=1000), "form": FORMS["ours"],
+        "form check": sh.check_form("ours", classes=4),
         "learner": sh.Learner.of(lambda bits, labels, rng: lambda b: b[:, 0], name="first-bit", version="2"),
         "table run": sh.learn(bits, f(bits), seed=0, n_steps=20, restarts=1, most=2),
         "curve": sh.learning_curve(bits, f(bits), seed=0, sizes=[40], draws=2, n_steps=20, most=2),
@@ -95,6 +97,7 @@ OFFERS = {
     "probe": {CHART, TABLE, PLAIN}, "certificate": {TABLE, PLAIN}, "norms": {TABLE, PLAIN},
     "planted": {TABLE, PLAIN}, "recovery": {TABLE, PLAIN},
     "function": {TABLE, PLAIN}, "table run": {TABLE, PLAIN}, "curve": {TABLE, PLAIN},
+    "atlas": {CHART, TABLE, PLAIN}, "form check": {TABLE, PLAIN}, "form": set(),
     "dataset": set(), "learner": set(), "task": set(), "encoding": set(), "network": set(),
     "frame": {PLAIN}, "picture": set(),
 }  # fmt: skip

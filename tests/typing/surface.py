@@ -12,6 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 import sparsehead as sh
 from sparsehead._base.frame import Frame
 from sparsehead.capacity import Bound, Norms
+from sparsehead.capacity.atlas import Atlas
+from sparsehead.capacity.check_form import FormCheck
+from sparsehead.capacity.forms import bilinear, linear
 from sparsehead.certify import Certificate
 from sparsehead.covering import Cover
 from sparsehead.laws.data_curve import DataCurve
@@ -27,6 +30,10 @@ assert_type(model, sh.Model)
 assert_type(sh.verify(model, f), Certificate)
 assert_type(sh.read(model, seed=0), Reading)
 assert_type(sh.bound(model, m=100), Bound)
+assert_type(sh.bound(model, m=100, form=sh.Form("ours again", linear, bilinear)), Bound)
+assert_type(sh.atlas(model, m=100), Atlas)
+assert_type(sh.check_form("ours"), FormCheck)
+sh.bound(model, m=100, form=3)  # type: ignore[arg-type]
 assert_type(sh.covering_number(np.zeros((2, 2)), eps=0.5), Cover)
 assert_type(sh.learn(f, m=50, seed=0), Run)
 assert_type(sh.learn(np.zeros((20, 2)), np.zeros(20), seed=0), TableRun)
