@@ -63,6 +63,7 @@ def test_blocks_run_as_printed(page, tmp_path, monkeypatch, capsys):
         pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(FORMS, "_listed", {})  # forms that a page registers are for that page
+    monkeypatch.setattr(FORMS, "_loaded", dict(FORMS._loaded))
     names: dict[Any, Any] = {"__name__": "__main__"}
     for i, (kind, block) in enumerate(BLOCK.findall(page.read_text())):
         where = f"{name_of(page)}, block {i + 1}"
