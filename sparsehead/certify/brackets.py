@@ -89,7 +89,7 @@ def _largest_value(choices: Choices, patterns: Shaped[Array, "m s"]) -> Float[Ar
 def never_exceeds(
     choices: Choices, patterns: Shaped[Array, "m s"], U: Float[Array, " m"]
 ) -> Bool[Array, " m"]:
-    """Whether F(U) <= 0 is proved, pattern by pattern; see the head of this file."""
+    """Whether F(U) <= 0 is proved, pattern by pattern; see the docstring of this file."""
     light, v = choices.weights, choices.values
     heavy = light if choices.heavy is None else choices.heavy
     free, inside = choices.others, np.array(choices.support, dtype=np.int64)

@@ -67,7 +67,7 @@ def _projected(model: Model, W: Ball) -> tuple[Ball, Ball]:
 
 
 def _tokens(positions: Ball, bits: Ball | None) -> Ball:
-    """(T, 2, c): E_b + P_t or, without bits, b P_t."""
+    """Return the tokens E_b + P_t or, without bits, b P_t, of shape (T, 2, c)."""
     if bits is None:
         return stack([exact(np.zeros(positions.mid.shape)), positions], 1)
     return positions[:, None] + bits[None]

@@ -122,7 +122,7 @@ class Mixture(ABC):
         return sigma[:, :, None] * G, (theta + iota).sum(axis=1) - lost * UP - TINY
 
     def slopes(self, low: Float[Array, "B H f"], high: Float[Array, "B H f"]) -> tuple[Array, Array]:
-        """(sigma, iota) of the head of this file, for z in [low, high]."""
+        """Return sigma and iota, as in the docstring of this file, for z in [low, high]."""
         ends = np.stack([low, high])
         ratios = np.minimum(ends / self.D_low[..., None], ends / self.D_high[..., None])
         sigma = np.where(high > low, (ratios[1] - ratios[0]) / (high - low), 1 / self.D_high[..., None])

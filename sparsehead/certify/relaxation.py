@@ -132,7 +132,7 @@ class Plain:
         return middle, (middle + low - pad, middle + high + pad)
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """(constant, E): kappa . U >= constant + E . (U - u0)."""
+        """Return (constant, E) with kappa . U >= constant + E . (U - u0)."""
         pad = (kappa.shape[1] + 8) * UNIT * (self.U.size * np.abs(kappa)).sum(axis=1) * UP
         return (self.U.u0 * kappa).sum(axis=1) - pad, kappa
 
@@ -166,7 +166,7 @@ class Normed:
         self.size = np.abs(norm.gain) * np.sqrt(d) + np.abs(norm.bias) + self.rounding
 
     def _form(self, kappa: Float[Array, "B d f"]) -> tuple[Array, Array, Array, Array]:
-        """(phi0, E, a, b): the form is phi0 + r (E . (U - u0) + rest) with a <= rest <= b."""
+        """Return (phi0, E, a, b): the form is phi0 + r (E . (U - u0) + rest) with a <= rest <= b."""
         sizes = np.abs(kappa) + np.abs(kappa).mean(axis=1, keepdims=True)
         kappa = kappa - kappa.mean(axis=1, keepdims=True)
         phi0 = (self.U.u0[:, None] @ kappa)[:, 0] / self.s0[:, None]
@@ -189,7 +189,7 @@ class Normed:
         return phi0, (np.fmax(low - pad, -most), np.fmin(high + pad, most))
 
     def lower_form(self, kappa: Float[Array, "B d"]) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-        """(constant, E'): the form is at least constant + E' . (U - u0)."""
+        """Return (constant, E') such that the form is at least constant + E' . (U - u0)."""
         phi0, E, a, b = (part[..., 0] for part in self._form(kappa[:, :, None]))
         low, high = (ends[:, 0] for ends in self.U.ranges(E[:, :, None]))
         ends = np.stack([low + a, high + b])

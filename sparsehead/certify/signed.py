@@ -93,7 +93,7 @@ def signed_form(model: Model, region: Mixture, sign: Float[Array, " B"]) -> Form
 def _through_mlp(
     model: Model, units: Hidden, ell: Float[Array, "B d"]
 ) -> tuple[Float[Array, " B"], Float[Array, "B d"]]:
-    """(constant, E): ell . (act(h) W_2 + b_2) >= constant + E . (U - u0), the MLP's rounding included."""
+    """Return (constant, E) with ell . (act(h) W_2 + b_2) >= constant + E . (U - u0), the MLP's rounding included."""
     mlp = model.layers[0].mlp
     assert mlp is not None
     f, d = mlp.W_2.shape
@@ -120,7 +120,7 @@ def _read_out(
     size: Float[Array, "B d"],
     moved: Float[Array, " B"],
 ) -> tuple[Float[Array, " B"], Float[Array, "B d"], Float[Array, " B"]]:
-    """(constant, ell, scale): s sign (output - threshold) >= constant + ell . y for a positive s <= scale.
+    """Return (constant, ell, scale): s sign (output - threshold) >= constant + ell . y for a positive s <= scale.
 
     |y| <= size, and |C (y - y0)| / sqrt(d) <= moved; s is 1 without a last LayerNorm.
     """

@@ -39,7 +39,7 @@ class Agreement:
 
     @property
     def differing(self) -> tuple[int, int]:
-        """(number of inputs on which model and function differ, n)."""
+        """The pair (number of inputs on which model and function differ, n)."""
         return self.n - round(self.value * self.n), self.n
 
 

@@ -38,7 +38,7 @@ def norm(x: Tensor, p: Tensors, place: str, a: Architecture) -> Tensor:
 
 
 def heads(x: Tensor, a: Architecture) -> Tensor:
-    """(.., kH) -> (.., k, H)."""
+    """Reshape (.., kH) to (.., k, H)."""
     return x.unflatten(-1, (a.k, a.H))
 
 
