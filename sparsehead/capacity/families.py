@@ -28,7 +28,7 @@ def _granite_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _gemma_scale(config: Any, layer: int, k: int) -> float:
-    """Gemma 2 and 3 divide by the square root of a number of their own; without a configuration take the width."""
+    """Return 1/sqrt(n), with the n that the configuration of Gemma 2 or 3 gives, or else the width k."""
     return float(getattr(config, "query_pre_attn_scalar", None) or k) ** -0.5
 
 
@@ -44,14 +44,14 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _t5_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Any:
-    """The first layer of a stack computes the bias by distance and hands it on to the others."""
+    """Return mask plus bias by distance; the first layer of a stack computes this bias, the others receive it."""
     bias, mask = arguments.get("position_bias"), arguments.get("mask")
     bias = module.compute_bias(T, T) if bias is None else bias
     return (bias if mask is None else bias + mask)[0]
 
 
 def _run_t5(model: Any, ids: Any) -> Any:
-    """Give the decoder, if there is one, the ids of the encoder, so that both stacks attend over the same tokens."""
+    """Run the model. A decoder, if there is one, gets the encoder's ids, so that both attend over the same tokens."""
     if not model.config.is_encoder_decoder:
         return model(input_ids=ids)[0]
     found = model(input_ids=ids, decoder_input_ids=ids, use_cache=False, output_hidden_states=True)
@@ -66,7 +66,7 @@ def picture_shape(config: Any) -> tuple[int, int, int, int, int]:
 
 
 def _run_vit(model: Any, patches: Any) -> Any:
-    """Put patches (1, T, numbers of a patch) together to a picture, row by row."""
+    """Run the model on the picture made of the patches (1, T, numbers per patch), row by row."""
     channels, rows, columns, h, w = picture_shape(model.config)
     parts = patches.reshape(rows, columns, channels, h, w).permute(2, 0, 3, 1, 4)
     return model(pixel_values=parts.reshape(1, channels, rows * h, columns * w))[0]

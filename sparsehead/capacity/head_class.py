@@ -107,7 +107,7 @@ class ClassItem(Item):
 
 
 def _whole_class(bounds: HeadClass, *, m: Real, T: Real, price: Pricing) -> ClassItem:
-    """Return the class as one item; norms chosen after training are rounded up, each with its penalty."""
+    """Return the class as one item. Norms chosen after training are rounded up, and `price` records their penalties."""
     _refuse_missing(bounds, price.form)
     given = {name: getattr(bounds, name) for name in ("V21", "V", "QK", "w", "V11", "QK11", "QK21")}
     sizes: dict[str, Any] = {

@@ -93,15 +93,14 @@ def closed_covering(items: Sequence[Item], log_eps: float) -> Covering:
 
 
 def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: bool) -> Covering:
-    """Return ln N_inf with each item at the smaller of its two prices, or at dim ln(1 + 2r/x), split numerically.
+    """Return ln N_inf with the split found numerically. Each item has the smaller of its two prices, or always
+    dim ln(1 + 2r/x) if `parametric_only`.   Paper: parametric-cover
 
-    Paper: parametric-cover
-
-    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. For
-    up to `CHOICES_TRIED` choices of prices (always for six items) the exact minimum is found, so the result never
+    Minimises the sum of n_k h_k(y_k) over shares y_k = p_k x_k/eps of the error, sum n_k y_k = 1. With up to
+    `CHOICES_TRIED` choices of prices (always for at most six items) the exact minimum is found, so the result never
     decreases when prices rise, as they do with T and m. With more choices a search finds a valid split that may not be
-    the best, so the result may decrease: among random classes over T from 2 to 10^6 it did for none of 600 with 5 to 8
-    items, and for one of 200 with 9 to 12, by 1.4 %.
+    the best, so the result may decrease as T grows from 2 to 10^6: it did for none of 600 random classes with 5 to 8
+    items, and for one of 200 with 9 to 12 items, by 1.4 %.
     """
     live, nothing = [k for k in items if k.live], Covering(0.0, LOG_ZERO, tuple(0.0 for _ in items))
     if not live:

@@ -101,7 +101,7 @@ def pair(state: Mapping[str, Any], name: str, *, transposed: bool = True) -> Pai
 def fused(state: Mapping[str, Any], name: str, family: Architecture, H: int, width: int) -> list[Pair]:
     """Return query, key and value from one matrix, whose columns are in the family's order.
 
-    H: the number of heads; width: of the queries of all heads.
+    H: the number of heads; width: the number of columns of the queries of all heads.
     """
     W, b = pair(state, name, transposed=False)
     narrow = family.order == "query first"

@@ -60,7 +60,7 @@ def weight_bounds(scores: Ball) -> tuple[Float[Array, "n 2"], Float[Array, "n 2"
 
 
 def _upper(choices: Choices) -> Float[Array, " patterns"]:
-    """Return U with F(U) <= 0 for every pattern: the first candidate that is proved, or max v; steps grow 16-fold."""
+    """Return for every pattern the first of 8 growing candidates U with F(U) <= 0 proved, or max v if there is none."""
     parts = []
     for patterns in chunks(choices, assignments(len(choices.support))):
         top = _largest_value(choices, patterns)

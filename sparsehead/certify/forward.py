@@ -1,7 +1,7 @@
 """Evaluate a model in balls: `heads`, `block` and `Model`, operation by operation, with error bounds.
 
 The order of operations is that of the model, except for sums, which `balls` bounds in any order. The resulting balls
-contain both the output in exact arithmetic and the output of `Model.__call__`.
+contain both the output in exact arithmetic and that of `Model.__call__`. U is the state after attention (`block`).
 """
 
 import operator
@@ -97,20 +97,20 @@ def _one_layer(model: Model) -> Callable[[Array], Ball]:
 
 
 def finish_attention(X: Ball, mixed: list[Ball], layer: Layer) -> Ball:
-    """`block.finish_attention`: U, given the mixed values of each head."""
+    """`block.finish_attention` in balls: return U, given the mixed values of each head."""
     parts = [activate(M, layer.sigma) @ W_C for M, W_C in zip(mixed, layer.W_C, strict=True)]
     return around_attention(X, reduce(operator.add, parts), layer)
 
 
 def around_attention(X: Ball, U: Ball, layer: Layer) -> Ball:
-    """U with the bias b_C, the residual and the projection, given the sum over heads."""
+    """Return U from the sum over heads: add the bias b_C and the residual X, and project."""
     U = U if layer.b_C is None else U + layer.b_C
     U = U + X if layer.residual else U
     return project_rows(U) if layer.project else U
 
 
 def finish_mlp(U: Ball, layer: Layer) -> Ball:
-    """`block.finish_mlp`."""
+    """`block.finish_mlp` in balls."""
     mlp = layer.mlp
     if mlp is None:
         return U
@@ -121,7 +121,7 @@ def finish_mlp(U: Ball, layer: Layer) -> Ball:
 
 
 def after_attention(model: Model, U: Ball) -> Ball:
-    """The output given U at [CLS] of the last layer, rows (n, d) to (n,)."""
+    """Return the outputs (n,) from the last layer's U at [CLS], of shape (n, d)."""
     y = finish_mlp(U, model.layers[-1])
     if model.final_norm is not None:
         y = layer_norm(y, model.final_norm)
@@ -141,7 +141,7 @@ def _deep(model: Model, bits: Shaped[Array, "n T"]) -> Ball:
 
 
 def _attended(X: Ball, layer: Layer, *, attends_cls: bool) -> Ball:
-    """U at every token, (n, T + 1, d)."""
+    """Return U at every token, of shape (n, T + 1, d)."""
     Z = X if layer.norm_attention is None else layer_norm(X, layer.norm_attention)
     mixed = []
     for h in range(layer.H):

@@ -180,8 +180,8 @@ def finite_weights(part: Any) -> bool:
 
 
 def _prove_by_enumeration(model: Model, f: SparseFunction) -> Proof:
-    """Try every input in float64 and in balls. If the balls are too wide for "exact", also try patterns: they use that
-    the decoder's slopes cancel along a line, and may be sharper.
+    """Try every input in float64 and in balls. If the balls are too wide to prove the model exact, also try the proof
+    from patterns, which may be sharper, since it uses that the decoder's slopes cancel along a line.
     """
     seen, seen_at, signed_least, signed_at = -np.inf, 0, np.inf, 0
     error, margin = -np.inf, np.inf

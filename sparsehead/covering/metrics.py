@@ -188,7 +188,7 @@ def within(points: Points, limit: Fraction, p: float) -> Bool[Array, "n n"]:
 
 @dataclass(frozen=True)
 class _Screen:
-    """A filter in floats: coordinates are high + low (low None: zero), `limit` bounds the p-th power of the norm.
+    """A filter in floats: x = high + low (low is None if all are 0); points are near if sum |x - y|^p <= limit.
 
     `doubt` bounds the error of a computed power relative to max(limit, power); 0 if the arithmetic is exact.
     """
@@ -314,7 +314,7 @@ def _exactly_within(a: list[Fraction], b: list[Fraction], limit: Fraction, p: fl
 
 
 def _norm_at_most_1(gaps: list[Fraction], p: float) -> bool:
-    """Return whether the p-norm is <= 1; in floats if powers are not exact (`gaps` allow for the tolerance)."""
+    """Return whether the p-norm of `gaps`, given in units of the limit, is <= 1; in floats if powers are not exact."""
     largest = max(gaps)
     if math.isinf(p) or largest > 1 or largest == 0:
         return largest <= 1

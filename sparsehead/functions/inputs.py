@@ -87,7 +87,7 @@ def read_inputs(text: str, T: int) -> tuple[float, ...] | Sampler:
 
 
 def _hash(sampler: Sampler) -> str:
-    """Eight hex digits of the source, or of the name if there is no source."""
+    """Return eight hex digits of a hash of the sampler's source, or of its bytecode or type if there is no source."""
     try:
         source = inspect.getsource(sampler)
     except (OSError, TypeError):

@@ -54,12 +54,12 @@ class Plan:
 
     @property
     def axes(self) -> int:
-        """The number of coordinates of [CLS]'s state that the decoder reads: the first ones."""
+        """The number k such that the decoder reads the first k coordinates of [CLS]'s state."""
         return 1 if self.heads == "one" else self.f.s
 
     @property
     def gap(self) -> float:
-        """About the space between the ends of neighbouring patterns: 1/(2 sum c_i), or 1/2 for a bit read alone."""
+        """The approximate gap between ranges of neighbouring patterns: 1/(2 sum c_i), or 1/2 for a bit read alone."""
         return 1 / (2 * self.code.total) if self.heads == "one" else 0.5
 
 
@@ -84,7 +84,7 @@ def reading_heads(plan: Plan, encoding: Encoding) -> list[PlannedHead]:
 def distracting_heads(plan: Plan, encoding: Encoding, rng: np.random.Generator) -> list[PlannedHead]:
     """Return the heads of all distractors. No two distractors attend to the same position.
 
-    They leak a sixteenth of the gap, so that what is left of a cancellation takes at most an eighth of it.
+    Each leaks a sixteenth of the gap, so that what heads leave when they cancel takes at most an eighth of it.
     """
     irrelevant = np.setdiff1d(np.arange(plan.f.T), plan.f.support)
     drawn = [int(t) for t in rng.permutation(irrelevant)[: plan.decoys]]

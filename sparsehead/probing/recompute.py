@@ -60,8 +60,8 @@ class LayerWeights:
 class Call:
     """One call of an attention layer on one sequence: its input, mask and position terms.
 
-    mixed, output: values that the model itself computed, None if not observed: the heads' mixed values side by side,
-    (T, H v), before the output projection; the layer's output (T, d). `disagreement` compares them with the recomputed.
+    The model itself computed `mixed`, (T, H v), the mixed values of all heads side by side, and `output`, (T, d), of the
+    layer; they are None if not observed. `disagreement` compares them with the recomputed values.
     """
 
     layer: int

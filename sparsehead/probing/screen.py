@@ -20,12 +20,12 @@ INVITE = "if you trust its source, pickle=True (--pickle) reads it with torch's 
 def screen(
     path: Path, *, heads: int | None = None, pickle: bool = False, architecture: Architecture | None = None
 ) -> None:
-    """Refuse a path that is no model for `probe`.
+    """Raise an error if `probe` cannot read the model at `path`.
 
     Args:
-        architecture: given by the caller, for models of a type that is not known.
+        architecture: describes a model whose type this library does not know.
     Raises:
-        FileError: there is no model, it is damaged, or its weights are pickled; DomainError: of an unknown type.
+        FileError: there is no model, it is damaged, or its weights are pickled; DomainError: its type is unknown.
     """
     if not os.path.exists(path):
         raise FileError(
@@ -54,14 +54,14 @@ def screen(
 
 
 def require_heads(name: str, heads: int | None) -> int:
-    """Return the number of heads that a state dict needs to be given."""
+    """Return `heads`; raise an error if it is None, since a state dict does not contain the number of heads."""
     if heads is None:
         raise DomainError(f"{name} does not say how many heads share its matrices; give heads= (--heads).")
     return heads
 
 
 def require_pickle(what: str, allowed: bool) -> None:
-    """Refuse pickled weights that the caller has not allowed; what: the start of the sentence."""
+    """Raise an error about pickled weights unless they are allowed; its message begins with `what`."""
     if not allowed:
         raise FileError(f"{what} weights, which can run code when read; {INVITE}.")
 

@@ -105,7 +105,7 @@ def learn_table(
 
 
 def _or_related(why: str) -> str:
-    """Say that equal rows may be copies, or a result of related columns, which the bound allows."""
+    """Return `why`, reworded: equal rows were copied or come from columns that depend on each other."""
     return f"{why.removesuffix(', so they are not independent')}: they were copied, or columns depend on each other"
 
 
@@ -167,7 +167,7 @@ def best_head(
 
 
 def share_right(answers: Shaped[Array, " n"], labels: Shaped[Array, " n"]) -> float:
-    """The share of equal labels."""
+    """The share of answers that equal their labels."""
     return float((answers == labels).mean())
 
 

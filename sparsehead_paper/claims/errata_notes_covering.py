@@ -197,8 +197,8 @@ def check_errata_notes_10(context: Context) -> Finding:
     """The factor $1 + log(A sqrt(m/C))$ is negative for $A sqrt(m/C) < 1/e$; the positive part of the logarithm is
     meant. With proper covers $c = e sqrt(2)$.
 
-    For the 2^m functions the printed bound is c sqrt(C/m) (1 + log(A sqrt(m/C))), with 1 + log(1/sqrt(4 ln 2)) > 0. The
-    lemma also allows a C that is 20 times larger, for which the printed bound is negative.
+    The class is that of all 2^m functions with values +-A on m points. With its smallest C the printed bound,
+    c sqrt(C/m) (1 + log(A sqrt(m/C))), is positive; the lemma also allows a C 20 times larger, where it is negative.
     """
     A, m = 0.1, 8
     values = A * np.array(list(itertools.product([-1.0, 1.0], repeat=m)))

@@ -220,8 +220,8 @@ def check_single_head_bag_approximate(context: Context) -> Finding:
 @claim("dual-keys", kind="ours", where="not in the paper; cf. lemma B.2")
 def check_dual_keys(context: Context) -> Finding:
     """For positions with all $|<v_i, v_j>| <= Delta$ and $(s - 1) Delta < 1$, an irrelevant position's score is at most
-    $s Delta / (1 - (s - 1) Delta)$ times the score that the dual key gives the relevant ones, and no smaller factor
-    holds for all positions.
+    $s Delta / (1 - (s - 1) Delta)$ times that of the relevant ones under the dual key, the shortest key that gives each
+    of them score 1; no smaller factor holds for all positions.
     """
     worst = 0.0
     for i in range(20):

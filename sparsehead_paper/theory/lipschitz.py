@@ -47,8 +47,8 @@ def head_error_bound(
 ) -> float:
     """Bound the change of a head's output: ||f_head - f_head^|| <= L_out ( B_in B_X 2 tanh(score_error/2) + in_error ).
 
-    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. B_in is
-    needed for only one of the two parameters: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
+    score_error = max_t |Score(x_t) - Score^(x_t)|, in_error = max_t ||phi_in(x_t) - phi_in^(x_t)||. Only
+    phi_in, not phi_in^, must satisfy the bound B_in: Phi^T a - Phi^^T a^ = Phi^T (a - a^) + (Phi - Phi^)^T a^.
 
     Paper: head-lipschitz
     Differs: constant 1 for softmax, not 2; attained by X = (1, -1), W_V = 1, scores -+score_error/2.

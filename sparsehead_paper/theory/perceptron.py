@@ -34,12 +34,12 @@ class VectorElement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorCover:
-    """The cover at eps of x -> <w, x>, ||w|| <= a, on points X of length at most b, found by fewer than
-    (ab/eps)^2 updates.
+    """The cover at eps of the maps x -> <w, x> with ||w|| <= a, on points X of length at most b.
 
-    Update v <- Proj( v + (eps/b^2) sign x_i ) for the first i with an error above eps. Each update lowers ||w -
-    v||^2, which is at most a^2, by more than eps^2/b^2. Proj projects onto the ball of radius a
-    (proper=False omits it: v may then leave the class, and only the multiset of updates matters).
+    `element` starts at v = 0 and repeats v <- Proj( v + (eps/b^2) sigma x_i ), where i is the first point with an error
+    <w - v, x_i> above eps, and sigma = +-1 its sign. Each update lowers ||w - v||^2, at first at most a^2, by more than
+    eps^2/b^2, so there are fewer than (ab/eps)^2. Proj projects onto the ball of radius a; proper=False omits it: v may
+    then leave the class, and only the multiset of updates matters.
 
     Paper: vector-cover
     """
@@ -106,8 +106,8 @@ class MatrixCover:
 
     Row lengths are rounded down to multiples c_j of tau = alpha eps^2/(b^2 B), which costs sqrt(alpha) eps.
     Row j then gets the error e_j = (1 - sqrt alpha) eps sqrt(r_j/R), r_j = c_j tau, R = sum r_j, and
-    perceptron updates (e_j/b^2) sign x_i, each followed by the projection onto the class in the norm Q(V) =
-    sum_j ||V_j||^2/r_j. Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R) each
+    perceptron updates (e_j/b^2) sigma x_i, sigma = +-1, each followed by the projection onto the class in the norm
+    Q(V) = sum_j ||V_j||^2/r_j. Q(W' - V) starts at R and falls by more than ((1 - sqrt alpha) eps)^2/(b^2 R) each
     time.
 
     Paper: linear-cover

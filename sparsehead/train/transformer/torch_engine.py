@@ -127,7 +127,7 @@ class TorchEngine(StepEngine):
         return losses(self.margins, self.labels).mean().item()
 
     def _chunk(self) -> int:
-        """Return the samples per chunk if every sample has its own tokens; full attention has T^2 H weights."""
+        """Return the number of samples per chunk: about CHUNK_NUMBERS divided by the numbers that one sample needs."""
         a = self.a
         width = max(a.d, a.mlp if a.L > 1 else 0, a.H * (a.T + 1) if a.L > 1 and self.spec.dropout else 0)
         return max(1, math.ceil(CHUNK_NUMBERS / ((a.T + 1) * width)))
