@@ -60,7 +60,7 @@ class LayerWeights:
 class Call:
     """One call of an attention layer on one sequence: its input, mask and position terms.
 
-    The model itself computed `mixed`, (T, H v), the mixed values of all heads side by side, and `output`, (T, d), of the
+    The model itself computed `mixed`, (T, H v), mixed values of all heads side by side, and `output`, (T, d), of the
     layer; they are None if not observed. `disagreement` compares them with the recomputed values.
     """
 
