@@ -9,13 +9,15 @@ It prints one line per form, and ends with 1 if one is refuted or inconsistent.
 import sys
 
 from sparsehead import check_form
-from sparsehead.capacity.forms import FORMS
+from sparsehead.capacity.forms import FORMS, Form
 from sparsehead.capacity.neighbours import RANK
 
 
 def main(classes: int = 334, seed: int = 0) -> int:
     """Check all forms; return the exit code."""
-    proved = {name: form for name, form in FORMS.items() if form.proven} | {"rank": RANK}
+    proved: dict[str, str | Form] = {name: name for name, form in FORMS.items() if form.proven} | {
+        "rank": RANK
+    }
     failed = 0
     for name, form in proved.items():
         found = check_form(form, classes=classes, seed=seed)

@@ -80,6 +80,7 @@ def sensitivity_form(model: Model, *, inputs: int = 256) -> Form:
     These are the all-zero and the all-one input, and random ones. The other layers keep the constant 1, so the form is
     for models of one layer.
     """
+    inputs = max(2, min(inputs, 2**24 // model.T))  # 128 MB of weights for each head
     bits = np.random.default_rng(0).integers(0, 2, size=(inputs, model.T))
     bits[0], bits[1] = 0, 1
     theta = float(sensitivity(model.attention(bits)).max())
@@ -192,7 +193,7 @@ def _matrices(layer: Layer) -> tuple[list[tuple[Array, Array]], Array, Array]:
     """Return QK and V of each head, M_in and M_out; V is W_V W_C, and QK has the temperature."""
     if layer.mlp is None or layer.sigma != "identity":
         raise DomainError(
-            "the spectral proxies are for layers with an MLP and linear values; this model has a layer without."
+            "the spectral proxies are for layers with an MLP and linear values; this model has a layer without them."
         )
     QK = [Q @ K.T / layer.temperature for Q, K in zip(layer.W_Q, layer.W_K, strict=True)]
     V = [V @ C for V, C in zip(layer.W_V, layer.W_C, strict=True)]

@@ -115,9 +115,8 @@ def known_form(given: FormLike) -> tuple[str, Form]:
     if isinstance(given, str):
         return given, FORMS.find(given)
     for name, form in FORMS.items():
-        if given in (form, form.linear, getattr(form.covering, "formula", None)) and not FORMS.is_builtin(
-            name
-        ):
+        own = () if FORMS.is_builtin(name) else (form.linear, getattr(form.covering, "formula", None))
+        if any(given is known for known in (form, *own)):
             return name, form
     return UNNAMED, form_of(given)
 

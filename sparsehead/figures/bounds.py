@@ -1,13 +1,18 @@
 """Charts of the terms of a capacity bound."""
 
+from itertools import cycle
+from typing import Any
+
 import altair as alt
 
 from .._base.log_math import Real
 from ..capacity.atlas import Atlas
 from ..capacity.bound import Bound
-from .colours import BLUE, GREEN, GREY, ORANGE, SHAPES
+from .colours import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SHAPES, SKY
 from .encodings import by_name, linear_axis, log_axis
-from .theme import WIDTH, Chart, Rows, count, finish, named, need, number
+from .theme import WIDTH, Chart, Panel, Rows, count, finish, named, need, number
+
+SERIES = (BLUE, GREY, GREEN, PURPLE, BLACK, RED, ORANGE, SKY)  # of forms, in their order
 
 
 def bound_chart(bound: Bound) -> Chart:
@@ -60,7 +65,7 @@ def bound_terms_chart(
 
 
 def atlas_chart(atlas: Atlas) -> Chart:
-    """Draw ln N by every form of an atlas, smallest first, coloured by whether it is proved and whose it is."""
+    """Draw ln N by every form of an atlas, smallest first, and how it grows with m, and with T or depth."""
     drawn = [row for row in atlas.rows if row.log_covering]
     rows = need(
         [
@@ -74,28 +79,67 @@ def atlas_chart(atlas: Atlas) -> Chart:
         ],
         "atlas of bounds",
     )
+    growth: list[dict[str, Any]] = [
+        {"axis": point.axis, "at": point.at, "form": form, "log_covering": value}
+        for point in atlas.growth
+        for form, value in point.log_covering.items()
+        if value
+    ]
+    axes = list(dict.fromkeys(row["axis"] for row in growth))
+    colours = dict(zip(dict.fromkeys(row["form"] for row in growth), cycle(SERIES), strict=False))
+    lines = [_growth_panel([row for row in growth if row["axis"] == axis], axis, colours) for axis in axes]
+    missing = len(atlas.rows) - len(rows)
+    smallest = next((row["form"] for row in rows if row["status"].startswith("proved")), "no form")
+    return finish(
+        alt.vconcat(_forms_panel(rows, atlas.eps), alt.hconcat(*lines)).resolve_scale(
+            color="independent", shape="independent"
+        ),
+        title=f"{smallest} has the smallest proved ln N at T = {number(atlas.T)}, m = {number(atlas.m)}",
+        subtitle="ln of the covering number by every form, without intervals: these are computed, not measured."
+        + (f" Not drawn: {count(missing, 'form')} without a covering number." if missing else ""),
+        data={"forms": rows, "growth": growth},
+    )
+
+
+def _forms_panel(rows: Rows, eps: float) -> Panel:
+    """Return one point per form, coloured by whether it is proved and whose it is."""
     statuses = {"proved": GREEN, "proved by us": BLUE, "proxy": GREY, "yours": ORANGE}
     used = [status for status in statuses if any(row["status"] == status for row in rows)]
     shapes = dict(zip(statuses, SHAPES, strict=False))
     x = alt.X(
-        "log_covering:Q", **log_axis(f"ln N at resolution {atlas.eps:.3g}", [r["log_covering"] for r in rows])
+        "log_covering:Q", **log_axis(f"ln N at resolution {eps:.3g}", [r["log_covering"] for r in rows])
     )
     y = alt.Y(
         "form:N", sort=[row["form"] for row in rows], axis=alt.Axis(title=None, labelLimit=260, grid=True)
     )
     points = named("forms").mark_point(filled=True, size=110, opacity=1)
-    missing = len(atlas.rows) - len(rows)
-    smallest = next((row["form"] for row in rows if row["status"].startswith("proved")), "no form")
-    return finish(
-        points.encode(
-            x=x,
-            y=y,
-            color=by_name(alt.Color, "status", {s: statuses[s] for s in used}, title=None),
-            shape=by_name(alt.Shape, "status", {s: shapes[s] for s in used}, title=None),
-            tooltip=["form:N", "status:N", "log_covering:Q", "gap:Q"],
-        ).properties(width=WIDTH - 80, height=max(60, 30 * len(rows))),
-        title=f"{smallest} has the smallest proved ln N at T = {number(atlas.T)}, m = {number(atlas.m)}",
-        subtitle="ln of the covering number by every form, without intervals: these are computed, not measured."
-        + (f" Not drawn: {count(missing, 'form')} without a covering number." if missing else ""),
-        data={"forms": rows},
+    return points.encode(
+        x=x,
+        y=y,
+        color=by_name(alt.Color, "status", {s: statuses[s] for s in used}, title=None),
+        shape=by_name(alt.Shape, "status", {s: shapes[s] for s in used}, title=None),
+        tooltip=["form:N", "status:N", "log_covering:Q", "gap:Q"],
+    ).properties(width=WIDTH - 80, height=max(60, 30 * len(rows)))
+
+
+def _growth_panel(rows: list[dict[str, Any]], axis: str, colours: dict[str, str]) -> Panel:
+    """Return a line per form along one axis."""
+    at = sorted({row["at"] for row in rows})
+    values = [row["log_covering"] for row in rows]
+    x = linear_axis(axis, at[0], at[-1], values=at, format="d") if axis == "depth" else log_axis(axis, at)
+    y = log_axis("ln N", values)
+    if max(values) > 1e12:
+        y["axis"].format = ".0e"
+    return (
+        named("growth")
+        .transform_filter(alt.datum.axis == axis)
+        .mark_line(point=True, strokeWidth=1.5)
+        .encode(
+            x=alt.X("at:Q", **x),
+            y=alt.Y("log_covering:Q", **y),
+            color=by_name(alt.Color, "form", colours, title=None),
+            shape=by_name(alt.Shape, "form", dict(zip(colours, cycle(SHAPES), strict=False)), title=None),
+            tooltip=["form:N", "at:Q", "log_covering:Q"],
+        )
+        .properties(width=(WIDTH - 150) // 2, height=180)
     )

@@ -12,8 +12,8 @@ numbers per rank. So, up to logarithms, the number of parameters that describe t
     min over 0 < p <= 2 of (rows + columns) min(rank, S_p (b/x)^p)        for inputs of length b,
 
 with p chosen after training for each matrix. Sakai and Imaizumi (arXiv 2605.07297) bound deep transformers by Schatten
-quantities whose indices are chosen after training. Only the abstract of that paper was available, so the formula here
-is not taken from it, and numbers may differ.
+quantities whose indices are chosen after training. This proxy is for single heads and is not their formula, which is
+for whole models: `capacity.neighbours.spectrum`.
 """
 
 from dataclasses import dataclass

@@ -5,6 +5,7 @@ import json
 import math
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -391,3 +392,14 @@ def test_a_form_can_count_parameters_of_its_own():
     W = MatrixNorms(2.0, 1.0, 5.0, 5.0, 9.0, 30, 40)
     small = SmallClass("linear", "", 0.5, 0.0, W, 9.0, 1.0)
     assert stated(form, small) == pytest.approx(7 * math.log(1 + 2 * 4.0))
+
+
+def test_a_head_of_another_network_by_its_weights():
+    rng = stream(5, "foreign")
+    weights = {"in_proj_weight": rng.normal(size=(24, 8)), "out_proj.weight": rng.normal(size=(8, 8))}
+    asked: dict[str, Any] = {"heads": 2, "head": 1, "norms": {"BX": 3.0}, "T": 16}
+    found = sh.atlas(weights, m=1000, **asked)
+    assert [row.form for row in found.rows] == [*FORMS, "rank"]
+    direct = sh.bound(weights, m=1000, form=neighbours.RANK, **asked)
+    assert found.rows[-1].log_covering == direct.log_covering < direct.forms["parametric"]
+    assert {point.axis for point in found.growth} == {"m", "T"}

@@ -87,6 +87,7 @@ def test_a_name_holds_for_this_process_and_can_be_given_again():
     found = sh.bound(norms=NORMS, T=50, m=1000)
     assert found.own == ("mine",) and found.form == "minimum" and "mine" in list(FORMS)
     assert sh.bound(norms=NORMS, T=50, m=1000, form=capacity).form == "mine"
+    assert sh.bound(norms=NORMS, T=50, m=1000, form=FORMS["ours"]).form == "ours"
     assert "mine" not in sh.bound(small_model(), m=100).forms  # a formula for norms
     sh.form("mine", "again")(linear_charge)
     assert FORMS["mine"].description == "again"
@@ -119,7 +120,9 @@ def test_the_value_is_in_table_chart_card_and_command(capsys):
     every = sh.atlas(norms=NORMS, T=50, m=1000)
     row = next(row for row in every.to_frame() if row["form"] == "mine")
     assert row["status"] == "yours, not proved" and row["source"] == "a note"
-    drawn = every.plot().chart.to_dict()["datasets"]["forms"]
+    data = every.plot().chart.to_dict()["datasets"]
+    drawn = data["forms"]
+    assert {"axis": "T", "at": 50_000, "form": "mine"}.items() <= data["growth"][-2].items()
     assert {"form": "mine", "status": "yours"}.items() <= next(
         r for r in drawn if r["form"] == "mine"
     ).items()
