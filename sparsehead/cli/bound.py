@@ -1,7 +1,7 @@
 """`sparsehead bound MODEL --m M` or `sparsehead bound --norms "V21=..,V=..,QK=..,BX=.." --T T --m M`."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .._base.errors import ParseError
-from .._base.fields import about, option
+from .._base.fields import option
 from ..capacity.forms import FORMS
 from .output import AsJson, emit
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Question:
     """The options of the bound, for a model or for norms; the defaults are those of `sparsehead.bound`."""
 
-    m: int = field(metadata=about("Options", "Training samples."))
+    m: int = option(1000, "Training samples.")
     norms: str | None = option(
         None, "Norms instead of a model: V21=..,V=..,QK=..,BX=.. and BZ, BP, L, w, H, k, d."
     )

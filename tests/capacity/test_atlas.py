@@ -364,9 +364,9 @@ def test_a_file_and_the_command_line(tmp_path, capsys):
     }
     assert found["growth"][0]["axis"] == "m" and found["verdict"]
     with pytest.raises(SystemExit):
-        main(["bound", str(file), "--m", "100000", "--atlas"])
+        main(["bound", str(file), "--atlas"])  # at 1000 samples, unless --m says otherwise
     said = " ".join(capsys.readouterr().out.split())
-    assert "Smallest proved ln N as depth grows" in said and "occam proved" in said
+    assert "m=1000," in said and "Smallest proved ln N as depth grows" in said and "occam proved" in said
 
 
 @pytest.mark.parametrize(
