@@ -43,7 +43,7 @@ class ReadScale(Protocol):
     """The factor of the scores."""
 
     def __call__(self, config: Any, layer: int, k: int, /) -> float:
-        """config: the model's configuration, None if there is none; layer: from 0; k: the width of a head."""
+        """Return the factor; config: the model's configuration or None; layer: counted from 0; k: width of a head."""
 
 
 @runtime_checkable
@@ -51,7 +51,7 @@ class ReadCap(Protocol):
     """The cap c of the scores, which become c tanh(score / c) before the mask is added."""
 
     def __call__(self, config: Any, /) -> float | None:
-        """config: the model's configuration; returns None if scores are not capped."""
+        """Return c, or None if scores are not capped; config: the model's configuration."""
 
 
 @runtime_checkable
@@ -59,7 +59,7 @@ class Rotate(Protocol):
     """The rotation of queries and keys by their positions."""
 
     def __call__(self, x: "Tensor", arguments: Mapping[str, Any], /) -> "Tensor":
-        """Return the queries or keys x (T, k) of one head, rotated; arguments: of the attention module's forward."""
+        """Return the queries or keys x (T, k) of one head, rotated; arguments: those of the module's forward."""
 
 
 @runtime_checkable
@@ -67,7 +67,7 @@ class ReadMask(Protocol):
     """The numbers that are added to the scores."""
 
     def __call__(self, module: Any, arguments: Mapping[str, Any], T: int, /) -> "Tensor | None":
-        """Return (T, T) or (H, T, T), -inf where query i may not attend to j, or None; module: the attention module."""
+        """Return the mask, (T, T) or (H, T, T), -inf where query i may not attend to j; None if there is no mask."""
 
 
 @runtime_checkable

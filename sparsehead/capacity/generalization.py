@@ -1,6 +1,6 @@
 """From covering numbers to error: chaining, uniform and margin bounds, the realisable rate, sample sizes.
 
-ln N always bounds the covering number on EVERY sample of the size named, with proper covers.
+A given ln N must bound the ln of the proper covering number on EVERY sample of the size that the function names.
 """
 
 import math
@@ -15,8 +15,8 @@ def rademacher(log_covering: Callable[[float], float], *, A: Real, m: Real) -> f
 
         R^ <= A q^J + m^{-1/2} sum_{j=1..J} A q^{j-1} sqrt(2 ln N(A q^j)),
 
-    for the best of q = 1/2, 1/4, 1/8 and J >= 0. Levels below A/2^60 or a thousandth of the sum are left out, which
-    could lower it by no more than that.
+    for the best of q = 1/2, 1/4, 1/8 and J >= 0. Levels below A/2^60 or a thousandth of the sum are left out; they
+    could lower the bound by no more than their size.
 
     Chaining: each cover element has a parent in the cover one level up (covers are proper), so level j has
     N_j differences of size A q^{j-1}, and Massart's lemma bounds their mean supremum. J = 0 gives A.

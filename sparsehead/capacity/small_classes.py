@@ -57,7 +57,7 @@ def small_classes(rng: np.random.Generator, kinds: Sequence[str], count: int) ->
 
 
 def interval(rng: np.random.Generator) -> SmallClass:
-    """w in [-a, a] on one point b: balls of radius eps cover [-ab, ab] if there are ceil(ab/eps) of them."""
+    """All numbers w in [-a, a], on one point b: to cover [-ab, ab] takes ceil(ab/eps) balls of radius eps."""
     a, b, r = _size(rng), _size(rng), float(rng.uniform(1, 30))
     balls = math.ceil(r * JUST_BELOW)
     one = MatrixNorms(a, a, a, a, a, 1, 1)
@@ -75,7 +75,7 @@ def sign_matrices(rng: np.random.Generator) -> SmallClass:
 
 
 def score_signs(rng: np.random.Generator) -> SmallClass:
-    """The same matrices as scores on all pairs (e_i, e_j)."""
+    """Matrices as in `sign_matrices`, as scores on all pairs (e_i, e_j)."""
     d = round(10 ** rng.uniform(0, 3))
     return _signs("bilinear", d, d, N=d * d, k=int(rng.integers(1, min(12, d) + 1)), rng=rng)
 

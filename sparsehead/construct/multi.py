@@ -46,10 +46,10 @@ def s_heads(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mode
 def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Model:
     """Return a model with one head of value width s, for a bag of approximately orthonormal vectors.
 
-    A token's score is beta <u_1, x>, with u_1 dual to the support; coordinate i of its value is <w_i, x>, with w_i dual
-    to position i. If [CLS] is attended, its score is beta too and its value 0. Let zeta be the attention on the other
-    tokens and nu = max |<w_i, P_t>|: coordinate i of the output is then at most nu zeta for bit 0, and at least
-    (1 - zeta)/(s + 1) - nu zeta for bit 1. Without [CLS] it may be nu for bit 0, and nu must be below about 1/s.
+    A relevant token has score beta, and value e_i if it is the i-th (`dual` finds such maps); [CLS], if attended, has
+    score beta and value 0. If irrelevant tokens get attention zeta and their values have entries of at most nu, then
+    coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1) - nu zeta for bit 1.
+    Without [CLS] they may get all attention, so it may be nu for bit 0, and nu must be below about 1/s.
     Paper: single-head-bag-approximate
     """
     s = f.s

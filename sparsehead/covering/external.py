@@ -129,7 +129,7 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
 
 
 def _inside(w: Pair, g: Pair, side: int, radius: int) -> bool:
-    """Return whether |w|^2 - <w, g> <= 2 side t <w, g'>, in integers, by comparing signs and squares of both sides."""
+    """Return whether |w|^2 - <w, g> <= 2 side t <w, g'>, decided in integers; t and g' are those of `_members`."""
     left = w[0] * (w[0] - g[0]) + w[1] * (w[1] - g[1])
     right = side * (w[1] * g[0] - w[0] * g[1])
     size = g[0] ** 2 + g[1] ** 2

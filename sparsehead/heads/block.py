@@ -6,8 +6,8 @@ With Z = LN(X) if there is a LayerNorm, else X, and Pi the projection of rows to
     U   = Pi( [X] + sum_h sigma( A_h (Z W_V + b_V) ) W_C + b_C )
     out = Pi( [U] + act( LN(U) W_1 + b_1 ) W_2 + b_2 )            if there is an MLP, else out = U
 
-The bracketed terms are the residuals. Without optional parts this is tf_heads; with Pi, W_C = I and an MLP (I, W_C) it
-is tf_deep; with LayerNorms, biases, temperature sqrt(k), a GELU MLP and residuals it is the practical block.
+Brackets mark the residuals. Without optional parts this is `heads.tf_heads`; with Pi, W_C = W_1 = I and the paper's W_C
+as W_2, `heads.tf_deep`; with LayerNorms, biases, temperature sqrt(k), a GELU MLP and residuals, the block of training.
 """
 
 from dataclasses import dataclass

@@ -43,20 +43,20 @@ def plant(
 
     `difficulty` sets three things, of which the first two can also be given:
 
-        width          d - 3 falls from T - 1, or 8 s ln(100 T) if that is less, at difficulty 0 to 2 s ln T at 1 (with
-                       heads="s": 2 ln T), geometrically; it is then raised until the proof succeeds
-        distractors    3 * difficulty of them, rounded, as far as there are irrelevant positions for them; up to 1/3
-                       silent ones, up to 2/3 also constant ones, then also cancelling ones
-        flatness       of the decoder: up to 1/4 its ramps start in the middle of the values that they join, so that
-                       many inputs have a gradient; from 1/2 on every input lies on a plateau, with gradient 0 up to
-                       rounding
+        width          d - 3 is min(T - 1, 8 s ln(100 T)) at difficulty 0, 2 s ln T at difficulty 1 (2 ln T with
+                       heads="s"), and geometric in between; d is then raised until the proof succeeds
+        distractors    round(3 * difficulty) of them, or fewer if there are too few irrelevant positions; silent ones,
+                       above difficulty 1/3 also constant ones, above 2/3 also cancelling ones
+        flatness       of the decoder: up to difficulty 1/4 its ramps start in the middle of the values that they join,
+                       so many inputs have a gradient; from difficulty 1/2 on every input lies on a plateau, with
+                       gradient 0 up to rounding
 
     Args:
         f: the function of 1 to 8 bits, or its expression, which then needs T.
         heads: "one" head that reads all relevant positions, or "s": one for each of them.
-        distractors: how many, or a sequence of kinds. "silent": attends to irrelevant positions and copies their bits
-            to where nothing reads them. "constant": adds a constant from there to what is decoded, and a bias takes it
-            off. "cancel": three heads that add bits of irrelevant positions to what is decoded, and cancel each other.
+        distractors: how many, or a sequence of kinds; all attend to irrelevant positions. "silent": copies their bits
+            to where nothing reads them. "constant": adds a constant to what is decoded, which a bias subtracts.
+            "cancel": three heads that add irrelevant bits to what is decoded, and cancel each other.
         d: the width, at least 5 (with heads="s" s + 4).
         difficulty: from 0 to 1.
         seed: for positions, distractors and the order of the heads.

@@ -66,7 +66,7 @@ class Plan:
 def reading_heads(plan: Plan, encoding: Encoding) -> list[PlannedHead]:
     """Return one head that sums the relevant bits into coordinate 0, or one for each bit, with coordinates of its own.
 
-    A bit read alone leaks at most 1/(4 C), with C the sum of the weights by which later units may multiply its error.
+    A head for one bit leaks at most 1/(4 C), where C is the sum of the weights by which later units multiply its error.
     """
     f, eye = plan.f, np.eye(encoding.d)
     if plan.heads == "one":

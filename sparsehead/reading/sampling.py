@@ -44,7 +44,7 @@ class Agreement:
 
 
 def inputs_for(T: int) -> int:
-    """Return the number of random inputs of length T for a table or an agreement: 4096, or fewer if above 2^27 bits."""
+    """Return the number of random inputs of length T to draw: 4096, but at most 2^27 bits in all, and at least 256."""
     return max(256, min(4096, 2**27 // T))
 
 

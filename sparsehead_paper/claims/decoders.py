@@ -154,7 +154,7 @@ def check_exact_certificate(context: Context) -> Finding:
 
 
 def _believed(model: Model, f: SparseFunction) -> bool:
-    """Return whether either verification method accepts `model` for f; here every model is wrong."""
+    """Return whether a verification method accepts `model`, which does not compute f."""
     found = [verify(model, f, method=m) for m in ("exhaustive", "patterns")]
     return any(c.correct or c.exact for c in found)
 

@@ -1,4 +1,4 @@
-"""Consistency of the definitions: every special form equals the general head with its parts filled in."""
+"""Consistency of definitions: every special form is the general head with its own Score, Norm, phi_in and phi_out."""
 
 import itertools
 import math

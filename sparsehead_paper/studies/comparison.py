@@ -93,7 +93,7 @@ class Race:
         return whole
 
     def _drop(self, number: Number, n: int) -> None:
-        """Compare remaining interpretations by the numbers that all of them have; drop any more than DROP behind."""
+        """Compare the remaining interpretations by their common numbers; drop those more than DROP below the best."""
         common = [x.name for x in self.numbers if all((r, x.name) in self.found for r in self.alive)]
         totals = {r: sum(self.found[r, name].log_evidence for name in common) for r in self.alive}
         best = max(totals.values())

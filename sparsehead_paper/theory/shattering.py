@@ -52,7 +52,7 @@ def head_outputs(
 
 
 def shatters(T: int) -> bool:
-    """Return whether the heads realise all 2^n patterns around 1/2 on the n sequences: pseudo-dimension >= n.
+    """Return whether outputs above or below 1/2 on the n sequences give all 2^n patterns: pseudo-dimension >= n.
 
     Paper: pseudo-dimension
     """

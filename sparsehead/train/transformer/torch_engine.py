@@ -48,7 +48,7 @@ def update(optimiser: torch.optim.Optimizer, weights: Iterable[Tensor], spec: Tr
 
 
 def torch_origin(dtype: str, device: str) -> dict[str, str]:
-    """Return `made_by` of engines in PyTorch; the numbers depend on its version."""
+    """Return `made_by` of engines in PyTorch; it contains PyTorch's version, since results depend on it."""
     return {"engine": f"torch {version('torch')}", "instructions": "", "dtype": dtype, "device": device}
 
 
@@ -156,7 +156,7 @@ class TorchEngine(StepEngine):
 
 
 def origin(spec: TrainSpec, *, dtype: str, device: str) -> dict[str, str]:
-    """Return `made_by` of the engine, which can train every spec."""
+    """Return `made_by` of the engine, never a reason for refusal, since this engine can train every spec."""
     return torch_origin(dtype, device)
 
 
