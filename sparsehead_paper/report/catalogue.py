@@ -25,6 +25,7 @@ from ..figures.appearance import appearance_chart
 from ..figures.bound_training import bound_along_training
 from ..figures.curves import parity_curves, validation_curves
 from ..figures.failures import failures_chart
+from ..figures.interpreters import interpreters_chart
 from ..figures.norms import learned_vs_built_norms
 from ..figures.parity_settings import parity_settings_chart
 from ..figures.read_trained import certificate_chart, read_trained_chart
@@ -37,6 +38,7 @@ from ..studies.curves import CurvesRecord
 from ..studies.failures import FailuresRecord
 from ..studies.folder import R, has_results, read_results
 from ..studies.interpretations import InterpretationsRecord
+from ..studies.interpreters import InterpretersRecord
 from ..studies.law_stage import LawsRecord, SuccessRecord
 from ..studies.norms import BoundAlongRecord, NormsRecord
 from ..studies.parity import ParityRecord, ParitySettingsRecord
@@ -139,6 +141,12 @@ BUILTIN = (
         "Ours: all functions of two and three bits.",
         LawsRecord,
         lambda laws: laws_chart(laws, title="Every function"),
+    ),
+    _measured(
+        "interpreters",
+        "Ours: methods that look for a support, where it is known by proof.",
+        InterpretersRecord,
+        interpreters_chart,
     ),
     _measured(
         "success",

@@ -10,6 +10,7 @@ paper_laws, slope, functions   the law under other settings, what decides its sl
 predicted              conjunctions at other p and s: laws of theoretical learners beside those of presets
 every_function         laws of all functions of two and three bits, and what predicts their order
 read_trained, failures   functions read from trained models; why runs near the threshold fail
+attributions, interpreters   methods that look for a support, on planted models whose support is proved
 evidence, interpretations, comparison, shares   which interpretation of the paper's text gives its numbers
 plans, times           the stages of each scale, and how long they take
 records                the kinds of results files, by name

@@ -12,6 +12,7 @@ from .dropout import dropout
 from .every_function import every_function
 from .failures import failures
 from .functions import functions
+from .interpreters import Interpreters
 from .law_stage import Law
 from .norms import norms
 from .paper_laws import DECADES, PAPER_TS, best, literal, matched, matched_beyond, matched_decades
@@ -38,7 +39,7 @@ def _stages(scale: str) -> tuple[Stage, ...]:
     if scale == "quick":
         return (
             attention(seeds=2), curves(replicates=10), parity(seeds=2), norms((30, 100, 300), 2), reading(1, 20),
-            appearance_plan(2), Law("law", (100, 300), 32, with_map=True),
+            appearance_plan(2), Law("law", (100, 300), 32, with_map=True), Interpreters((16, 48), repeats=1),
         )  # fmt: skip
     if scale == "default":
         return (
@@ -74,7 +75,7 @@ def settings_studies() -> tuple[Stage, ...]:
     return (
         curves("paper"), Interpretations(), matched(), attention("paper"), best(), failures(), parity_settings(),
         slope(), slope_norms(), functions(), matched_decades(), matched_beyond(), curves("literal"),
-        attention("literal"), literal(), predicted(), every_function(),
+        attention("literal"), literal(), predicted(), every_function(), Interpreters(),
     )  # fmt: skip
 
 

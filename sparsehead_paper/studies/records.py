@@ -14,6 +14,7 @@ from .curves import CurvesRecord
 from .dropout import DropoutRecord
 from .failures import FailuresRecord
 from .interpretations import InterpretationsRecord
+from .interpreters import InterpretersRecord
 from .law_stage import LawsRecord, SuccessRecord
 from .norms import BoundAlongRecord, NormsRecord
 from .parity import ParityRecord, ParitySettingsRecord
@@ -85,6 +86,7 @@ RECORDS: dict[str, type[ResultsRecord]] = {
     "functions": LawsRecord,
     "predicted": LawsRecord,
     "every-function": LawsRecord,
+    "interpreters": InterpretersRecord,
     "parity-settings": ParitySettingsRecord,
     "failures": FailuresRecord,
 }

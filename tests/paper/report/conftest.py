@@ -26,6 +26,7 @@ from sparsehead_paper.studies.interpretations import (
     PaperNumber,
     Standing,
 )
+from sparsehead_paper.studies.interpreters import InterpretersRecord, MethodCell, Share
 from sparsehead_paper.studies.law_stage import LabelledLaw, LawsRecord, SuccessRecord
 from sparsehead_paper.studies.norms import BoundAlongRecord, BoundPoint, NormPoint, NormsRecord
 from sparsehead_paper.studies.parity import LossPoint, ParityRecord, ParitySettingRun, ParitySettingsRecord
@@ -76,6 +77,13 @@ def made_up_results():
     appeared = tuple(AppearanceRun("and", 300, 200, i, True, 400, 50 + i, 60 + i, 50) for i in range(3))
     curves = CurvesRecord(300, tuple(accuracy))
     attention = AttentionRecord(((0.1, 0.7, 0.1, 0.1),) * 5, support=(1,))
+    half = Share(0.5, 0.2, 0.8)
+    planted = tuple(
+        MethodCell(T, x, kind, method, 4, half, half, half, half)
+        for T in (16, 48)
+        for x, kind in ((0.0, "dial"), (1.0, "dial"), (0.25, "silent"))
+        for method in ("attention", "linear probe")
+    )
     return {
         "law": law,
         "law-matched": law,
@@ -89,6 +97,7 @@ def made_up_results():
         "functions": several,
         "predicted": replace(several, laws=(replace(several.laws[0], group="AND of 3, p = 0.794"),)),
         "every-function": several,
+        "interpreters": InterpretersRecord(3, 32, planted),
         "parity-settings": ParitySettingsRecord((ParitySettingRun("one", 10, 0, 200, 1000),), 2),
         "failures": FailuresRecord((FailureRun(1000, 42, 0, True, 90, 0.3, 1),), 2),
         "law-grid": law,
