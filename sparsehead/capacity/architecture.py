@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from .._base.errors import DomainError
+from .._base.arguments import real, whole
+from .._base.errors import DomainError, SparseheadError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -165,6 +166,7 @@ class Architecture:
                 raise DomainError(
                     f"{name} of an Architecture is one of {listed}; got {getattr(self, name)!r}."
                 )
+        whole("extra", self.extra, least=0)
         try:
             re.compile(self.module)
         except (re.error, TypeError):
@@ -172,6 +174,27 @@ class Architecture:
                 f"module of an Architecture is a regular expression such as r'layers\\.\\d+\\.attn'; got "
                 f"{self.module!r}."
             ) from None
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Call the function `name` of this architecture; what it raises becomes one line that names it."""
+        try:
+            return getattr(self, name)(*arguments)
+        except SparseheadError:
+            raise
+        except Exception as error:
+            first = " ".join(str(error).split())[:200]
+            raise SparseheadError(
+                f"{name} of the Architecture failed: {type(error).__name__}: {first}"
+            ) from error
+
+    def factor(self, config: Any, layer: int, k: int) -> float:
+        """Return the scale of the scores of a layer whose heads have width k."""
+        return real("scale of an Architecture", self.ask("scale", config, layer, k), above=0)
+
+    def capped_at(self, config: Any) -> float | None:
+        """Return the cap of the scores, None if there is none."""
+        found = self.ask("cap", config)
+        return None if found is None else real("cap of an Architecture", found, above=0)
 
     @property
     def qkv(self) -> tuple[str, ...]:
@@ -202,5 +225,5 @@ class Architecture:
 
     def outside(self, config: Any) -> tuple[str, ...]:
         """Return why such a layer is outside the bound's class; empty if it is inside."""
-        has = {self.positions: True, "norms": bool(self.norms), "cap": self.cap(config) is not None}
+        has = {self.positions: True, "norms": bool(self.norms), "cap": self.capped_at(config) is not None}
         return tuple(text for name, text in OUTSIDE.items() if has.get(name))

@@ -140,9 +140,13 @@ def supported() -> str:
 
 def check_probed(kind: Any) -> None:
     """Raise if `probe` cannot run a model of this type."""
+    if kind is None:
+        raise DomainError(f"the configuration has no model_type; probe reads {supported()}; {DOOR}.")
     known = isinstance(kind, str) and (kind in PARTS or kind in ARCHITECTURES)
     if not known or not ARCHITECTURES[PARTS[kind][1] if kind in PARTS else kind].probed:
-        raise DomainError(f"probe does not know models of type {kind!r}; it reads {supported()}; {DOOR}.")
+        raise DomainError(
+            f"probe does not know models of type {shown(kind)}; it reads {supported()}; {DOOR}."
+        )
 
 
 def find_architecture(given: Any) -> Architecture | None:

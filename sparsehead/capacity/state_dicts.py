@@ -160,7 +160,7 @@ def attention_layers(
         output = output_of(state, prefix, architecture)
         qkv = separate or fused(state, names[0], family, H, output[0].shape[0])
         index = int((re.findall("[0-9]{1,9}", prefix) or ["0"])[-1])
-        layer = _layer(prefix or "the layer", H, qkv, output, partial(family.scale, config, index))
+        layer = _layer(prefix or "the layer", H, qkv, output, partial(family.factor, config, index))
         outside = family.outside(config)
         notes = outside
         if known is None and not names[0].endswith("in_proj_weight"):

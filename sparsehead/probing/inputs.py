@@ -232,7 +232,7 @@ def _tokenizer(folder: Path) -> Any:
         from transformers import AutoTokenizer
 
         try:
-            return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
         except Exception:  # of any type, where files or packages of the tokenizer are missing
             return None
 

@@ -235,7 +235,7 @@ def _in_folder(folder: Path, architecture: Architecture | None) -> nn.Module:
     known = architecture or ARCHITECTURES.get(config.get("model_type", ""))
     if known is None or known.make is None:
         return _pretrained(folder, use_safetensors=bool(safe))
-    module: Any = known.make(config)
+    module: Any = known.ask("make", config)
     if not isinstance(module, nn.Module):
         raise DomainError(f"make of an Architecture returns a torch module; got {shown(module)}.")
     state: dict[str, Any] = {}

@@ -62,6 +62,11 @@ def _sites(model: nn.Module, architecture: Architecture, heads: int | None) -> l
         heads = None  # `load` compares them
     elif heads is None:
         heads = _heads_of_modules(named, architecture)
+        if heads is None:
+            raise DomainError(
+                "neither the configuration nor the attention modules say how many heads a layer has; give heads= "
+                "(--heads), or its name as `heads` of the Architecture."
+            )
     layers = attention_layers(model.state_dict(), heads=heads, config=config, architecture=architecture)
     found = {prefix: _weights(named, architecture, prefix, a, config) for prefix, a in layers}
     # an encoder is called before its decoder, which the order of names would put first
@@ -79,6 +84,11 @@ def _sites(model: nn.Module, architecture: Architecture, heads: int | None) -> l
 
 def _repeated(prefixes: list[str], config: Any) -> list[str]:
     """Return the modules that ALBERT's layers call, one for each layer."""
+    names = ("inner_group_num", "num_hidden_layers", "num_hidden_groups")
+    if missing := [name for name in names if not hasattr(config, name)]:
+        raise DomainError(
+            f"layers that share a module, as in ALBERT, have a configuration with {missing[0]}."
+        )
     inner, layers = config.inner_group_num, config.num_hidden_layers
     groups = [prefixes[i : i + inner] for i in range(0, len(prefixes), inner)]
     return [name for i in range(layers) for name in groups[int(i / (layers / config.num_hidden_groups))]]
@@ -100,7 +110,7 @@ def _weights(
         for field, name in (("query_norm", architecture.query_norm), ("key_norm", architecture.key_norm))
     }
     plain = weights_of_layer(found.layer, found.positions, found.outside)
-    return replace(plain, cap=architecture.cap(config), **norms)  # type: ignore[arg-type]
+    return replace(plain, cap=architecture.capped_at(config), **norms)  # type: ignore[arg-type]
 
 
 def _part(named: Mapping[str, nn.Module], architecture: Architecture, prefix: str, name: str) -> nn.Module:

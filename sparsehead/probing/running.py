@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .._base.arguments import shown
 from .._base.errors import DomainError
-from ..capacity.architecture import Architecture, Rotate
+from ..capacity.architecture import Architecture
 from ..heads.block import block
 from ..heads.model import Model
 from .load import Source
@@ -58,13 +58,24 @@ def run(source: Source, tokens: Any, visit: Visitor | None = None, change: Chang
 def _states(module: nn.Module, architecture: Architecture, batched: Tensor) -> Tensor:
     """Return the hidden states after the last layer, (T, d)."""
     if architecture.run is None:
-        options = {"use_cache": False} if getattr(module.config, "use_cache", False) else {}
-        states: Any = module(input_ids=batched, **options)[0]
+        states: Any = _as_transformers(module, batched)
     else:
-        states = architecture.run(module, batched)
+        states = architecture.ask("run", module, batched)
     if not isinstance(states, Tensor) or states.dim() not in (2, 3):
         raise DomainError(f"run of an Architecture returns hidden states (1, T, d); got {shown(states)}.")
     return one(states)
+
+
+def _as_transformers(module: nn.Module, batched: Tensor) -> Any:
+    config = getattr(module, "config", None)
+    options = {"use_cache": False} if getattr(config, "use_cache", False) else {}
+    try:
+        return module(input_ids=batched, **options)[0]
+    except TypeError as error:
+        raise DomainError(
+            f"this {type(module).__name__} cannot be called with input_ids, as transformers calls models: "
+            f"{' '.join(str(error).split())[:200]}; give its Architecture a `run`."
+        ) from error
 
 
 def one(batch: Tensor) -> Tensor:
@@ -138,14 +149,15 @@ class _Watch:
     def _call(self, site: Site, mixed: Tensor) -> Call:
         assert self.architecture is not None and self.X is not None
         X, architecture, arguments = self.X.float(), self.architecture, self.arguments
-        read = transformers_mask if architecture.mask is None else architecture.mask
         rotate: Turn | None = None
         if architecture.rotate is not None:
-            rotate = partial(_rotated, architecture.rotate, arguments)
+            rotate = partial(_rotated, architecture, arguments)
         elif architecture.positions == "rotary":
-            cos, sin = (one(table) for table in arguments["position_embeddings"])
+            cos, sin = _tables(arguments.get("position_embeddings"))
             rotate = partial(rotate_by_tables, cos=cos, sin=sin)
-        mask = _mask(read(site.module, arguments, len(X)), site, len(X))
+        given = site.module, arguments, len(X)
+        mask = transformers_mask(*given) if architecture.mask is None else architecture.ask("mask", *given)
+        mask = _mask(mask, site, len(X))
         return Call(site.layer, X, site.weights, mask, rotate, mixed=mixed.float())
 
     def _leave(self, module: Any, args: Any, output: Any) -> Any:
@@ -187,8 +199,18 @@ def _mask(mask: Any, site: Site, T: int) -> Tensor | None:
     return found[0] if found.dim() == 3 and found.shape[0] == 1 else found
 
 
-def _rotated(rotate: Rotate, arguments: Mapping[str, Any], x: Tensor) -> Tensor:
-    found = rotate(x, arguments)
+def _tables(given: Any) -> tuple[Tensor, Tensor]:
+    """Return the cosines and sines that transformers gives an attention module."""
+    if not isinstance(given, tuple) or len(given) != 2 or not all(isinstance(x, Tensor) for x in given):
+        raise DomainError(
+            "this model's attention is not called with position_embeddings, the cosines and sines of transformers; "
+            "give its Architecture a `rotate`."
+        )
+    return one(given[0]), one(given[1])
+
+
+def _rotated(architecture: Architecture, arguments: Mapping[str, Any], x: Tensor) -> Tensor:
+    found = architecture.ask("rotate", x, arguments)
     if not isinstance(found, Tensor) or found.shape != x.shape:
         raise DomainError(
             f"rotate of an Architecture returns queries or keys of the shape that it is given, {tuple(x.shape)}; got "
