@@ -114,7 +114,7 @@ WRONG: list[tuple[str, str]] = [
     ("w.pt --heads 2", "holds pickled weights, which can run code when read; .*--pickle"),
     ("notes.txt", "notes.txt is no model that probe can read"),
     ("unknown --architecture nosuch", "architecture 'nosuch' is unknown; the architectures are bert"),
-    ("unknown --architecture lama", "Did you mean 'llama'?"),
+    ("unknown --architecture lllama", "Did you mean 'llama'?"),
     (
         "unknown --architecture nosuch.module:X",
         "there is no module 'nosuch' .* where architectures are imported from",
