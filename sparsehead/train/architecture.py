@@ -7,6 +7,8 @@ from .._base.errors import DomainError
 from .._base.fields import about, setting, settings_of
 from ..heads.encoding import ENCODINGS
 
+GATES = ("none", "zeros", "ones", "both")
+MARKERS = 2  # coordinates of a gated model that say which bit a token has; positions have the others
 SIGMAS = ("identity", "relu", "gelu", "tanh")  # the kernel gets an index: keep the order
 OWN, OWN_BAG = "own-", "bag-"  # prefixes of names of user-defined encodings; a hash of the numbers follows
 
@@ -36,6 +38,10 @@ class Shape:
         "trainable", "Model", "Positions of the trainable encoding: trained, or fixed sine waves.",
         choices=("trainable", "sinusoidal"),
     )  # fmt: skip
+    gate: str = setting(
+        "none", "Model", "Bits whose positions a head attends to: all, zeros, ones, or half of the heads each.",
+        choices=GATES,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         kind: type = type(self)
@@ -55,6 +61,17 @@ class Shape:
                 f"{self.positions} positions replace those of the trainable encoding; the encoding "
                 f"{self.encoding!r} has fixed ones."
             )
+        if self.gate != "none":
+            self._check_gated()
+
+    def _check_gated(self) -> None:
+        """Raise a DomainError unless the model is one layer with trained positions and room for them."""
+        wants: dict[str, object] = {"L": 1, "encoding": "trainable", "positions": "trainable"}
+        for name, value in wants.items():
+            if getattr(self, name) != value:
+                raise DomainError(f"gate={self.gate!r} needs {name}={value!r}, got {getattr(self, name)!r}.")
+        if self.d <= MARKERS:
+            raise DomainError(f"gate={self.gate!r} needs d >= {MARKERS + 1}, got d={self.d}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +95,16 @@ class Architecture(Shape):
     def trains_positions(self) -> bool:
         """Whether the position vectors are trained."""
         return self.trains_encoding and self.positions == "trainable"
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether a head attends to the positions of one bit value only."""
+        return self.gate != "none"
+
+    @property
+    def zero_heads(self) -> int:
+        """The number of gated heads that attend to zeros; they come first, and the others attend to ones."""
+        return {"zeros": self.H, "both": (self.H + 1) // 2}.get(self.gate, 0)
 
     @property
     def is_bag(self) -> bool:

@@ -17,6 +17,7 @@ class Settings(TypedDict, total=False):
     scaled: bool  # Divide scores by sqrt(k).
     sigma: str  # Applied to the mixed values of a head.
     positions: str  # Positions of the trainable encoding: trained, or fixed sine waves.
+    gate: str  # Bits whose positions a head attends to: all, zeros, ones, or half of the heads each.
     p: float | None  # Probability of a one; labels are balanced by default.
     noise: float  # Share of training labels that are flipped.
     feature_noise: float  # Share of training bits that are flipped, after the label was made.
@@ -26,6 +27,8 @@ class Settings(TypedDict, total=False):
     dropout: float  # Share that is dropped.
     optimiser: str  # adamw, adam (decay as L2 penalty) or sgd.
     learning_rate: float  # Step size.
+    position_rate: float  # Multiplies the learning rate of positions.
+    readout_rate: float  # Multiplies the learning rate of values and of what follows the attention.
     warmup: int  # Steps over which the learning rate rises linearly.
     beta_1: float  # Adam's average of gradients.
     beta_2: float  # Adam's average of squared gradients.
@@ -36,6 +39,8 @@ class Settings(TypedDict, total=False):
     init: str  # How weights begin.
     init_std: float  # Standard deviation of initial embeddings.
     init_scale: float  # Multiplies the initial linear maps and their biases.
+    signs: str  # Whether ones raise or lower the output of a gated model at the start.
+    cls_share: float  # Attention on [CLS] in a gated model at the start.
     n_steps: int  # Steps per restart.
     check_every: int  # Steps between looks at the validation accuracy.
     restarts: int  # Initialisations before a trial counts as failed.

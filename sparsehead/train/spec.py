@@ -70,6 +70,7 @@ LEARNERS: Registry[Any] = Registry(
 OPTIMISERS = ("adamw", "adam", "sgd")
 DECAYS = ("matrices", "all")
 INITS = ("mingpt", "torch", "torch-default")
+SIGNS = ("random", "rising", "falling")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -92,6 +93,12 @@ class TrainSpec(ShortRepr, Shape):
         in `torch.optim.Adam(model.parameters(), weight_decay=..)`.
     init: "mingpt": linear maps and embeddings N(0, init_std^2), biases 0; "torch": linear maps and their biases uniform
         on +-1/sqrt(fan_in), embeddings N(0, init_std^2); "torch-default": the same with N(0, 1) embeddings.
+    gate: a head attends to [CLS] and to the positions of zeros, or of ones ("both": half of the heads each); positions
+        enter keys alone. `train.transformer.gated` has the definition.
+    position_rate, readout_rate: learning_rate is that of queries, keys, bit vectors and [CLS]; values, W_C, MLP, later
+        norms and output have readout_rate times it.
+    signs: "rising" starts every head of a gated model so that ones raise the output, which suits AND, OR and majority;
+        "falling" suits functions of negated bits; "random" leaves signs as drawn.
     Paper: law-and
     """
 
@@ -126,6 +133,13 @@ class TrainSpec(ShortRepr, Shape):
         "adamw", "Training", "adamw, adam (decay as L2 penalty) or sgd.", choices=OPTIMISERS
     )
     learning_rate: float = setting(1e-3, "Training", "Step size.", above=0.0)
+    position_rate: float = setting(1.0, "Training", "Multiplies the learning rate of positions.", above=0.0)
+    readout_rate: float = setting(
+        1.0,
+        "Training",
+        "Multiplies the learning rate of values and of what follows the attention.",
+        above=0.0,
+    )
     warmup: int = setting(0, "Training", "Steps over which the learning rate rises linearly.")
     beta_1: float = setting(0.9, "Training", "Adam's average of gradients.", least=0.0, below=1.0)
     beta_2: float = setting(0.999, "Training", "Adam's average of squared gradients.", least=0.0, below=1.0)
@@ -137,6 +151,15 @@ class TrainSpec(ShortRepr, Shape):
     init_std: float = setting(0.02, "Training", "Standard deviation of initial embeddings.", least=0.0)
     init_scale: float = setting(
         1.0, "Training", "Multiplies the initial linear maps and their biases.", least=0.0
+    )
+    signs: str = setting(
+        "random",
+        "Training",
+        "Whether ones raise or lower the output of a gated model at the start.",
+        choices=SIGNS,
+    )
+    cls_share: float = setting(
+        0.5, "Training", "Attention on [CLS] in a gated model at the start.", above=0.0, below=1.0
     )
     n_steps: int = setting(1000, "Protocol", "Steps per restart.", option="--steps")
     check_every: int = setting(10, "Protocol", "Steps between looks at the validation accuracy.", least=1)
@@ -156,6 +179,10 @@ class TrainSpec(ShortRepr, Shape):
             raise DomainError(
                 f"inputs={self.inputs!r} and p={self.p} both say how bits are drawn; give one of them."
             )
+        if self.gate == "none" and self.signs != "random":
+            raise DomainError(f"signs={self.signs!r} needs a gate: zeros, ones or both; got 'none'.")
+        if self.gate != "none" and self.dropout:
+            raise DomainError(f"gate={self.gate!r} needs dropout=0, got {self.dropout}.")
 
     @property
     def architecture(self) -> Architecture:
@@ -174,7 +201,10 @@ class TrainSpec(ShortRepr, Shape):
 
 SETTINGS = settings_of(TrainSpec)
 # Settings that version 0.2 did not have, with the values that describe its trials.
-LATER: dict[str, Any] = {"feature_noise": 0.0, "inputs": None}
+LATER: dict[str, Any] = {
+    "feature_noise": 0.0, "inputs": None, "gate": "none", "position_rate": 1.0, "readout_rate": 1.0,
+    "signs": "random", "cls_share": 0.5,
+}  # fmt: skip
 
 
 def check_types(given: Mapping[str, Any]) -> None:

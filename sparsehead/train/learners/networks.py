@@ -22,7 +22,7 @@ from ..data import FreshBatches
 from ..spec import TrainSpec
 from ..transformer.engine import NamedEngine, StepEngine
 from ..transformer.forward import losses
-from ..transformer.torch_engine import optimiser_of, torch_origin, update
+from ..transformer.torch_engine import Part, optimiser_of, torch_origin, update
 from .guard import own_code
 
 Make = Callable[[int], nn.Module]
@@ -74,7 +74,12 @@ class NetworkEngine(StepEngine):
             self._random = torch.get_rng_state()  # dropout and the like continue from this state
         self._network, self._step = network, 0
         if self._how.optimiser is None:
-            sorts = [[w for w in network.parameters() if (w.ndim > 1) == matrix] for matrix in (True, False)]
+            sorts = [
+                Part(
+                    [w for w in network.parameters() if (w.ndim > 1) == matrix], matrix or spec.decay == "all"
+                )
+                for matrix in (True, False)
+            ]
             self._optimiser = optimiser_of(spec, sorts, **({"fused": True} if self._how.fused else {}))
         else:
             self._optimiser = self._how.optimiser(network.parameters())

@@ -42,6 +42,7 @@ def kernel_spec(kernel: Kernel, spec: TrainSpec) -> ctypes.Structure:
     given |= {name: getattr(a, name) for name in ("T", "d", "H", "k", "norm", "residual", "bias", "eps")}
     given |= {
         "f": a.mlp, "m": spec.m, "bag": a.is_bag, "sigma": SIGMAS.index(a.sigma), "temperature": a.temperature,
+        "gated": a.is_gated, "zero_heads": a.zero_heads,
         "trains_encoding": a.trains_encoding, "trains_positions": a.trains_positions,
         "n_decayed": (at.n_matrices, at.n_trained)[DECAYS.index(spec.decay)], "n_trained": at.n_trained,
         "optimiser": OPTIMISERS.index(spec.optimiser), "warmup": spec.warmup, "dropout": spec.dropout,
@@ -67,6 +68,8 @@ class CompiledEngine(StepEngine):
             raise DomainError(f"{why}; use the torch engine.")
         self.spec, self.a, self._own, self._kernel = spec, spec.architecture, own, kernel
         self._c_spec, self._c = kernel_spec(kernel, spec), kernel.functions
+        pieces = layout(self.a).pieces(positions=spec.position_rate, readout=spec.readout_rate)
+        self._pieces = np.array([(cut.stop, factor) for cut, factor in pieces], "l,d")
         self.dtype = np.dtype(dtype)
         at = layout(self.a)
         self.weights, self.gradient = (np.zeros(at.size, self.dtype) for _ in range(2))
@@ -98,6 +101,7 @@ class CompiledEngine(StepEngine):
         done = self._c.train(
             self._c_spec, *map(_address, (self.weights, self.gradient, *self._moments)), self._step, self._seed,
             *map(_address, (self.bits, self.labels, self.margins)), n_steps, _address(losses), _address(self._scratch),
+            _address(self._pieces),
         )  # fmt: skip
         if done < 0:
             raise MemoryError(f"a step at T={self.spec.T}, m={self.spec.m} needs more memory than there is")

@@ -59,8 +59,10 @@ def embed(table: Tensor, bits: Tensor) -> Tensor:
 def table_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor | None:
     """Mixed values of the first layer, at [CLS] if it is the only one and else at all queries.
 
-    None if they would lose digits or underflow, and `attend_tokens` must be used.
+    None if they would lose digits or underflow, and `attend_tokens` must be used; and for gated keys.
     """
+    if a.is_gated:
+        return None
     for both in (False, True) if a.L > 1 else (True,):
         mixed, safe = attend_table(p, a, bits, everywhere=a.L > 1, both=both)
         if safe:
@@ -126,6 +128,17 @@ def attend_tokens(p: Tensors, a: Architecture, i: int, x: Tensor, drop: Dropout,
     return mixed.flatten(1)
 
 
+def gated_values(p: Tensors, a: Architecture, bits: Tensor) -> Tensor:
+    """Mixed values (m, kH) at [CLS] of a gated layer; see `gated`."""
+    asked = (heads(p["W_K.0"], a) * heads(p["b_Q.0"], a)).sum(1) / a.temperature
+    scores = p["P"].mT @ asked  # (T, H)
+    own = bits[..., None] == (torch.arange(a.H, device=bits.device) >= a.zero_heads)
+    seen = torch.where(own, scores, -torch.inf)
+    w = torch.softmax(torch.cat([seen, p["s_cls.0"].expand(len(bits), 1, -1)], dim=1), dim=1)
+    mixed = (w[:, :-1].sum(1)[:, None] - 0.5) * heads(p["W_V.0"], a)
+    return mixed.flatten(1) + p["b_V.0"] if a.bias else mixed.flatten(1)
+
+
 def finish(p: Tensors, a: Architecture, i: int, x: Tensor, mixed: Tensor, drop: Dropout) -> Tensor:
     """The rest of layer i after its attention, at any tokens x (m, .., d) with mixed values (m, .., kH)."""
     y = linear(TORCH_ACTIVATIONS[a.sigma](mixed), p[f"W_C.{i}"], p.get(f"b_C.{i}"))
@@ -143,6 +156,9 @@ def margins(
 ) -> Tensor:
     """Margins (m,), logit of 1 minus logit of 0; `mixed` is what `table_values` returned for these samples."""
     last, drop = a.L - 1, drop or Dropout()
+    if a.is_gated:
+        z = finish(p, a, 0, bits.new_zeros(len(bits), a.d), gated_values(p, a, bits), drop)
+        return norm(z, p, "f", a) @ (p["head"][1] - p["head"][0])
     table = token_table(p, a)
     if mixed is not None and last == 0:
         x = table[-1:].expand(len(bits), -1)

@@ -11,9 +11,23 @@ stored at j H + h, because sums over j then add long rows.
 import math
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Any
 
-from ..architecture import Architecture
+from ..architecture import MARKERS, Architecture
+
+POSITIONS = ("P",)
+ATTENTION = (
+    "W_Q",
+    "W_K",
+    "b_Q",
+    "b_K",
+    "s_cls",
+    "g_1",
+    "c_1",
+    "E",
+    "P_cls",
+)  # what is in neither is the read-out
 
 
 @dataclass(frozen=True)
@@ -51,11 +65,24 @@ class Layout:
         lead = flat.shape[:-1]
         return {s.name: flat[..., s.start : s.start + s.size].reshape(*lead, *s.shape) for s in self.segments}
 
+    def pieces(self, *, positions: float, readout: float) -> list[tuple[slice, float]]:
+        """Consecutive slices of what is trained, each with the factor of its learning rate; cut after the matrices."""
+        factors = dict.fromkeys(POSITIONS, positions) | dict.fromkeys(ATTENTION, 1.0)
+
+        def kind(s: Segment) -> tuple[bool, float]:
+            return s.start < self.n_matrices, factors.get(s.name.split(".")[0], readout)
+
+        trained = [s for s in self.segments if s.start < self.n_trained]
+        runs = [(next(run).start, factor) for (_, factor), run in groupby(trained, kind)]
+        ends = [start for start, _ in runs[1:]] + [self.n_trained]
+        return [(slice(start, end), factor) for (start, factor), end in zip(runs, ends, strict=True)]
+
 
 def _matrices(a: Architecture) -> list[Segment]:
     width, out = a.H * a.k, []
     for i in range(a.L):
-        out += [Segment(f"W_{x}.{i}", (a.d, width), "linear", a.d) for x in "QKV"]
+        rows = {"K": a.d - MARKERS, "V": 1} if a.is_gated else dict.fromkeys("QKV", a.d)
+        out += [Segment(f"W_{x}.{i}", (n, width), "linear", a.d) for x, n in rows.items()]
         out.append(Segment(f"W_C.{i}", (width, a.d), "linear", width))
         if a.mlp:
             out.append(Segment(f"W_1.{i}", (a.d, a.mlp), "linear", a.d))
@@ -74,9 +101,13 @@ def _vectors(a: Architecture) -> list[Segment]:
         return Segment(f"b_{name}", (size,), "linear", fan_in, is_bias=True)
 
     for i in range(a.L):
-        out += norm(f"1.{i}")
+        if a.is_gated:  # its query is b_Q alone: entries of the order 1, whatever d is
+            out += [Segment(f"b_Q.{i}", (width,), "linear", 1), Segment(f"s_cls.{i}", (a.H,), "zero")]
+        else:
+            out += norm(f"1.{i}")
         if a.bias:
-            out += [bias(f"{x}.{i}", width, a.d) for x in "QKV"] + [bias(f"C.{i}", a.d, width)]
+            names = "V" if a.is_gated else "QKV"
+            out += [bias(f"{x}.{i}", width, a.d) for x in names] + [bias(f"C.{i}", a.d, width)]
         if a.mlp:
             out += [*norm(f"2.{i}"), bias(f"1.{i}", a.mlp, a.d), bias(f"2.{i}", a.d, a.mlp)]
     return out + norm("f")
@@ -85,8 +116,9 @@ def _vectors(a: Architecture) -> list[Segment]:
 @cache
 def layout(a: Architecture) -> Layout:
     """The layout of the weights of `a`."""
-    bits = [Segment("E", (3, a.d), "embedding")]
-    positions = [Segment("P_cls", (a.d,), "embedding"), Segment("P", (a.d, a.T), "embedding")]
+    bits = [] if a.is_gated else [Segment("E", (3, a.d), "embedding")]
+    cls = [] if a.is_gated else [Segment("P_cls", (a.d,), "embedding")]
+    positions = [*cls, Segment("P", (a.d - MARKERS if a.is_gated else a.d, a.T), "embedding")]
     trained = (bits if a.trains_encoding else []) + (positions if a.trains_positions else [])
     fixed = [s for s in bits + positions if s not in trained]
     segments, ends, at = [], [], 0

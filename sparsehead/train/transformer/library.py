@@ -73,7 +73,7 @@ def _load(path: Path, expected: str, level: str) -> Kernel | Missing:
         spec, p, n = ctypes.POINTER(made), ctypes.c_void_p, ctypes.c_long
         lib.scratch_size.argtypes, lib.scratch_size.restype = [spec, n], n
         lib.margins.argtypes, lib.margins.restype = [spec, p, p, n, p, p], ctypes.c_int
-        lib.train.argtypes, lib.train.restype = [spec, p, p, p, p, n, n, p, p, p, n, p, p], n
+        lib.train.argtypes, lib.train.restype = [spec, p, p, p, p, n, n, p, p, p, n, p, p, p], n
         lib.spec_offset.argtypes, lib.spec_offset.restype = [n], n
         lib.best_level.restype = ctypes.c_int
     except (OSError, AttributeError, ValueError) as error:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,12 +25,24 @@ from .weights import initial, to_model
 CHUNK_NUMBERS = 2**21  # in one array of samples x tokens x width: eight megabytes in float32
 
 
-def optimiser_of(spec: TrainSpec, parts: Sequence[Sequence[Tensor]], **more: Any) -> torch.optim.Optimizer:
-    """Return a torch optimiser for two groups of weights: the matrices, which always decay, and the rest."""
-    rest = spec.weight_decay if spec.decay == "all" else 0.0
+class Part(NamedTuple):
+    """Weights that are updated alike: whether they decay, and what multiplies their learning rate."""
+
+    weights: Sequence[Tensor]
+    decays: bool
+    factor: float = 1.0
+
+
+def optimiser_of(spec: TrainSpec, parts: Iterable[Part], **more: Any) -> torch.optim.Optimizer:
+    """Return a torch optimiser of these groups of weights; `more` are arguments of its own."""
     groups = [
-        {"params": list(part), "weight_decay": decay}
-        for part, decay in zip(parts, (spec.weight_decay, rest), strict=True)
+        {
+            "params": list(part.weights),
+            "weight_decay": spec.weight_decay if part.decays else 0.0,
+            "lr": spec.learning_rate * part.factor,
+            "factor": part.factor,
+        }
+        for part in parts
     ]
     if spec.optimiser != "sgd":
         more |= {"betas": (spec.beta_1, spec.beta_2), "eps": spec.adam_eps}
@@ -43,7 +55,7 @@ def update(optimiser: torch.optim.Optimizer, weights: Iterable[Tensor], spec: Tr
     if spec.clip:
         nn.utils.clip_grad_norm_(weights, spec.clip)
     for group in optimiser.param_groups if spec.warmup else ():
-        group["lr"] = spec.learning_rate * min(1.0, step / spec.warmup)
+        group["lr"] = spec.learning_rate * group["factor"] * min(1.0, step / spec.warmup)
     optimiser.step()
 
 
@@ -66,10 +78,14 @@ class TorchEngine(StepEngine):
         slopes = at.views(self.gradient)
         trained = [s.name for s in at.segments if s.start < at.n_trained]
         self._trained = [(self.p[name].requires_grad_(True), slopes[name]) for name in trained]
-        cuts = (slice(0, at.n_matrices), slice(at.n_matrices, at.n_trained))
-        self._rows = [self.flat[cut].detach().requires_grad_(True) for cut in cuts]
-        self._slopes = [self.gradient[cut] for cut in cuts]
-        self.optimiser = optimiser_of(spec, [[row] for row in self._rows], fused=True)
+        cuts = at.pieces(positions=spec.position_rate, readout=spec.readout_rate)
+        self._rows = [self.flat[cut].detach().requires_grad_(True) for cut, _ in cuts]
+        self._slopes = [self.gradient[cut] for cut, _ in cuts]
+        parts = [
+            Part([row], cut.stop <= at.n_matrices or spec.decay == "all", factor)
+            for row, (cut, factor) in zip(self._rows, cuts, strict=True)
+        ]
+        self.optimiser = optimiser_of(spec, parts, fused=True)
         self.bits = torch.zeros(spec.m, spec.T, **here)
         self.labels, self.margins = (torch.zeros(spec.m, **here) for _ in range(2))
         self._seed, self._step = 0, 0

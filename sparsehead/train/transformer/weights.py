@@ -9,11 +9,12 @@ import numpy as np
 from ..._base.errors import DomainError
 from ..._base.rng import stream
 from ..._base.types import Array, Float
-from ...heads.block import Layer, LayerNorm, Mlp
+from ...heads.block import Layer, LayerNorm, Mlp, finish_attention, finish_mlp
 from ...heads.encoding import ENCODINGS, KINDS, RESERVED, Encoding
 from ...heads.model import Model
 from ..architecture import OWN, OWN_BAG, Architecture
 from ..spec import TrainSpec
+from .gated import begin, gated_attention, gated_encoding
 from .layout import Segment, layout
 
 Weights = dict[str, Float[Array, "..."]]
@@ -72,13 +73,25 @@ def initial(spec: TrainSpec, restart: int, own: Encoding | None = None) -> Float
     for segment in at.segments:
         if a.trains_encoding or segment.kind != "embedding":
             p[segment.name][...] = _drawn(spec, segment, rng)
-    if a.trains_encoding and not a.trains_positions:
+    if a.is_gated:
+        begin(p, spec, lambda shares: _margin(p, a, shares))
+    elif a.trains_encoding and not a.trains_positions:
         rows = sinusoids(a.T + 1, a.d, 1.0 if spec.init == "torch-default" else spec.init_std)
         p["P"][...], p["P_cls"][...] = rows[:-1].T, rows[-1]
     elif not a.trains_encoding:
         e = fixed_encoding(spec) if own is None else own
         p["E"][...], p["P"][...] = np.vstack([e.E, e.cls]), e.positions().T
     return row
+
+
+def _margin(p: Weights, a: Architecture, shares: Float[Array, " H"]) -> float:
+    """The output of a gated model for given shares of its heads."""
+    layer = _layer(p, 0, a)
+    assert layer.b_V is not None
+    mixed = [(b + s * V.sum(axis=0))[None] for b, s, V in zip(layer.b_V, shares, layer.W_V, strict=True)]
+    z = finish_mlp(finish_attention(np.zeros((1, a.d)), mixed, layer), layer)
+    final = _norm(p, "f", a)
+    return float((z if final is None else final(z))[0] @ (p["head"][1] - p["head"][0]))
 
 
 def _by_head(x: Float[Array, "..."], a: Architecture) -> Float[Array, "H *rest"]:
@@ -93,17 +106,18 @@ def _norm(p: Weights, place: str, a: Architecture) -> LayerNorm | None:
 def _layer(p: Weights, i: int, a: Architecture) -> Layer:
     names = ("W_1", "b_1", "W_2", "b_2")
     mlp = Mlp(**{n: p[f"{n}.{i}"].copy() for n in names}, activation="gelu") if a.mlp else None
-    biases: dict[str, Any] = {f"b_{x}": _by_head(p[f"b_{x}.{i}"], a) for x in "QKV"} if a.bias else {}
-    matrices: dict[str, Any] = {f"W_{x}": _by_head(p[f"W_{x}.{i}"], a) for x in "QKV"}
+    attention: dict[str, Any] = gated_attention(p, a) if a.is_gated else {
+        **{f"W_{x}": _by_head(p[f"W_{x}.{i}"], a) for x in "QKV"},
+        **({f"b_{x}": _by_head(p[f"b_{x}.{i}"], a) for x in "QKV"} if a.bias else {}),
+    }  # fmt: skip
     return Layer(
-        **matrices,
+        **attention,
         W_C=_by_head(p[f"W_C.{i}"].T, a).swapaxes(1, 2).copy(),
-        **biases,
         b_C=p[f"b_C.{i}"].copy() if a.bias else None,
         temperature=a.temperature,
         sigma=a.sigma,
         residual=a.residual,
-        norm_attention=_norm(p, f"1.{i}", a),
+        norm_attention=None if a.is_gated else _norm(p, f"1.{i}", a),
         norm_mlp=_norm(p, f"2.{i}", a) if a.mlp else None,
         mlp=mlp,
     )
@@ -122,10 +136,13 @@ def to_model(
     one_hot = a.encoding in ("positional", "bag") and a.d == a.T + RESERVED
     # An encoding of a plugin has fixed rows, like "random".
     kind = a.encoding if a.encoding in KINDS else "bag" if a.is_bag else "random"
-    cls, positions = p["E"][2] + p["P_cls"], None if one_hot else p["P"].T.copy()
-    learned = Encoding(kind=kind, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls) if own is None else own
+    if a.is_gated:
+        own = gated_encoding(p, a)
+    elif own is None:
+        cls, positions = p["E"][2] + p["P_cls"], None if one_hot else p["P"].T.copy()
+        own = Encoding(kind=kind, T=a.T, E=p["E"][:2].copy(), P=positions, cls=cls)
     return Model(
-        encoding=learned,
+        encoding=own,
         layers=tuple(_layer(p, i, a) for i in range(a.L)),
         w=p["head"][1] - p["head"][0],
         final_norm=_norm(p, "f", a),

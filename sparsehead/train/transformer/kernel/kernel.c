@@ -39,6 +39,7 @@
 #include "tokens.h"
 #include "samples.h"
 #include "dropout.h"
+#include "gated.h"
 
 /* From the gradient at the sums to d_Y, d_small_Y and d_length: through values, scores and scales of every token. */
 static inline __attribute__((always_inline)) void tables_gradient(const spec *S, long m, work *W, const int form)
@@ -215,7 +216,7 @@ static double power(double x, long n)
 }
 
 /* One step of the optimiser after clipping, as torch.optim has it. `step` counts from 1. */
-static void update(const spec *S, real *p, const real *g, real *m1, real *m2, long step)
+static void update(const spec *S, real *p, const real *g, real *m1, real *m2, long step, const piece *pieces)
 {
     double norm = 0;
     for (long at = 0; at < S->n_trained; at += 4096) {
@@ -226,12 +227,13 @@ static void update(const spec *S, real *p, const real *g, real *m1, real *m2, lo
     }
     norm = sqrt(norm);
     double scale = S->clip > 0 && S->clip < norm + 1e-6 ? S->clip / (norm + 1e-6) : 1.0;
-    double rate = S->learning_rate * (S->warmup && step < S->warmup ? (double)step / S->warmup : 1.0);
+    double base = S->learning_rate * (S->warmup && step < S->warmup ? (double)step / S->warmup : 1.0);
     real b1 = S->beta_1, b2 = S->beta_2, factor = scale, eps = S->adam_eps;
-    real size = rate / (1 - power(S->beta_1, step)), root = 1 / sqrt(1 - power(S->beta_2, step));
-    for (int piece = 0; piece < 2; piece++) {
-        long from = piece ? S->n_decayed : 0, to = piece ? S->n_trained : S->n_decayed;
-        double decay = piece ? 0 : S->weight_decay;
+    real root = 1 / sqrt(1 - power(S->beta_2, step));
+    for (long from = 0, to; from < S->n_trained; from = to, pieces++) {
+        double rate = base * pieces->factor, decay = from < S->n_decayed ? S->weight_decay : 0;
+        real size = rate / (1 - power(S->beta_1, step));
+        to = pieces->end;
         real keep = S->optimiser == ADAMW ? 1 - rate * decay : 1, penalty = S->optimiser == ADAMW ? 0 : decay;
         if (S->optimiser == SGD) {
             SIMD for (long i = from; i < to; i++) p[i] -= (real)rate * (g[i] * factor + penalty * p[i]);
@@ -252,6 +254,7 @@ long scratch_size(const spec *S, long m)
 {
     work W;
     drops Q;
+    if (S->gated) return lay_out_gated(S, m ? m : S->m, &W, 0);
     if (m) return lay_out(S, m, &W, 0);
     return S->dropout > 0 ? lay_out_dropout(S, S->m, &W, &Q, 0) : lay_out(S, S->m, &W, 0);
 }
@@ -292,6 +295,13 @@ int margins(const spec *S, const real *p, const uint8_t *bits, long n, real *out
     work W = {0};
     unsigned mode = flush_subnormals();
     int failed = 0, underflow = 0;
+    if (S->gated) {
+        lay_out_gated(S, n, &W, scratch);
+        nibbles(bits, n, S->T, S->T, 1, W.by_sample);
+        gated_forward(S, p, n, bits, out, &W);
+        restore(mode);
+        return 0;
+    }
     lay_out(S, n, &W, scratch);
     nibbles(bits, n, S->T, S->T, 1, W.by_sample);
     tables(S, p, &W, DIFFERENCE);
@@ -334,7 +344,7 @@ static int table_step(const spec *S, const real *p, real *g, const uint8_t *bits
 /* Up to n_steps updates; `step` counts those made before. Returns the steps done: fewer if a loss was not finite, which
    then stands in losses[returned]; -1 without memory. */
 long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long seed, const uint8_t *bits,
-           const real *labels, real *margin, long n_steps, real *losses, real *scratch)
+           const real *labels, real *margin, long n_steps, real *losses, real *scratch, const piece *pieces)
 {
     work table = {0}, own = {0};
     drops Q;
@@ -344,13 +354,14 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
     unsigned mode = flush_subnormals();
     if (S->dropout > 0) prepare_tokens(S, seed, &own, &Q, scratch);
     else {
-        lay_out(S, S->m, &table, scratch);
+        S->gated ? lay_out_gated(S, S->m, &table, scratch) : lay_out(S, S->m, &table, scratch);
         nibbles(bits, S->m, S->T, S->T, 1, table.by_sample);
         nibbles(bits, S->T, 1, S->m, S->T, table.by_position);
     }
     for (; done < n_steps; done++) {
         real *loss = losses + done;
-        if (S->dropout > 0 || table_step(S, p, g, bits, labels, margin, loss, &table)) {
+        if (S->gated) gated_step(S, p, g, bits, labels, margin, loss, &table);
+        else if (S->dropout > 0 || table_step(S, p, g, bits, labels, margin, loss, &table)) {
             if (!(S->dropout > 0) && !extra) {
                 extra = malloc(sizeof(real) * lay_out_dropout(&plain, S->m, &own, &Q, 0));
                 if (!extra) {
@@ -363,7 +374,7 @@ long train(const spec *S, real *p, real *g, real *m1, real *m2, long step, long 
             token_step(S, p, g, bits, labels, step + done, margin, loss, &own, &Q);
         }
         if (!isfinite(*loss)) break;
-        update(S, p, g, m1, m2, step + done + 1);
+        update(S, p, g, m1, m2, step + done + 1, pieces);
     }
     free(extra);
     restore(mode);

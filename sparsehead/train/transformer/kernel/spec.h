@@ -1,9 +1,9 @@
 /* What a run is made of: sizes, switches, where each weight lies in its row (-1: nowhere), optimiser settings. The
    lists make the struct and the names that `spec_names` tells to Python, which builds its copy from them. */
 #define WHOLE(X) \
-    X(T) X(d) X(H) X(k) X(f) X(m) X(norm) X(residual) X(bias) X(bag) X(sigma) X(trains_encoding) X(trains_positions) \
+    X(T) X(d) X(H) X(k) X(f) X(m) X(norm) X(residual) X(bias) X(bag) X(sigma) X(gated) X(zero_heads) X(trains_encoding) X(trains_positions) \
     X(W_Q) X(W_K) X(W_V) X(W_C) X(W_1) X(W_2) X(head) X(g_1) X(c_1) X(b_Q) X(b_K) X(b_V) X(b_C) X(g_2) X(c_2) X(b_1) \
-    X(b_2) X(g_f) X(c_f) X(E) X(P_cls) X(P) X(n_decayed) X(n_trained) X(optimiser) X(warmup)
+    X(b_2) X(g_f) X(c_f) X(E) X(P_cls) X(P) X(s_cls) X(n_decayed) X(n_trained) X(optimiser) X(warmup)
 #define REAL(X) \
     X(temperature) X(eps) X(dropout) X(learning_rate) X(beta_1) X(beta_2) X(adam_eps) X(weight_decay) X(clip)
 typedef struct {
@@ -14,6 +14,9 @@ typedef struct {
     REAL(FIELD)
 #undef FIELD
 } spec;
+
+/* Weights up to `end`, from where the piece before ends, and what multiplies their learning rate (layout.py). */
+typedef struct { long end; double factor; } piece;
 
 enum { ADAMW, ADAM, SGD };
 enum { IDENTITY, RELU, GELU, TANH };
@@ -50,6 +53,8 @@ typedef struct {
     real *G, *G_clear, *g_0;   /* (columns, T) at what set and clear bits add; (columns) summed over samples */
     real *d_Y, *d_a, *d_M, *d_small_Y, *d_small, *d_length, *d_q, *d_cls;
     real *gemm; /* packed operands */
+    /* gated keys */
+    real *share, *rest, *d_share; /* (m, H) attention on positions and on [CLS]; the gradient at the former */
 } work;
 
 /* Sums over samples as base + B (bit 1 - bit 0), or in a form that cannot cancel, B bit1 + (1 - B) bit0. */
