@@ -2,12 +2,12 @@
 
 For a layer input X (T, d) and a head with weights W_Q, W_K, W_V, W_O an architecture computes
 
-    score_ij = cap(<R_i n_Q(x_i W_Q + b_Q), R_j n_K(x_j W_K + b_K)> scale) + mask_ij,    a_i = softmax of score_i,
+    score_ij = cap(<R_i n_Q(x_i W_Q + b_Q), R_j n_K(x_j W_K + b_K)> scale) + mask_ij,    a_i = softmax of row i,
     mixed_i  = sum_j a_ij (x_j W_V + b_V),
 
-and hands the mixed values of all heads to the output projection. Where the rotation R, the norms n, the cap or the mask
-are missing they leave their argument as it is. `probe` recomputes every layer by this formula and compares it with what
-the model itself hands to the projection, so that a wrong entry is found and never measured.
+and hands the mixed values of all heads to the output projection W_O. If an architecture has no rotation R, norms n, cap
+or mask, they are left out of the formula. `probe` recomputes every layer by it and compares the result with what the
+model itself hands to the projection, so a wrong description is noticed and no layer is measured by it.
 """
 
 import math
@@ -110,27 +110,27 @@ class Architecture:
 
     Args:
         module: a regular expression for the end of an attention module's name, such as r"blocks\.\d+\.attention". It is
-            matched from the start of a part of the name.
+            matched from the start of the name or after a dot.
         query, key, value, output: the names of the four linear maps. Without key and value, `query` is fused.
-        order: of the columns of a fused map: "thirds" (query, key, value), "query first" (the same, with fewer keys and
-            values than queries), "by head" (query, key, value of each head), "codegen" (four blocks, each query, value,
-            key).
-        input_first: weights are stored (in, out), as by GPT-2; nn.Linear stores (out, in).
+        order: how a fused map orders its columns: "thirds" (query, key, value), "query first" (the same, with fewer
+            keys and values than queries), "by head" (query, key, value of each head), "codegen" (four blocks, each
+            query, value, key).
+        input_first: whether weights are stored (in, out), as by GPT-2; nn.Linear stores (out, in).
         query_norm, key_norm: names of the norms of each head's queries and keys, applied before the rotation.
         heads: the entry of the configuration, or attribute of the attention module, with the number of heads; by
             default one of the usual names, or the `heads` that `probe` is given.
         scale, cap: the factor of the scores, by default 1/sqrt(k), and their cap, by default none.
-        positions: "absolute" (tokens alone carry them), "rotary" or "relative bias".
-        rotate: by default, for "rotary", the cosines and sines in the argument `position_embeddings` of the attention
-            module, as in transformers; a table narrower than a head turns its first numbers.
-        mask: by default the sum of the arguments `attention_mask` and `position_bias`, as in transformers.
+        positions: "absolute" (only the tokens depend on positions), "rotary" or "relative bias".
+        rotate: rotates queries and keys. By default "rotary" positions take cosines and sines from the attention
+            module's argument `position_embeddings`, as in transformers; a narrow table rotates a head's first numbers.
+        mask: returns the mask; by default the sum of the arguments `attention_mask` and `position_bias`.
         tokens: the model's input: token "ids", "embedded" tokens, or "pictures", cut into patches.
-        extra: positions that the model adds in front of the given tokens, such as [CLS] in ViT.
-        run: by default the model is called as one of transformers.
-        make: builds the model from config.json; by default transformers does.
-        cross: like `module`, for attention to other tokens: `norms` reads it by the same rules, `probe` leaves it out.
-        shared: several layers call one module (ALBERT).
-        probed: `probe` can run it; otherwise only `norms` and `bound` read it.
+        extra: the number of tokens that the model adds in front of the given ones, such as 1 for [CLS] in ViT.
+        run: runs the model; by default it is called like a model of transformers.
+        make: builds the model from config.json; by default transformers does this.
+        cross: like `module`, for cross-attention: `norms` reads it by the same rules, `probe` leaves it out.
+        shared: whether several layers call one module (ALBERT).
+        probed: whether `probe` can run models of this architecture; otherwise only `norms` and `bound` read them.
     """
 
     module: str
@@ -218,12 +218,12 @@ class Architecture:
         return re.fullmatch(rf"(.*\.)?({self.module})", prefix) is not None
 
     def reads(self, prefix: str) -> bool:
-        """Return whether `prefix` is the name of such a module or of its cross-attention."""
+        """Return whether `prefix` is the name of an attention or cross-attention module of this architecture."""
         return self.is_at(prefix) or (
             self.cross is not None and replace(self, module=self.cross).is_at(prefix)
         )
 
     def outside(self, config: Any) -> tuple[str, ...]:
-        """Return why such a layer is outside the bound's class; empty if it is inside."""
+        """Return why a layer of this architecture is outside the bound's class, one text per reason; () if inside."""
         has = {self.positions: True, "norms": bool(self.norms), "cap": self.capped_at(config) is not None}
         return tuple(text for name, text in OUTSIDE.items() if has.get(name))

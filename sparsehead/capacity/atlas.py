@@ -26,14 +26,14 @@ CODE = "gap: P(error) - training error of every function, by the length of its c
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class AtlasRow(ShortRepr):
-    """One form for one class.
+    """The values of one form of the bound for one class.
 
-    - status: "proved" (a classical argument), "proved by us", "proxy" (no statement is proved), or "yours", with
-      whether you say that it is proved.
+    - status: "proved" (a classical argument), "proved by us", "proxy" (no statement is proved), or, for a form of your
+      own, "yours, proved by your claim" or "yours, not proved".
     - bounds: the quantity that it bounds. source: where it comes from. assumes: what it assumes beyond the class.
-    - log_covering: ln N at the atlas' resolution. gap: what P(error) may exceed the training term by. realizable: a
-      bound on P(error) without training errors, or with all margins large. value: the number of a proxy that is none of
-      these. None where the form has no such value, or one beyond the range of a float.
+    - log_covering: ln N at the atlas' resolution. gap: a bound on P(error) minus the training term. realizable: a bound
+      on P(error) for functions without training errors, or with large margins only. value: the number of a proxy, if it
+      is none of the three. All are None if the form has no such value, or one beyond the range of a float.
     - note: why there is no value.
     """
 
@@ -55,7 +55,7 @@ class AtlasRow(ShortRepr):
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class AtlasPoint(ShortRepr):
-    """ln N by form where T, m or the depth (`axis`) is `at`, and the proved form with the smallest."""
+    """ln N of every form if T, m or the depth, named by `axis`, is `at`; `smallest`: the proved form with the least."""
 
     axis: str
     at: int
@@ -67,7 +67,7 @@ class AtlasPoint(ShortRepr):
 class Atlas(WithChart):
     """Every form for one class at m samples.
 
-    Each row is a statement of its own, with probability 1 - delta; for k rows at once take delta/k. growth has ln N of
+    Each row by itself is a statement with probability 1 - delta; for k rows at once take delta/k. growth has ln N of
     the forms for larger T, m or depth, all else equal.
     """
 
@@ -189,7 +189,7 @@ def _status(name: str, form: Form, holds: bool) -> str:
 
 
 def _proxies(model: Model) -> Iterator[AtlasRow]:
-    """Yield what has neither a resolution nor a number of samples."""
+    """Yield rows of the proxies that depend neither on a resolution nor on a number of samples."""
     nothing = "no error bound: constants, m and eps are left out"
     norm = "columns are meant by (2,1), since their orientation is not known"
     theirs = "Sakai and Imaizumi (arXiv 2605.07297)"
@@ -244,7 +244,7 @@ def _code_row(
 def _growth(
     model: WeightsSource | None, whole: Model | None, asked: Question, T: int | None, again: dict[str, Any]
 ) -> Iterator[AtlasPoint]:
-    """Yield ln N for ten, a hundred and a thousand times m and T; for a Model, of up to four times the layers."""
+    """Yield ln N at 1, 10, 100 and 1000 times m, then at as many times T or, for a Model, at 1 to 4 times the depth."""
     again = again | {"eps": asked.eps}
     for factor in (1, 10, 100, 1000):
         yield _point("m", asked.m * factor, question(model, m=asked.m * factor, T=T, **again))

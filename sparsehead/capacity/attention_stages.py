@@ -71,10 +71,11 @@ def embedding_matrix(model: Model) -> Float[Array, "rows d"]:
 def attention_stage(
     price: Pricing, name: str, layer: Layer, *, log_R: float, counts: Counts, log_Z: float | None = None
 ) -> Stage:
-    """Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
+    """Return the stage Z -> [Z] + sum_h sigma(softmax(scores) Z W_V) W_C + b_C on rows of length at most R.
 
-    Every token is a query; log_Z is ln of the longest query's length, if not R. The Lipschitz constant is
-    [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), which is 1 + 2 R^2 ||W_QK|| without biases.
+    Every token is a query; log_Z is ln of the longest query's length B_Z, by default ln R. The Lipschitz constant is
+    [1] + sum_h ||value path|| (1 + R (B_Z + R) ||W_QK||), with last factor 1 + 2 R^2 ||W_QK|| by default and without
+    biases. Brackets mark the residual.
 
     Paper: multi-layer-capacity, layer-lipschitz
     """

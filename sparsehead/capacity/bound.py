@@ -51,7 +51,7 @@ class Bound(WithChart, Verdict):
     - samples_needed: samples at which the gap is at most `accuracy`.
     - realizable_error, realizable_samples: error and samples by the fast rate, for a function whose training
       margins all exceed `margin`.
-    - own: the forms among these that are not shipped: yours, or of another package.
+    - own: the names in `forms` of forms that are not part of this library: yours, or another package's.
     - union_penalty: added to ln(1/delta) if norms and margin were chosen after training; 0 if they were given.
 
     The gap and the realisable rate are two statements; each fails with probability at most delta. A number beyond the
@@ -134,12 +134,12 @@ def bound(
     Args:
         model: a Model or the path of its file; or a torch module, a state dict or a safetensors file, of which one
             attention layer is taken as the class (`declared.declare_layer`; needs T and norms={"BX": ..}).
-        norms: instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}, with T; see
-            `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. With the weights
-            of another network, give the lengths that these do not determine: BX, optionally BZ and w.
+        norms: given with T instead of a model, e.g. {"V21": 1, "V": 1, "QK": 9.4, "BX": 1.42}; see
+            `head_class.HeadClass`. Without w the output is read by a fixed vector of length 1. For weights that are not
+            a Model, give the lengths that they do not determine: BX, optionally BZ and w.
         T: context length; not needed for a Model.
-        heads, layer, head: for other networks: heads per layer if there is no configuration, the layer if there are
-            several, and the single head to use, if not all heads of the layer.
+        heads, layer, head: for weights that are not a Model: the heads per layer, if no configuration says it; the
+            layer's name, if there are several layers; the index of a head, if only one head is to be used.
         m: training samples, up to 1e300.
         delta: the bound may fail with this probability.
         margin: required distance of outputs from the threshold, on the correct side; by default 1/2 for
@@ -248,7 +248,7 @@ def with_form(declared: DeclaredClass, name: str, form: Form) -> DeclaredClass:
     """Return the class with this form among its forms.
 
     Raises:
-        DomainError: the form is a formula for norms, and the class is that of weights.
+        DomainError: the form is a formula for norms, and the class is given by weights.
     """
     if form.whole_class and not declared.applies(replace(form, needs=())):
         raise DomainError(

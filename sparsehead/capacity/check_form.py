@@ -1,4 +1,4 @@
-"""`check_form`: try to refute a form with packings of small classes, and check that it is monotone and scales."""
+"""`check_form`: try to refute a form with packings of small classes; check monotonicity and a change of units."""
 
 import math
 from collections.abc import Iterator
@@ -94,8 +94,8 @@ def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormChec
 
     Args:
         form: a name, a `Form`, or a function as `form` takes it.
-        classes: random classes of each kind: single matrices, scores, heads.
-        seed: of the random classes.
+        classes: the number of random classes of each kind: single matrices, scores, heads.
+        seed: the seed of the random classes.
 
     >>> check_form("ours").passed
     True
@@ -119,7 +119,7 @@ def check_form(form: FormLike, *, classes: int = 100, seed: int = 0) -> FormChec
 
 
 def stated(form: Form, small: SmallClass) -> float:
-    """Return the ln N(eps) that a form states of a class: the least, if it states C/eps^2 and a sharper covering."""
+    """Return ln N(eps) of a class by a form; the smaller value, if the form states C/eps^2 and another covering."""
     price = Pricing(form)
     items: tuple[Item, ...]
     if small.heads is not None:

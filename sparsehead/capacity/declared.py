@@ -49,7 +49,7 @@ class DeclaredClass:
 
     @property
     def usual_eps(self) -> float:
-        """Half the margin, as the realisable bound needs it; half of the smallest float is 0."""
+        """Half the margin, as the realisable bound needs it; the margin itself if its half underflows to 0."""
         return self.margin_used / 2 or self.margin_used
 
     def by_form(
@@ -146,7 +146,8 @@ def declare_layer(
     """Return the class of an attention layer, or of one head, at one query per sequence, with a fixed output bias.
 
     Args:
-        lengths: BX, length of the longest token; optionally BZ, of the longest query, and w, of a trained read-out.
+        lengths: BX, the length of the longest token; optionally BZ, that of the longest query, and w, that of a
+            trained read-out.
     Paper: single-layer-capacity, multi-head-capacity
     """
     if T is None:

@@ -28,7 +28,7 @@ def _granite_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _gemma_scale(config: Any, layer: int, k: int) -> float:
-    """Return 1/sqrt(n), with the n that the configuration of Gemma 2 or 3 gives, or else the width k."""
+    """Return 1/sqrt(n), where n is given by the configuration of Gemma 2 or 3, or is k if it is not given."""
     return float(getattr(config, "query_pre_attn_scalar", None) or k) ** -0.5
 
 
@@ -44,7 +44,7 @@ def _mpt_scale(config: Any, layer: int, k: int) -> float:
 
 
 def _t5_mask(module: Any, arguments: Mapping[str, Any], T: int) -> Any:
-    """Return mask plus bias by distance; the first layer of a stack computes this bias, the others receive it."""
+    """Return the mask plus T5's bias by distance, which a stack's first layer computes and the others receive."""
     bias, mask = arguments.get("position_bias"), arguments.get("mask")
     bias = module.compute_bias(T, T) if bias is None else bias
     return (bias if mask is None else bias + mask)[0]
@@ -150,7 +150,7 @@ def check_probed(kind: Any) -> None:
 
 
 def find_architecture(given: Any) -> Architecture | None:
-    """Return an architecture given as such, by its name, or as "package.module:name"; None for None."""
+    """Return the architecture `given` as an object, as a name, or as "package.module:name"; None if it is None."""
     found = given
     if isinstance(given, str):
         found = imported(given, what="architecture") if ":" in given else ARCHITECTURES.find(given)
@@ -173,7 +173,7 @@ def architecture_of(kind: Any) -> Architecture:
 
 
 def architecture_by_names(state: Mapping[str, Any], prefix: str) -> tuple[str, Architecture | None]:
-    """Return type and entry of the first architecture whose weight names occur in `prefix`; None if none does."""
+    """Return model type and architecture of the first entry that fits the weights' names at `prefix`, or None."""
     for kind, found in _builtin():
         weights = [f"{found.at(prefix, name)}.weight" for name in (found.query, found.output)]
         normed = any(f"{prefix}.{name}.weight" in state for name in ("q_norm", "k_norm"))

@@ -28,8 +28,9 @@ from .norms import MatrixNorms
 class Charge(NamedTuple):
     """The cost in ln N of covering one matrix at resolution x: (value b/x)^2 lambda; b bounds the length of its inputs.
 
-    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once. `dim` is for
-    forms that count parameters, at dim ln(1 + 2 value b/x): by default all entries that the points can see.
+    `norm` is the name of the norm `value`; in a union bound, the same norm of one matrix is counted once. In forms that
+    count `dim` parameters, the cost is dim ln(1 + 2 value b/x). By default dim is the number of entries, but for N
+    points at most N per column, and for a score on N pairs at most N in all.
     """
 
     norm: str
@@ -60,14 +61,14 @@ class Form(ShortRepr, WithCard):
         description: the norms and counts that it uses, in a few words.
         linear: charge for x -> x W on N points.
         bilinear: charge for a score (x, z) -> z^T W x on N pairs.
-        covering: items and ln eps -> ln N_inf(eps); None for C/eps^2, split in closed form.
-        below_capacity: whether ln N_inf(eps) <= C/eps^2 holds for its items, so that the gap may use it.
-        log_softmax: ln of the Lipschitz constant of softmax, from the sup-norm to the l1-norm, that it uses.
+        covering: a function from items and ln eps to ln N_inf(eps); None means C/eps^2, split in closed form.
+        below_capacity: whether ln N_inf(eps) <= C/eps^2 holds for its items, so that the gap may use C.
+        log_softmax: ln of the constant that it uses for softmax, which is Lipschitz from the sup-norm to the l1-norm.
         values_per_token: whether it covers values on all mT tokens rather than on one point per sequence.
         needs: norms that must be given besides V21, V, QK and BX. charges: these norms in words.
         proven: whether its result is a certificate.
         source: who proved or proposed it. assumes: what it assumes beyond the class, in words.
-        whole_class: whether it is a formula for a class of heads given by norms (`own_forms.formula_form`); it then has
+        whole_class: whether it is a formula for a class of heads given by norms (`own_forms.Formula`); it then has
             no charge for a single matrix, and no value for weights.
 
     >>> from sparsehead import bound
@@ -126,7 +127,7 @@ class Form(ShortRepr, WithCard):
 
 
 def checked_charge(charge_for: ChargeFor, W: MatrixNorms, log_N: float) -> Charge:
-    """Return the charge for a matrix, or refuse what is none: forms of other authors are checked at every call."""
+    """Return the charge for a matrix; raise DomainError if a form, perhaps a user's own, returned something else."""
     name = getattr(charge_for, "__name__", type(charge_for).__name__)
     charge: Any = in_one_line(name, partial(charge_for, W, log_N))
     if not isinstance(charge, tuple) or len(charge) not in (3, 4) or not isinstance(charge[0], str):
@@ -183,7 +184,7 @@ def bilinear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def paper_linear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W||_{2,1} with lambda = ln(d N), d the columns of W. If d = N = 1 it is 0, below the true size.
+    """Charge ||W||_{2,1} with lambda = ln(d N), where W has d columns. If d = N = 1 this is 0, below the true size.
 
     Paper: linear-cover
     """
@@ -199,13 +200,13 @@ def paper_bilinear(W: MatrixNorms, log_N: float) -> Charge:
 
 
 def absolute_entries(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge ||W||_{1,1} with lambda = 4 ln(2 n + 1), n entries, for any number of points (Maurey's sparsification).
+    """Charge ||W||_{1,1} with lambda = 4 ln(2 n + 1) for n entries and any number of points (Maurey's sparsification).
 
     The elements of Maurey's cover satisfy ||W||_{1,1} <= B but may exceed the declared spectral norm S, while later
     radii and chaining need ||W|| <= S for the elements too. So take the cover at eps/2, drop each element without a W
     of the class {||W||_{1,1} <= B, ||W|| <= S} within eps/2, and replace every other element by such a W. The result
     lies in the class, has no more elements, and is within eps/2 + eps/2 of every W of the class. Its size at eps is
-    that of Maurey's cover at eps/2, which multiplies c by 4.   Paper: trauger-tewari
+    that of Maurey's cover at eps/2, which explains the factor 4.   Paper: trauger-tewari
     """
     return Charge("1,1", W.n11, math.log(4) + log_ln(ln(W.rows * W.columns)))
 

@@ -64,10 +64,11 @@ def confidence(*, m: Real, delta: Real, penalty: float = 0.0, b: Real = 1.0) -> 
 
 
 def uniform_gap(complexity: float, *, m: Real, delta: Real, b: Real = 1.0, penalty: float = 0.0) -> float:
-    """Bound risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m), for the whole class at once, losses in [0, b].
+    """Bound risk - empirical risk <= 2 R + b sqrt(ln(1/delta)/2m) for the whole class at once, with losses in [0, b].
 
-    `complexity` is a bound on R of the losses for every sample: chain with A = b/2 (centre the losses) and eps -> eps/L
-    for an L-Lipschitz loss. For a two-sided statement use delta/2 on each side.
+    `complexity` bounds R, the Rademacher complexity of the losses, for every sample; `rademacher` computes it with
+    A = b/2 (losses minus b/2) and ln N(eps/L) for an L-Lipschitz loss. For a two-sided statement use delta/2 on each
+    side.
 
     Paper: generalization, rademacher-gap
     Differs: the paper's constants are 4cL and 2b.

@@ -33,7 +33,7 @@ CHOICES_TRIED = 729  # up to so many choices of prices are all tried: six items 
 
 @dataclass(frozen=True)
 class Item:
-    """One term: price (r/x)^2 lambda or dim ln(1 + 2r/x) at resolution x; an error of x is p x at the output."""
+    """One term: its price at resolution x is (r/x)^2 lambda or dim ln(1 + 2r/x), its error x is p x at the output."""
 
     name: str
     log_r: float
@@ -122,13 +122,14 @@ def numeric_covering(items: Sequence[Item], log_eps: float, *, parametric_only: 
 
 @dataclass(frozen=True)
 class _Split:
-    """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k).
+    """The search for shares y_k with sum n_k y_k = 1 and the least sum of prices n_k h_k(y_k); n_k counts copies.
 
-    h_k is the least of three prices, each convex, but not convex itself. With one price chosen for every item
-    (a row of `kinds`) the best shares have a common slope, found by Newton's method. If there
-    are at most `CHOICES_TRIED` rows, all are tried. Otherwise the search starts from rows in which every item has its
-    best price at a common slope, and changes one entry at a time. Arrays have one entry per live item and one row per
-    choice. Arguments are not checked, since a bound makes hundreds of calls.
+    With rho = p r/eps, h(y) is the least of three prices: 0 (only if y >= rho), dim ln(1 + 2 rho/y), lambda (rho/y)^2.
+    Each of them is convex, h is not. With one kind of price chosen for every item (a row of `kinds`) prices fall with
+    the same slope mu at the best shares, found by Newton's method. If there are at most `CHOICES_TRIED` rows, all are
+    tried. Otherwise the search starts from rows in which every item has its best price at a common slope, and changes
+    one entry at a time. Arrays have one entry per live item and one row per choice. Arguments are not checked, since a
+    bound makes hundreds of calls.
     """
 
     log_rho: Array
@@ -159,7 +160,7 @@ class _Split:
     def options(self) -> list[list[int]]:
         """Return for each item the kinds of price that can occur in the best row.
 
-        An item is free only if its class fits into the whole error. As y falls, (rho/y)^2 grows faster than
+        The price 0 needs a class that fits into the whole error. As y falls, (rho/y)^2 grows faster than
         ln(1 + 2 rho/y): if the square is larger at the largest y with a positive price, it is larger everywhere.
         """
         widest = np.maximum(self.log_rho + self.log_n, 0.0)
@@ -213,7 +214,7 @@ class _Split:
         return np.where(kinds == self.FREE, self.log_rho, log_y), fall
 
     def _shares(self, kinds: Array) -> Array:
-        """Return ln of the best y for every row of kinds; some item must have a price, and some error must be left."""
+        """Return ln of the best y for every row of kinds, in which free items must leave some items and some error."""
         free = kinds == self.FREE
         log_left, paid = np.log(self._share_left(kinds)), np.where(free, LOG_ZERO, self.log_n)
         log_mu = np.full(len(kinds), float(self.log_rho.max()))
@@ -227,7 +228,7 @@ class _Split:
         return np.where(free, log_y, log_y - off[:, None])
 
     def _share_left(self, kinds: Array) -> Array:
-        """Return the share of the error that free items leave."""
+        """Return the share of the error that free items (those with price 0) leave to the others."""
         return 1 - (np.exp(np.minimum(self.log_rho + self.log_n, 1.0)) * (kinds == self.FREE)).sum(axis=1)
 
     def _balanced(self) -> Array:

@@ -1,10 +1,10 @@
 """Forms of the atlas beside those of `bound`: rank, sensitivity of softmax, codes of the weights, proxies.
 
 rank               proved here (docs/theory.md 3.6): counts the numbers that describe matrices of small rank
-sensitivity        `minimum` with the sensitivity of softmax at the attention that occurs instead of 1 (4.5); a proxy
-code, compression  the weights as a text of so many bits (6.5)
+sensitivity        `minimum`, but with the sensitivity of softmax at weights that occur, not 1 (theory 4.5); a proxy
+code, compression  count the bits of a text that contains the weights (theory 6.5)
 spectrum           Sakai and Imaizumi (arXiv 2605.07297), as their code has it; a proxy without m, eps or constants
-edelman            the proxy for the paper's bound that they compare with
+edelman            the proxy for the paper's bound with which Sakai and Imaizumi compare theirs
 vc                 L W ln(T W), the order of the VC dimension (arXiv 2606.09731); its constant was not found
 """
 
@@ -30,16 +30,16 @@ GELU_LIPSCHITZ = 1.13  # as their code rounds it
 
 
 def rank_linear(W: MatrixNorms, log_N: float) -> Charge:
-    """Charge rank (rows + columns) numbers at 2 ||W||_F, or all entries at ||W||_F where these are no more.
+    """Charge for rank (rows + columns) parameters and norm 2 ||W||_F, or for all entries and ||W||_F if no more.
 
-    W = P Q with orthonormal columns of P, and P and Q are covered one after the other, at half of the error each.
+    W = P Q, where P has orthonormal columns; P and Q are covered one after the other, each at half of the error.
     """
     rows, columns = min(as_float(W.rows), exp(log_N)), as_float(W.columns)
     return _by_rank(W, rows, columns, full=rows * columns)
 
 
 def rank_bilinear(W: MatrixNorms, log_N: float) -> Charge:
-    """The same for scores z^T W x on N pairs, which have at most N different x and N different z."""
+    """Charge as `rank_linear` does, for scores z^T W x on N pairs, which have at most N different x and z each."""
     rows, columns = (min(as_float(n), exp(log_N)) for n in (W.rows, W.columns))
     return _by_rank(W, rows, columns, full=min(as_float(W.rows * W.columns), exp(log_N)))
 
@@ -63,9 +63,10 @@ RANK = Form(
 
 
 def sensitivity(p: Float[Array, "... n"]) -> Float[Array, "..."]:
-    """Return theta(p) = 4 max_S P(S) (1 - P(S)), how much softmax with value p moves in l1 per unit of scores.
+    """Return theta(p) = 4 max_S P(S) (1 - P(S)): how far the weights p of a softmax move in l1 per unit of scores.
 
-    If some p_i >= 1/2 the best S is {i}. Otherwise some S has P(S) between 1/3 and 2/3, so theta >= 8/9; 1 is returned.
+    P(S) sums p over S. If some p_i >= 1/2 the best S is {i}. Otherwise some S has P(S) between 1/3 and 2/3, so that
+    theta >= 8/9, and 1 is returned.
 
     >>> sensitivity(np.array([[0.9, 0.1], [0.25, 0.75]])).round(3).tolist()
     [0.36, 0.75]
@@ -95,7 +96,7 @@ def sensitivity_form(model: Model, *, inputs: int = 256) -> Form:
 
 
 def weights_in(model: Model) -> list[Float[Array, "..."]]:
-    """Return the arrays that training chose: without an encoding that was fixed."""
+    """Return the arrays that training chose: all but those of a fixed encoding."""
     fixed = model.encoding.kind != "trainable"
     return [array for name, array in arrays_of(model) if not (fixed and name.startswith("encoding"))] + [
         np.array([model.bias])
@@ -103,29 +104,29 @@ def weights_in(model: Model) -> list[Float[Array, "..."]]:
 
 
 def code_bits(model: Model) -> int:
-    """Return the bits of the weights at 64 each."""
+    """Return the number of bits of the weights, 64 for each of them."""
     return 64 * sum(array.size for array in weights_in(model))
 
 
 def compressed_bits(model: Model) -> int:
-    """Return the bits of the weights after zlib, and of the length of that text in Elias' gamma code."""
+    """Return the number of bits of the weights compressed by zlib, plus that of their length in Elias' gamma code."""
     raw = b"".join(np.ascontiguousarray(array, dtype="<f8").tobytes() for array in weights_in(model))
     length = len(zlib.compress(raw, 9))
     return 8 * length + 2 * (length.bit_length() - 1) + 1
 
 
 def code_gap(nats: float, *, m: int, delta: float) -> float:
-    """Return sqrt((nats + ln 1/delta)/2m): P(error) - training error, for all functions with a code of so many nats."""
+    """Return sqrt((nats + ln 1/delta)/2m), a bound on P(error) - training error for functions with a code this long."""
     return math.sqrt((nats - math.log(delta)) / (2 * m))
 
 
 def code_realizable(nats: float, *, m: int, delta: float) -> float:
-    """Return the bound on P(error) of a function without a training error and with a code of so many nats."""
+    """Return a bound on P(error) for a function without training errors that has a code of `nats` nats."""
     return -math.expm1(-(nats - math.log(delta)) / m)
 
 
 def vc_order(model: Model) -> float:
-    """Return L W ln(T W), W the number of weights."""
+    """Return L W ln(T W) for a model with L layers and W weights."""
     W = sum(array.size for array in weights_in(model))
     return model.L * W * math.log(model.T * W)
 
@@ -135,9 +136,9 @@ def spectrum(model: Model) -> float:
 
         min over p in {0, 1/q, .., 2} of (sum sigma^p)^{1/(p+2)} (gamma alpha L)^{p/(p+2)} N^{(p+1)/(p+2)},
 
-    q = ceil(L + ln N), N the token width, sum sigma^0 the rank. gamma is 2 ||V|| ||M_out|| ||M_in|| for QK,
-    ||M_out|| ||M_in|| for V, ||M_out|| for M_in, 1 for M_out; alpha is the product over later layers of
-    1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||).
+    q = ceil(L + ln N), N the token width, L the depth, sum sigma^0 the rank. M_in, M_out are W_1, W_2 of the MLP. gamma
+    is 2 ||V|| ||M_out|| ||M_in|| for QK, ||M_out|| ||M_in|| for V, ||M_out|| for M_in, 1 for M_out; alpha is the
+    product over later layers of 1.13 ||M_in|| ||M_out|| sum_h ||V_h|| (1 + 4 ||QK_h||).
     """
     L, N = model.L, model.d
     q = math.ceil(L + math.log(N))
@@ -169,7 +170,7 @@ def _least(W: Float[Array, "a b"], log_gamma: float, L: int, N: int, q: int) -> 
 
 
 def edelman(model: Model) -> float:
-    """Return their proxy for the paper's bound, (1 + sum_l alpha_l^{2/3} xi_l)^{3/2}, with
+    """Return the proxy for the paper's bound, (1 + sum_l alpha_l^{2/3} xi_l)^{3/2}, with alpha of `spectrum` and
 
     xi = sum_h (||M_out|| ||M_in|| ||V|| ||QK||_{2,1})^{2/3} + (||M_out|| ||M_in|| ||V||_{2,1})^{2/3}
          + (||M_out|| ||M_in||_{2,1})^{2/3} + ||M_out||_{2,1}^{2/3}.

@@ -35,9 +35,9 @@ def model_items(model: Model, *, m: Real, price: Pricing) -> tuple[Item, ...]:
 def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
     """Return the stages of a one-layer model. Trainable embeddings before a LayerNorm are a separate stage.
 
-    Without MLP, projection or a LayerNorm on the way, the first linear map of the read-out is multiplied into
-    the heads' W_C: u = W_C w is one vector, and x -> x W_V W_C w one vector class where sigma is the
-    identity.   Paper: single-layer-capacity
+    If no MLP, projection or LayerNorm follows the heads, the first linear map of the read-out is multiplied into W_C.
+    Without a decoder this map is w, so W_C w is one vector, and if sigma is the identity x -> x W_V W_C w is a class of
+    vectors.   Paper: single-layer-capacity
     """
     layer = model.layers[0]
     stages: list[Stage] = []
@@ -58,7 +58,7 @@ def _single(model: Model, m: Real, price: Pricing) -> list[Stage]:
 
 
 def _deep(model: Model, m: Real, price: Pricing) -> list[Stage]:
-    """Stages of all blocks in order; only the last block is read at [CLS] alone.   Paper: multi-layer-capacity"""
+    """Return the stages of all blocks in order; only the last is read at [CLS] alone.   Paper: multi-layer-capacity"""
     stages: list[Stage] = []
     log_R = ln(price.measure("token radius", partial(token_radius, model)))
     if model.encoding.kind == "trainable":

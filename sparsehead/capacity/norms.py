@@ -50,7 +50,7 @@ class MatrixNorms(ShortRepr):
     """Norms, or bounds on the norms, of a linear map x -> x W.
 
     n21 and n21_T are ||W||_{2,1} and ||W^T||_{2,1}; n11 adds up all |W_ij|. rank is the largest rank that the
-    architecture allows: fewer than rows and columns for a product with a narrower inner width, such as W_Q W_K^T.
+    architecture allows: below both rows and columns for a product with a narrower inner width, such as W_Q W_K^T.
     """
 
     frobenius: float
@@ -114,7 +114,7 @@ def product_norms(A: Float[Array, "a k"], B: Float[Array, "b k"]) -> MatrixNorms
 
 
 def with_bias(W: Float[Array, "a b"], b: Float[Array, " b"] | None) -> Float[Array, "a_or_more b"]:
-    """Append the bias to W as one more row, which is multiplied by a constant 1 appended to x."""
+    """Return W with the bias as one more row, which is multiplied by a constant 1 appended to x."""
     return W if b is None else np.vstack([W, b[None, :]])
 
 

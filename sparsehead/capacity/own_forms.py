@@ -83,7 +83,7 @@ def form_of(given: FormLike, description: str | None = None, **settings: Any) ->
     """Return a function or a `Form` as a `Form`.
 
     Raises:
-        DomainError: it is none of these; a function has other parameters, or a setting is no field of `Form`.
+        DomainError: `given` is neither; a function has other parameters; or a setting is no field of `Form`.
     """
     fixed = ("description", "linear", "bilinear", "whole_class")
     known = [name for name in Form.__dataclass_fields__ if name not in fixed]
@@ -111,7 +111,7 @@ def form_of(given: FormLike, description: str | None = None, **settings: Any) ->
 
 
 def known_form(given: FormLike) -> tuple[str, Form]:
-    """Return what bounds call a form, and the form."""
+    """Return the name by which bounds list a form, and the form."""
     if isinstance(given, str):
         return given, FORMS.find(given)
     for name, form in FORMS.items():
@@ -122,7 +122,7 @@ def known_form(given: FormLike) -> tuple[str, Form]:
 
 
 def _is_formula(given: ChargeFor | Formula) -> TypeGuard[Formula]:
-    """Return whether a function takes (heads, T, m, eps), and not (W, log_N); refuse others."""
+    """Return True for a function of (heads, T, m, eps), False for one of (W, log_N); raise DomainError for others."""
     if inspect.iscoroutinefunction(given) or inspect.isgeneratorfunction(given):
         raise DomainError(f"{TAKES}; a coroutine or a generator returns no number.")
     try:
@@ -150,7 +150,7 @@ def _no_charge(W: MatrixNorms, log_N: float, /) -> Charge:
 
 @dataclass(frozen=True)
 class ByFormula:
-    """The covering of a form that is a formula: errors at the output are multiplied by p, so it is asked at eps/p."""
+    """The covering of a form that is a formula, which is evaluated at eps/p, since the item multiplies errors by p."""
 
     formula: Formula
 

@@ -97,16 +97,16 @@ def _signs(kind: str, rows: int, columns: int, *, N: int, k: int, rng: np.random
 
 
 def _spread(k: int, groups: int) -> float:
-    """Return the largest sum of sqrt(k_j) over `groups` whole numbers with sum k."""
+    """Return the largest sum of sqrt(k_j) over j = 1 .. `groups`, for whole numbers k_j with sum k."""
     each, more = divmod(k, groups)
     return (groups - more) * math.sqrt(each) + more * math.sqrt(each + 1)
 
 
 def volume(rng: np.random.Generator) -> SmallClass:
-    """All n x c matrices with ||W||_{2,1} <= B on the points b e_i, at the distance max_i b ||row i||.
+    """All n x c matrices with ||W||_{2,1} <= B on the points b e_i; the distance of V, W is max_i b ||row i of V - W||.
 
     The volume of the class is (S Gamma(n))^c B^{nc} / Gamma(nc + 1), S the surface of the unit ball in R^n; a ball of
-    the metric is a product of n balls of radius eps/b in R^c.
+    radius eps in this distance is a product of n balls of radius eps/b in R^c.
     """
     n, c, B, b = int(rng.integers(1, 7)), int(rng.integers(1, 5)), _size(rng), _size(rng)
     r = float(10 ** rng.uniform(0.3, 3))
@@ -120,7 +120,7 @@ def volume(rng: np.random.Generator) -> SmallClass:
 
 
 def low_rank(rng: np.random.Generator) -> SmallClass:
-    """A class of `volume` as the first rows or the first columns of larger matrices, which then have small rank."""
+    """A class of `volume`, put into the first rows or columns of larger matrices, which then have small rank."""
     small = volume(rng)
     assert small.W is not None
     n, c, more = small.W.rows, small.W.columns, int(rng.integers(1, 30))
@@ -171,7 +171,7 @@ def finite_scores(rng: np.random.Generator) -> SmallClass:
 
 
 def sign_heads(rng: np.random.Generator) -> SmallClass:
-    """Heads that attend to the two tokens (+-1, +-e_i) of sequence i with scores +-kappa_i and read the first entry.
+    """Heads that give the tokens (1, e_i), -(1, e_i) of sequence i the scores +-kappa_i, and read v times entry 1.
 
     The output on sequence i is v tanh(kappa_i). If k entries of kappa are +-t and the others 0, two heads differ by
     v tanh t or more on some sequence.
@@ -186,7 +186,7 @@ def sign_heads(rng: np.random.Generator) -> SmallClass:
 
 
 def finite_heads(rng: np.random.Generator) -> SmallClass:
-    """A few random functions, each the sum of one or two heads, half of them read by a vector w, on random tokens."""
+    """A few random functions on random tokens: sums of one or two heads, in half of the classes read by a vector w."""
     d, k, m, T, H = (int(x) for x in rng.integers(1, [4, 3, 5, 5, 3]))
     V, QK, w = _members(rng, (H, d, k)), _members(rng, (H, d, d), 14), _members(rng, (k,), 14)
     n, QK, w = len(V), QK[: len(V)], w[: len(V)]
@@ -227,7 +227,7 @@ def _largest(W: Float[Array, "n a b"]) -> MatrixNorms:
 
 
 def _packed(outputs: Float[Array, "n points k"], rng: np.random.Generator) -> tuple[float, float]:
-    """Return eps, just below half of some distance of two members, and ln of the largest packing at 2 eps."""
+    """Return eps, just below half of a distance between two members, and ln of the largest packing at 2 eps."""
     gaps = np.linalg.norm(outputs[:, None] - outputs[None], axis=3).max(axis=2)
     some = gaps[np.triu_indices(len(gaps), k=1)]
     eps = max(float(rng.choice(some)) / 2 * JUST_BELOW, 1e-12)
@@ -235,7 +235,7 @@ def _packed(outputs: Float[Array, "n points k"], rng: np.random.Generator) -> tu
 
 
 def exact_packing(apart: Bool[Array, "n n"]) -> int:
-    """Return the size of the largest set of members that are pairwise apart, by trying all that could be larger."""
+    """Return the size of the largest set of members that are pairwise apart, by branch and bound."""
     masks = [sum(1 << int(j) for j in np.flatnonzero(row[i + 1 :]) + i + 1) for i, row in enumerate(apart)]
     best = 0
 

@@ -29,7 +29,7 @@ LIPSCHITZ = {"identity": 1.0, "relu": 1.0, "tanh": 1.0, "gelu_tanh": 1.1289931, 
 
 @dataclass(frozen=True)
 class Stage:
-    """Items with their local p, ln of the Lipschitz constant on rows, ln of the largest length of an output."""
+    """One stage: its items with their local p, ln of its Lipschitz constant on rows, ln of its longest output."""
 
     items: tuple[Item, ...]
     log_lipschitz: float
@@ -64,7 +64,7 @@ def presence(bias: Float[Array, "*n"] | None) -> bool | None:
 def fold(
     norm: LayerNorm | None, W: Float[Array, "d n"], b: Float[Array, " n"] | None
 ) -> tuple[Array, Array | None]:
-    """Move gain and bias of a LayerNorm into the linear map x -> x W + b after it."""
+    """Return W and b of the linear map x -> x W + b after moving gain and bias of the LayerNorm before it into them."""
     if norm is None:
         return W, b
     return norm.gain[:, None] * W, norm.bias @ W + (0 if b is None else b)

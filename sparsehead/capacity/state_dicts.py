@@ -171,7 +171,7 @@ def attention_layers(
 
 
 def _by_names(state: Mapping[str, Any], prefix: str, names: tuple[str, ...]) -> tuple[str, Architecture]:
-    """Return the architecture that the names of the weights tell, or plain attention."""
+    """Return model type and architecture that the names of the weights suggest, or else those of plain attention."""
     kind, found = architecture_by_names(state, prefix)
     if found is None and names[0].endswith("query_key_value.weight"):
         raise DomainError(
@@ -181,7 +181,7 @@ def _by_names(state: Mapping[str, Any], prefix: str, names: tuple[str, ...]) -> 
 
 
 def stated_heads(prefix: str, config: Any, entry: str | None) -> int | None:
-    """Return the number of heads of a layer that the configuration says, under `entry` or a usual name; or None."""
+    """Return a layer's number of heads from the configuration, under `entry` or a usual name; None if not there."""
     first = (entry,) if entry is not None else ("decoder_attention_heads",) if "decoder." in prefix else ()
     names = (*first, "num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads")
     return next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
@@ -230,7 +230,7 @@ def _layer(name: str, H: int, qkv: Sequence[Pair], output: Pair, scale: Callable
 
 
 def _by_head(W: Array, b: Array | None, H: int, k: int) -> Pair:
-    """Reshape (d, n k) to (H, d, k), repeating each of the n parts H/n times."""
+    """Return W (d, n k) as (H, d, k) and b (n k) as (H, k), with each of the n parts repeated H/n times."""
     n = W.shape[1] // k
     heads = np.repeat(W.reshape(-1, n, k).transpose(1, 0, 2), H // n, axis=0)
     return heads, None if b is None else np.repeat(b.reshape(n, k), H // n, axis=0)

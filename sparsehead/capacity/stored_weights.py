@@ -71,7 +71,7 @@ def weight_names(state: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
-    """Return a key that sorts names by the numbers in them, h.2 before h.10; numbers are compared by digits first."""
+    """Return a key that sorts names by the numbers in them, h.2 before h.10; fewer digits come first."""
     parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
     return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 
@@ -136,7 +136,7 @@ def _columns(name: str, n: int, order: str, H: int, width: int) -> list[Array]:
 
 
 def output_of(state: Mapping[str, Any], prefix: str, architecture: Architecture | None = None) -> Pair:
-    """Return the output projection, (width of all heads, d)."""
+    """Return weight (width of all heads, d) and bias of the output projection."""
     if architecture is not None:
         name = f"{architecture.at(prefix, architecture.output)}.weight"
         return pair(state, name, transposed=not architecture.input_first)

@@ -49,9 +49,9 @@ class Bracket:
 class Cover(WithChart, Bracket):
     """A covering number, with a cover of `upper` balls.
 
-    rows are the indices of the centres among the points, None if centres may lie anywhere. greedy, packing and lp are
-    bounds computed on the way (lp only for proper covers). ties is a sentence that says which distances equal to eps
-    count as within eps.
+    rows are the indices of the centres among the points, None if centres may lie anywhere. greedy is an upper bound,
+    packing and lp are lower bounds (lp only for proper covers). ties is a sentence that says how distances equal to eps
+    are treated.
     """
 
     _CHART = "figures.covers:cover_of_points"
@@ -181,7 +181,7 @@ def _solve(
 
 
 def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
-    """Choose columns one after another, each time one that covers the most rows not yet covered.
+    """Return columns that cover all rows, each chosen to cover the most rows not yet covered.
 
     Their number is at most 1 + 1/2 + .. + 1/D times the minimum, D the largest number of rows that one column covers.
     """
@@ -198,7 +198,7 @@ def greedy_cover(near: Bool[Array, "n m"]) -> list[int]:
 
 
 def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
-    """Choose points in order of fewest conflicts such that every pair is apart: a lower bound for P."""
+    """Return points that are pairwise apart, chosen in order of fewest conflicts; their number is at most P."""
     allowed = np.ones(apart.shape[0], dtype=bool)
     chosen: list[int] = []
     for i in np.argsort(-apart.sum(axis=1), kind="stable"):
@@ -209,7 +209,7 @@ def greedy_packing(apart: Bool[Array, "n n"]) -> list[int]:
 
 
 def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int] | None, float, bool]:
-    """Find the fewest columns that cover all rows: (columns or None, proven lower bound, whether proven minimal)."""
+    """Return the fewest columns found that cover all rows (or None), a lower bound, and whether they are minimal."""
     columns, bound, proven = _choose_columns(1.0, near.astype(np.float64), lb=1.0, time_limit=time_limit)
     # the solver's tolerance may leave a row uncovered
     if columns is not None and not near[:, columns].any(axis=1).all():
@@ -220,7 +220,7 @@ def set_cover(near: Bool[Array, "n m"], *, time_limit: float) -> tuple[list[int]
 def _choose_columns(
     cost: float, A: Any, *, time_limit: float, **limits: float
 ) -> tuple[list[int] | None, float, bool]:
-    """Minimise `cost` times the number of chosen columns, with row sums of A over them within `limits` (lb, ub).
+    """Minimise `cost` times the number of chosen columns of A, whose sum in each row must be within `limits` (lb, ub).
 
     Return the columns (None if the solver found none), a lower bound, and whether the minimum is proven.
     """

@@ -2,7 +2,7 @@
 
 On a line, sweep from the left: the interval that starts at the first uncovered point is best. In the plane
 with Euclidean discs, a disc of an optimal cover can be moved until two of its points lie on its rim, or one
-point is its centre; so finitely many discs suffice and the number is a set cover. Elsewhere only a bracket
+point is its centre; so finitely many discs suffice, of which a set cover chooses the fewest. Elsewhere only a bracket
 is computed. Whether a point lies in a disc is decided exactly, although centres have irrational coordinates.
 """
 
@@ -65,7 +65,7 @@ def _in_the_plane(
     packing: int,
     deadline: float,
 ) -> Cover:
-    """Return the fewest discs of radius `limit`, by set cover over discs centred at a point or through two points."""
+    """Return a cover by the fewest discs of radius `limit`, chosen among discs centred at a point or through two."""
     fractions = [points.row(i) for i in range(len(points.values))]
     # this factor makes the coordinates and the limit whole numbers
     factor = math.lcm(limit.denominator, *(x.denominator for row in fractions for x in row))
@@ -102,8 +102,8 @@ def _members(local: list[Pair], j: int, radius: int, *, candidates: Bool[Array, 
 
         |w - g/2 -+ t g'|^2 <= 1   <=>   |w|^2 - <w, g> <= +- 2 t <w, g'>.
 
-    Only `candidates`, points within 2 of both, are tested. Floats are used if they can decide; coordinates are relative
-    to a point of the disc, so that offsets do not matter.
+    Only `candidates`, points within 2 of the origin and of g, are tested. Floats are used if they can decide;
+    coordinates are relative to a point of the disc, so that offsets do not matter.
     """
     at = np.flatnonzero(candidates)
     w = np.array([(local[k][0] / radius, local[k][1] / radius) for k in at.tolist()])

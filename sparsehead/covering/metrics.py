@@ -39,7 +39,7 @@ class Ties(StrEnum):
 
 @dataclass(frozen=True)
 class Points:
-    """n points. Their distance is the largest p-norm over `blocks` equal groups of coordinates (one group: the p-norm).
+    """n points. The distance of two is the largest p-norm over `blocks` equal groups of coordinates, by default one.
 
     values are the coordinates as floats, perhaps rounded; fractions the exact numbers, None for an array of floats,
     which are exact themselves. tolerant says whether any coordinate was a float.
@@ -69,8 +69,8 @@ def read_points(points: Any) -> Points:
     """Convert rows of numbers to points; n single numbers are n points on a line.
 
     Raises:
-        ParseError: a text is not a number. ShapeError: rows of different lengths. DomainError: NaN, an infinity, or
-        no points at all.
+        ParseError: a text is not a number. ShapeError: rows have different lengths. DomainError: a number is NaN or
+        infinite, or there are no points.
     """
     # iterating a DataFrame would give the names of its columns
     if hasattr(points, "__array__") and not isinstance(points, np.ndarray):
@@ -139,7 +139,7 @@ def read_radius(eps: Any, points: Points) -> Fraction:
     """Return eps as a rational number; with exact points, a float means the decimal that it prints as (eps = 0.05).
 
     Raises:
-        ParseError: a text is not a number. DomainError: not > 0, or beyond the range of a float.
+        ParseError: a text is not a number. DomainError: eps is not > 0, or beyond the range of a float.
     """
     try:
         if isinstance(eps, float | np.floating):
@@ -230,7 +230,7 @@ class _Screen:
         return total
 
     def _gap(self, rows: slice, c: int) -> Float[Array, "rows n"]:
-        """Return x - y in one coordinate, with error at most ULP of the result plus 8 ULP^2 of the coordinates."""
+        """Return x - y in coordinate c; the error is at most ULP times the result + 8 ULP^2 times the coordinates."""
         a, b = self.high[rows, c, None], self.high[None, :, c]
         gap = a - b
         if self.low is None:
@@ -289,7 +289,7 @@ def _two_floats(
 def _as_whole_numbers(
     points: Points, origin: list[Fraction], limit: Fraction, p: float
 ) -> tuple[Float[Array, "n d"], float] | None:
-    """Return coordinates times one factor, and limit^p, as integer floats with exact sums; None if too large."""
+    """Return coordinates and limit^p, scaled to integers whose sums are exact in floats; None if they are too large."""
     if points.fractions is None or not _has_exact_powers(p):
         return None
     power = 1 if math.isinf(p) else int(p)

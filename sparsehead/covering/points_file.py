@@ -16,7 +16,7 @@ def read_points_file(file: Path) -> list[list[str]]:
     """Return the points in `file`.
 
     Raises:
-        FileError: not a readable text file of at most MOST_BYTES. ParseError: not rows of numbers.
+        FileError: `file` is no readable text file of at most MOST_BYTES. ParseError: it is not made of rows of numbers.
     """
     check_source(file, wanted=WANTED, most=MOST_BYTES)
     name = shown_path(file)
