@@ -1,7 +1,7 @@
 """Upper bounds on the best possible success rate of any learner of s-conjunctions, without simulation.
 
-P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), where N is the number of s-sets that explain m samples. Omitting
-explanations from N can only raise both, and so can revealing part of the answer. Two such bounds are computed, both
+P_opt(m) = E[1/N] and P_unique(m) = P(N = 1), where N is the number of s-sets that explain m samples. Leaving
+explanations out of N can only raise both, and so can revealing part of the answer. Two such bounds are computed, both
 non-decreasing in m; if the smaller one is below a target, no learner reaches the target with m samples.
 
     swap_bounds      only the s-sets that differ from the true one in a single position are counted
@@ -29,9 +29,9 @@ TAIL = 1e-13  # numbers of positives that are rarer than this are not enumerated
 
 
 def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Return upper bounds on (P_opt, P_unique) of s-conjunctions at m samples of Bernoulli(p) bits, T positions.
+    """Return upper bounds on (P_opt, P_unique) of s-conjunctions, for m samples of T Bernoulli(p) bits.
 
-    If validation picks the right one among several guesses, P_opt = E min(1, guesses/N).
+    If a learner may make several guesses, of which validation picks the right one, P_opt = E min(1, guesses/N).
     Beyond MOST_SAMPLES samples the bound is 1.
     Paper: information-floor
     """
@@ -43,18 +43,18 @@ def identification_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1)
 
 
 def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[float, float]:
-    """Return upper bounds on (P_opt, P_unique) from the explanations that differ from I* in one position only.
+    """Return upper bounds on (P_opt, P_unique) from the explanations that differ from the true set in one position.
 
-    Given M positives and the d_i samples in which position i alone is 0, an outside column is 1 on all positives
-    with probability p^M and can then replace i with probability (1-p)^d_i, independently over i and over columns.
+    Let M samples be positive, and d_i have a 0 at position i alone of the true set. A column outside it is 1 on all
+    positives with probability p^M, and then replaces i with probability (1-p)^d_i, independently over i and columns.
     So the number X of such explanations has the generating function
 
         g(z) = [1 - p^M + p^M prod_i (1 - (1-p)^d_i (1-z))]^(T-s),    P(X = 0) = g(0),   E 1/(1+X) = int_0^1 g,
 
     and (M, d_1 .. d_s, other samples) is multinomial. The expectation is a sum over all its values; all d_i >= D
     are treated as one case in which no column can replace i, with the largest D that leaves at most MULTISETS
-    multisets. With k guesses min(1, k/(1+X)) is k/(1+X) less k/(1+x) - 1 where X = x < k - 1, and P(X = x) is a
-    coefficient of g.
+    multisets. With k guesses min(1, k/(1+X)) is k/(1+X), minus k/(1+x) - 1 if X = x < k - 1; P(X = x) is a coefficient
+    of g.
     """
     check_class(s=s, T=T, m=m, p=p)
     d, orders = _multisets(s, min(_cut(s), m + 1))
@@ -80,9 +80,10 @@ def swap_bounds(*, s: int, T: int, m: int, p: float, guesses: int = 1) -> tuple[
 def _coefficients(
     keep: Float[Array, "M 1"], replace: Float[Array, "multisets s"], columns: float, n: int
 ) -> list[Float[Array, "M multisets"]]:
-    """Return P(X = 0), .., P(X = n - 1), the coefficients of h(z)^columns, h of one column, by Miller's recurrence.
+    """Return P(X = 0), .., P(X = n - 1), the coefficients of g(z) = h(z)^columns, by Miller's recurrence.
 
-    They are 0 if a column is certain to be a replacement (h(0) = 0): omitting a probability only raises the bound.
+    h is the bracket in `swap_bounds`, for one column. If a column certainly replaces something (h(0) = 0), 0 is
+    returned: omitting a probability only raises the bound.
     """
     ways = np.zeros((len(replace), replace.shape[1] + 1))  # of one column that is 1 on all positives
     ways[:, 0] = 1.0
@@ -134,7 +135,7 @@ def _revealed(r: int, *, s: int, T: int, m: int, p: float, guesses: int) -> floa
 def _weights(
     d: Int[Array, "multisets s"], orders: Float[Array, " multisets"], *, s: int, m: int, p: float
 ) -> tuple[Int[Array, " M"], Float[Array, "M multisets"]]:
-    """Return the likely M, and the probability of (M, multiset of d); the largest entry of d means "or more".
+    """Return the likely values of M, and P(M, multiset d) of `swap_bounds`; the largest entry of d means "or more".
 
     A multinomial is a vector of independent Poisson counts given their sum. This turns the sums over "or more" into
     convolutions of probabilities, without overflow or underflow.
@@ -156,7 +157,7 @@ def _weights(
 
 
 def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Return probabilities 0 .. n-1 of the sum of two independent counts; entries below 1e-25 are dropped for speed."""
+    """Return P(sum = 0 .. n-1) for two independent counts; the ends of a and b below 1e-25 are dropped for speed."""
     found = np.zeros(len(a))
     large_a, large_b = np.flatnonzero(a > 1e-25), np.flatnonzero(b > 1e-25)
     if len(large_a) and len(large_b):
@@ -167,7 +168,7 @@ def _sum_of_two(a: Float[Array, " n"], b: Float[Array, " n"]) -> Float[Array, " 
 
 
 def _cut(s: int) -> int:
-    """Return the largest D for which 0 .. D has at most MULTISETS multisets of size s, between 1 and MULTISETS."""
+    """Return the largest D in 1 .. MULTISETS such that 0 .. D has at most MULTISETS multisets of size s, at least 1."""
     D = 1
     while D < MULTISETS and math.comb(s + D + 1, s) <= MULTISETS:
         D += 1

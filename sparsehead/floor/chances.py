@@ -36,7 +36,7 @@ def poisson(k: Shaped[Array, "..."] | int, mean: float) -> Any:
 
 
 def likely_counts(n: int, p: float, *, tail: float) -> Int[Array, " k"]:
-    """Return the numbers of successes among n between the quantiles `tail` and 1 - `tail`."""
+    """Return all numbers of successes in n trials between the quantiles `tail` and 1 - `tail`."""
     from scipy.special import bdtr
 
     below: Float[Array, " counts"] = bdtr(np.arange(n + 1), n, p)

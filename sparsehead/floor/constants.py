@@ -12,10 +12,10 @@ covariance    max over j of 1 / J_j for the covariance of bit and label as the s
               q is 1, an irrelevant position reaches the covariance c = cov(x_j, y) with probability e^(-m J),
               J = sup over u of  u c - q L(u(1-q)) - (1-q) L(-u q),  L(v) = ln(1 - p + p e^v)  (Cramer's theorem).
               If x_j and y are nearly independent, 1/J is 2 p (1-p) q (1-q) / c^2.
-elimination   for functions with a label y that only one pattern of the s bits has, in whose samples positions are ruled
-              out by a wrong bit: conjunctions (label 1), disjunctions (label 0). The part of I(x_j; y) that this label
-              has takes the place of all of it: max over j of 1 / (P(y) D(P(x_j | y) || P(x_j))); for a conjunction
-              without noise 1 / (p^s ln 1/p).
+elimination   max over j of 1 / (P(y) D(P(x_j | y) || P(x_j))), where y is a label that only one pattern of the s bits
+              has, as 1 for conjunctions and 0 for disjunctions. In samples with this label, a wrong bit rules out a
+              position. P(y) D is the part of I(x_j; y) that belongs to this label; for a conjunction without noise the
+              constant is 1 / (p^s ln 1/p).
 """
 
 import math
@@ -30,7 +30,7 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class PerLnT:
-    """Samples per ln T; inf if no number of samples suffices, None if there is no such learner."""
+    """Samples per ln T of four types of learners; inf if no number suffices, None if there is no such learner."""
 
     information: float
     position: float
@@ -85,20 +85,20 @@ def _part(pair: Float[Array, "2 2"], label: int) -> float:
 
 
 def _single(target: Target) -> int | None:
-    """Return the label that only one pattern has, or None."""
+    """Return the label that only one pattern of the s bits has; None if there is none."""
     counts = (target.values.count(0), target.values.count(1))
     return next((label for label in (1, 0) if counts[label] == 1), None)
 
 
 def _covariance_rate(pair: Float[Array, "2 2"]) -> float:
-    """Return J, the supremum of a concave function of u, by bisection on its derivative."""
+    """Return J of the covariance score, the supremum of a concave function of u, by bisection on its derivative."""
     p, q = float(pair[1].sum()), float(pair[:, 1].sum())
     c = abs(float(pair[1, 1]) - p * q)
     if float(pair[1, 1]) < p * q:
         q = 1 - q  # the other label, with which the covariance is c
 
     def slope(u: float) -> float:
-        """L'(v) = p / (p + (1-p) e^-v)."""
+        """Return the derivative in u of the function in J, with L'(v) = p / (p + (1-p) e^-v)."""
         one, zero = (p / (p + (1 - p) * math.exp(-v)) for v in (u * (1 - q), -u * q))
         return c - q * (1 - q) * (one - zero)
 

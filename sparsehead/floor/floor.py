@@ -6,10 +6,10 @@ the best possible probability of naming I* is P_opt = E[1/N], N the number of s-
 P_unique = P(N = 1) is the probability that only one explanation is left. Always 1 - mu <= P_unique and 1 - mu/2 <=
 P_opt, mu the expected number of wrong explanations (the union bound). Nothing in the floor itself is simulated.
 
-If validation picks the right one among k answers, the best possible rate is E min(1, k/N). A trial with k runs is such
-a learner. The floors hold for independent samples. The paper's protocol, and ours, draws a training set again when
-several supports explain it; an exhaustive search then never fails. So floors are references for measured thresholds,
-not bounds on them.
+If a learner gives k answers and validation picks the right one, the best possible rate is E min(1, k/N). A trial with k
+runs is such a learner. The floors hold for independent samples. The paper's protocol, and ours, draws a training set
+again when several supports explain it; an exhaustive search then never fails. So floors are references for measured
+thresholds, not bounds on them.
 """
 
 import math
@@ -33,9 +33,10 @@ from .target import Target, target_of
 
 @dataclass(frozen=True)
 class Floor:
-    """The least number of samples with P_opt >= target (or P_unique), with proven bounds [m, enough].
+    """Proven bounds, m and `enough`, on the least number of samples with P_opt (or P_unique) >= target.
 
-    No learner reaches the target with fewer than m samples, or with `guesses` answers and fewer than m_guesses.
+    No learner that gives one answer reaches the target with fewer than m samples, and none that gives `guesses` answers
+    with fewer than m_guesses.
     """
 
     in_file: ClassVar = ("T", "m", "enough", "status", "guesses", "m_guesses")
@@ -80,7 +81,7 @@ def floor(
         kind: "and", "or", "parity" or "majority" of s positions; or any function (its positions are ignored).
         target: the required success rate, strictly between 0 and 1.
         unique: require P_unique >= target instead: the data have only one explanation.
-        guesses: number of answers, of which one must be right; above 1 the result also has the floor of one answer.
+        guesses: number of answers, of which one must be right; m_guesses is the floor for it, m for one answer.
         noise: probability that a label is wrong.
     Paper: sample-lower-bound, information-floor
 
@@ -157,7 +158,7 @@ def difference(kind: str, *, s: int, r: int, p: float) -> float:
 
 
 def _label_chances(g: Shaped[Array, " n"], chances: list[float]) -> tuple[float, float]:
-    """Return probabilities of the labels 1 and 0, if g[j] is the label of j ones, which have probability chances[j]."""
+    """Return probabilities of the labels 1 and 0; j ones have the label g[j] and the probability chances[j]."""
     one, zero = (sum((q for j, q in enumerate(chances) if g[j] == label), 0.0) for label in (1, 0))
     return one, zero
 
@@ -181,15 +182,15 @@ def expected_wrong(kind: str, *, s: int, T: int, m: int, p: float) -> float:
 
 
 def union_bound(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
-    """Return the smallest m with mu <= 1 - target; it gives P_unique >= target, so it is at least the floor."""
+    """Return the smallest m with mu <= 1 - target. Then P_unique >= target, so this m is at least the floor."""
     return smallest(lambda m: expected_wrong(kind, s=s, T=T, m=m, p=p) <= 1 - target)
 
 
 def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
     """Return the smallest m that Fano's inequality allows: m >= (target log2 C(T,s) - h(target)) / h(P(label = 1)).
 
-    h is the binary entropy in bits. A label has at most h(P(label = 1)) bits of information on the support:
-    given the input, the probability of label 1 varies around P(label = 1), and h is concave.
+    h is the binary entropy in bits. A label has on average at most h(P(label = 1)) bits of information on the support,
+    since h is concave and the probability of label 1 given the input has the mean P(label = 1).
     Paper: sample-lower-bound
     """
     one, zero = _label_chances(labels(kind, s), _binomial(s, p))
@@ -200,7 +201,7 @@ def fano(kind: str, *, s: int, T: int, p: float, target: float = 0.8) -> int:
 
 @dataclass(frozen=True)
 class ParityBounds:
-    """Lower and upper bounds on P_opt and P_unique of s-parities on fair bits, and their values for a Poisson count."""
+    """Bounds *_low, *_high on P_opt and P_unique of s-parities on fair bits; `opt`, `unique` assume a Poisson count."""
 
     mu: float
     opt_low: float
@@ -220,9 +221,9 @@ def parity_bounds(*, s: int, T: int, m: int) -> ParityBounds:
 
         1 - x/2 <= 1/(1+x) <= 1 - x/2 + x(x-1)/6,        1 - x <= [x = 0] <= 1 - x + x(x-1)/2,
 
-    polynomials that agree with the middle at x = 0, 1 (and 2). These are combined with Jensen (1/(1+mu) <= P_opt),
-    Cantelli (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). The values between are those of a Poisson X.
-    At T=20, m=12, s=3 the last three alone give [.782, 1] for P_opt, all together [.861, .874].
+    with equality at x = 0 and 1 (on the right also at 2). These are combined with Jensen (1/(1+mu) <= P_opt),
+    Cantelli (P_unique <= 1/(1+mu)) and counting (P_opt <= 2^m / C(T,s)). `opt` and `unique` assume a Poisson X. At
+    T=20, m=12, s=3 Jensen, Cantelli and counting alone give [.782, 1] for P_opt, all together [.861, .874].
     Paper: parity-floor
     """
     check_class(s=s, T=T, m=m, p=0.5)
@@ -246,7 +247,7 @@ def _binomial(n: int, p: float) -> list[float]:
 
 
 def entropy(one: float, zero: float) -> float:
-    """Return the entropy h in bits of two probabilities with sum 1; both are given, as 1 - q is inexact for small q."""
+    """Return the entropy in bits of two probabilities with sum 1, both given since 1 - q is inexact for small q."""
     pairs = ((one, zero), (zero, one))
     nats = sum(-q * (math.log1p(-other) if other < 0.5 else math.log(q)) for q, other in pairs if q)
     return nats / math.log(2)

@@ -70,11 +70,12 @@ def best_success(target: Target, *, T: int, m: int, guesses: int, revealed: tupl
 def _densities(
     clean: Float[Array, "seen 2"], model: Float[Array, "seen 2"], noise: float, tilt: float = 1.0
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Return the finite values of one sample's summand of i, and their probabilities.
+    """Return the finite values of the term that one sample adds to i, and their probabilities.
 
     Args:
-        clean: P(pattern, label before noise) in truth.
-        model: [pattern, y] is P(pattern) E P(y | label)^tilt, of the function whose P(y|c) it is.
+        clean: P(pattern, label before noise) of the right function.
+        model: entry [pattern, y] is P(pattern) times the mean of P(y | label before noise)^tilt over the labels of the
+            function in the denominator of i.
     """
     with np.errstate(divide="ignore"):
         bits = -np.log(model / clean.sum(axis=1, keepdims=True))
@@ -87,7 +88,7 @@ def _densities(
 
 
 def _least_over_b(i: Float[Array, " n"], weight: Float[Array, " n"], ln_share: float) -> float:
-    """Return min over b of e^(b + ln_share) + E (1 - e^(b-i))^+, over b among the values of i; each b is valid."""
+    """Return the least e^(b + ln_share) + E (1 - e^(b-i))^+ over those b that are values of i; every b is a bound."""
     ahead = i + ln_share  # b + ln_share at b = i
     above = np.cumsum(weight[::-1])[::-1]  # P(i >= b)
     shrunk = np.cumsum((weight * np.exp(np.clip(-ahead, -700.0, 500.0)))[::-1])[
@@ -103,7 +104,7 @@ def _least_over_b(i: Float[Array, " n"], weight: Float[Array, " n"], ln_share: f
 def sum_of(
     values: Float[Array, " n"], chances: Float[Array, " n"], m: int
 ) -> tuple[Float[Array, " bins"], Float[Array, " bins"]]:
-    """Return the distribution of the sum of m independent draws, with values (ascending) not below the true ones.
+    """Return values, ascending and not below the true ones, and probabilities of the sum of m independent draws.
 
     Each draw is rounded up to a multiple of a step; the amount that rounding adds to the sum with probability at least
     1 - 1e-12 (Hoeffding's inequality) is subtracted again. Chernoff's inequality gives the range of values: m ln E e^(l
@@ -182,7 +183,7 @@ def missed(target: Target, *, T: int, m: int, guesses: int, enough: float | None
 
 
 def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> float:
-    """Return E min(1, factor n e^-i) for the wrong functions that share these positions, at the best of a few a."""
+    """Return E min(1, factor n e^-i) for the wrong functions that share these positions, at the best a of a few."""
     clean, wrong = target.joint(shared.right), target.joint(shared.wrong)
     found = math.inf
     for tilt in (1.0, 0.85, 0.7, 0.55) if target.noise else (1.0,):
@@ -199,7 +200,10 @@ def _missed_typically(target: Target, shared: Shared, m: int, factor: float) -> 
 
 
 def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
-    """Return P(S > 0) and P(S = 0): each of m samples differs with probability `differ`, then is wrong with `noise`."""
+    """Return P(S > 0) and P(S = 0), where S is the number of wrong labels minus that of right ones.
+
+    Of m samples only those count on which the two functions differ, each with probability `differ`.
+    """
     if not noise:
         return 0.0, math.exp(m * math.log1p(-differ)) if differ < 1 else float(m == 0)
     from scipy.special import bdtrc
@@ -212,7 +216,7 @@ def _walk(m: int, differ: float, noise: float) -> tuple[float, float]:
 
 
 def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: int = 0) -> int:
-    """Return an m with P_opt >= success, as small as the bounds show; at least `low`, which is known to be needed."""
+    """Return the least m >= low for which the bounds prove P_opt >= success; at least `low` samples are needed."""
     miss = 1 - success
     at_most = smallest(lambda m: missed(target, T=T, m=m, guesses=guesses) <= miss)
     return smallest(
@@ -223,7 +227,7 @@ def upper_end(target: Target, *, T: int, success: float, guesses: int = 1, low: 
 
 
 def lower_end(target: Target, *, T: int, success: float, guesses: int = 1) -> int:
-    """Return an m such that P_opt < success for all smaller ones, as large as the bounds show."""
+    """Return the largest m for which the bounds prove P_opt < success with fewer than m samples."""
     low = 0
     for revealed in target.reveals():
 
@@ -238,7 +242,7 @@ def lower_end(target: Target, *, T: int, success: float, guesses: int = 1) -> in
 def smallest(reached: Callable[[int], bool], *, known: int | None = None, excluded: int = -1) -> int:
     """Return the smallest m with reached(m); reached must be monotone in m.
 
-    `known` is an m with reached(m), if one is known; `excluded` is an m without.
+    `known`, if given, is an m for which reached(m) is true; `excluded` is one for which it is false.
     """
     high = max(1, excluded + 1) if known is None else known
     while known is None and not reached(high):

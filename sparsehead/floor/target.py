@@ -41,7 +41,7 @@ class Target:
 
     @cached_property
     def symmetries(self) -> list[tuple[int, ...]]:
-        """Permutations of the roles that leave the table as it is, of a table that is not symmetric."""
+        """The permutations of the roles that do not change the table; only used if the table is not symmetric."""
         values, bits = np.array(self.values), assignments(self.s).astype(np.int64)
         orders = itertools.permutations(range(self.s))
         return [order for order in orders if np.array_equal(values[bits @ (1 << np.array(order))], values)]
@@ -55,7 +55,7 @@ class Target:
         return placements // sum(all(order[i] == i for i in revealed) for order in self.symmetries)
 
     def reveals(self) -> list[tuple[int, ...]]:
-        """The sets of roles that may be revealed, one for each kind; not all of them."""
+        """The sets of fewer than s roles that may be revealed; one set of each size if all roles are alike."""
         sizes = range(self.s)
         if self.by_count is not None:
             return [tuple(range(r)) for r in sizes]
@@ -75,13 +75,13 @@ class Target:
         return out
 
     def noisy(self, clean: Float[Array, "... 2"]) -> Float[Array, "... 2"]:
-        """Return the given probabilities for labels after noise."""
+        """Return the probabilities of labels after noise, given those before noise."""
         return clean * (1 - self.noise) + clean[..., ::-1] * self.noise
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Wrong functions whose roles `wrong` have the positions of the right one's roles `right`, in this order.
+    """The wrong functions that have their roles `wrong` at the positions where the right function has its `right`.
 
     Args:
         ways: the number of ways to choose these positions.

@@ -60,10 +60,10 @@ class Layer(ShortRepr):
     Args:
         b_Q, b_K, b_V, b_C: biases or None; b_C is added once, after the heads are summed.
         temperature: scores are divided by it; 1 in the paper's definitions, sqrt(k) in practice.
-        sigma: activation of the mixed values before W_C ("identity" in the practical block).
-        residual: add the input of the attention, and of the MLP, to its output.
-        norm_attention, norm_mlp: LayerNorm before the attention and before the MLP (pre-LN).
-        project: apply Pi after the attention and after the MLP.
+        sigma: activation of the mixed values before W_C ("identity" in the block used in training).
+        residual: whether the input of the attention is added to its output, and that of the MLP to its output.
+        norm_attention, norm_mlp: LayerNorm before the attention and before the MLP (pre-LN), or None.
+        project: whether Pi is applied after the attention and after the MLP.
     Paper: practical-block
     """
 
@@ -121,7 +121,7 @@ class Layer(ShortRepr):
 def attention_rows(
     X: Float[Array, "n d"], layer: Layer, h: int, *, attends_cls: bool = True
 ) -> Float[Array, "n n"]:
-    """Return A_h: row tau contains the weights that head h gives to all tokens when the query is token tau.
+    """Return the matrix A_h. Its row tau has the weights that head h gives to all tokens if token tau is the query.
 
     With attends_cls=False the last token, [CLS], has a query but gets no weight.
     """

@@ -6,8 +6,8 @@ A sequence b in {0,1}^T becomes X(b) in R^{(T+1) x d}, one token per row, [CLS] 
     bag of vectors ("bag")                           x_t = b_t P_t
 
 In both, the token at position t depends only on (t, b_t), so there are at most 2T + 1 distinct tokens.
-`project` multiplies all of them by a matrix at once; fast evaluation, certificates and training in this
-library start from these products.
+`Encoding.project` multiplies all of them by a matrix at once; fast evaluation, certificates and training in
+this library start from these products.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ PIECE = 2**22  # numbers that are worked on at once
 
 @dataclass(frozen=True, repr=False)
 class Encoding(WithCard):
-    """The map b -> X(b). Built by `positional`, `random_positions`, `trainable`, `bag`, `random_bag`.
+    """The map b -> X(b), made by `positional`, `random_positions`, `trainable`, `bag` or `random_bag`.
 
     Args:
         kind: one of KINDS.
@@ -90,7 +90,7 @@ class Encoding(WithCard):
         return self.kind != "bag"
 
     def __call__(self, bits: Shaped[Array, " T"]) -> Float[Array, "T+1 d"]:
-        """Return X(b) for one sequence, dense; slow, by definition."""
+        """Return the dense matrix X(b) of one sequence, by definition; slow."""
         b = check_bits(bits, self.T).astype(np.int64)
         P = self.positions()
         tokens = self.E[b] + P if self.additive else b[:, None] * P
@@ -101,7 +101,7 @@ class Encoding(WithCard):
         return np.eye(self.T, self.d, k=RESERVED) if self.P is None else self.P
 
     def project(self, W: Float[Array, "d k"]) -> tuple[Float[Array, "T 2 k"], Float[Array, " k"]]:
-        """Return W^T x for every possible token: an array with entry [t, b] for bit b at position t, and [CLS]'s."""
+        """Return W^T x of every possible token x: an array with entry [t, b] for bit b at position t, and W^T [CLS]."""
         if W.shape[0] != self.d:
             raise ShapeError(f"the matrix has {W.shape[0]} rows, tokens have d={self.d} coordinates.")
         positions = W[RESERVED:] if self.P is None else self.P @ W
@@ -110,11 +110,11 @@ class Encoding(WithCard):
         return np.stack([np.zeros_like(positions), positions], axis=1), self.cls @ W
 
     def token_table(self) -> tuple[Float[Array, "T 2 d"], Float[Array, " d"]]:
-        """Return all 2T tokens, entry [t, b] for bit b at position t, and [CLS]; dense."""
+        """Return the tokens as dense arrays: all 2T of them, entry [t, b] for bit b at position t, and [CLS]."""
         return self.project(np.eye(self.d))
 
     def pieces(self) -> "Iterator[tuple[slice, Encoding]]":
-        """Yield (slice, encoding of its positions) for consecutive positions, to limit memory to PIECE numbers each."""
+        """Yield consecutive slices of positions, each with its encoding, so that each needs at most PIECE numbers."""
         size = max(1, PIECE // self.d)
         if self.P is None or size >= self.T:
             yield slice(0, self.T), self
@@ -167,7 +167,7 @@ def positional(T: int) -> Encoding:
 
 def random_positions(T: int, d: int, *, rng: np.random.Generator) -> Encoding:
     """Return an encoding with fixed, approximately orthonormal positions: random unit rows in d - 3 dimensions, so that
-    Delta is about sqrt(2 ln(T^2) / d); E_0, E_1 and [CLS] are exactly orthogonal to all others.   Paper: encodings
+    Delta is about sqrt(2 ln(T^2) / d); E_0, E_1, [CLS] are exactly orthogonal to all other rows.   Paper: encodings
     """
     return _written("random", T, d, rng)
 
@@ -193,7 +193,7 @@ def _bag_of(T: int, d: int, rng: np.random.Generator) -> Encoding:
 
 @runtime_checkable
 class MakeEncoding(Protocol):
-    """A function that makes an encoding: the vectors of bits, positions and [CLS]."""
+    """A function that makes an encoding, which consists of the vectors of bits, positions and [CLS]."""
 
     def __call__(self, T: int, d: int, rng: np.random.Generator, /) -> Encoding:
         """Return an encoding of T positions in d dimensions; `rng` is derived from the trial's seed."""
@@ -201,14 +201,14 @@ class MakeEncoding(Protocol):
 
 @dataclass(frozen=True)
 class NamedEncoding:
-    """One encoding; packages register theirs in the entry point group `sparsehead.encodings`.
+    """An encoding with a name; packages register their own in the entry point group `sparsehead.encodings`.
 
     `build --encoding NAME` constructs heads for it; `learn` and `law` train with it.
 
     Args:
         make: makes the encoding, which training does not change; None if training learns the positions.
         is_bag: whether bit 0 becomes the zero token, as in a bag of vectors.
-        width: T -> d, if T determines d.
+        width: the function from T to d, if T determines d; else None.
     """
 
     make: MakeEncoding | None

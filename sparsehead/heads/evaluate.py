@@ -1,10 +1,11 @@
 """Evaluate one model on many inputs, fast; the outputs equal those of `Model.__call__` up to rounding.
 
-A token at position t with bit b has weight e_{t,b} = exp(score - shift) and value V_{t,b}, with one shift per head.
-For all inputs B in {0,1}^{n x T} at once, a head's mixed value is then a ratio of two sums, given by matrix products:
+A token at position t with bit b has weight e_{t,b} = exp(score - shift) and value V_{t,b}, with one shift per head; the
+weight and value of [CLS] are e_c and V_c. For all inputs B in {0,1}^{n x T} at once, a head's mixed value is then a
+ratio of two sums, given by matrix products:
 
-    numerator   = sum_t e_{t,0} V_{t,0} + [CLS] + B (e_1 V_1 - e_0 V_0)
-    denominator = sum_t e_{t,0} + [CLS] + B (e_1 - e_0).
+    numerator   = sum_t e_{t,0} V_{t,0} + e_c V_c + B (e_1 V_1 - e_0 V_0)
+    denominator = sum_t e_{t,0} + e_c + B (e_1 - e_0).
 
 Columns in which both bits agree are left out of the product. If only linear maps follow the heads up to the next
 activation, these maps are multiplied together once, so that no vector of length d is formed per input. `Model.__call__`
@@ -74,7 +75,7 @@ Tail = Callable[[Float[Array, "n H v"]], Float[Array, " n"]]
 
 
 def _whole_tail(model: Model) -> Tail:
-    """Return the map from the heads' mixed values to the outputs, through the block by definition."""
+    """Return the map from the heads' mixed values to the outputs, computed by the definitions in `block`."""
     layer = model.layers[0]
 
     def tail(mixed: Float[Array, "n H v"]) -> Float[Array, " n"]:
@@ -85,8 +86,8 @@ def _whole_tail(model: Model) -> Tail:
 
 
 def _short_tail(model: Model) -> Tail | None:
-    """Return the map of `_whole_tail` with W_C and the next linear map as one matrix; None if the layer has a
-    LayerNorm, an MLP or a projection.
+    """Return the map of `_whole_tail` with W_C and the next linear map as one matrix; None if an MLP, a projection or
+    the final LayerNorm is between them.
     """
     layer = model.layers[0]
     if layer.mlp is not None or layer.project or model.final_norm is not None:

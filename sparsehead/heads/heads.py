@@ -17,7 +17,7 @@ BLOCK = 512  # tokens that are added up before the sums of such blocks are
 
 
 def additions(n: int) -> int:
-    """Return the largest number of rounded additions that a term of a sum over n tokens passes through, in blocks.
+    """Return the largest number of rounded additions that a term passes through if n terms are summed in blocks.
 
     >>> additions(512), additions(100_000)
     (512, 708)
@@ -38,20 +38,20 @@ def token_mix(a: Float[Array, "*batch T"], values: Float[Array, "T v"]) -> Float
 
 
 def softmax(scores: Float[Array, "*batch T"]) -> Float[Array, "*batch T"]:
-    """exp(s_t) / sum_t exp(s_t) along the last axis; a score of -inf gets weight 0.   Paper: softmax-lipschitz"""
+    """Return exp(s_t)/sum_t exp(s_t) along the last axis; a score of -inf gets weight 0.   Paper: softmax-lipschitz"""
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))  # shift-invariant; prevents overflow
     return weights / token_sum(weights)
 
 
 def gelu(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """x Phi(x) with the normal distribution function Phi; 1.12891-Lipschitz."""
+    """Return x Phi(x), where Phi is the normal distribution function; its Lipschitz constant is 1.12891."""
     from scipy.special import erf  # slow to import, and only used here
 
     return x * 0.5 * (1 + erf(x / np.sqrt(2)))
 
 
 def gelu_tanh(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """x (1 + tanh u) / 2, u = sqrt(2/pi) (x + 0.044715 x^3): GPT-2's approximation of x Phi(x); 1.12900-Lipschitz."""
+    """Return x (1 + tanh u)/2, u = sqrt(2/pi) (x + 0.044715 x^3), GPT-2's approximation of gelu; 1.12900-Lipschitz."""
     return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x))))
 
 
@@ -80,9 +80,9 @@ def attention_head(
     phi_in: Callable[[Array], Array],
     phi_out: Callable[[Array], Array],
 ) -> Float[Array, " out"]:
-    """y = phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ).
+    """Return the output of the general head, phi_out( sum_t Norm(Score(x_1, z), .., Score(x_T, z))_t phi_in(x_t) ).
 
-    The general head, with every part an argument. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
+    Every part is an argument. Norm maps R^T to the simplex.   Paper: attention-head, self-attention
     """
     a = norm(np.array([score(x, z) for x in X], dtype=np.float64))
     return phi_out(np.array([phi_in(x) for x in X]).T @ a)
@@ -99,7 +99,7 @@ class HeadWeights(ShortRepr):
 
 
 def attention(X: Float[Array, "T d"], z: Float[Array, " d"], W: HeadWeights) -> Float[Array, " T"]:
-    """Softmax over positions t of the score z^T W_Q W_K^T x_t.   Paper: tf-layer, averaging-head"""
+    """Return the softmax over positions t of the scores z^T W_Q W_K^T x_t.   Paper: tf-layer, averaging-head"""
     return softmax((X @ W.W_K) @ (W.W_Q.T @ z))
 
 
@@ -111,12 +111,12 @@ def tf_head(
     W_V: Float[Array, "d k"],
     sigma: str = "relu",
 ) -> Float[Array, " k"]:
-    """f_tf-head(X, z) = sigma( W_V^T X^T softmax(X W_QK^T z) ), without W_C; k = d in the paper.   Paper: tf-head"""
+    """Return sigma( W_V^T X^T softmax(X W_QK^T z) ), a head without W_C; k = d in the paper.   Paper: tf-head"""
     return activation(sigma)(W_V.T @ (X.T @ softmax(X @ W_QK.T @ z)))
 
 
 def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> Float[Array, "T d"]:
-    """Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C: one head with every position as a query.
+    """Return Y = sigma( RowSoftmax(X W_Q (X W_K)^T) X W_V ) W_C, the output of one head for every position as a query.
 
     Paper: tf-layer, self-attention
     """
@@ -127,7 +127,7 @@ def tf_layer(X: Float[Array, "T d"], W: HeadWeights, *, sigma: str = "relu") -> 
 def tf_scalar(
     X: Float[Array, "T d"], W: HeadWeights, w: Float[Array, " d"], *, cls: int = -1, sigma: str = "relu"
 ) -> float:
-    """w^T y_[CLS]: the inner product of w and the layer's output at the [CLS] row. [CLS] is attended too.
+    """Return w^T y_[CLS], where y_[CLS] is the row of `tf_layer`'s output at [CLS], which is also attended to.
 
     Paper: tf-scalar, bag-symmetry
     """
@@ -137,7 +137,7 @@ def tf_scalar(
 def tf_heads(
     X: Float[Array, "T d"], heads: Sequence[HeadWeights], *, sigma: str = "relu"
 ) -> Float[Array, "T d"]:
-    """Multi-head attention: the sum of the outputs of `tf_layer` for each head's weights.   Paper: tf-heads"""
+    """Return the output of multi-head attention: the sum over the heads of their `tf_layer`.   Paper: tf-heads"""
     if not heads:
         raise DomainError("multi-head attention needs at least one head, got none.")
     return np.sum([tf_layer(X, W, sigma=sigma) for W in heads], axis=0)
@@ -146,7 +146,7 @@ def tf_heads(
 def mlp(
     y: Float[Array, " d"], W_1: Float[Array, "d h1"], W_2: Float[Array, "h1 h2"], w: Float[Array, " h2"]
 ) -> float:
-    """((y^T W_1)_+ W_2)_+ w: the three-layer ReLU net of f_tf+mlp.   Paper: tf-mlp"""
+    """Return ((y^T W_1)_+ W_2)_+ w, the output of the three-layer ReLU net of `tf_mlp`.   Paper: tf-mlp"""
     return float(np.maximum(np.maximum(y @ W_1, 0) @ W_2, 0) @ w)
 
 
@@ -160,12 +160,12 @@ def tf_mlp(
     cls: int = -1,
     sigma: str = "identity",
 ) -> float:
-    """f_tf+mlp: a three-layer ReLU net applied to the output of one or s heads at [CLS].   Paper: tf-mlp"""
+    """Return f_tf+mlp: the three-layer ReLU net `mlp` applied to the heads' summed output at [CLS].   Paper: tf-mlp"""
     return mlp(tf_heads(X, heads, sigma=sigma)[cls], W_1, W_2, w)
 
 
 def project_rows(X: Float[Array, "T d"]) -> Float[Array, "T d"]:
-    """Pi: project each row to the unit ball; the paper's replacement of LayerNorm.   Paper: tf-deep"""
+    """Return Pi(X): each row projected to the unit ball, which replaces LayerNorm in the paper.   Paper: tf-deep"""
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.maximum(norms, 1.0)
 
@@ -173,9 +173,9 @@ def project_rows(X: Float[Array, "T d"]) -> Float[Array, "T d"]:
 def tf_deep(
     X: Float[Array, "T d"], layers: Sequence[Sequence[HeadWeights]], *, sigma: str = "relu"
 ) -> Float[Array, "T d"]:
-    """g^(i+1) = Pi( sigma( Pi( f(g^(i)) ) ) W_C ), with f the mixing part RowSoftmax(..) g W_V of a layer.
+    """Return g^(L), where g^(0) = X, g^(i+1) = Pi( sigma( Pi( f(g^(i)) ) ) W_C ) and f(g) = RowSoftmax(..) g W_V.
 
-    A layer with several heads sums their mixed values before Pi and then uses the first head's W_C.
+    A layer with several heads sums their f before Pi and then uses the first head's W_C.
     Paper: tf-deep
     """
     for heads in layers:
@@ -187,6 +187,6 @@ def tf_deep(
 def layer_norm(
     X: Float[Array, "*rows d"], gain: Float[Array, " d"], bias: Float[Array, " d"], *, eps: float
 ) -> Float[Array, "*rows d"]:
-    """Centre each row and divide it by sqrt(variance + eps); return gain * row + bias."""
+    """Return gain * row + bias for each row of X, after centring the row and dividing it by sqrt(variance + eps)."""
     centred = X - X.mean(axis=-1, keepdims=True)
     return gain * centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) + bias

@@ -40,11 +40,11 @@ class Dense(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(WithChart):
-    """bits (n, T) -> (n,): w . decoder(final_norm(y_[CLS])) + bias, with y the last layer's output.
+    """A function from bits (n, T) to n outputs, w . decoder(final_norm(y_[CLS])) + bias; y is the last layer's output.
 
     Args:
         encoding: maps bits to tokens; the output is computed at its [CLS] token.
-        decoder: ReLU layers applied to y_[CLS]; two give f_tf+mlp, none gives f_tf-scalar.
+        decoder: ReLU layers applied to y_[CLS]; two give `heads.tf_mlp`, none gives `heads.tf_scalar`.
         w, bias: the read-out. A two-class network is stored as the difference of its two logits.
         threshold: outputs above it predict 1; 1/2 for constructed models with values 0 and 1, 0 for logits.
         attends_cls: whether [CLS] is among the tokens attended to.
@@ -155,7 +155,7 @@ class Model(WithChart):
         return (self(bits) > self.threshold).astype(np.int64)
 
     def attention(self, bits: Shaped[Array, "..."]) -> Float[Array, "n H tokens"]:
-        """Return the last layer's weights for the [CLS] query; the last column is [CLS] itself (0 if not attended)."""
+        """Return the last layer's attention of [CLS] to every token; the last column is [CLS] (0 if not attended)."""
         return self._by_chunks(self.cls_weights, bits, (self.H, self.T + 1))
 
     def read_out(self, y: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -181,7 +181,7 @@ class Model(WithChart):
         return self._cls_projections(values=False)[0]
 
     def _cls_projections(self, *, values: bool) -> tuple[Float[Array, "n 2 H"], Float[Array, "n 2 k"]]:
-        """Return the score of every token for the query of [CLS], and with `values` its product with W_V."""
+        """Return the score of every token for the [CLS] query, and, if `values`, every token's product with W_V."""
         layer = self.layers[0]
         if self.L != 1:
             raise DomainError(
@@ -259,7 +259,7 @@ class Model(WithChart):
 
 
 def parts_of(part: Any, where: str = "") -> list[tuple[str, Any]]:
-    """Return (path, part) for each part of a dataclass or a tuple, with paths like "layers.0.W_Q"; else []."""
+    """Return (path, part) for each part of a dataclass or a tuple, with paths like "layers.0.W_Q"; [] for others."""
     prefix = f"{where}." if where else ""
     if is_dataclass(part) and not isinstance(part, type):
         return [(prefix + f.name, getattr(part, f.name)) for f in fields(part)]

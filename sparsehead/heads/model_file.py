@@ -65,7 +65,7 @@ def packed(model: Model) -> bytes:
 
 
 def _in_order(raw: bytes) -> bytes:
-    """Sort the metadata of a safetensors file by name; the safetensors library writes it in random order."""
+    """Return a safetensors file with its metadata sorted by name, since the library writes it in random order."""
     start = 8 + struct.unpack("<Q", raw[:8])[0]
     header = json.loads(raw[8:start])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -123,7 +123,7 @@ def as_model(model: Any, *, hint: str) -> Model:
 
 
 def seal(raw: bytes) -> bytes:
-    """Return a safetensors file with its checksum filled in; the same bytes if the checksum was correct.
+    """Return a safetensors file with its checksum filled in, which are the same bytes if the checksum was correct.
 
     Return b"" if the file has no checksum field, or more than one.
     """
@@ -136,7 +136,7 @@ def seal(raw: bytes) -> bytes:
 
 
 def _read(path: Path, *, ours: bool = True) -> tuple[bytes, dict[str, str]]:
-    """Read a safetensors file, checked for the size in its header; return its bytes and the header's metadata."""
+    """Return a safetensors file's bytes and its header's metadata; raise if its size differs from the header's."""
     damaged = f"{shown_path(path)} is damaged or not a safetensors file"
     try:
         with path.open("rb") as file:

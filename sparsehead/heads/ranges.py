@@ -4,13 +4,13 @@ For each bit b_t = 0 or 1, token t has a weight w_t^{b_t} = exp(score) and a val
 
     o(b) = sum_t w_t^{b_t} v_t^{b_t} / sum_t w_t^{b_t}.
 
-With the bits of `support` fixed, theta is the largest o over all 2^(T-s) completions where
+If the bits of `support` are fixed, the largest o over the 2^(T-s) settings of the other bits is the zero of
 
     F(theta) = sum_t max_b w_t^b (v_t^b - theta)
 
-is zero (for t in the support, b is the fixed bit): F is convex and decreasing, and F(theta) > 0 if and only if
-o(b) > theta for some b. Its zero is found by Newton's (Dinkelbach's) iteration: for every token take the b with the
-larger w (v - theta); the ratio of the two sums is the next theta. An iteration costs O(T), and fewer than ten are
+(for t in the support, b is the fixed bit): F is convex and decreasing, and F(theta) > 0 if and only if
+o(b) > theta for some b. The zero is found by Newton's (Dinkelbach's) iteration: for every token take the b with the
+larger w (v - theta); the ratio of the two sums in o is the next theta. An iteration costs O(T), and fewer than ten are
 needed in practice, so that O(2^s T) operations cover 2^T inputs.
 
 The terms w (v - theta) of the two bits are compared directly, each with a relative error of 2^-52. (A common
@@ -37,7 +37,7 @@ UNDERFLOW = 1e-250  # the smallest total weight, relative to the largest one, th
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The weight and the value of each token for each bit, (T+1, 2); [CLS], the last, has equal entries.
+    """The weight and the value of each token for each bit, (T+1, 2); [CLS] is the last row, with two equal entries.
 
     Args:
         weights: exp(score), up to a common factor.
@@ -81,7 +81,7 @@ def extremes(choices: Choices, *, largest: bool) -> Float[Array, " patterns"]:
 
 
 def chunks(choices: Choices, patterns: Shaped[Array, "m s"]) -> list[Shaped[Array, "m s"]]:
-    """Split the patterns so that an array of patterns x tokens fits into memory for each part."""
+    """Return the patterns in parts, so small that an array of a part's patterns x tokens fits into memory."""
     rows = max(1, CHUNK // len(choices.weights))
     return [patterns[i : i + rows] for i in range(0, len(patterns), rows)]
 
@@ -97,7 +97,7 @@ def attaining(choices: Choices, pattern: int, *, largest: bool) -> Shaped[Array,
 
 
 def resolution(choices: Choices) -> float:
-    """Return twice the rounding error of a ratio of two sums over all tokens; positive, so it can be a step size."""
+    """Return twice a bound on the rounding error of o, a ratio of two sums over all tokens; used as a step size."""
     return float((additions(len(choices.weights)) + 8) * 2.0**-51 * np.abs(choices.values).max()) + 1e-300
 
 

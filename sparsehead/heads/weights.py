@@ -12,7 +12,7 @@ from .._base.errors import DomainError, ShapeError
 
 
 def to_float64(part: object, where: str) -> None:
-    """Convert every array of a frozen dataclass to float64; refuse an array that is not of real numbers."""
+    """Convert every array of a frozen dataclass to float64 in place; raise if an array does not have real numbers."""
     for field in fields(part):  # type: ignore[arg-type]
         array = getattr(part, field.name)
         if not isinstance(array, np.ndarray) or array.dtype == np.float64:
@@ -25,7 +25,7 @@ def to_float64(part: object, where: str) -> None:
 
 
 def check_shapes(part: object, wants: dict[str, tuple[int, ...]], where: str) -> None:
-    """Refuse an array of `part` that has another shape than in `wants`, or contains NaN or infinity."""
+    """Raise if an array of `part` has another shape than in `wants`, or contains NaN or infinity."""
     for name, shape in wants.items():
         array = getattr(part, name)
         if array is not None and array.shape != shape:
