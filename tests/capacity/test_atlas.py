@@ -274,6 +274,42 @@ def test_the_spectral_proxy_tries_all_indices():
         )
 
 
+def test_the_spectral_proxy_of_large_weights_counts_ranks():
+    """Where every gamma is large, p = 0 is best: sqrt(rank N) for W_QK and V of rank 3, and W_1, W_2 of rank 5."""
+    model = transformer(L=1, H=1, k=3, scale=100.0)
+    assert neighbours.spectrum(model) == pytest.approx(1 + 2 * math.sqrt(3 * 9) + 2 * math.sqrt(5 * 9))
+
+
+def test_the_spectral_proxy_of_values_that_are_zero():
+    """V costs nothing, and neither does QK, whose errors reach no output."""
+    model = transformer(L=1, H=1, k=3, scale=100.0)
+    layer = replace(model.layers[0], W_V=np.zeros((1, 9, 3)))
+    assert neighbours.spectrum(replace(model, layers=(layer,))) == pytest.approx(1 + 2 * math.sqrt(5 * 9))
+
+
+def test_the_proxy_for_the_paper_of_random_layers():
+    """A second computation, layer by layer from the top."""
+    model = transformer(L=3)
+    total, alpha = 1.0, 1.0
+    for layer in model.layers[::-1]:
+        spec = {name: np.linalg.svd(W)[1][0] for name, W in (("in", layer.mlp.W_1), ("out", layer.mlp.W_2))}
+        mixed = 0.0
+        for h in range(layer.H):
+            QK, V = layer.W_Q[h] @ layer.W_K[h].T, layer.W_V[h] @ layer.W_C[h]
+            v, qk = (np.linalg.svd(W)[1][0] for W in (V, QK))
+            total += (alpha * spec["out"] * spec["in"] * v * columns(QK)) ** (2 / 3)
+            total += (alpha * spec["out"] * spec["in"] * columns(V)) ** (2 / 3)
+            mixed += v * (1 + 4 * qk)
+        total += (alpha * spec["out"] * columns(layer.mlp.W_1)) ** (2 / 3)
+        total += (alpha * columns(layer.mlp.W_2)) ** (2 / 3)
+        alpha *= 1.13 * spec["in"] * spec["out"] * mixed
+    assert neighbours.edelman(model) == pytest.approx(total**1.5)
+
+
+def columns(W):
+    return sum(math.sqrt(sum(x * x for x in column)) for column in W.T)
+
+
 def test_the_order_of_the_vc_dimension():
     model = transformer(L=2)
     W = neighbours.code_bits(model) / 64
@@ -283,6 +319,10 @@ def test_the_order_of_the_vc_dimension():
 def test_proxies_refuse_layers_that_they_are_not_for():
     with pytest.raises(DomainError, match="layers with an MLP"):
         neighbours.spectrum(sh.build("x1", T=6))
+    model = transformer(L=1)
+    bent = replace(model, layers=(replace(model.layers[0], sigma="relu"),))
+    with pytest.raises(DomainError, match="linear values"):
+        neighbours.edelman(bent)
 
 
 # the table
