@@ -50,7 +50,7 @@ def find_evidence(checkout: Path) -> dict[str, Evidence]:
             if isinstance(node, ast.FunctionDef):
                 add("tests", f"{file.as_posix()}::{node.name}", _marked(node))
     for proof in sorted(checkout.glob("proofs/*.v")):
-        for labels, name in re.findall(r"Paper: ([a-z0-9, -]+) \*\)\nTheorem (\w+)", proof.read_text()):
+        for labels, name in re.findall(r"Paper: ([a-z0-9, -]+) \*\)\n *Theorem (\w+)", proof.read_text()):
             add("proofs", f"proofs/{proof.name}::{name}", labels.split(", "))
     return dict(sorted(found.items()))
 

@@ -69,9 +69,16 @@ def test_the_summary_is_that_of_a_run_in_which_everything_held():
     text = (PROOFS / "RESULT.md").read_text()
     for name in run.LIBRARY:
         assert f"| {name}.v |" in text
-    for _, theorem, said in run.statements():
-        assert f"`{theorem}`: {said}" in text
-    assert "is rejected" in text and "date: 20" in text
+    for file, theorem, said in run.statements():
+        assert f"| `{theorem}` | {file}.v | {said} |" in text
+    assert all(name in text for name in run.BREAKAGES) and "date: 20" in text
+
+
+def test_every_breakage_changes_one_place_of_the_kept_head():
+    text = (PROOFS / "heads" / "and_50.v").read_text()
+    assert {name: text.count(old) for name, (old, _) in run.BREAKAGES.items()} == dict.fromkeys(
+        run.BREAKAGES, 1
+    )
 
 
 def literal(text):
