@@ -1,4 +1,8 @@
-"""Combine a selection (key and value vectors) and a decoder into a `Model`."""
+"""Combine a selection (key and value vectors) and a decoder into a `Model`.
+
+o is the head's scalar output. f_tf+mlp has ReLU layers after the heads (`heads.tf_mlp`), f_tf-scalar has none
+(`heads.tf_scalar`).
+"""
 
 import math
 
@@ -42,14 +46,14 @@ def intervals(selection: Selection) -> tuple[Float[Array, " patterns"], Float[Ar
 
 
 def one_head(selection: Selection) -> Layer:
-    """Return the layer of one head that writes its output o to the first axis."""
+    """Return the layer with one head, which writes its output o to the first coordinate."""
     W_Q, W_K = query_and_key(selection.encoding, selection.key)
     axis = np.eye(1, selection.encoding.d)
     return Layer(W_Q=W_Q[None], W_K=W_K[None], W_V=selection.value[None, :, None], W_C=axis[None])
 
 
 def decoded(encoding: Encoding, layer: Layer, decoder: Decoder, *, attends_cls: bool) -> Model:
-    """Return a model f_tf+mlp: `layer` writes o to the first axis, and one ReLU layer decodes it."""
+    """Return a model f_tf+mlp in which `layer` writes o to the first coordinate, and one ReLU layer decodes it."""
     axis = np.eye(1, encoding.d)
     dense = Dense(W=np.repeat(axis.T, len(decoder.kinks), axis=1), b=-decoder.kinks)
     return Model(
@@ -65,9 +69,9 @@ def with_mlp(selection: Selection, decoder: Decoder) -> Model:
 def head_alone(selection: Selection, decoder: Decoder) -> Model:
     """Return a model f_tf-scalar with sigma = ReLU: the decoder's units are the head's value coordinates.
 
-    If the inner product of every token with c = E_0 + E_1 (+ [CLS]) is 1, unit k has the value vector w - t_k c, so
-    that c supplies the constant t_k. In other encodings (a bag of vectors, positions that are not orthogonal to the
-    bits) the value bias b_V is -t_k.
+    Unit k is ReLU(o - t_k). If the inner product of every token with c = E_0 + E_1 (+ [CLS]) is 1, it has the value
+    vector w - t_k c, so that c supplies the constant t_k. In other encodings (a bag of vectors, positions that are not
+    orthogonal to the bits) the value bias b_V is -t_k.
     Paper: single-head, monotone-symmetric-representation
     """
     encoding, attends_cls = selection.encoding, selection.attends_cls

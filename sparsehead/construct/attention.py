@@ -3,6 +3,7 @@
 The query is [CLS], so token t has the score <u, x_t>, and the head's output is o = sum_t a_t <w, x_t>. Given a code c
 (positive or signed integers), each selection below makes o, on every input, a monotone function of sum_i c_i b_i up to
 an error smaller than the gap between neighbouring values; `ranges` computes the range of o for each pattern of bits.
+The leak is the share of attention that goes to irrelevant tokens.
 
 u and w are dual vectors: the solutions of smallest norm of linear equations on the rows P_I, E_0, E_1, [CLS]. Scores
 inside the support are therefore exact for any embeddings; positions that are not orthogonal change only the scores of
@@ -27,7 +28,8 @@ class Selection:
     Args:
         attends_cls: whether [CLS] is among the attended tokens.
         key, value: u and w.
-        rho: max <u_1, x_t> over irrelevant tokens, for the dual u_1 that is 1 on the support.
+        rho: the largest <u_1, x_t> over irrelevant tokens, where u_1 is the dual vector with <u_1, P_i> = 1 on the
+            support.
     """
 
     encoding: Encoding
@@ -53,7 +55,7 @@ def check_reach(rho: float, encoding: Encoding) -> float:
 
 
 def default_leak(code: Code) -> float:
-    """Return delta / (2 (1 + delta)), delta = 1 / sum|c_i|: keeps half of each gap of o.   Paper: single-head"""
+    """Return a leak that keeps half of each gap of o: delta/(2 + 2 delta), delta = 1/sum|c_i|.   Paper: single-head"""
     return 1 / (2 * (code.total + 1))
 
 
@@ -140,8 +142,9 @@ def trainable_selection(
 ) -> Selection:
     """Return a selection with its own positions: P_i = (eta_i / max eta) e_3 on the support, 0 elsewhere; d = 4.
 
-    o is the same as with one-hot positions, and ||P||_F <= sqrt(s). Mixed signs need a fifth axis for the values of
-    the relevant positions; then ||P||_F <= sqrt(2 s).   Paper: single-head-trainable
+    eta_i = beta + ln |c_i| is the score of position i, so o is the same as with one-hot positions; ||P||_F <= sqrt(s).
+    Mixed signs need a fifth axis for the values of the relevant positions; then ||P||_F <= sqrt(2 s).
+    Paper: single-head-trainable
     """
     move, at_support, at_one = _bit_and_position(code)
     n = T - len(support) + attends_cls
@@ -163,9 +166,9 @@ def trainable_selection(
 def _irrelevant_scores(
     encoding: Encoding, support: tuple[int, ...], U: Float[Array, "d 2"], attends_cls: bool
 ) -> tuple[Float[Array, " n"], Float[Array, " n"], float]:
-    """Return slope and offset of each irrelevant token, and the largest slope.
+    """Return slope and offset of each irrelevant token's score, beta * slope + offset, and the largest slope.
 
-    The token's score is beta * slope + offset, for the bit with the larger score.
+    Each token has the bit with the larger score.
     """
     tokens, cls = encoding.project(U)
     outside = np.delete(tokens, list(support), axis=0)

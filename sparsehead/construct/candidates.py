@@ -64,7 +64,7 @@ def unate(table: Shaped[Array, " N"], s: int) -> tuple[int, ...] | None:
 
 
 def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) -> tuple[int, ...]:
-    """Return the code +-2^place for which f changes value least often, over all bit orders and, if asked, signs.
+    """Return the code +-2^place for which f changes value least often, over all bit orders and, with `signs`, signs.
 
     Dynamic programming over sets L of bits in the lowest places. Adding bit k in the next place adds the changes of f
     between "k low, L at its top" and "k high, L at its bottom", summed over all values of the higher bits. This number
@@ -98,7 +98,7 @@ def fewest_changes_in_place(table: Shaped[Array, " N"], s: int, *, signs: bool) 
 
 
 def interchangeable(table: Shaped[Array, " N"], s: int) -> Iterator[tuple[int, ...]]:
-    """Yield codes with equal weights in each class of interchangeable bits, and mixed radix between classes."""
+    """Yield codes with equal weights in each class of interchangeable bits; a class is one digit of a mixed radix."""
     g = table.reshape((2,) * s).transpose()
     classes: list[list[int]] = []
     for i in range(s):

@@ -9,8 +9,8 @@ f changes least often: once if and only if f is a linear threshold function, s t
     s <= 8        one change iff f is a linear threshold function (linear programming); else the minimum over
                   positional codes (powers of two, every bit order and sign, by dynamic programming), the codes
                   +-1, and mixed radix over interchangeable bits
-    beyond        the same candidates; bit orders without signs up to s = 12; after that ordered by influence, and
-                  only "at least k of s" is recognised as a threshold function
+    beyond        the same candidates, but positional codes and the codes +-1 without signs; for s > 12, bits are in
+                  the order of influence, and only "at least k of s" is recognised as a threshold function
 
 Among candidates with equally few changes, one without mixed signs is preferred, then the smallest sum |c_i|, whose
 inverse is the gap between neighbouring values of o. For s <= 3 this sum is the smallest of all codes with as few
@@ -56,7 +56,7 @@ class Code:
 
 
 def count_changes(table: Shaped[Array, " N"], weights: Int[Array, "m s"]) -> Int[Array, " m"]:
-    """Return how often f changes along each code; NEVER if f differs on two inputs with the same code value."""
+    """Return for each code how often f changes along its sum; NEVER if f differs on two inputs with the same sum."""
     levels = weights @ assignments(weights.shape[1]).T.astype(np.int64)
     order = np.argsort(levels, axis=1, kind="stable")
     changed = np.diff(table[order].astype(np.int64), axis=1) != 0
@@ -150,7 +150,7 @@ def _best_order(table: Shaped[Array, " N"], s: int, signs: bool) -> tuple[int, .
 
 
 def _shrink(table: Shaped[Array, " N"], code: Code) -> Code:
-    """Lower single weights as long as the number of changes does not increase, which widens the gap."""
+    """Return the code with single weights lowered while the number of changes does not grow, which widens the gap."""
     while len(code.weights) <= 12:
         w = np.array(code.weights)
         smaller = [

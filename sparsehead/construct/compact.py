@@ -98,7 +98,9 @@ def _bit_by_bit(f: SparseFunction, encoding: Encoding, heads: str, *, attends_cl
 def _separate(
     f: SparseFunction, encoding: Encoding | None, code: Code, *, d: int | None, attends_cls: bool
 ) -> tuple[Selection, Decoder, float]:
-    """Return selection, decoder and leak; halve the leak, at most 12 times, until values of o are 1/(8 total) apart."""
+    """Return selection, decoder and leak, the first of 12 halved leaks with a gap of at least 1/(8 sum |c_i|), or the
+    one with the largest gap.
+    """
     leak, best = default_leak(code), None
     for _ in range(12):
         if encoding is None:

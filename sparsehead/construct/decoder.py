@@ -19,7 +19,7 @@ GUARD = 0.25  # share of each gap, on either side, that is kept flat: room for r
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """o -> start + sum_k slopes_k ReLU(o - kinks_k)."""
+    """The function o -> start + sum_k slopes_k ReLU(o - kinks_k); `gap` is explained in `plateaus`."""
 
     start: float
     kinks: Float[Array, " units"]

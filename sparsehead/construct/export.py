@@ -126,10 +126,10 @@ def to_transformer_lens(model: Model | str | Path) -> Any:
 def lens_weights(model: Model) -> dict[str, Array]:
     """Return the attention weights of a one-layer model, with the names and shapes of TransformerLens.
 
-    For HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False, d_vocab=3,
-    n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0 and 1 are the bits; token 2 is [CLS], which comes
-    last, so the causal mask hides nothing from it. The attention's output is `blocks.0.hook_attn_out` at the last
-    position; the model's decoder and read-out apply to this output.
+    They fit HookedTransformerConfig(n_layers=1, attn_only=True, normalization_type=None, use_attn_scale=False,
+    d_vocab=3, n_ctx=T + 1, d_model=d, d_head=max(k, v), n_heads=H). Tokens 0 and 1 are the bits; token 2 is [CLS],
+    which comes last, so the causal mask hides nothing from it. The attention's output is `blocks.0.hook_attn_out` at
+    the last position; the model's decoder and read-out apply to this output.
 
     Raises:
         DomainError: the model has more layers, a bag of vectors, an activation inside the head or a LayerNorm, or does

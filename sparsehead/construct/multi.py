@@ -49,7 +49,8 @@ def bag_bits(f: SparseFunction, encoding: Encoding, *, attends_cls: bool) -> Mod
     A relevant token has score beta, and value e_i if it is the i-th (`dual` finds such maps); [CLS], if attended, has
     score beta and value 0. If irrelevant tokens get attention zeta and their values have entries of at most nu, then
     coordinate i of the output is at most nu zeta for bit 0 and at least (1 - zeta)/(s + 1) - nu zeta for bit 1.
-    Without [CLS] they may get all attention, so it may be nu for bit 0, and nu must be below about 1/s.
+    Without [CLS] irrelevant tokens may get all attention, so the coordinate may be nu for bit 0, and nu must be below
+    about 1/s.
     Paper: single-head-bag-approximate
     """
     s = f.s
@@ -87,8 +88,8 @@ def of_read_bits(
     attends_cls: bool,
     flat: float = 1.0,
 ) -> Model:
-    """Return the model in which coordinate i of the layer's output reads bit i, between ends[i][0] and ends[i][1] for
-    bit 0 and bit 1. Two units round it to 0 or 1, as `plateaus` with this `flat` does; a second layer computes f.
+    """Return the model in which coordinate i of the layer's output reads bit i: for bit b it is between ends[i][0][b]
+    and ends[i][1][b]. Two units round it to 0 or 1, as `plateaus` with this `flat` does; a second layer computes f.
     """
     s = f.s
     W_1, b_1, clean = np.zeros((encoding.d, 2 * s)), np.zeros(2 * s), np.zeros((2 * s, s))

@@ -17,8 +17,8 @@ from .code import Code
 def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
     """Return the norms of every matrix, per head: Frobenius, spectral, (2,1), (2,1) of the transpose, (1,1).
 
-    For compact models of one head, also `predicted` (||W_QK|| from the scores eta: |eta|_2 and |eta|_1) and `paper`,
-    the norms of the paper's weights. W_QK includes the temperature.   Paper: representation-norms
+    For compact models of one head, also `predicted`, norms of W_QK from the scores eta (|eta|_2 and |eta|_1), and
+    `paper`, the norms of the paper's weights. W_QK includes the temperature.   Paper: representation-norms
     """
     if model.L != 1:
         raise DomainError(f"a norm report is about one layer, this model has L={model.L}.")
@@ -35,8 +35,8 @@ def norm_report(model: Model, f: SparseFunction) -> dict[str, Any]:
 
 
 def predicted_scores(T: int, code: Code, *, leak: float, attends_cls: bool, bag: bool = False) -> list[float]:
-    """Return the scores eta_i: ln(n (1 - leak) / leak) + ln(|c_i| / C) for orthonormal or trainable positions;
-    ln(1 + N tau |c_i| / C) in a bag of vectors.
+    """Return the scores eta_i: ln(n (1 - leak) / leak) + ln(|c_i| / C) for orthonormal or trainable positions and
+    n irrelevant tokens, C = sum |c_i|; ln(1 + N tau |c_i| / C) in a bag of vectors, as in `attention.bag_selection`.
     """
     sizes, total = [abs(c) for c in code.weights], code.total
     if bag:

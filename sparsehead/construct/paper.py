@@ -23,12 +23,12 @@ from .attention import check_reach, dual, support_rows, trainable_positions
 
 
 def ramp(x: Float[Array, "*n"], delta: float) -> Float[Array, "*n"]:
-    """nu(x) = ReLU(x/delta + 1) - ReLU(x/delta): 0 up to -delta, 1 from 0 on."""
+    """Return nu(x) = ReLU(x/delta + 1) - ReLU(x/delta), which is 0 for x <= -delta and 1 for x >= 0."""
     return np.maximum(x / delta + 1, 0) - np.maximum(x / delta, 0)
 
 
 def bump(x: Float[Array, "*n"], delta: float, *, printed: bool = False) -> Float[Array, "*n"]:
-    """psi(x) = nu(x) + nu(2 delta - x) - 1: 1 on [0, 2 delta], 0 outside [-delta, 3 delta]; centre delta.
+    """Return psi(x) = nu(x) + nu(2 delta - x) - 1, with centre delta: 1 on [0, 2 delta], 0 outside [-delta, 3 delta].
 
     Differs: with the second ramp subtracted (printed=True) psi vanishes at its centre, where it should be 1.
     Paper: errata-paper-1, bump
@@ -41,7 +41,7 @@ def bump(x: Float[Array, "*n"], delta: float, *, printed: bool = False) -> Float
 def bump_net(
     targets: Float[Array, "n k"], values: Shaped[Array, " n"], delta: float, d: int, *, printed: bool = False
 ) -> tuple[tuple[Dense, Dense], Float[Array, " u"]]:
-    """Return two ReLU layers and a read-out whose output is values[j] if y is within delta of targets[j].
+    """Return two ReLU layers and a read-out whose output is values[j] if their input y is within delta of targets[j].
 
     First layer: the four units of each coordinate's bump. Second: the clipped sum of k bumps, minus k - 1.
     The first layer's entries reach B/delta + 2 for targets of size B, not B/delta.   Paper: bump-net

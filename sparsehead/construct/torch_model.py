@@ -61,7 +61,7 @@ class TorchModel(Part):
         return self.outputs(self.tokens(bits))
 
     def outputs(self, X: Tensor) -> Tensor:
-        """Return the outputs (n,) for tokens X (n, T + 1, d), [CLS] last, of which `tokens` makes those of bits."""
+        """Return the outputs (n,) for tokens X (n, T + 1, d), [CLS] last; `tokens` makes such X from bits."""
         last = len(self.layers) - 1
         for i, layer in enumerate(self.layers):
             X = self.block(X, layer, rows=slice(-1, None) if i == last else slice(None))
@@ -73,7 +73,7 @@ class TorchModel(Part):
         return y @ self.w + self.bias
 
     def check(self, bits: Any) -> None:
-        """Refuse anything but a tensor (n, T) of zeros and ones."""
+        """Raise an error unless `bits` is a tensor (n, T) of zeros and ones."""
         if not isinstance(bits, Tensor):
             raise DomainError(f"bits are a tensor of shape (n, {self.T}); got {shown(bits)}.")
         if bits.ndim != 2 or bits.shape[1] != self.T:

@@ -13,7 +13,7 @@ EXPLAINED = ("and", "or", "parity")
 
 
 def is_sparse(f: SparseFunction, s: int) -> bool:
-    """Whether some set I of s positions determines f:  b_i = b'_i for all i in I  =>  f(b) = f(b').
+    """Return whether some set I of s positions determines f:  b_i = b'_i for all i in I  =>  f(b) = f(b').
 
     A function that needs fewer positions is s-sparse too; for s > T the answer is False.
     Paper: sparse-function
@@ -22,7 +22,7 @@ def is_sparse(f: SparseFunction, s: int) -> bool:
 
 
 def is_symmetric(f: SparseFunction) -> bool:
-    """Whether the number of ones among the relevant positions determines f.
+    """Return whether the number of ones among the relevant positions determines f.
 
     Differs: the definition in the lecture notes omits the conclusion "=> f(b) = f(b')".
     Paper: symmetric
@@ -32,18 +32,18 @@ def is_symmetric(f: SparseFunction) -> bool:
 
 
 def is_monotone(f: SparseFunction) -> bool:
-    """Whether turning a 0 into a 1 never turns f from 1 to 0.   Paper: symmetric"""
+    """Return whether f never changes from 1 to 0 when a bit changes from 0 to 1.   Paper: symmetric"""
     pairs = [halves(f.values, i) for i in range(f.s)]
     return all(bool((low <= high).all()) for low, high in pairs)
 
 
 def sup_norm(f: SparseFunction) -> float:
-    """max_b |f(b)|: 1 for every function but the constant 0.   Paper: bounded-function"""
+    """Return max_b |f(b)|, which is 1 for every function but the constant 0.   Paper: bounded-function"""
     return float(f.values.max())
 
 
 def uniform_distance(f: SparseFunction, g: SparseFunction) -> float:
-    """sup_b |f(b) - g(b)| over all 2^T inputs: 0 if they are the same function, 1 if not.
+    """Return sup_b |f(b) - g(b)| over all 2^T inputs: 0 if f and g are the same function, else 1.
 
     Supports are minimal, so comparing supports and tables is enough. `certify.verify` bounds the distance between a
     function and the real-valued output of a model.
@@ -61,7 +61,7 @@ def _check_same_T(f: SparseFunction, g: SparseFunction) -> None:
 
 
 def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
-    """P(f(b) != g(b)) for independent Bernoulli(p) bits: the exact sum over all patterns of the two supports.
+    """Return P(f(b) != g(b)) for independent Bernoulli(p) bits, as the exact sum over all patterns of both supports.
 
     >>> from sparsehead.functions import parse
     >>> disagreement(parse("x0", T=3), parse("x0 & x2", T=3), p=0.5)
@@ -79,10 +79,10 @@ def disagreement(f: SparseFunction, g: SparseFunction, *, p: float) -> float:
 
 
 def influences(f: SparseFunction, *, p: float = 0.5) -> Float[Array, " s"]:
-    """For each relevant position, the probability under Bernoulli(p) bits that flipping it flips f; in (0, 1].
+    """Return for each relevant position the probability, in (0, 1], that flipping this Bernoulli(p) bit changes f.
 
-    At p = 1/2 it equals the sum of coefficient(S)^2 over the sets S of positions that contain this one, where
-    coefficient(S) is the mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
+    At p = 1/2 it equals the sum of coefficient(S)^2 over the sets S that contain the position, where coefficient(S) is
+    the mean of (-1)^{f(b) + sum_{i in S} b_i} over all b.
     """
     on = ones(f.s).astype(np.int64)
     weights = p**on * (1 - p) ** (f.s - on)

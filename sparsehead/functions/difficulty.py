@@ -49,9 +49,9 @@ def globality(f: SparseFunction, *, p: float = 0.5) -> int:
 
 
 def leap(f: SparseFunction, *, p: float = 0.5) -> int:
-    """Return the least L such that the support is found by steps, each of which adds a set of at most L new positions.
+    """Return the least L such that the support is found by steps, each of which adds at most L new positions.
 
-    A step may use any set whose coefficient is not 0. Source: Abbe, Boix-Adsera and Misiakiewicz, COLT 2023.
+    A step adds a whole set S with a nonzero coefficient. Source: Abbe, Boix-Adsera and Misiakiewicz, COLT 2023.
 
     >>> from sparsehead.functions import parse
     >>> leap(parse("x2 & (x0 ^ x1)", T=3)), leap(parse("x2 ^ x0 & x1", T=3))

@@ -1,4 +1,7 @@
-"""Compute the truth table of a syntax tree: all 2^s inputs at once, eight to a byte, without recursion."""
+"""Compute the truth table of a syntax tree for all 2^s inputs at once, without recursion.
+
+A plane holds the values of one node for all inputs, eight to a byte.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
@@ -17,8 +20,8 @@ class Node(NamedTuple):
         op: "variable", "constant", "not", "and", "xor", "or"; "count" (an empty count of ones), "add" (adds one
             operand to a count), "at_least" (compares a count with `value`).
         value: the position of a variable, the value of a constant, the k of "at_least".
-        column: column of a variable in the text, from 1.
-        need: number of planes in memory while it is evaluated; at most log2 of the number of nodes.
+        column: the column of a variable in the text, counted from 1.
+        need: number of planes in memory while the node is evaluated; at most log2 of the number of nodes.
     """
 
     op: str
@@ -81,7 +84,7 @@ def _right_first(node: Node) -> bool:
 
 
 def _apply(node: Node, values: list[Any], zeros: Plane) -> None:
-    """Replace the operands on top of `values` by the result."""
+    """Replace the operands of `node`, on top of the stack `values`, by its result."""
     last = values.pop()
     if node.op == "not":
         return values.append(~last)
@@ -100,7 +103,7 @@ def _apply(node: Node, values: list[Any], zeros: Plane) -> None:
 
 
 def _plane(i: int, s: int) -> Plane:
-    """The values of variable i over all assignments of s variables; bit j belongs to assignment j."""
+    """Return the plane of variable i over all assignments of s variables; bit j belongs to assignment j."""
     if i < 3:
         return np.full(max(1, 2**s // 8), (0xAA, 0xCC, 0xF0)[i], dtype=np.uint8)
     block = np.repeat(np.array([0x00, 0xFF], dtype=np.uint8), 2 ** (i - 3))
@@ -108,7 +111,7 @@ def _plane(i: int, s: int) -> Plane:
 
 
 def _add(levels: list[list[Plane]], carry: Plane) -> list[list[Plane]]:
-    """Add one operand to a count. Level i holds up to two planes of weight 2^i; three become a sum and a carry."""
+    """Return a count plus one operand. Level i holds up to two planes of weight 2^i; three become a sum and a carry."""
     for i in range(len(levels) + 1):
         if i == len(levels):
             levels.append([])
@@ -122,7 +125,7 @@ def _add(levels: list[list[Plane]], carry: Plane) -> list[list[Plane]]:
 
 
 def _compare(levels: list[list[Plane]], k: int, zeros: Plane) -> Plane:
-    """The plane of assignments for which the count is at least k."""
+    """Return the plane that is 1 for assignments whose count is at least k."""
     digits: list[Plane] = []
     carries: list[Plane] = []
     while len(digits) < len(levels) or carries:

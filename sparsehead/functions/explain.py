@@ -18,15 +18,15 @@ Support = tuple[int, ...]
 
 
 def explanations(bits: Bits, labels: Shaped[Array, " m"], s: int, kind: str, limit: int = 2) -> list[Support]:
-    """Supports of size s whose conjunction, disjunction or parity gives every label; at most `limit` of them.
+    """Return supports of size s whose conjunction, disjunction or parity gives every label, at most `limit` of them.
 
     A training set is unambiguous iff limit >= 2 returns exactly one support. Noisy labels may have no explanation.
 
-        and     s columns among those that are 1 in all positives, with a zero in every negative
+        and     s columns that are 1 in all examples with label 1, and not all 1 in any example with label 0
         or      the same, with the roles of 0 and 1 exchanged
         parity  s columns that add up to the labels modulo 2
 
-    `and` and `or` take time linear in m T unless many columns are 1 in all positives. `parity` compares C(T, s/2)
+    `and` and `or` take time linear in m T unless many columns meet the first condition. `parity` compares C(T, s/2)
     half-supports with each other, about 5 10^7 per second (T = 10^4 for s = 3). If these are too many and m is at
     least about T, it solves the linear system instead.
 
@@ -148,7 +148,7 @@ def _light_solutions(base: int | None, free: list[int], s: int) -> Iterator[Supp
 
 
 def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s: int) -> Iterator[Support]:
-    """Yield the parities that give every label, by a meet-in-the-middle search.
+    """Yield the supports whose parity gives every label, by a meet-in-the-middle search.
 
     Split a support into its s // 2 smallest positions and the others. It explains the labels iff the columns of the
     first part add up (modulo 2) to the labels plus the columns of the second. 64-bit hashes that are linear modulo 2
@@ -179,7 +179,7 @@ def _met_in_the_middle(bits: Shaped[Array, "m T"], truth: Shaped[Array, " m"], s
 
 
 def _hashes(columns: Shaped[Array, "m n"]) -> Shaped[Array, " n"]:
-    """Map m-bit columns linearly (modulo 2) to 64 bits: the identity up to m = 64, a fixed random map beyond."""
+    """Return 64-bit hashes of m-bit columns, linear modulo 2: the columns up to m = 64, else a fixed random map."""
     m = len(columns)
     if m <= 64:
         words = np.uint64(1) << np.arange(m, dtype=np.uint64)

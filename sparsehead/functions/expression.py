@@ -21,7 +21,7 @@ def parse(text: str, *, T: int) -> SparseFunction:
     The text has at most 100,000 characters and mentions at most 20 positions.
 
     Raises:
-        ParseError: the text is not in this language, or names a position outside range(T); it says in which column.
+        ParseError: the text is not in this language, or names a position outside range(T); the message says where.
 
     >>> f = parse("x2 & !x5 ^ (x7 | x11)", T=16)
     >>> f.support, f(np.zeros(16, dtype=int)), parse("x1 & x2 | x1", T=4).support

@@ -17,7 +17,7 @@ Positions = Iterable[SupportsIndex]
 def symmetric(
     support: Positions, values: Iterable[SupportsIndex] | Shaped[Array, " n"], *, T: int
 ) -> SparseFunction:
-    """The function that is values[j] if j of the s positions are 1, for j = 0 .. s.   Paper: symmetric
+    """Return the function that is values[j] if j of the s positions are 1, for j = 0 .. s.   Paper: symmetric
 
     >>> symmetric((1, 4, 6), [0, 1, 1, 0], T=8)([0, 1, 0, 0, 1, 0, 0, 0])
     1
@@ -35,7 +35,7 @@ def symmetric(
 
 
 def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
-    """The function that is 1 iff at least k of the positions are 1: constant 1 for k <= 0, constant 0 for k > s.
+    """Return the function that is 1 iff at least k positions are 1; it is constant 1 for k <= 0 and 0 for k > s.
 
     >>> threshold((1, 4, 6), 2, T=8)
     parse('maj(x1, x4, x6)', T=8)
@@ -46,7 +46,7 @@ def threshold(support: Positions, k: int, *, T: int) -> SparseFunction:
 
 
 def conjunction(support: Positions, *, T: int) -> SparseFunction:
-    """The function that is 1 iff all positions are 1; the empty conjunction is 1.
+    """Return the function that is 1 iff all positions are 1; the empty conjunction is 1.
 
     >>> conjunction((2, 5), T=8)
     parse('x2 & x5', T=8)
@@ -55,7 +55,7 @@ def conjunction(support: Positions, *, T: int) -> SparseFunction:
 
 
 def disjunction(support: Positions, *, T: int) -> SparseFunction:
-    """The function that is 1 iff some position is 1; the empty disjunction is 0.
+    """Return the function that is 1 iff some position is 1; the empty disjunction is 0.
 
     >>> disjunction((2, 5), T=8)
     parse('x2 | x5', T=8)
@@ -64,7 +64,7 @@ def disjunction(support: Positions, *, T: int) -> SparseFunction:
 
 
 def majority(support: Positions, *, T: int) -> SparseFunction:
-    """The function that is 1 iff more than half of the positions are 1; for even s a tie gives 0.
+    """Return the function that is 1 iff more than half of the positions are 1; for even s a tie gives 0.
 
     >>> majority((1, 4, 6), T=8)([0, 1, 0, 0, 0, 0, 1, 0])
     1
@@ -73,7 +73,7 @@ def majority(support: Positions, *, T: int) -> SparseFunction:
 
 
 def parity(support: Positions, *, T: int) -> SparseFunction:
-    """The function that is 1 iff an odd number of positions are 1.
+    """Return the function that is 1 iff an odd number of positions are 1.
 
     >>> parity((2, 5), T=8)
     parse('x2 ^ x5', T=8)
@@ -82,7 +82,7 @@ def parity(support: Positions, *, T: int) -> SparseFunction:
 
 
 def junta(support: Positions, *, T: int, rng: np.random.Generator) -> SparseFunction:
-    """Draw a function uniformly from those that depend on every one of the positions."""
+    """Draw a function of these positions, uniformly from those that depend on every one of them."""
     positions = several("support", support, "positions")
     s = len(positions)
     check_s(s, "the support has")
@@ -120,7 +120,7 @@ LABELS: dict[str, Callable[[Shaped[Array, " n"], int], Shaped[Array, " n"]]] = {
 
 
 def labels(name: str, s: int) -> Shaped[Array, " n"]:
-    """For each count 0 .. s of ones among s bits, whether the family's function is 1."""
+    """Return for each number 0 .. s of ones among s bits whether the function of the family `name` is 1."""
     if name not in LABELS:
         raise DomainError(f"kind is one of {', '.join(LABELS)}, got {name!r}.")
     return LABELS[name](np.arange(s + 1), s)
@@ -143,7 +143,7 @@ FAMILIES = tuple(_FAMILIES)
 
 
 def family(name: str) -> Family:
-    """Return the constructor (support, T, rng) -> function of a family; only `junta` uses rng."""
+    """Return a family's constructor, which maps (support, T, rng) to a function; only that of `junta` uses rng."""
     if name not in _FAMILIES:
         raise DomainError(f"family {name!r} is unknown; the families are {', '.join(FAMILIES)}.")
     return _FAMILIES[name]

@@ -22,9 +22,9 @@ _SAMPLERS: dict[str, Sampler] = {}  # the samplers that this process has named, 
 
 
 def sampler_text(sampler: Sampler) -> str:
-    """Return a text that names the sampler, and remember the sampler under it in this process.
+    """Return a text that names the sampler, and remember in this process which sampler it names.
 
-    Samplers with the same name and source, such as closures made in a loop, get different numbers.
+    Samplers with the same name and source, such as closures made in a loop, get texts that end in different numbers.
     """
     module, name = getattr(sampler, "__module__", "") or "", getattr(sampler, "__qualname__", "sampler")
     first = f"{module}:{name}@{_hash(sampler)}"
@@ -35,18 +35,18 @@ def sampler_text(sampler: Sampler) -> str:
 
 
 def is_importable(text: str) -> bool:
-    """Whether another process can import the sampler that `sampler_text` named `text`."""
+    """Return whether another process can import the sampler that `sampler_text` named `text`."""
     module, _, name = text.partition("@")[0].partition(":")
     return module != "__main__" and getattr(sys.modules.get(module), name, None) is _SAMPLERS.get(text, text)
 
 
 def p_text(p: tuple[float, ...]) -> str:
-    """Write one probability for each position as text."""
+    """Return the text for inputs with one probability for each position."""
     return "p:" + ",".join(repr(float(each)) for each in p)
 
 
 def named_inputs(text: str) -> str:
-    """Append a hash of the sampler's source to its name, so that a changed sampler is another experiment."""
+    """Return `text`; if it names a sampler, with a hash of its source, so a changed sampler is another experiment."""
     if text.startswith("p:") or "@" in text:
         return text
     found = read_inputs(text, 1)

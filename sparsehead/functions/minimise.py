@@ -1,8 +1,9 @@
 """Write a truth table as an OR of ANDs: the shortest, or an irredundant one if the shortest takes too long to find.
 
-A cube is an AND of literals. An implicant is a cube on which the function is 1; it is prime if no literal can be
-dropped. Some shortest OR of ANDs consists of primes (Quine), so finding it is a set cover problem: choose primes that
-together contain every input with value 1. `shortest_cubes` minimises the number of literals, then that of cubes.
+A cube is an AND of literals, stored as two bit masks: variables that must be 1, and variables that must be 0. An
+implicant is a cube on which the function is 1; it is prime if no literal can be dropped. Some shortest OR of ANDs
+consists of primes (Quine), so finding it is a set cover problem: choose primes that together contain every input with
+value 1. `shortest_cubes` minimises the number of literals, then that of cubes.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ Cube = tuple[int, int]  # the variables that must be 1 and those that must be 0,
 
 
 def prime_implicants(table: Shaped[Array, " N"]) -> list[Cube]:
-    """All prime implicants, by merging cubes that differ in one literal.
+    """Return all prime implicants, found by merging cubes that differ in one literal.
 
     >>> prime_implicants(np.array([0, 0, 0, 1]))
     [(3, 0)]
@@ -74,8 +75,8 @@ class _TooMany(Exception):
 def cubes(table: Shaped[Array, " N"], *, most: int) -> list[Cube] | None:
     """Return cubes whose union is the set where the table is 1; None if there are more than `most`.
 
-    Minato and Morreale's recursion, on tables held as integers of 2^s bits. No cube can be left out, but another
-    cover may have fewer. Every leaf of the recursion is a cube, so `most` bounds the work.
+    Uses Minato and Morreale's recursion, on tables held as integers of 2^s bits. No cube can be left out, but another
+    choice of cubes may have fewer. Every leaf of the recursion is a cube, so `most` bounds the work.
     """
     whole = int.from_bytes(np.packbits(table, bitorder="little").tobytes(), "little")
     budget = [most]

@@ -87,11 +87,11 @@ class SparseFunction(WithCard):
         return f"<SparseFunction of T={self.T} bits, s={self.s}; str(f) has the expression, {len(text)} characters>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Expression, T, support and table as JSON values."""
+        """Return expression, T, support and table as JSON values."""
         return {"function": str(self), "T": self.T, "support": list(self.support), "table": list(self.table)}
 
     def to_frame(self) -> Frame:
-        """The truth table: a row for each of the 2^s patterns, a column for each position of the support and for f."""
+        """Return the truth table, with a row for each of the 2^s patterns and a column for each position and for f."""
         names = [f"x{t}" for t in self.support]
         rows = zip(assignments(self.s).tolist(), self.table)
         return Frame(({**dict(zip(names, bits)), "f": value} for bits, value in rows), (*names, "f"))
@@ -105,7 +105,7 @@ class SparseFunction(WithCard):
 def from_table(
     *, T: int, support: Iterable[SupportsIndex], table: Iterable[SupportsIndex] | Shaped[Array, " N"]
 ) -> SparseFunction:
-    """The function whose value at b is table[sum_i b_{support[i]} 2^i].
+    """Return the function whose value at b is table[sum_i b_{support[i]} 2^i].
 
     Args:
         support: at most 20 distinct positions of range(T) in any order; irrelevant ones are dropped.

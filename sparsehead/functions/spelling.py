@@ -35,14 +35,14 @@ def _names(support: Iterable[int]) -> str:
 
 
 def _literals(support: Sequence[int], cube: Cube) -> list[str]:
-    """The literals of a cube, in order of position."""
+    """Return the literals of a cube, in order of position."""
     positive = cube[0]
     marks = [(t, "" if positive >> i & 1 else "!") for i, t in enumerate(support) if sum(cube) >> i & 1]
     return [f"{mark}x{t}" for t, mark in marks]
 
 
 def _in_order(terms: Iterable[Cube]) -> list[Cube]:
-    """Sort terms by length, then by their positions."""
+    """Return the terms sorted by length, then by their positions."""
 
     def rank(cube: Cube) -> tuple[int, list[int], int]:
         places = [i for i in range(sum(cube).bit_length()) if sum(cube) >> i & 1]
@@ -56,7 +56,7 @@ def _negate(form: str) -> str:
 
 
 def _at_least(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """Write "at least k of these literals hold" as a conjunction, a disjunction, maj() or atleast(); else None."""
+    """Return an AND, an OR, maj() or atleast(), if the table means "at least k of some literals hold"; else None."""
     s = len(support)
     negated = 0
     for i in range(s):
@@ -108,7 +108,7 @@ def _or_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | Non
 
 
 def _and_of_ors(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """Apply De Morgan's law to the OR of ANDs of the complement."""
+    """Return an AND of ORs: by De Morgan's law from the OR of ANDs of the complement; None if that is too long."""
     found = _cubes(1 - table)
     if found is None:
         return None
@@ -127,7 +127,7 @@ def _xor_of_ands(support: Sequence[int], table: Shaped[Array, " N"]) -> str | No
 
 
 def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) -> str | None:
-    """Return the algebraic normal form of a table over literals, where the variables in `negated` have a "!"."""
+    """Return the xor of ANDs (algebraic normal form) for a table over literals; variables in `negated` get a "!"."""
     monomials = np.flatnonzero(moebius(table)).tolist()
     if len(monomials) > MAX_TERMS:
         return None
@@ -136,14 +136,14 @@ def _xor_with(support: Sequence[int], table: Shaped[Array, " N"], negated: int) 
 
 
 def _xor(terms: list[str]) -> str:
-    """Join the terms by "^"; write a leading 1 as "!" where that is shorter."""
+    """Return the terms joined by "^"; a leading 1 becomes a "!" of the next term if that term has one literal."""
     if terms[0] == "1" and len(terms) > 1 and "&" not in terms[1]:
         terms = [_negate(terms[1]), *terms[2:]]
     return " ^ ".join(terms)
 
 
 def _symmetric(support: Sequence[int], table: Shaped[Array, " N"]) -> str | None:
-    """Write a symmetric function as the xor of "at least k ones" over the counts k at which its value changes."""
+    """Return a symmetric function as the xor of atleast(k, ..) over the k at which its value changes; else None."""
     s = len(support)
     by_count = table[2 ** np.arange(s + 1) - 1]
     if not np.array_equal(table, by_count[ones(s)]):

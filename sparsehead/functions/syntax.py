@@ -102,13 +102,13 @@ def _at_least(k: int, operands: list[Node]) -> Node:
 
 
 def clip(text: str, width: int = 24) -> str:
-    """Shorten the text to `width` printable characters for a message."""
+    """Return the text shortened to `width` printable characters, for a message."""
     shown = "".join(c if c.isprintable() else " " for c in text[: width + 1])
     return shown if len(text) <= width else shown[:width] + "..."
 
 
 def quote(text: str, start: int) -> str:
-    """Quote the text around `start`, with the word at `start` between >> and <<."""
+    """Return the text around `start`, with the word at `start` between >> and <<."""
     word = _word(text, start)
     before = clip(text[:start][::-1], 24)[::-1]
     return f"{before}>>{clip(word)}<<{clip(text[start + len(word) :])}"
@@ -120,7 +120,7 @@ def _word(text: str, start: int) -> str:
 
 
 def _explain(text: str, error: UnexpectedInput) -> str:
-    """Explain a syntax error in one line: what was found where, and what was expected."""
+    """Return one line that explains a syntax error: what was found where, and what was expected."""
     start, expected = _failure(text, error)
     word = _word(text, start)
     where = f"column {start + 1}: {quote(text, start)}"
@@ -144,7 +144,7 @@ def _failure(text: str, error: UnexpectedInput) -> tuple[int, set[str]]:
 
 
 def _wanted(expected: set[str], inside: bool) -> str:
-    """Describe the expected terminals; `inside` says whether a parenthesis is open."""
+    """Return the expected terminals in words; `inside` says whether a parenthesis is open."""
     if "VARIABLE" in expected:
         more = ', 0, 1, "!", "(", maj(...) or atleast(k, ...)' if "NUMBER" in expected else ""
         return f"a variable such as x3{more}"
@@ -159,7 +159,7 @@ def _wanted(expected: set[str], inside: bool) -> str:
 
 
 def _unclosed(text: str) -> int | None:
-    """Return the index of the last "(" without a matching ")"."""
+    """Return the index of the last "(" without a matching ")"; None if there is none."""
     stack: list[int] = []
     for place, character in enumerate(text):
         if character == "(":

@@ -39,7 +39,7 @@ def check_bits(bits: Shaped[Array, "..."] | Sequence[Any], T: int) -> Shaped[Arr
 
 
 def assignments(s: int) -> Shaped[Array, "N s"]:
-    """All 2^s bit vectors in the order of a truth table: row j holds the binary digits of j, lowest first.
+    """Return all 2^s bit vectors in the order of a truth table: row j holds the binary digits of j, lowest first.
 
     >>> assignments(2).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -49,7 +49,7 @@ def assignments(s: int) -> Shaped[Array, "N s"]:
 
 
 def ones(s: int) -> Shaped[Array, " N"]:
-    """For each index of a truth table, the number of variables that are 1."""
+    """Return for each index of a truth table the number of variables that are 1."""
     return np.bitwise_count(np.arange(2**s, dtype=np.uint32))
 
 
@@ -60,7 +60,7 @@ def halves(table: Shaped[Array, " N"], i: int) -> tuple[Shaped[Array, "a b"], Sh
 
 
 def relevant(table: Shaped[Array, " N"]) -> list[int]:
-    """The variables on which the table depends."""
+    """Return the variables on which the table depends."""
     s = len(table).bit_length() - 1
     return [i for i in range(s) if not np.array_equal(*halves(table, i))]
 
@@ -74,7 +74,7 @@ def restrict(table: Shaped[Array, " N"], keep: Sequence[int]) -> Shaped[Array, "
 
 
 def moebius(table: Shaped[Array, " N"]) -> Bool[Array, " N"]:
-    """Return the algebraic normal form: entry j says whether the AND of the bits of j is a term of the xor."""
+    """Return the algebraic normal form, a xor of ANDs: entry j says whether the AND of the bits of j is a term."""
     form = table.astype(bool)
     for i in range(len(form).bit_length() - 1):
         low, high = halves(form, i)

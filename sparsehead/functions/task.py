@@ -33,10 +33,10 @@ class Task(ShortRepr, WithCard):
         f: the function to be learned.
         p: probability that a bit is 1, 0 < p < 1 (`Task.balanced` chooses it); or T probabilities from 0 to 1, one for
             each position; None with a sampler.
-        noise: from 0 to 1/2, where labels carry no information.
+        noise: the probability that a label is flipped, from 0 to 1/2; at 1/2 labels carry no information.
         feature_noise: the probability, below 1/2, that a bit is flipped before the learner sees it; the label is f of
             the true bits.
-        sampler: (n, T, rng) -> bits of shape (n, T), of any distribution; all randomness comes from rng.
+        sampler: a function from (n, T, rng) to bits (n, T) of any distribution; all randomness comes from rng.
     Paper: law-and
 
     >>> import numpy as np
@@ -89,7 +89,7 @@ class Task(ShortRepr, WithCard):
 
     @property
     def shared_p(self) -> float | None:
-        """The p that all independent bits share; None for other inputs."""
+        """The p of all bits, if they are independent with the same p; None for other inputs."""
         return float(self.p) if isinstance(self.p, int | float) else None
 
     @property
@@ -101,7 +101,7 @@ class Task(ShortRepr, WithCard):
 
     @property
     def positive_rate(self) -> float:
-        """The probability of label 1, label noise included; a DomainError for a sampler."""
+        """The probability of label 1, label noise included; raises DomainError if the inputs come from a sampler."""
         if self.sampler is not None:
             raise DomainError(
                 "the share of label 1 under a sampler is unknown; estimate it from sample(n, rng=..)."
@@ -171,7 +171,7 @@ class Task(ShortRepr, WithCard):
         return bits.astype(np.uint8)
 
     def _seen(self, bits: Shaped[Array, "n T"], rng: np.random.Generator) -> Shaped[Array, "n T"]:
-        """Apply feature noise to the bits; without it no random number is drawn."""
+        """Return the bits after feature noise; if the task has none, no random number is drawn."""
         return bits ^ bernoulli(self.feature_noise, bits.shape, rng) if self.feature_noise else bits
 
     def _noisy(self, labels: Shaped[Array, " n"], rng: np.random.Generator) -> Shaped[Array, " n"]:
@@ -189,7 +189,7 @@ def _each_p(given: Any, T: int) -> tuple[float, ...]:
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Shaped[Array, "..."]:
-    """Draw Booleans that are true with probability p; one random byte decides all but one draw in 256."""
+    """Return Booleans that are true with probability p; one random byte each decides all but one in 256 of them."""
     whole = math.floor(256 * p)
     draws = rng.integers(0, 256, size=shape, dtype=np.uint8)
     bits = draws < whole
@@ -199,19 +199,19 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Sha
 
 
 def conjunction_p(s: int) -> float:
-    """p = (1/2)^(1/s), for which a conjunction of s Bernoulli(p) bits is 1 with probability 1/2."""
+    """Return p = (1/2)^(1/s), for which a conjunction of s Bernoulli(p) bits is 1 with probability 1/2."""
     return 0.5 ** (1 / s)
 
 
 def balancing_p(f: SparseFunction) -> float:
-    """The p for which P(f = 1) under Bernoulli(p) bits is closest to 1/2; among equals, the p closest to 1/2.
+    """Return the p for which P(f = 1) under Bernoulli(p) bits is closest to 1/2; among equals, the p closest to 1/2.
 
         conjunction of s    (1/2)^(1/s)
         disjunction of s    1 - (1/2)^(1/s)
         otherwise           the best among 1/2, the p where P(f = 1) = 1/2, and the extrema of P(f = 1)
 
     P(f = 1) = sum_j share_j C(s, j) p^j (1-p)^(s-j), with share_j the share of inputs with j ones that f maps to 1.
-    Constants, parities and majorities of an odd number of bits get 1/2.
+    Constants, parities, and majorities of an odd number of bits get p = 1/2.
     Paper: law-and
     """
     family = kind(f)
@@ -230,13 +230,13 @@ def balancing_p(f: SparseFunction) -> float:
 
 
 def _shares(f: SparseFunction) -> Float[Array, " n"]:
-    """For each count j from 0 to s, the share of inputs with j ones that f maps to 1."""
+    """Return for each count j from 0 to s the share of inputs with j ones that f maps to 1."""
     totals = np.array([math.comb(f.s, j) for j in range(f.s + 1)])
     return np.bincount(ones(f.s), weights=f.values, minlength=f.s + 1) / totals
 
 
 def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k"]:
-    """Evaluate the polynomial with Bernstein coefficients `shares` at p, by de Casteljau's stable recursion."""
+    """Return P(f = 1) at p, the polynomial with Bernstein coefficients `shares`, by de Casteljau's stable recursion."""
     level = [np.full(len(p), share) for share in shares]
     while len(level) > 1:
         level = [low * (1 - p) + high * p for low, high in pairwise(level)]
@@ -244,7 +244,7 @@ def _rate(shares: Float[Array, " n"], p: Float[Array, " k"]) -> Float[Array, " k
 
 
 def _crossings(value: Callable[[Float[Array, " k"]], Float[Array, " k"]]) -> list[float]:
-    """Return the points of (0, 1) where the polynomial changes sign, to the last bit, by bisection."""
+    """Return the points of (0, 1) where the polynomial `value` changes sign, to the last bit, by bisection."""
     grid = np.arange(1, 1024) / 1024  # fine enough for the roots of a polynomial of degree at most 20
     signs = np.sign(value(grid))
     found = []
