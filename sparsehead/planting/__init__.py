@@ -1,4 +1,4 @@
-"""Plant a function in a model whose support is then known by proof, to test methods that look for it.
+"""Plant a function in a model: its support is then known by proof, to test methods that look for supports.
 
 Read in this order:
 

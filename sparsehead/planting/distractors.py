@@ -3,12 +3,12 @@
 Let z be the coordinate of [CLS]'s state that the decoder reads.
 
     silent      one head copies bits of irrelevant positions to directions that no later weight reads
-    constant    one head adds 1 to z, whatever the bits at its positions are; a bias takes the 1 off again
+    constant    one head adds 1 to z, whatever the bits at its positions are; a bias subtracts the 1 again
     cancel      one head adds the mean bit of a group of positions to z; two heads, which attend to one half of the
                 group each, subtract it again. The sum is 0 up to the attention that leaks from the group
 
 Attention in these models depends on positions alone, so what a head adds to z is an affine function of the bits, and
-the sum of all heads too: cancellation holds on every input, and `superposed` bounds what is left of it.
+so is the sum of all heads: cancellation holds on every input, and `superposed` bounds what is left over.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class PlannedHead:
 
 
 def kinds_for(distractors: int | Sequence[str] | None, difficulty: float) -> tuple[str, ...]:
-    """Return the kinds of the distractors asked for: by name, or the hardest that `difficulty` allows, in turn.
+    """Return the kinds of the distractors: as given by name, or else those that `difficulty` allows, hardest first.
 
     Up to difficulty 1/3 they are silent, up to 2/3 constant or silent, beyond cancel, constant or silent. By default
     there are 3 * difficulty of them, rounded.
@@ -67,12 +67,12 @@ def kinds_for(distractors: int | Sequence[str] | None, difficulty: float) -> tup
 
 
 def group_size(kind: str, per_head: int) -> int:
-    """Return the number of positions that a distractor attends to: that of a reading head, at least two to cancel."""
+    """Return the number of positions that a distractor attends to: `per_head`, but at least 2 if it cancels."""
     return max(2, per_head) if kind == "cancel" else per_head
 
 
 def attending(encoding: Encoding, positions: tuple[int, ...], *, leak: float) -> Float[Array, " d"]:
-    """Return the key with which a head attends to `positions` in equal shares, and elsewhere by `leak` in total.
+    """Return the key with which a head attends to `positions` in equal shares; other tokens get `leak` in total.
 
     Raises:
         TooNarrow: another position has as large a score; a larger d may separate them.
@@ -93,7 +93,7 @@ def distractor(
     """Return the heads of one distractor: three if it cancels, else one.
 
     Args:
-        axis: the coordinate of [CLS]'s state to which it adds, if it does.
+        axis: the coordinate of [CLS]'s state to which the distractor adds, unless it is silent.
         unread: a unit vector whose direction nothing reads.
         leak: attention outside `positions`.
     """

@@ -1,4 +1,4 @@
-"""`plant`: a model with a function that is proved, and with other heads that make it hard to find."""
+"""`plant`: a model that provably computes a function, with other heads that make this function hard to find."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -94,7 +94,7 @@ def plant(
 
 
 def _plan(f: SparseFunction, heads: str, distractors: int | Sequence[str] | None, difficulty: float) -> Plan:
-    """Return what to build; refuse functions without an irrelevant position, and more distractors than fit."""
+    """Return the plan; raise DomainError if f has no irrelevant position, or if there are too many distractors."""
     if not 1 <= f.s <= min(MOST_BITS, f.T - 1):
         most = min(MOST_BITS, f.T - 1)
         raise DomainError(
@@ -131,7 +131,7 @@ def _widths(plan: Plan, difficulty: float) -> Iterator[int]:
 def _proved(
     plan: Plan, d: int | None, difficulty: float, seed: int
 ) -> tuple[Model, list[PlannedHead], float, Certificate]:
-    """Return the first model that is proved, over the widths in turn; with d given, only that width counts."""
+    """Return the first model that is proved, over widths in turn or of width d, with heads, interference and proof."""
     if d is not None:
         found = _in_width(plan, d, seed)
         if found is not None:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeadRole:
-    """What one head of a planted model is for.
+    """The purpose of one head of a planted model.
 
     Args:
         role: "reading", or the kind of distractor: "silent", "constant" or "cancel".
-        positions: where it attends to.
+        positions: the positions to which it attends.
         share: the share of its attention that these positions get, the same on every input.
     """
 
@@ -32,14 +32,14 @@ class HeadRole:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Planted(WithCard):
-    """A model that computes `function`, proved on all 2^T inputs; what `plant` returns.
+    """The result of `plant`: a model that computes `function`, proved on all 2^T inputs.
 
     Args:
-        model: one layer; its attention does not depend on the bits.
-        certificate: what `verify(model, function)` says; `correct` is True.
-        heads: what each head of the layer is for.
-        interference: the most by which irrelevant bits move a number that is decoded, as a share of the space between
-            neighbouring patterns of different value; float64, without a bound on its rounding.
+        model: a model of one layer, whose attention does not depend on the bits.
+        certificate: the result of `verify(model, function)`; its `correct` is True.
+        heads: the purpose of each head of the layer.
+        interference: the most by which irrelevant bits move a number that is decoded, divided by the gap between the
+            nearest patterns of different value; computed in float64, without a bound on rounding errors.
         difficulty, seed: as given to `plant`.
     """
 
@@ -112,7 +112,7 @@ class Planted(WithCard):
         }  # fmt: skip
 
     def to_frame(self) -> Frame:
-        """Return a table with one row per head: its role, where it attends to, and the share of attention there."""
+        """Return a table with one row per head: its role, its positions, and the share of attention that they get."""
         return Frame(
             {
                 "head": h,

@@ -30,7 +30,7 @@ from .distractors import PlannedHead, distractor, group_size
 
 @dataclass(frozen=True)
 class Plan:
-    """What to plant: the function, how it is read, the distractors, and how flat the decoder is (0 to 1)."""
+    """What to plant: the function, "one" or "s" reading heads, kinds of distractors, and how flat the decoder is."""
 
     f: SparseFunction
     heads: str
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def decoys(self) -> int:
-        """The number of irrelevant positions that the distractors attend to, each by one of them."""
+        """The number of irrelevant positions that distractors attend to; no two attend to the same one."""
         return sum(group_size(kind, self.per_head) for kind in self.kinds)
 
     @property
@@ -84,7 +84,7 @@ def reading_heads(plan: Plan, encoding: Encoding) -> list[PlannedHead]:
 def distracting_heads(plan: Plan, encoding: Encoding, rng: np.random.Generator) -> list[PlannedHead]:
     """Return the heads of all distractors. No two distractors attend to the same position.
 
-    Each leaks a sixteenth of the gap, so that what heads leave when they cancel takes at most an eighth of it.
+    Each head leaks a sixteenth of `Plan.gap`, so that cancelling heads leave at most an eighth of the gap.
     """
     irrelevant = np.setdiff1d(np.arange(plan.f.T), plan.f.support)
     drawn = [int(t) for t in rng.permutation(irrelevant)[: plan.decoys]]
@@ -121,7 +121,7 @@ def superpose(
     plan: Plan, encoding: Encoding, *, rng: np.random.Generator
 ) -> tuple[Model, list[PlannedHead], float]:
     """Return the model, its heads in their order in the layer, and the interference: the most by which irrelevant bits
-    move a coordinate that is decoded, as a share of the space between the nearest patterns of different value.
+    move a coordinate that is decoded, divided by the gap between the nearest patterns of different value.
 
     Raises:
         TooNarrow: the positions interfere too much in this width.
@@ -153,7 +153,7 @@ def superpose(
 def _sum_decoded(
     plan: Plan, encoding: Encoding, layer: Layer, inside: Float[Array, " s"], ends: tuple[float, float]
 ) -> tuple[Model, float]:
-    """Return the model whose decoder reads the sum of the relevant bits, and the gap that its ramps cross."""
+    """Return the model whose decoder reads the sum of the relevant bits, and the decoder's gap (see `plateaus`)."""
     levels = assignments(plan.f.s).astype(np.float64) @ inside
     try:
         decoder = plateaus(levels + ends[0], levels + ends[1], plan.f.values, flat=plan.flat)
@@ -169,7 +169,7 @@ def _bits_decoded(
     inside: Float[Array, "s s"],
     ends: tuple[Float[Array, " s"], Float[Array, " s"]],
 ) -> tuple[Model, float]:
-    """Return the model whose decoder reads every relevant bit from a coordinate of its own, and the smallest gap."""
+    """Return the model whose decoder reads bit i in coordinate i, and the smallest gap between ranges of 0 and 1."""
     others = inside - np.diag(np.diag(inside))
     low, high = ends[0] + np.minimum(others, 0).sum(axis=0), ends[1] + np.maximum(others, 0).sum(axis=0)
     bit = np.array([0.0, 1.0])

@@ -1,7 +1,7 @@
 """The step at which the support appears while a model is trained: in its labels, and in its attention.
 
 At one step of training the support *leads* in a quantity if the quantity is larger at each position of the support than
-at every other position compared; these are the positions with the most attention. The quantities are
+at those 64 other positions that have the most attention. The quantities are
 
 influence    share of random inputs whose label changes when the position is flipped
 attention    mean attention weight on the position, over inputs and heads
@@ -26,7 +26,7 @@ HALFWAY = 0.75  # validation accuracy half way between guessing balanced labels 
 def look(
     predict: Predict, attention: Float[Array, " T"], support: Sequence[int], bits: Shaped[Array, "n T"]
 ) -> dict[str, float]:
-    """Return the least influence and attention on the support, and the greatest elsewhere, at one step.
+    """Return the least influence and attention on the support, and the greatest at other positions, at one step.
 
     Args:
         attention: mean weight on each position.
@@ -52,7 +52,7 @@ def look(
 
 @dataclass(frozen=True)
 class Appearance:
-    """Steps from which a condition holds until training ends; None if it does not hold at the end.
+    """For each of three conditions the step from which it holds until training ends; None if it fails at the end.
 
     Args:
         influence, attention: the support leads in this quantity.

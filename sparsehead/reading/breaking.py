@@ -1,12 +1,12 @@
 """Robustness of a reading: the smallest set found of flips at irrelevant positions that change a prediction.
 
 For one input b let the score be (output - threshold), signed so that it is positive while the label equals f(b).
-Irrelevant positions are ranked by how far a single flip lowers the score, and the shortest prefix of this order that
-changes the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until one
+Irrelevant positions are ranked by how far a single flip lowers the score. The shortest prefix of this order whose flips
+change the label is taken. Since flips interact, half of the prefix is flipped and the rest ranked again, until one
 flip is left: a logarithmic number of rankings. In a one-layer model whose attention does not depend on the bits and
 whose output is monotone in one mixed scalar, every flip shifts this scalar by an amount independent of the other flips.
-There positions are ranked by the shift (a single flip may not change the output), the first order is optimal, and
-`exact` is True.
+In such a model, positions are ranked by the shift (a single flip may not change the output), the first order is
+optimal, and `exact` is True.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,9 @@ class Breaking(ShortRepr):
 
 
 def fewest_flips(model: Model, f: SparseFunction, bits: Shaped[Array, "n T"]) -> Breaking:
-    """Return the smallest set found of irrelevant flips that break f, over the first inputs that agree with f."""
+    """Return the smallest set found of irrelevant flips after which the model's label is not f, over the first inputs
+    on which the two agree.
+    """
     outputs = evaluator(model)
     free = np.setdiff1d(np.arange(model.T), f.support)
     agree = bits[model.predict(bits) == f(bits)][:STARTS] if len(bits) else bits
@@ -107,7 +109,7 @@ def _breaking_prefix(
 def _strongest(
     model: Model, outputs: Any, b: Shaped[Array, " T"], sign: float, free: Shaped[Array, " k"]
 ) -> Shaped[Array, " c"]:
-    """Return the free positions whose flip lowers the score most; beyond `MOST_BITS`, of a random part of them."""
+    """Return the free positions whose flip lowers the score most; if there are too many, a random part is tried."""
     if len(free) * model.T > MOST_BITS:
         rng = np.random.default_rng(0)
         free = rng.choice(free, size=max(1, MOST_BITS // model.T), replace=False)
@@ -124,8 +126,8 @@ def _strongest(
 def _shifts(model: Model) -> Float[Array, " T"] | None:
     """Return how far raising each bit shifts the mixed scalar towards larger outputs; None if other bits matter.
 
-    It is independent of other bits for one layer with one head of value width 1, scores independent of the bits, no
-    LayerNorm or MLP, and one monotone activation.
+    The shift is independent of other bits for one layer with one head of value width 1, scores independent of the bits,
+    no LayerNorm or MLP, and one monotone activation.
     """
     layer = model.layers[0]
     if model.L != 1 or layer.H != 1 or layer.W_V.shape[-1] != 1 or layer.mlp is not None or model.decoder:

@@ -78,10 +78,10 @@ class Ablation(ShortRepr):
     """Shares of inputs on which the changed model still agrees with f.
 
     Args:
-        whole: nothing removed.
-        support_only: all attention outside the support removed; [CLS] counts as outside.
-        without_position: attention to this position removed, in all heads.
-        without_head: this head removed.
+        whole: the share with nothing removed.
+        support_only: the share without attention outside the support; [CLS] counts as outside.
+        without_position: for each position of the support, the share without attention to it, in all heads.
+        without_head: for each head, the share without it.
         carried: for every position of the support, the head whose attention to the position matters most; None if
             removing this attention from a single head never changes the agreement.
     """

@@ -1,7 +1,8 @@
 """Labelled examples: read them from a file, and check whether they can satisfy the assumptions of a bound.
 
 A bound assumes independent rows; some bounds also assume bits that are independent and 1 with probability p. A check
-can refute an assumption but not prove it. A sample that satisfies the assumption is refused in about one of 1000 cases.
+can refute an assumption but not prove it. If a sample satisfies the assumption, it is still refused in about one of
+1000 cases.
 """
 
 import math
@@ -58,7 +59,7 @@ def read_examples(path: str | Path, *, T: int) -> tuple[Shaped[Array, "m T"], Sh
 
 
 def copies(bits: Shaped[Array, "m T"]) -> str | None:
-    """Return why these rows are not independent examples (too many equal rows); None if they may be independent.
+    """Return a sentence that says why these rows are not independent (too many are equal); None if they may be.
 
     Rows that are only similar are not detected, since bits of independent examples may depend on each other.
     """
@@ -73,10 +74,10 @@ def copies(bits: Shaped[Array, "m T"]) -> str | None:
 
 
 def equal_pairs(bits: Shaped[Array, "m T"]) -> tuple[int, float, float]:
-    """Return the number of pairs of equal rows, and its mean and variance for independent bits with these rates.
+    """Return the number of pairs of equal rows, and its mean and variance if bits were independent.
 
-    Let a be the probability that two such rows are equal, and b that three are. Then the mean is C(m, 2) a and the
-    variance C(m, 2) a (1 - a) + m (m-1) (m-2) (b - a^2).
+    Each position keeps its share of ones. Let a be the probability that two such rows are equal, and b that three are.
+    Then the mean is C(m, 2) a and the variance C(m, 2) a (1 - a) + m (m-1) (m-2) (b - a^2).
     """
     m = len(bits)
     _, counts = np.unique(np.packbits(bits.astype(bool), axis=1), axis=0, return_counts=True)
@@ -90,9 +91,9 @@ def equal_pairs(bits: Shaped[Array, "m T"]) -> tuple[int, float, float]:
 def unlike(bits: Shaped[Array, "m T"], p: float) -> str | None:
     """Return why these are not independent rows of independent Bernoulli(p) bits; None if they may be.
 
-    Three checks: the ones at each position, against both tails of Bin(m, p) at `LEVEL`/(2 T) each, so that a true p
-    is refused with probability at most `LEVEL`; and two sums over pairs of examples (`pair_sums`), which change
-    with small deviations at many positions, with bits that depend on each other and with rows that are similar.
+    Three checks: the number of ones at each position is compared with both tails of Bin(m, p) at `LEVEL`/(2 T) each,
+    so that a true p is refused with probability at most `LEVEL`; and two sums over pairs of examples (`pair_sums`) show
+    small deviations at many positions, bits that depend on each other, and rows that are similar.
     """
     from scipy.special import bdtr, bdtrc
 
@@ -111,16 +112,16 @@ def unlike(bits: Shaped[Array, "m T"], p: float) -> str | None:
 
 
 def pair_sums(bits: Shaped[Array, "m T"], p: float) -> tuple[float, float]:
-    """Return the sums of g and g^2 over pairs of rows, g their inner product, in standard deviations from the mean.
+    """Return the sums of g and g^2 over pairs of rows, each in standard deviations from its mean.
 
-    Let z be the bits less p, divided by sqrt(p (1-p)), k = E z^4 = (1 - 3 p (1-p)) / (p (1-p)), and n the number of
-    pairs of rows. Independent Bernoulli(p) bits give
+    g is the inner product of two rows of z = (bits - p) / sqrt(p (1-p)). Let k = E z^4 = (1 - 3 p (1-p)) / (p (1-p)),
+    and n the number of pairs of rows. Independent Bernoulli(p) bits give
 
         sum of g      mean 0,    variance n T
         sum of g^2    mean n T,  variance n (3 T (T-1) + T k^2 - T^2) + m (m-1) (m-2) T (k - 1).
 
-    The first sums the squared deviations of the ones at each position; the second also the squared covariances of all
-    pairs of positions. Rows beyond what `MOST_PRODUCTS` allows are left out.
+    The first sum grows with the squared deviations of the ones at each position, the second also with the squared
+    covariances of all pairs of positions. Rows beyond what `MOST_PRODUCTS` allows are left out.
     """
     T = bits.shape[1]
     m = min(len(bits), max(2, math.isqrt(MOST_PRODUCTS // T)))

@@ -83,7 +83,7 @@ def sensitive_position(
     *,
     rng: np.random.Generator | None = None,
 ) -> int:
-    """Return a position whose flip changes the label of an input on a path from x, with `label`, to y, without it.
+    """Return a position whose flip changes the label on a path from x, which has `label`, to y, which does not.
 
     The path flips the positions in which x and y differ, in ascending order or, given a generator, in random order.
     """

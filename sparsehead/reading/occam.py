@@ -14,8 +14,8 @@ mistakes, so it is never above the empirical Bernstein bound, which is given for
 which grows with T only through ln C(T, s), like the paper's capacity bounds; but at s = 3, m = 200 this bound is < 1.
 
 A selected sample costs more: if training sets are drawn until the n-th draw has some property, the sample is the n-th
-of a sequence of independent samples. The union bound then includes samples, with weight 1/(n (n+1)) for the n-th, and
-the price rises by ln n (n+1).
+of a sequence of independent samples. The union bound then also runs over the samples, with weight 1/(n (n+1)) for the
+n-th, and the price rises by ln n (n+1).
 
 The error of the model itself is bounded in one of two ways.
 
@@ -54,7 +54,7 @@ class OccamBound(ShortRepr):
             None without fresh inputs from the examples' distribution and without held-out examples.
         delta, m, mistakes: failure probability, number of examples, and number of examples on which f is wrong.
         log_price: ln 1/prior(f), in nats.
-        assumed: assumptions of both bounds on the examples.
+        assumed: what both bounds assume about the examples.
         draws: number of samples drawn until this one was accepted; None if there was no selection.
     """
 

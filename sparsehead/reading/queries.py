@@ -20,8 +20,8 @@ class Oracle:
     Args:
         model: a `Model` (label 1 if the output exceeds its threshold), or a callable.
         T: length of the input; not needed for a Model.
-        threshold: a callable's label is 1 if its output exceeds this. None: 1/2, and outputs outside [0, 1]
-            are refused.
+        threshold: a callable's label is 1 if its output exceeds this. None means 1/2; outputs outside [0, 1]
+            are then refused.
     Attributes:
         queries: number of inputs evaluated so far.
     """

@@ -53,7 +53,7 @@ def read(
             (n, T) to n labels or numbers.
         seed: seed of the random inputs.
         T: length of the input; needed only for a Python function or a module.
-        threshold: label 1 if a function's value exceeds this. None: 1/2, for values from 0 to 1; other values are
+        threshold: a function's label is 1 if its value exceeds this. None means 1/2; values outside [0, 1] are then
             refused. Not needed for a Model.
         p: probability of a one in the inputs on which the model is used; by default that in the model's `meta`, or 1/2.
         data: (bits, labels), independent draws from one distribution, for the bounds in `certificate`. The bound on the
@@ -61,7 +61,7 @@ def read(
             either `held_out`, or inputs of independent bits that are 1 with a known probability p. The examples are
             checked for copies and against p; beyond these checks independence is assumed. If all examples share a
             property (one source, one day), the bounds hold only for inputs with this property.
-        held_out: the examples played no part in training.
+        held_out: whether the examples played no part in training.
         draws: the examples are the `draws`-th sample drawn, the first accepted one; None if there was no selection.
         most: the most positions that a function may have, up to 12.
         least_agreement: a function is returned only if it is proved on all inputs, or the lower end of the agreement's
@@ -185,7 +185,7 @@ def _prove(model: Any, f: SparseFunction, *, p: float) -> Certificate | None:
 
 
 def _with_share(found: OccamBound, share: float | None) -> OccamBound:
-    """Return the bounds, with a proved share of inputs on which model and function differ added for the model."""
+    """Return the bounds with model_bound at most bound + share; share: proved P(model and function differ), or None."""
     if found.model_bound is None or share is None:
         return found
     return replace(found, model_bound=min(found.model_bound, found.bound + share))

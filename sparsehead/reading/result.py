@@ -21,7 +21,7 @@ class Reading(WithChart):
         function: the sparse function that the model computes, on all inputs or nearly always; None if it computes none.
         best: the best function found; equal to `function` unless `function` is None.
         agreement: how often model and `best` agree on fresh inputs with Bernoulli(p) bits.
-        method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (only nearly).
+        method: "membership queries" (the model is a junta on all inputs tried) or "sampling" (on most of them).
         queries: number of inputs evaluated to find `best`; `query_bound` is the method's maximum for s positions.
         p: share of ones in the random inputs.
         influences: measured influences of the positions that sampling considered.
@@ -81,7 +81,7 @@ class Reading(WithChart):
         return f"computes {clipped(str(self.function), 160)} on {share}; {self._limits()}."
 
     def _limits(self) -> str:
-        """Return why the function is not proved: an input on which it differs from the model, if `verify` found one."""
+        """Return why the function is not proved, in words: an input on which it is wrong, if `verify` found one."""
         wrong = None if self.proof is None else self.proof.counterexample
         if wrong is None:
             return "not proved"

@@ -6,8 +6,8 @@ Trained models depend a little on every position, so exact reading fails on unus
    position at which the label changes;
 2. the positions found most often are ranked by influence, the share of random inputs whose label changes when the
    position is flipped;
-3. for k = 0, 1, .. the k most influential positions get the table of majority labels; the result is the smallest k
-   beyond which the agreement on other inputs rises by no more than .01.
+3. for k = 0, 1, .. the k most influential positions get the table of majority labels; the smallest k is taken whose
+   agreement on other inputs is within .01 of the best.
 
 The junta's agreement is then measured on inputs that were not used to choose it.
 """
@@ -83,7 +83,7 @@ def _candidates(
 def _smallest_good(
     bits: Shaped[Array, "n T"], labels: Shaped[Array, " n"], ranked: list[int], T: int
 ) -> SparseFunction:
-    """Return the junta on the first k ranked positions, for the smallest k that is nearly as good as any."""
+    """Return the junta on the first k ranked positions, for the least k with an agreement within .01 of the best."""
     half = len(bits) // 2
     juntas = [majority_junta(bits[:half], labels[:half], ranked[:k], T) for k in range(len(ranked) + 1)]
     rates = np.array([float((f(bits[half:]) == labels[half:]).mean()) for f in juntas])
