@@ -15,7 +15,7 @@ from .stack import NoModel, Stack
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The token ids of an input: `before`, then one of the ids `bits` for each bit, then `after`.
+    """How T bits become token ids: `before`, then bits[0] or bits[1] for each bit 0 or 1, then `after`.
 
     The output is read at the token with index `at`.
     """

@@ -48,8 +48,9 @@ def from_torch(
         T alone                           a module that maps bits (n, T) to n numbers
 
     The result is a `Model` if an equivalent one exists. It is compared with the module in float64, on all inputs up to
-    T = 8 and on 256 inputs for larger T; the difference (`meta["distance"]`) must be at most 1e-12 times the largest
-    output. Otherwise the result is a `Network`, which runs a copy of the module in float64; `why` gives the reason.
+    T = 8 and on 256 inputs for larger T; the difference (`meta["distance"]`) must be at most 1e-12 times the larger of
+    1 and the largest output. Otherwise the result is a `Network`, which runs a copy of the module, in float64 if it
+    can; `why` gives the reason.
 
     Args:
         module: a torch module, a model compiled by Tracr, or the parameters of such a model.
@@ -112,7 +113,7 @@ def _refuse(form: str, **others: Any) -> None:
 
 
 def _numbers(name: str, value: Any, ndim: int) -> Array:
-    """Return an array or tensor as a float64 array; refuse another number of axes, NaN and infinity."""
+    """Return an array or tensor as a float64 array; raise unless it has `ndim` axes and finite entries."""
     value = getattr(value, "weight", value)
     try:
         value = value.detach().cpu() if hasattr(value, "detach") else value
@@ -130,7 +131,7 @@ def _numbers(name: str, value: Any, ndim: int) -> Array:
 
 
 def _readout(value: Any, d: int, threshold: float | int | None) -> Readout:
-    """Convert the argument `readout` to a `Readout` for states of width d."""
+    """Return the argument `readout` as a `Readout` for states of width d."""
     bias, default = 0.0, 0.5
     if hasattr(value, "weight"):
         W = _numbers("the weight of readout", value.weight, 2)
@@ -256,7 +257,7 @@ def _model_or_network(
 
 
 def _measured(model: Model, run: Run) -> Model:
-    """Record the largest difference between the outputs of `model` and `run` in `meta`; return the model.
+    """Return the model with the largest difference between its outputs and those of `run` in its `meta`.
 
     Raises:
         NoModel: the difference is too large.

@@ -74,7 +74,7 @@ def bias_of(linear: Any) -> Array:
 
 
 def norm_of(norm: Any) -> LayerNorm:
-    """Convert a torch LayerNorm over the last axis."""
+    """Return a torch LayerNorm over the last axis as a `LayerNorm` of this library."""
     if not isinstance(norm, nn.LayerNorm) or len(norm.normalized_shape) != 1:
         raise NoModel(f"its norm is a {type(norm).__name__}; a Model has LayerNorms")
     d = norm.normalized_shape[0]
@@ -85,7 +85,7 @@ def norm_of(norm: Any) -> LayerNorm:
 
 
 def activation_name(found: Any) -> str:
-    """Return the name in `Model` of an activation of torch."""
+    """Return the name that `Model` uses for an activation of torch."""
     if isinstance(found, nn.GELU) and found.approximate == "tanh":
         return "gelu_tanh"
     for name, known in ACTIVATIONS.items():

@@ -21,7 +21,7 @@ Run = Callable[[Int[Array, "n T"]], Float[Array, "..."]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Network(WithCard):
-    """bits (n, T) -> (n,), computed by another library in its own arithmetic.
+    """A function from bits (n, T) to n outputs, computed by another library in its own arithmetic.
 
     `read` treats it like any function of bits. `verify` runs it on all 2^T inputs up to T = 16 (20 on request), and on
     a selection of inputs for larger T. Statements about exact arithmetic cannot be proved for a Network.
@@ -85,7 +85,7 @@ class Network(WithCard):
 
 
 def check_probabilities(outputs: Float[Array, " n"]) -> None:
-    """Refuse outputs outside [0, 1], for which 1/2 is no sensible threshold; ignore NaN and infinity."""
+    """Raise if an output is outside [0, 1], where 1/2 is no sensible threshold; NaN and infinity are ignored."""
     finite = outputs[np.isfinite(outputs)]
     # A probability in float32 may round to a little more than 1.
     if len(finite) and (finite.min() < 0 or finite.max() > 1 + 1e-6):

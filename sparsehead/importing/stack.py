@@ -52,7 +52,7 @@ class Stack:
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """state -> state @ w + bias; outputs above `threshold` predict 1."""
+    """The function state -> state @ w + bias; outputs above `threshold` predict 1."""
 
     w: Float[Array, " d"]
     bias: float

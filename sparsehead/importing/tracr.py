@@ -29,7 +29,7 @@ def is_tracr(value: Any) -> bool:
 
 
 def tracr_model(value: Any, heads: int | None) -> TokenModel:
-    """Return the blocks, and the embeddings of token ids and of positions.
+    """Return a Tracr model's blocks, and its embeddings of token ids and of positions.
 
     Raises:
         DomainError: a part is missing, or the number of heads is not known. ShapeError: shapes are inconsistent.
