@@ -167,7 +167,7 @@ def function_of(model: "Model") -> "SparseFunction | None":
 
 
 def show_atlas(console: Console, every: "Atlas") -> None:
-    """Print a row for each form, and what each rests on."""
+    """Print a row for each form, the assumptions and notes of each, and how ln N grows."""
     console.print(
         f"T={number(every.T)}, m={every.m}, margin {every.margin:g}; ln N is at resolution {every.eps:g}. Each row is "
         f"a statement of its own, with probability {1 - every.delta:g}; proxies prove nothing."

@@ -155,7 +155,7 @@ def _show(
 
 
 def _use_threads(n: int) -> None:
-    """Limit torch in this process to n threads; the compiled engine has one, and needs no torch."""
+    """Limit torch in this process to n threads; the compiled engine always uses one thread, and no torch."""
     if n < 1:
         raise DomainError(f"a process needs at least one thread, got {n}.")
     with suppress(ImportError):

@@ -36,7 +36,7 @@ class FromTable:
     held_out: float = setting(0.2, "Table", "Share of rows used only to check the formula.")
 
     def is_given(self, expression: str | None) -> bool:
-        """Return whether --data names a table; refuse options for tables without it."""
+        """Return whether --data names a table; raise a DomainError if the other arguments contradict that."""
         if self.data is None:
             for name in ("label", "positive", "threshold", "onehot"):
                 if getattr(self, name):

@@ -1,6 +1,6 @@
 """Make a command from a function whose options are the fields of dataclasses and of `TrainSpec`.
 
-A command function has its arguments, a dataclass whose fields are options (see `_base.fields`), and for `learn` and
+A command function takes its arguments, a dataclass whose fields are options (see `_base.fields`), and for `learn` and
 `law` a `Settings`. `as_command` returns a function with the signature that typer reads: one option per field.
 """
 

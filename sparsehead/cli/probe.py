@@ -103,7 +103,7 @@ def check_chart(chart: Path, model: Path, *, force: bool) -> None:
 def check_maps(
     page: Path | None, model: Path, sequence: int, heads: str | None, *, force: bool
 ) -> list[tuple[int, int]] | None:
-    """Refuse, before any work, a page that cannot be written, and return its heads, None for the first by score."""
+    """Refuse, before any work, a page that cannot be written; return its heads, None for the first heads by score."""
     if page is None:
         if sequence or heads is not None:
             raise DomainError("--sequence and --page-heads belong to --page, which writes attention maps.")
@@ -154,7 +154,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def vacuous(row: dict[str, Any]) -> str:
-    """Return the factor by which the bound needs more than m samples, "no" if m suffice; in brackets if unproven."""
+    """Return how many times m samples the bound needs, or "no" if m suffice; in brackets if it is not proven."""
     if row.get("vacuous") is None:
         return "-"
     factor = row["vacuous_by"]

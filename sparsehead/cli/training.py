@@ -22,7 +22,7 @@ def sparkline(values: list[float], top: float) -> str:
 
 
 class TrainingDisplay(Live):
-    """A context manager, redrawn when it is called with a trial's state after a check; silent without a terminal.
+    """A live display (a context manager). Calling it with a trial's state redraws it; silent without a terminal.
 
     Rows: validation accuracy; then, for influence and for attention, the smallest value on the support and, in the row
     below, the largest value elsewhere.

@@ -95,7 +95,7 @@ def attention_weights(
 
 
 def _mean_rows(weights: Float[Array, "n tokens"], support: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the mean and the middle 90 % for each position, at least 1e-9, since the axis is logarithmic."""
+    """Return each position's mean weight and 5 % and 95 % quantiles, raised to 1e-9 for the logarithmic axis."""
     T = weights.shape[1] - 1
     low, high = np.quantile(weights, [0.05, 0.95], axis=0)
     return [

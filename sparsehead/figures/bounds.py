@@ -102,7 +102,7 @@ def atlas_chart(atlas: Atlas) -> Chart:
 
 
 def _forms_panel(rows: Rows, eps: float) -> Panel:
-    """Return one point per form, coloured by whether it is proved and whose it is."""
+    """Return a panel with one point per form, coloured by its status: proved, proved by us, proxy, or yours."""
     statuses = {"proved": GREEN, "proved by us": BLUE, "proxy": GREY, "yours": ORANGE}
     used = [status for status in statuses if any(row["status"] == status for row in rows)]
     shapes = dict(zip(statuses, SHAPES, strict=False))
@@ -123,7 +123,7 @@ def _forms_panel(rows: Rows, eps: float) -> Panel:
 
 
 def _growth_panel(rows: list[dict[str, Any]], axis: str, colours: dict[str, str]) -> Panel:
-    """Return a line per form along one axis."""
+    """Return a panel with one line per form: ln N along one axis."""
     at = sorted({row["at"] for row in rows})
     values = [row["log_covering"] for row in rows]
     x = linear_axis(axis, at[0], at[-1], values=at, format="d") if axis == "depth" else log_axis(axis, at)

@@ -9,7 +9,7 @@ from .._base.log_math import Real
 
 
 def linear_axis(title: str | None, low: Real, high: Real, **axis: Any) -> dict[str, Any]:
-    """Return scale and axis of a quantity that end exactly at `low` and `high`."""
+    """Return scale and axis of a quantity; both end exactly at `low` and `high`."""
     return {"scale": alt.Scale(domain=[low, high], nice=False), "axis": alt.Axis(title=title, **axis)}
 
 

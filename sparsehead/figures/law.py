@@ -131,7 +131,7 @@ def _measured(row: Threshold) -> bool:
 
 
 def threshold_row(row: Threshold, series: str) -> dict[str, Any]:
-    """Return a row of the chart; "state" is "known", or where m_80 lies: "above", "below" or "open"."""
+    """Return a row of the chart; "state" says whether m_80 is "known", "above" low, "below" high, or "open"."""
     low, high, m = row.low, row.high, row.m80
     if finite(m):
         state = "known"

@@ -17,7 +17,7 @@ def overlay_chart(series: Sequence[tuple[str, LawResult]]) -> Chart:
     """Draw m_80 as a function of T for each series, with intervals, and the information floor if one is given.
 
     Args:
-        series: names and laws.
+        series: pairs of a name and a law.
     Raises:
         DomainError: there are more than six series, or no threshold is known.
     Paper: law-and

@@ -65,7 +65,7 @@ def finite(value: Any) -> bool:
 
 
 def rows_of(records: Sequence[Any], what: str) -> list[dict[str, Any]]:
-    """Return dataclasses as rows; raise DomainError, with `what` the chart shows, if there are none."""
+    """Return dataclasses as rows; raise DomainError if there are none. Its message says `what` the chart shows."""
     return need([json_values(record) for record in records], what)
 
 

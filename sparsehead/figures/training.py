@@ -16,7 +16,7 @@ from .theme import WIDTH, Chart, Panel, finish, named, number
 def training_chart() -> Chart:
     """Return the chart of one run's curves with an empty dataset "points", to be filled during training.
 
-    A point is {step, loss, train_accuracy, val_accuracy, support_mass}; None if unknown.   Paper: curves-and
+    A point is {step, loss, train_accuracy, val_accuracy, support_mass}; unknown values are None.   Paper: curves-and
     """
     x = alt.X("step:Q", axis=alt.Axis(title="training step", tickCount=6), scale=alt.Scale(zero=True))
     series = {

@@ -60,7 +60,7 @@ class Connection(HttpToolsProtocol):
                 )
 
     def on_headers_complete(self) -> None:
-        """Cancel the time limit; for the body, `Guard` has limits of its own."""
+        """Cancel the time limit on the headers; `Guard` limits the time and the size of the body."""
         self._head_complete()
         super().on_headers_complete()
 
@@ -93,5 +93,5 @@ class Connection(HttpToolsProtocol):
 
 
 def _most() -> int:
-    """Return the largest number of connections: MOST, or 200 below the limit of open files if less; at least 20."""
+    """Return the largest number of connections: min(MOST, limit of open files - 200), but at least 20."""
     return max(20, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200))

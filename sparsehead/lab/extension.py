@@ -21,8 +21,8 @@ class JobKind:
     """One kind of job.
 
     Args:
-        check: return the request with defaults filled in; raise ValueError if it is invalid.
-        work: run the job, given its request, the store and a function that reports events; return the result as JSON.
+        check: a function that returns the request with defaults filled in, or raises ValueError if it is invalid.
+        work: a function of request, store and a function that reports events; runs the job, returns its result as JSON.
     """
 
     check: Callable[[Any], Values]
@@ -36,7 +36,7 @@ class Extension:
     Args:
         routers: its endpoints.
         jobs: its kinds of jobs, by name.
-        laws: return the laws that its files contain now: id -> (name, law).
+        laws: a function that returns the laws that the package's files contain now: id -> (name, law).
     """
 
     routers: tuple[APIRouter, ...] = ()

@@ -1,7 +1,7 @@
 """One small head as tables of scores and values and a decoder, which the page evaluates in the browser.
 
-`static/head.js` computes the forward pass from this record, so that the page responds to a flipped bit at once. The
-linear maps between the mixed values and the first ReLU are multiplied together here:
+`static/head.js` computes the output from this record, so that the page responds to a flipped bit at once. Linear maps
+between mixed values and first ReLU are multiplied together here. b_t: bit of token t; dense_i: later decoder layers.
 
     a_h    = softmax over tokens of scores[t][b_t][h]
     y      = offset + sum_h sigma( sum_t a_h[t] values[t][b_t][h] ) mix[h]

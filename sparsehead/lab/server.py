@@ -28,11 +28,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Server(uvicorn.Server):
-    """uvicorn, ended by Ctrl-C or SIGTERM without raising the signal again."""
+    """uvicorn's server, which stops at Ctrl-C or SIGTERM and does not raise the signal again."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Make uvicorn, which calls this when it starts to serve, stop at Ctrl-C or SIGTERM."""
+        """Stop the server at Ctrl-C or SIGTERM inside the block; uvicorn calls this when it starts to serve."""
         kinds = (signal.SIGINT, signal.SIGTERM)
         before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
         try:

@@ -20,7 +20,7 @@ Places = tuple[int, int]  # layer, head
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measured:
-    """The model that was probed, and the sequences that it was probed on; None if it could not be run."""
+    """The model that was probed, and the `inputs` on which it was run; these are None if it could not be run."""
 
     source: Source
     inputs: Inputs | None
@@ -44,7 +44,7 @@ class Measured:
         return self.inputs.sequences[int(given)], self.inputs
 
     def attention(self, places: Iterable[Places], given: Any) -> dict[Places, Float[Array, "T T"]]:
-        """Return the weights of heads, (queries, keys), by layer and head, from one pass through the model."""
+        """Return the attention weights, (queries, keys), of each (layer, head) in `places` on one sequence."""
         wanted = list(places)
         for layer, head in wanted:
             _within("layer", layer, len(self.source.weights))
@@ -63,7 +63,7 @@ class Measured:
         return {place: found[place] for place in wanted}
 
     def labels(self, given: Any) -> tuple[str, ...]:
-        """Return a name for each position that the heads attend to."""
+        """Return a name for each position of the sequence `given` to which heads attend."""
         tokens, inputs = self.sequence(given)
         return token_names(self.source, tokens, inputs, self.tokenizer)
 

@@ -47,7 +47,7 @@ class HeadWeightsReport(Plain):
     """Measures that need only the weights of a head: all norms of `bound`, and ranks of W_QK and W_VO.
 
     The effective rank is exp of the entropy of the normalised singular values (Roy and Vetterli); the stable rank is
-    ||.||_F^2 / ||.||^2. Both are between 1 and k; biases are left out.
+    ||.||_F^2 / ||.||^2. Both are between 1 and the rank; biases are left out.
     """
 
     norms: HeadNorms
@@ -64,7 +64,7 @@ def singular_values(A: Float[Array, "a k"], B: Float[Array, "k b"]) -> Float[Arr
 
 
 def effective_rank(sigma: Float[Array, " r"]) -> float:
-    """exp of the entropy of sigma / sum sigma; 0 for the zero matrix.
+    """Return exp of the entropy of sigma / sum sigma; 0 for the zero matrix.
 
     >>> round(effective_rank(np.array([2.0, 2.0, 2.0, 0.0])), 6)
     3.0

@@ -46,7 +46,7 @@ class Influence(Plain):
 
     correlation: Spearman's, between influence and mean attention, averaged over sequences; None if either is constant.
     overlap: share of the four most influential positions that are among the four most attended. support: the positions
-    before the largest drop in the influence, sorted from high to low.
+    before the largest drop when all influences are sorted from high to low.
     """
 
     sequences: int
@@ -101,8 +101,8 @@ def _ranks(x: Array) -> Array:
 
 
 def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return two (R, T) arrays: the norm of the change of head h's output at each query row when X[t] becomes other[t],
-    and the attention weights. If t is the query row itself, its query would change too; this entry is 0.
+    """Return two arrays (query rows, T): how much (in norm) head h's output changes at each row when X[t] becomes
+    other[t], and the attention weights. A change is 0 if t is the row itself, where the query would change too.
     """
     replaced = Call(call.layer, other[: call.T], call.weights, call.mask, call.rotate)
     scores, shifted = call.scores(h, rows), call.scores(h, rows, replaced.keys(h))
@@ -119,7 +119,7 @@ def direct_change(call: Call, other: Tensor, h: int, rows: Tensor) -> tuple[Tens
 
 
 def _inner(V: Tensor, W: Tensor, o: Tensor, gram: Tensor) -> Tensor:
-    """Return <v_t - o_i, w_t - o_i> for all i and t, with all vectors multiplied by W_O."""
+    """Return <v_t - o_i, w_t - o_i> for rows i of o and t of V and W, all multiplied by W_O; gram = W_O W_O^T."""
     products = ((V @ gram) * W).sum(dim=1)
     return products[None] - o @ gram @ (V + W).T + ((o @ gram) * o).sum(dim=1)[:, None]
 
@@ -129,7 +129,7 @@ def _note_input(states: list[Tensor], call: Call) -> None:
 
 
 def direct_influence(source: Source, inputs: Inputs, *, count: int, rows: Rows) -> list[list[Influence]]:
-    """Return the direct influence on every head, from `count` pairs of consecutive sequences, at the query rows(T)."""
+    """Return the direct influence on each head at query rows `rows(T)`, from `count` pairs of consecutive sequences."""
     if any(w.sigma != "identity" for w in source.weights):
         raise DomainError("direct influence is exact for heads without an activation; this model has one.")
     accounts = [[_Account() for _ in range(w.H)] for w in source.weights]

@@ -130,7 +130,7 @@ def _finite(rows: list[Array]) -> list[Array]:
 
 
 def _patches(source: Source, picture: Array) -> Array:
-    """Cut a picture (channels, height, width) into patches, row by row: (T, numbers of a patch)."""
+    """Cut a picture (channels, height, width) into patches, row by row; return (T, numbers per patch)."""
     channels, rows, columns, h, w = picture_shape(source.config)
     if picture.shape != (channels, rows * h, columns * w):
         raise ShapeError(

@@ -41,7 +41,7 @@ def sites_of(
     Args:
         architecture: None for models whose attention is nn.MultiheadAttention.
     Raises:
-        DomainError: there are no attention layers by that architecture, or weights are not finite.
+        DomainError: the architecture finds no attention layers, or weights are not finite.
     """
     if architecture is not None:
         return tuple(_sites(model, architecture, heads))
@@ -83,7 +83,7 @@ def _sites(model: nn.Module, architecture: Architecture, heads: int | None) -> l
 
 
 def _repeated(prefixes: list[str], config: Any) -> list[str]:
-    """Return the modules that ALBERT's layers call, one for each layer."""
+    """Return the names of the attention modules that ALBERT's layers call, in order; layers may share modules."""
     names = ("inner_group_num", "num_hidden_layers", "num_hidden_groups")
     if missing := [name for name in names if not hasattr(config, name)]:
         raise DomainError(
@@ -95,7 +95,7 @@ def _repeated(prefixes: list[str], config: Any) -> list[str]:
 
 
 def _heads_of_modules(named: Mapping[str, nn.Module], architecture: Architecture) -> int | None:
-    """Return the number of heads that the attention modules themselves have as an attribute; None if they do not."""
+    """Return the number of heads from an attribute of the attention modules; None if they lack it or differ."""
     entry = architecture.heads
     modules = [] if entry is None else [module for name, module in named.items() if architecture.is_at(name)]
     found = {getattr(module, entry, None) for module in modules if entry is not None}

@@ -21,11 +21,11 @@ class PageContent:
 
     Args:
         summary: the model and the sequences, in one line.
-        s: of the scores.
-        n_heads: of the model, of which `weights` may have fewer.
+        s: the number of positions that the scores keep.
+        n_heads: the number of heads of the model; `weights` may have fewer.
         tokens: a name for each position.
-        weights: (T, T) by layer and head, in the order in which they are offered.
-        scores: by layer and head, None if not measured.
+        weights: attention weights (T, T) by (layer, head), in the order in which the page lists the heads.
+        scores: the score of each (layer, head), None if not measured.
     """
 
     summary: str

@@ -52,16 +52,16 @@ def probe(
         text: sequences for the model's own tokenizer, or for `tokenizer`, a function from a text to ids.
         tokens: instead of text, one array per sequence: ids (T,), embedded tokens (T, d) for a torch encoder, bits (T,)
             for models of this library, pictures (channels, height, width) for a ViT.
-        queries: query positions to measure, such as [0] for [CLS] in BERT; by default all, but for models of this
-            library only [CLS], [-1], the only query that they use.
+        queries: query positions to measure, such as [0] for [CLS] in BERT. By default all; for models of this library
+            [-1], which is [CLS], the only query that they use.
         architecture: for a folder or module of a type that is not built in: an `Architecture` (sparsehead.extend), its
             name, or "package.module:name".
-        heads: heads per layer; required for a state dict, which does not contain it; checked for other models.
-        s: positions kept in the score by which heads are sorted; one of 1, 2, 4 (the default), 8, 16, 32.
+        heads: the number of heads per layer, required for a state dict, which lacks it; checked for other models.
+        s: number of positions kept in the score that sorts the heads; one of 1, 2, 4 (the default), 8, 16, 32.
         baselines: whether to measure random weights, shuffled input and uniform attention too (True).
         bounds: whether to bound every head and layer, which takes up to a second for each (True).
-        influence: number of sequences for the direct influence of positions (0); total: for the influence through the
-            whole model, T passes each (0); ablation: for the removal of each head, one pass per head (0).
+        influence, total, ablation: numbers of sequences (0) on which to measure the direct influence of positions; the
+            influence through the whole model, which takes T passes each; the removal of each head, one pass per head.
         longest: cut longer sequences to this many tokens, at least two.
         m: the number of training sequences in the bounds (10^6); form: the form of the bounds, as for `bound`.
         pickle: allow pickled weights, read with torch's weights_only=True (False).
@@ -149,7 +149,7 @@ def query_rows(queries: Sequence[int] | None) -> Rows:
 class _Measured:
     """Statistics of all heads and of their baselines.
 
-    radii: the largest norm of an input token of each layer. error: of the heads recomputed from the weights.
+    radii: each layer's largest norm of an input token. error: largest relative error of the recomputed heads.
     """
 
     radii: list[float]

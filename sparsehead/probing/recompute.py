@@ -1,7 +1,7 @@
 """One call of an attention layer, and its heads recomputed from the extracted weights.
 
 The formula is that of `capacity.architecture`, with the activation sigma of this library's own models:
-output_i = sigma(mixed_i) W_O. The layer's output is the sum over heads plus b_O. float32, as the models are.
+output_i = sigma(mixed_i) W_O. The layer's output is the sum over heads plus b_O. All numbers are float32.
 """
 
 from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from .statistics import HeadStatistics, Plain
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundHead(Plain):
-    """The measures of one head. measured: its statistics, None if the model could not be run; baselines: by name.
+    """The measures of one head. measured: its statistics (None if not run); baselines: those of baselines, by name.
 
     ablation: change of the model's output when the head is zeroed before its output projection, relative to the
     variation of that output; None if not requested.
@@ -118,7 +118,7 @@ class Probe(Plain, WithChart):
         """Write a page that shows attention on one sequence of up to 512 tokens; it needs no other file and no network.
 
         Args:
-            heads: (layer, head) of those shown; by default all, or the first by score if they are too many.
+            heads: (layer, head) of each head to show; by default all, or the first by score if they are too many.
         """
         target = check_page(path, force=force)
         labels = self.tokens_of(sequence)

@@ -220,7 +220,7 @@ def _rotated(architecture: Architecture, arguments: Mapping[str, Any], x: Tensor
 
 
 def _torch_call(site: Site, arguments: dict[str, Any], output: Tensor) -> Call:
-    """Return the `Call` of an nn.MultiheadAttention; its masks are added, or True where attention is forbidden."""
+    """Return the `Call` of an nn.MultiheadAttention; a mask of Booleans, True where forbidden, becomes 0 and -inf."""
     query, mask = arguments["query"], arguments.get("attn_mask")
     if arguments["key"] is not query or arguments.get("key_padding_mask") is not None:
         raise DomainError(

@@ -10,7 +10,7 @@ For a query row with weights a over the positions that it may attend to:
                         the first token gets more than 0.3 on average (Gu et al., threshold as there)
     self, previous, next   the weight on the query's own position and on its neighbours
     same token          the weight on other occurrences of the query's token
-    induction           the weight on the tokens that follow such occurrences; induction back: that precede them
+    induction           the weight on tokens that follow such occurrences; induction back: on tokens that precede them
     stability           the Jaccard similarity of the four largest weights' positions between consecutive sequences
     score(s)            1 - (error of the head's output with only the s largest weights kept, renormalised)^2
                             / (variation of the output around its mean), at least 0

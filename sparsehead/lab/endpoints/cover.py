@@ -53,7 +53,7 @@ def cover_picture(asked: CoverRequest) -> Response:
 
 @router.get("/api/cover/examples")
 def cover_examples() -> dict[str, Any]:
-    """The lecture notes' example: the point sets of two interpretations of its text, each with both radii."""
+    """The lecture notes' example: the point sets of two interpretations of its text, each with eps = 0.05 and 0.5."""
     from ...figures.covers import NOTES_SETS
 
     pairs = [(name, points, eps) for name, points in NOTES_SETS.items() for eps in ("0.05", "0.5")]

@@ -31,7 +31,7 @@ MOST = {
 
 
 def _field(setting: Setting, default: str | None = None) -> Any:
-    """Return the type and the default of a request field for this setting; null takes the preset's value."""
+    """Return the type and the default of a request field for this setting; null means the preset's value."""
     least = 0 if setting.kind is int and setting.least is None else setting.least
     limits = {
         "ge": least, "gt": setting.above, "lt": setting.below, "le": MOST.get(setting.name, setting.most),
@@ -109,8 +109,8 @@ def law_request(asked: LawRequest) -> dict[str, Any]:
 
 @router.get("/api/settings")
 def settings_list() -> dict[str, Any]:
-    """The choices of forms, plugins included: settings with help, limits and choices; presets, families, constructions,
-    forms of the bound."""
+    """What a user can choose on the pages, plugins included: settings with help, limits and choices; names of presets,
+    families of functions, constructions and forms of the bound."""
     rows = [
         {
             "name": name, "group": each.group, "help": each.help, "kind": each.kind.__name__,

@@ -97,9 +97,9 @@ def _key(spec: Mapping[str, Any]) -> str:
 
 
 def _ruled(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return setting -> rule for settings that a preset computes from T, so that they do not split a series by T.
+    """Return setting -> rule for settings that a preset computes from T, so that one series can contain several T.
 
-    All rules of the preset must give the values in `spec`: a single value may agree with a rule by chance.
+    A preset counts only if all of its rules give the values in `spec`: one value may agree with a rule by chance.
     """
     ruled: dict[str, str] = {}
     for changes in PRESETS.values():

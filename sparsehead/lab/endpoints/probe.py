@@ -54,6 +54,6 @@ async def probe_file(
     heads: Annotated[int | None, Field(ge=1, le=1024)] = None,
     seed: Seed = 0,
 ) -> Response:
-    """The same record for an uploaded safetensors file. A model of this library is measured on random inputs; of a
-    state dict only the weights are measured, and `heads`, the number of heads per layer, is required."""
+    """The record that a probe job returns, for an uploaded safetensors file. A model of this library is measured on
+    random inputs. For a state dict only the weights are measured, and `heads`, the number per layer, is required."""
     return await parse_upload(request, "probe", {"s": s, "heads": heads, "seed": seed})
